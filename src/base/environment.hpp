@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables of the library: their values, their parser and their documentation, all
+// read from environment_table.hpp.
+// Invariant: a value that cannot be understood is an error, never silently a default; no locale
+// matters. Called once by start-up, and by meshmem-info.
+#ifndef MESHMEM_BASE_ENVIRONMENT_HPP_
+#define MESHMEM_BASE_ENVIRONMENT_HPP_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshmem {
+
+enum class ReduceAlgorithm { automatic, recursive_doubling, ring, one_shot, two_shot };
+
+enum class Kind {
+  presence,
+  boolean,
+  size,
+  optional_size,
+  seconds,
+  optional_count,
+  reduce_algorithm
+};
+
+// What a Kind is in C++; optional kinds tell "unset" from every value.
+template <Kind kind>
+struct Value;
+template <>
+struct Value<Kind::presence> {
+  using Type = bool;  // "any value": SHMEM_INFO=0 and SHMEM_INFO= are both true
+};
+template <>
+struct Value<Kind::boolean> {
+  using Type = bool;
+};
+template <>
+struct Value<Kind::size> {
+  using Type = std::size_t;
+};
+template <>
+struct Value<Kind::optional_size> {
+  using Type = std::optional<std::size_t>;
+};
+template <>
+struct Value<Kind::seconds> {
+  using Type = double;
+};
+template <>
+struct Value<Kind::optional_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::reduce_algorithm> {
+  using Type = ReduceAlgorithm;
+};
+
+struct Environment {
+#define X(name, member, kind, fallback, text) Value<Kind::kind>::Type member = fallback;
+#include "base/environment_table.hpp"
+#undef X
+};
+
+using GetEnv = std::function<const char*(const char*)>;
+
+// Fills `out`; variables that are not set keep what `out` has. On error the answer is one line
+// (without "meshmem: ") that names the variable, its value and what is accepted; `out` is unchanged
+// then.
+std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env);
+
+// "4096", "1.5g", ".5m", "20kk" (= 20k); rounded up to whole bytes. nullopt: not a size, or too
+// large.
+std::optional<std::size_t> parse_size(std::string_view text);
+
+// A row of the table as text.
+struct Variable {
+  std::string_view name;
+  std::string alias;  // the old SMA_ name, or empty
+  std::string_view accepted;
+  std::string default_value;
+  std::string_view text;
+};
+std::vector<Variable> environment_variables();
+
+// The names in `entries` (NAME=VALUE, ended by a null pointer) that begin with MESHMEM_ but mean
+// nothing.
+std::vector<std::string> unknown_variables(const char* const* entries);
+
+std::string environment_help();      // what SHMEM_INFO prints
+std::string environment_markdown();  // docs/environment.md
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_ENVIRONMENT_HPP_

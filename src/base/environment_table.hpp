@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one table of environment variables. Define X, include this, undefine X:
+//   X(name, member of Environment, Kind, default, what it does)
+// Everything else that knows a variable (parser, SHMEM_INFO, docs/environment.md) reads it from
+// here. A SHMEM_ variable also answers to its old SMA_ name. No include guard: it is read several
+// times.
+
+X(SHMEM_VERSION, version, presence, false, "Print the version of the library at start-up.")
+X(SHMEM_INFO, info, presence, false, "Print this list of environment variables at start-up.")
+X(SHMEM_SYMMETRIC_SIZE, symmetric_size, size, 0,
+  "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. "
+  "0 means the PE's share of the machine's memory.")
+X(SHMEM_DEBUG, debug, presence, false,
+  "Print debugging messages, such as why an allocation failed or a variable is not known.")
+X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
+  "The algorithm of all reductions; auto chooses by operation, bytes and number of PEs.")
+X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
+  "Reductions of at least so many bytes use the ring when the algorithm is auto. Unset: the "
+  "measured thresholds built into the library.")
+X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
+  "Every reduction combines the values in PE order, so that results do not depend on the "
+  "algorithm.")
+X(MESHMEM_CHECK, check, boolean, false,
+  "Check arguments more deeply, and that all PEs allocate alike. Costs time.")
+X(MESHMEM_TIMEOUT, timeout, seconds, 0,
+  "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
+  "ever.")
+X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
+  "The same for each step of start-up, such as waiting for the other PEs of the node.")
+X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
+  "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
+  "when there are more PEs than cores.")

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this process may use of the machine: memory and cores, containers' limits (cgroups)
+// included. Invariant: an unreadable or absent limit is no limit; nothing here fails. Called by
+// start-up (default heap size, how to wait) and by the launcher's programs.
+#ifndef MESHMEM_BASE_MACHINE_HPP_
+#define MESHMEM_BASE_MACHINE_HPP_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshmem {
+
+// The smaller of the physical memory and the cgroup's limit.
+std::size_t machine_memory_bytes();
+
+// Cores that the scheduler may put this process on, ascending.
+std::vector<int> allowed_cpus();
+
+// How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
+double cpu_quota();
+
+// The text of a file, or nullopt; a parameter so that the tests need no cgroups.
+using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file);
+double cgroup_cpu_quota(const ReadFile& read_file);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_MACHINE_HPP_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A best-fit allocator on offsets in [0, capacity). It never touches the memory it hands out (which
+// may belong to a GPU); all its state lies beside it.
+// Invariant: the blocks, live and free, tile [0, capacity) without gaps, no two free blocks touch,
+// and the answers depend on nothing but the sequence of calls, so that all PEs get the same
+// offsets. Called by the symmetric heaps, one allocator for each; the caller holds their lock.
+#ifndef MESHMEM_MEMORY_ALLOCATOR_HPP_
+#define MESHMEM_MEMORY_ALLOCATOR_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace meshmem {
+
+inline constexpr std::size_t kMinAlignment = 64;
+
+// Every call costs O(log blocks) comparisons for each different alignment used so far (programs use
+// two or three; the first use of an alignment also indexes the free blocks once), and the memory
+// held is proportional to the live blocks: since free blocks merge, there is at most one more of
+// them. std::bad_alloc is the only exception; after it the allocator must not be used any more.
+class OffsetAllocator {
+ public:
+  // A capacity that is no multiple of kMinAlignment loses its tail.
+  explicit OffsetAllocator(std::size_t capacity);
+  OffsetAllocator(const OffsetAllocator&) = delete;
+  OffsetAllocator& operator=(const OffsetAllocator&) = delete;
+
+  // The offset of a new block, a multiple of `alignment`; nullopt if nothing fits, if `bytes` is
+  // zero or if `alignment` is not a power of two. What lies at offset 0 must itself be aligned as
+  // strictly.
+  std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment = kMinAlignment,
+                                      long hints = 0);
+
+  // False if no live block starts at `offset`; nothing has changed then.
+  bool release(std::size_t offset);
+
+  // Shrinks the block, or grows it into the free block behind it. False, and nothing has changed,
+  // if that cannot be done, if `bytes` is zero or if no live block starts at `offset`.
+  bool try_resize(std::size_t offset, std::size_t bytes);
+
+  std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as asked for, not rounded
+  std::optional<long> hints_of(std::size_t offset) const;
+
+  std::size_t capacity() const { return capacity_; }
+  std::size_t free_bytes() const { return free_bytes_; }
+  std::size_t largest_free() const;
+  std::size_t live_blocks() const { return live_blocks_; }
+
+  // A digest of all calls so far and their arguments: PEs that have made the same calls agree on
+  // it.
+  std::uint64_t history() const { return history_; }
+
+  // For the tests of the promises above: tree nodes held now, key comparisons made so far.
+  std::size_t nodes() const;
+  std::uint64_t comparisons() const { return comparisons_; }
+
+ private:
+  struct Block {
+    std::size_t size = 0;       // a multiple of kMinAlignment
+    std::size_t requested = 0;  // zero for a free block
+    long hints = 0;
+    bool is_free() const { return requested == 0; }
+  };
+
+  template <typename Key>
+  struct CountingLess {
+    std::uint64_t* count;
+    bool operator()(const Key& a, const Key& b) const {
+      ++*count;
+      return a < b;
+    }
+  };
+  using Blocks = std::map<std::size_t, Block, CountingLess<std::size_t>>;  // by offset
+  using Fit =
+      std::pair<std::size_t, std::size_t>;  // usable bytes at an alignment, offset of the block
+  using Fits = std::set<Fit, CountingLess<Fit>>;
+  struct Index {
+    std::size_t alignment;
+    Fits fits;
+  };
+
+  void record(std::uint64_t call, std::uint64_t first, std::uint64_t second, std::uint64_t third);
+  Blocks::iterator find_live(std::size_t offset);
+  Blocks::const_iterator find_live(std::size_t offset) const;
+  Index& index_for(std::size_t alignment);
+  void add_to_indexes(std::size_t offset, std::size_t size);
+  void remove_from_indexes(std::size_t offset, std::size_t size);
+  void make_free(std::size_t offset, std::size_t size);
+  void take_free(Blocks::iterator block);
+  void split_tail(Blocks::iterator block, std::size_t size);
+
+  std::size_t capacity_;
+  std::size_t free_bytes_ = 0;
+  std::size_t live_blocks_ = 0;
+  std::uint64_t history_ = 0;
+  mutable std::uint64_t comparisons_ = 0;
+  Blocks blocks_;
+  std::list<Index> indexes_;  // the one for kMinAlignment first
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_ALLOCATOR_HPP_
