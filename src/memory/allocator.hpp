@@ -45,7 +45,7 @@ class OffsetAllocator {
   bool try_resize(std::size_t offset, std::size_t bytes);
 
   std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as asked for, not rounded
-  std::optional<long> hints_of(std::size_t offset) const;
+  std::optional<long> hints_of(std::size_t offset) const;        // as given to allocate
 
   std::size_t capacity() const { return capacity_; }
   std::size_t free_bytes() const { return free_bytes_; }
@@ -85,21 +85,21 @@ class OffsetAllocator {
     Fits fits;
   };
 
-  void record(std::uint64_t call, std::uint64_t first, std::uint64_t second, std::uint64_t third);
-  Blocks::iterator find_live(std::size_t offset);
-  Blocks::const_iterator find_live(std::size_t offset) const;
+  enum class Call : std::uint64_t { allocate, release, resize };
+
+  void record(Call call, std::uint64_t first, std::uint64_t second = 0, std::uint64_t third = 0);
+  const Block* find_live(std::size_t offset) const;
   Index& index_for(std::size_t alignment);
   void add_to_indexes(std::size_t offset, std::size_t size);
   void remove_from_indexes(std::size_t offset, std::size_t size);
   void make_free(std::size_t offset, std::size_t size);
-  void take_free(Blocks::iterator block);
-  void split_tail(Blocks::iterator block, std::size_t size);
+  void give_back_tail(Blocks::iterator live, std::size_t size);
 
   std::size_t capacity_;
   std::size_t free_bytes_ = 0;
   std::size_t live_blocks_ = 0;
   std::uint64_t history_ = 0;
-  mutable std::uint64_t comparisons_ = 0;
+  std::uint64_t comparisons_ = 0;
   Blocks blocks_;
   std::list<Index> indexes_;  // the one for kMinAlignment first
 };
