@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The profiling interface (OpenSHMEM 1.6, section 10): every routine under the prefix pshmem_. A tool defines a shmem_ name
+ * itself, does its work, and calls the pshmem_ name; the library never calls a shmem_ name, so each call of a program
+ * is seen once.
+ */
+#ifndef PSHMEM_H
+#define PSHMEM_H
+
+#include "shmem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+MESHMEM_NORETURN void pshmem_global_exit(int status);
+
+#define MESHMEM_DECLARE(name, op, E, result, params, args) result pshmem_##name params;
+#define MESHMEM_DECLARE_CTX(name, op, E, result, params, args) \
+  result pshmem_##name params;                                 \
+  result pshmem_ctx_##name MESHMEM_WITH_CTX params;
+MESHMEM_ALL_ROUTINES(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
+#undef MESHMEM_DECLARE
+#undef MESHMEM_DECLARE_CTX
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The type-generic routines: overloads in C++, _Generic macros in C11. shmem.h includes this last.
+ * Invariant: both call the typed C functions, so that a profiling tool sees those names only. A type without a
+ * routine is a compile error.
+ */
+#ifndef MESHMEM_SHMEM_GENERIC_H
+#define MESHMEM_SHMEM_GENERIC_H
+
+#ifdef __cplusplus
+
+#define MESHMEM_OVERLOAD(name, op, E, result, params, args) \
+  inline result shmem_##op params { return shmem_##name args; }
+#define MESHMEM_OVERLOAD_CTX(name, op, E, result, params, args) \
+  inline result shmem_##op params { return shmem_##name args; } \
+  inline result shmem_##op MESHMEM_WITH_CTX params { return shmem_ctx_##name MESHMEM_PASS_CTX args; }
+MESHMEM_TYPED(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
+#undef MESHMEM_OVERLOAD
+#undef MESHMEM_OVERLOAD_CTX
+
+inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_ctx_signal_add(ctx, sig_addr, signal, pe);
+}
+inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
+}
+inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+
+/* What a call of a type-generic name with an unfit type runs into: it is no function. */
+extern const char meshmem_has_no_routine_for_this_type;
+
+#define MESHMEM_FIRST(...) MESHMEM_FIRST_OF(__VA_ARGS__, 0)
+#define MESHMEM_FIRST_OF(a, ...) a
+#define MESHMEM_SECOND(...) MESHMEM_SECOND_OF(__VA_ARGS__, 0, 0)
+#define MESHMEM_SECOND_OF(a, b, ...) b
+
+/* clang-format off */
+/* One row of MESHMEM_TYPES as associations of a _Generic, for pointers to the type and to const of it. */
+#define MESHMEM_CASE_rma(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##rma(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+#define MESHMEM_CASE_ext(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##ext(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+#define MESHMEM_CASE_amo(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##amo(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+#define MESHMEM_CASE_bit(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##bit(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+#define MESHMEM_CASE_arith(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##arith(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+#define MESHMEM_CASE_logic(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
+    MESHMEM_GENERIC_##logic(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
+
+/* The function for the type of `which`; the call's arguments follow. In SELECT_CTX a context may come first. */
+#define MESHMEM_SELECT(family, op, which) \
+    _Generic((which), MESHMEM_TYPES(MESHMEM_CASE_##family, shmem_, op) \
+             default: meshmem_has_no_routine_for_this_type)
+#define MESHMEM_SELECT_CTX(family, op, ...) \
+    _Generic((MESHMEM_FIRST(__VA_ARGS__)), MESHMEM_TYPES(MESHMEM_CASE_##family, shmem_, op) \
+             shmem_ctx_t: _Generic((MESHMEM_SECOND(__VA_ARGS__)), \
+                                   MESHMEM_TYPES(MESHMEM_CASE_##family, shmem_ctx_, op) \
+                                   default: meshmem_has_no_routine_for_this_type), \
+             default: meshmem_has_no_routine_for_this_type)
+
+#define shmem_put(...) MESHMEM_SELECT_CTX(rma, put, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_get(...) MESHMEM_SELECT_CTX(rma, get, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_nbi(...) MESHMEM_SELECT_CTX(rma, put_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_get_nbi(...) MESHMEM_SELECT_CTX(rma, get_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_signal(...) MESHMEM_SELECT_CTX(rma, put_signal, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_signal_nbi(...) MESHMEM_SELECT_CTX(rma, put_signal_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_iput(...) MESHMEM_SELECT_CTX(rma, iput, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_iget(...) MESHMEM_SELECT_CTX(rma, iget, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_ibput(...) MESHMEM_SELECT_CTX(rma, ibput, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_ibget(...) MESHMEM_SELECT_CTX(rma, ibget, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_p(...) MESHMEM_SELECT_CTX(rma, p, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_g(...) MESHMEM_SELECT_CTX(rma, g, __VA_ARGS__)(__VA_ARGS__)
+
+#define shmem_atomic_fetch(...) MESHMEM_SELECT_CTX(ext, atomic_fetch, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_set(...) MESHMEM_SELECT_CTX(ext, atomic_set, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_swap(...) MESHMEM_SELECT_CTX(ext, atomic_swap, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_nbi(...) MESHMEM_SELECT_CTX(ext, atomic_fetch_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_swap_nbi(...) MESHMEM_SELECT_CTX(ext, atomic_swap_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_compare_swap(...) MESHMEM_SELECT_CTX(amo, atomic_compare_swap, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_inc(...) MESHMEM_SELECT_CTX(amo, atomic_fetch_inc, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_inc(...) MESHMEM_SELECT_CTX(amo, atomic_inc, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_add(...) MESHMEM_SELECT_CTX(amo, atomic_fetch_add, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_add(...) MESHMEM_SELECT_CTX(amo, atomic_add, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_compare_swap_nbi(...) MESHMEM_SELECT_CTX(amo, atomic_compare_swap_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_inc_nbi(...) MESHMEM_SELECT_CTX(amo, atomic_fetch_inc_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_add_nbi(...) MESHMEM_SELECT_CTX(amo, atomic_fetch_add_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_and(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_and, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_and(...) MESHMEM_SELECT_CTX(bit, atomic_and, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_or(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_or, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_or(...) MESHMEM_SELECT_CTX(bit, atomic_or, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_xor(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_xor, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_xor(...) MESHMEM_SELECT_CTX(bit, atomic_xor, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_and_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_and_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_or_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_or_nbi, __VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_xor_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_xor_nbi, __VA_ARGS__)(__VA_ARGS__)
+
+#define shmem_wait_until(...) MESHMEM_SELECT(amo, wait_until, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_all(...) MESHMEM_SELECT(amo, wait_until_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_any(...) MESHMEM_SELECT(amo, wait_until_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_some(...) MESHMEM_SELECT(amo, wait_until_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_all_vector(...) MESHMEM_SELECT(amo, wait_until_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_any_vector(...) MESHMEM_SELECT(amo, wait_until_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_some_vector(...) MESHMEM_SELECT(amo, wait_until_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test(...) MESHMEM_SELECT(amo, test, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_all(...) MESHMEM_SELECT(amo, test_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_any(...) MESHMEM_SELECT(amo, test_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_some(...) MESHMEM_SELECT(amo, test_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_all_vector(...) MESHMEM_SELECT(amo, test_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_any_vector(...) MESHMEM_SELECT(amo, test_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_some_vector(...) MESHMEM_SELECT(amo, test_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+
+#define shmem_broadcast(...) MESHMEM_SELECT(rma, broadcast, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_collect(...) MESHMEM_SELECT(rma, collect, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_fcollect(...) MESHMEM_SELECT(rma, fcollect, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_alltoall(...) MESHMEM_SELECT(rma, alltoall, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_alltoalls(...) MESHMEM_SELECT(rma, alltoalls, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_and_reduce(...) MESHMEM_SELECT(logic, and_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_or_reduce(...) MESHMEM_SELECT(logic, or_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_xor_reduce(...) MESHMEM_SELECT(logic, xor_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_max_reduce(...) MESHMEM_SELECT(rma, max_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_min_reduce(...) MESHMEM_SELECT(rma, min_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_sum_reduce(...) MESHMEM_SELECT(arith, sum_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_prod_reduce(...) MESHMEM_SELECT(arith, prod_reduce, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_sum_inscan(...) MESHMEM_SELECT(arith, sum_inscan, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_sum_exscan(...) MESHMEM_SELECT(arith, sum_exscan, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
+
+#define shmem_signal_add(...) \
+    _Generic((MESHMEM_FIRST(__VA_ARGS__)), shmem_ctx_t: shmem_ctx_signal_add, default: shmem_signal_add)(__VA_ARGS__)
+#define shmem_signal_set(...) \
+    _Generic((MESHMEM_FIRST(__VA_ARGS__)), shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set)(__VA_ARGS__)
+#define shmem_sync(team) shmem_team_sync(team)
+/* clang-format on */
+
+#endif
+#endif

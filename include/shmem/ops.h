@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The routines of OpenSHMEM 1.6: one row a routine, with its result, parameters and arguments. Prototypes, pshmem_
+ * twins, definitions, C++ overloads, and the tests are readings of these rows; the types come from shmem/types.h.
+ *
+ *   F(name, op, E, result, (parameters), (arguments))
+ *
+ *   name  the routine is shmem_<name>; in the families with contexts there is a shmem_ctx_<name> too
+ *   op    the operation without its type: what the library's template for it is called
+ *   E     the type of an element (T is the type that pointers are declared with: E, or void in sized and mem forms)
+ *
+ * A row serves the typed, sized and mem form of a routine: shmem_<type>_put_signal is made with PRE = <type>_ and an empty
+ * MID, shmem_put32_signal with an empty PRE and MID = 32, shmem_putmem_signal with MID = mem.
+ * Numbers of elements and strides count elements of E. A PE number is of the context's team; a team collective's root too.
+ */
+#ifndef MESHMEM_SHMEM_OPS_H
+#define MESHMEM_SHMEM_OPS_H
+
+/* clang-format off */
+
+/* 9.5 and 9.6, remote memory access, and 9.8, signaling: blocking, nonblocking (complete at quiet), and with a signal.
+ * dest of a put, source of a get and sig_addr are symmetric. sig_op is SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD; the signal is
+ * updated after the data of the same call has arrived, and also when nelems is 0. */
+#define MESHMEM_OPS_RMA(F, PRE, MID, E, T) \
+    F(PRE##put##MID, put, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    F(PRE##get##MID, get, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    F(PRE##put##MID##_nbi, put_nbi, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    F(PRE##get##MID##_nbi, get_nbi, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    F(PRE##put##MID##_signal, put_signal, E, void, \
+      (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
+      (dest, source, nelems, sig_addr, signal, sig_op, pe)) \
+    F(PRE##put##MID##_signal_nbi, put_signal_nbi, E, void, \
+      (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
+      (dest, source, nelems, sig_addr, signal, sig_op, pe))
+
+/* 9.5.4 to 9.5.7 and 9.5.9 to 9.5.12, strided: element i at index i * dst of dest and i * sst of source. Block-strided: nblocks
+ * blocks of bsize consecutive elements, block b at b * dst and b * sst; dst, sst >= bsize. */
+#define MESHMEM_OPS_STRIDED(F, PRE, MID, E, T) \
+    F(PRE##iput##MID, iput, E, void, \
+      (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe), \
+      (dest, source, dst, sst, nelems, pe)) \
+    F(PRE##iget##MID, iget, E, void, \
+      (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe), \
+      (dest, source, dst, sst, nelems, pe)) \
+    F(PRE##ibput##MID, ibput, E, void, \
+      (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe), \
+      (dest, source, dst, sst, bsize, nblocks, pe)) \
+    F(PRE##ibget##MID, ibget, E, void, \
+      (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe), \
+      (dest, source, dst, sst, bsize, nblocks, pe))
+
+/* 9.5.2 and 9.5.8, one element by value. */
+#define MESHMEM_OPS_SINGLE(F, PRE, E) \
+    F(PRE##p, p, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##g, g, E, E, (const E *source, int pe), (source, pe))
+
+/* 9.7, atomic memory operations. Fetching forms return the value before; nbi forms put it into the local *fetch, which may
+ * be read after quiet. Integers wrap. */
+#define MESHMEM_OPS_ATOMIC_EXT(F, PRE, E) \
+    F(PRE##atomic_fetch, atomic_fetch, E, E, (const E *source, int pe), (source, pe)) \
+    F(PRE##atomic_set, atomic_set, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_swap, atomic_swap, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_fetch_nbi, atomic_fetch_nbi, E, void, (E *fetch, const E *source, int pe), (fetch, source, pe)) \
+    F(PRE##atomic_swap_nbi, atomic_swap_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
+
+#define MESHMEM_OPS_ATOMIC_STD(F, PRE, E) \
+    F(PRE##atomic_compare_swap, atomic_compare_swap, E, E, (E *dest, E cond, E value, int pe), (dest, cond, value, pe)) \
+    F(PRE##atomic_fetch_inc, atomic_fetch_inc, E, E, (E *dest, int pe), (dest, pe)) \
+    F(PRE##atomic_inc, atomic_inc, E, void, (E *dest, int pe), (dest, pe)) \
+    F(PRE##atomic_fetch_add, atomic_fetch_add, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_add, atomic_add, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_compare_swap_nbi, atomic_compare_swap_nbi, E, void, \
+      (E *fetch, E *dest, E cond, E value, int pe), (fetch, dest, cond, value, pe)) \
+    F(PRE##atomic_fetch_inc_nbi, atomic_fetch_inc_nbi, E, void, (E *fetch, E *dest, int pe), (fetch, dest, pe)) \
+    F(PRE##atomic_fetch_add_nbi, atomic_fetch_add_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
+
+#define MESHMEM_OPS_ATOMIC_BIT(F, PRE, E) \
+    F(PRE##atomic_fetch_and, atomic_fetch_and, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_and, atomic_and, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_fetch_or, atomic_fetch_or, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_or, atomic_or, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_fetch_xor, atomic_fetch_xor, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_xor, atomic_xor, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_fetch_and_nbi, atomic_fetch_and_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe)) \
+    F(PRE##atomic_fetch_or_nbi, atomic_fetch_or_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe)) \
+    F(PRE##atomic_fetch_xor_nbi, atomic_fetch_xor_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
+
+/* 9.10, point-to-point synchronization on the local, symmetric ivar(s). cmp is one of SHMEM_CMP_*. status is a mask of nelems
+ * ints, nonzero = leave out, NULL = none left out. any: the index found, SIZE_MAX if the set is empty; some: how many of
+ * `indices` were filled; test*: 1 or 0. The vector forms compare ivars[i] with cmp_values[i]. */
+#define MESHMEM_OPS_WAIT(F, PRE, E) \
+    F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
+    F(PRE##wait_until_all, wait_until_all, E, void, \
+      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
+    F(PRE##wait_until_any, wait_until_any, E, size_t, \
+      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
+    F(PRE##wait_until_some, wait_until_some, E, size_t, \
+      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, E cmp_value), \
+      (ivars, nelems, indices, status, cmp, cmp_value)) \
+    F(PRE##wait_until_all_vector, wait_until_all_vector, E, void, \
+      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
+    F(PRE##wait_until_any_vector, wait_until_any_vector, E, size_t, \
+      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
+    F(PRE##wait_until_some_vector, wait_until_some_vector, E, size_t, \
+      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
+      (ivars, nelems, indices, status, cmp, cmp_values)) \
+    F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
+    F(PRE##test_all, test_all, E, int, \
+      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
+    F(PRE##test_any, test_any, E, size_t, \
+      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
+    F(PRE##test_some, test_some, E, size_t, \
+      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, E cmp_value), \
+      (ivars, nelems, indices, status, cmp, cmp_value)) \
+    F(PRE##test_all_vector, test_all_vector, E, int, \
+      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
+    F(PRE##test_any_vector, test_any_vector, E, size_t, \
+      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
+    F(PRE##test_some_vector, test_some_vector, E, size_t, \
+      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
+      (ivars, nelems, indices, status, cmp, cmp_values))
+
+/* 9.9, collectives of a team: 0 on success. dest and source are symmetric and, but for reductions and scans in place,
+ * do not overlap. broadcast: nelems of PE_root's source to every dest, the root's too. fcollect: nelems of each PE, in
+ * team order; collect: as many as each PE says. alltoall: block k of PE l's source to block l of PE k's dest. */
+#define MESHMEM_OPS_COLLECTIVE(F, PRE, MID, E, T) \
+    F(PRE##broadcast##MID, broadcast, E, int, \
+      (shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root), (team, dest, source, nelems, PE_root)) \
+    F(PRE##collect##MID, collect, E, int, \
+      (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems)) \
+    F(PRE##fcollect##MID, fcollect, E, int, \
+      (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems)) \
+    F(PRE##alltoall##MID, alltoall, E, int, \
+      (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems)) \
+    F(PRE##alltoalls##MID, alltoalls, E, int, \
+      (shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
+      (team, dest, source, dst, sst, nelems))
+
+#define MESHMEM_OP_REDUCE(F, PRE, E, what) \
+    F(PRE##what, what, E, int, \
+      (shmem_team_t team, E *dest, const E *source, size_t nreduce), (team, dest, source, nreduce))
+
+#define MESHMEM_OPS_REDUCE_LOGIC(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, and_reduce) MESHMEM_OP_REDUCE(F, PRE, E, or_reduce) MESHMEM_OP_REDUCE(F, PRE, E, xor_reduce)
+#define MESHMEM_OPS_REDUCE_ORDER(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, max_reduce) MESHMEM_OP_REDUCE(F, PRE, E, min_reduce)
+#define MESHMEM_OPS_REDUCE_ARITH(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce) \
+    MESHMEM_OP_REDUCE(F, PRE, E, sum_inscan) MESHMEM_OP_REDUCE(F, PRE, E, sum_exscan)
+
+/* Routines without a type. With a context (9.8.5, 9.11): */
+#define MESHMEM_ROUTINES_CTX(F) \
+    F(signal_add, signal_add, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
+    F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
+    F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
+
+/* The others, in the order of the standard. */
+#define MESHMEM_ROUTINES(F) \
+    F(init, init, void, void, (void), ()) \
+    F(init_thread, init_thread, void, int, (int requested, int *provided), (requested, provided)) \
+    F(finalize, finalize, void, void, (void), ()) \
+    F(query_initialized, query_initialized, void, void, (int *initialized), (initialized)) \
+    F(query_thread, query_thread, void, void, (int *provided), (provided)) \
+    F(my_pe, my_pe, void, int, (void), ()) \
+    F(n_pes, n_pes, void, int, (void), ()) \
+    F(pe_accessible, pe_accessible, void, int, (int pe), (pe)) \
+    F(addr_accessible, addr_accessible, void, int, (const void *addr, int pe), (addr, pe)) \
+    F(ptr, ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
+    F(team_ptr, team_ptr, void, void *, (shmem_team_t team, const void *dest, int pe), (team, dest, pe)) \
+    F(info_get_version, info_get_version, void, void, (int *major, int *minor), (major, minor)) \
+    F(info_get_name, info_get_name, void, void, (char *name), (name)) \
+    F(malloc, malloc, void, void *, (size_t size), (size)) \
+    F(free, free, void, void, (void *ptr), (ptr)) \
+    F(realloc, realloc, void, void *, (void *ptr, size_t size), (ptr, size)) \
+    F(align, align, void, void *, (size_t alignment, size_t size), (alignment, size)) \
+    F(malloc_with_hints, malloc_with_hints, void, void *, (size_t size, long hints), (size, hints)) \
+    F(calloc, calloc, void, void *, (size_t count, size_t size), (count, size)) \
+    F(team_my_pe, team_my_pe, void, int, (shmem_team_t team), (team)) \
+    F(team_n_pes, team_n_pes, void, int, (shmem_team_t team), (team)) \
+    F(team_get_config, team_get_config, void, int, \
+      (shmem_team_t team, long config_mask, shmem_team_config_t *config), (team, config_mask, config)) \
+    F(team_translate_pe, team_translate_pe, void, int, \
+      (shmem_team_t src_team, int src_pe, shmem_team_t dest_team), (src_team, src_pe, dest_team)) \
+    F(team_split_strided, team_split_strided, void, int, \
+      (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, \
+       shmem_team_t *new_team), \
+      (parent_team, start, stride, size, config, config_mask, new_team)) \
+    F(team_split_2d, team_split_2d, void, int, \
+      (shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, \
+       shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team), \
+      (parent_team, xrange, xaxis_config, xaxis_mask, xaxis_team, yaxis_config, yaxis_mask, yaxis_team)) \
+    F(team_destroy, team_destroy, void, void, (shmem_team_t team), (team)) \
+    F(ctx_create, ctx_create, void, int, (long options, shmem_ctx_t *ctx), (options, ctx)) \
+    F(team_create_ctx, team_create_ctx, void, int, (shmem_team_t team, long options, shmem_ctx_t *ctx), (team, options, ctx)) \
+    F(ctx_destroy, ctx_destroy, void, void, (shmem_ctx_t ctx), (ctx)) \
+    F(ctx_get_team, ctx_get_team, void, int, (shmem_ctx_t ctx, shmem_team_t *team), (ctx, team)) \
+    F(signal_fetch, signal_fetch, void, uint64_t, (const uint64_t *sig_addr), (sig_addr)) \
+    F(signal_wait_until, signal_wait_until, void, uint64_t, \
+      (uint64_t *sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value)) \
+    F(barrier_all, barrier_all, void, void, (void), ()) \
+    F(sync_all, sync_all, void, void, (void), ()) \
+    F(team_sync, team_sync, void, int, (shmem_team_t team), (team)) \
+    F(fence, fence, void, void, (void), ()) \
+    F(quiet, quiet, void, void, (void), ()) \
+    F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
+    F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
+
+/* The rows of all types: CTX reads those that exist with a context too, PLAIN the others. IN is MESHMEM_IN, or
+ * MESHMEM_GENERIC for one row a distinct C type (shmem/types.h). */
+#define MESHMEM_TYPED(CTX, PLAIN, IN) MESHMEM_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
+#define MESHMEM_TYPED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, IN) \
+    IN##_##rma(MESHMEM_OPS_RMA(CTX, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_STRIDED(CTX, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_SINGLE(CTX, NAME##_, TYPE)) \
+    IN##_##ext(MESHMEM_OPS_ATOMIC_EXT(CTX, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_ATOMIC_STD(CTX, NAME##_, TYPE)) \
+    IN##_##bit(MESHMEM_OPS_ATOMIC_BIT(CTX, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_WAIT(PLAIN, NAME##_, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_COLLECTIVE(PLAIN, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(PLAIN, NAME##_, TYPE)) \
+    IN##_##arith(MESHMEM_OPS_REDUCE_ARITH(PLAIN, NAME##_, TYPE)) \
+    IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(PLAIN, NAME##_, TYPE))
+
+/* The rows of the sized and the mem forms. */
+#define MESHMEM_UNTYPED(CTX, PLAIN) \
+    MESHMEM_SIZES(MESHMEM_SIZED_ROW, CTX) \
+    MESHMEM_OPS_RMA(CTX, , mem, char, void) \
+    MESHMEM_OPS_COLLECTIVE(PLAIN, , mem, char, void)
+#define MESHMEM_SIZED_ROW(BITS, E, CTX) \
+    MESHMEM_OPS_RMA(CTX, , BITS, E, void) \
+    MESHMEM_OPS_STRIDED(CTX, , BITS, E, void)
+
+/* Every routine there is. */
+#define MESHMEM_ALL_ROUTINES(CTX, PLAIN) \
+    MESHMEM_ROUTINES(PLAIN) MESHMEM_ROUTINES_CTX(CTX) \
+    MESHMEM_UNTYPED(CTX, PLAIN) MESHMEM_TYPED(CTX, PLAIN, MESHMEM_IN)
+/* clang-format on */
+
+/* MESHMEM_WITH_CTX (a, b) is (shmem_ctx_t ctx, a, b); MESHMEM_PASS_CTX (a, b) is (ctx, a, b). */
+#define MESHMEM_WITH_CTX(...) (shmem_ctx_t ctx, __VA_ARGS__)
+#define MESHMEM_PASS_CTX(...) (ctx, __VA_ARGS__)
+
+#endif
