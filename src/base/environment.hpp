@@ -18,6 +18,8 @@ namespace meshmem {
 
 enum class ReduceAlgorithm { automatic, recursive_doubling, ring, one_shot, two_shot };
 
+std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGORITHM spells it
+
 enum class Kind {
   presence,
   boolean,
@@ -79,13 +81,20 @@ std::optional<std::size_t> parse_size(std::string_view text);
 
 // A row of the table as text.
 struct Variable {
-  std::string_view name;
+  std::string name;
   std::string alias;  // the old SMA_ name, or empty
   std::string_view accepted;
   std::string default_value;
   std::string_view text;
 };
 std::vector<Variable> environment_variables();
+
+// Variables that oshrun sets for the programs it starts; the library reads none of them.
+struct LaunchVariable {
+  std::string_view name;
+  std::string_view text;
+};
+const std::vector<LaunchVariable>& launch_variables();
 
 // The names in `entries` (NAME=VALUE, ended by a null pointer) that begin with MESHMEM_ but mean
 // nothing.

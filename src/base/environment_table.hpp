@@ -27,7 +27,8 @@ X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
   "ever.")
 X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
-  "The same for each step of start-up, such as waiting for the other PEs of the node.")
+  "A step of start-up that lasts longer, such as waiting for the other PEs, ends the job likewise. "
+  "0 waits for ever.")
 X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the environment by the rows of environment_table.hpp: for every Kind, what it accepts, how
+// it is parsed and how a default of it is shown. Invariant: only std::from_chars reads numbers,
+// since strtod would follow the program's locale. Called once by start-up, and by meshmem-info.
+#include "base/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace meshmem {
+namespace {
+
+// To nanoseconds and back without an overflow, and longer than any job.
+constexpr double kMaxSeconds = 1e9;
+
+constexpr std::array kAlgorithmNames = {
+    std::pair(ReduceAlgorithm::automatic, std::string_view("auto")),
+    std::pair(ReduceAlgorithm::recursive_doubling, std::string_view("recursive_doubling")),
+    std::pair(ReduceAlgorithm::ring, std::string_view("ring")),
+    std::pair(ReduceAlgorithm::one_shot, std::string_view("one_shot")),
+    std::pair(ReduceAlgorithm::two_shot, std::string_view("two_shot")),
+};
+
+constexpr std::string_view kSizeAccepted =
+    "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
+
+// from_chars alone would also take a minus, "inf" and "nan".
+bool starts_like_a_number(std::string_view text) {
+  return !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
+}
+
+template <typename Number>
+std::optional<Number> parse_whole(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The bits to shift by for a suffix; nullopt if the character is none.
+std::optional<int> suffix_shift(char suffix) {
+  switch (suffix) {
+    case 'k':
+    case 'K':
+      return 10;
+    case 'm':
+    case 'M':
+      return 20;
+    case 'g':
+    case 'G':
+      return 30;
+    case 't':
+    case 'T':
+      return 40;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> scale_integer(std::uint64_t number, int shift) {
+  if (number > std::numeric_limits<std::size_t>::max() >> shift) return std::nullopt;
+  return number << shift;
+}
+
+std::optional<std::size_t> scale_fraction(double number, int shift) {
+  const double bytes = std::ceil(std::ldexp(number, shift));
+  if (!(bytes < 0x1p64)) return std::nullopt;
+  return static_cast<std::size_t>(bytes);
+}
+
+// The syntax of each Kind beside its Value.
+template <Kind kind>
+struct Syntax;
+
+template <>
+struct Syntax<Kind::presence> {
+  static constexpr std::string_view accepted = "any value, even 0 or an empty one";
+  static bool parse(std::string_view, bool& out) { return out = true; }
+  static std::string show(bool) { return "not set"; }
+};
+
+template <>
+struct Syntax<Kind::boolean> {
+  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true or false";
+  static bool parse(std::string_view text, bool& out) {
+    const auto is_one_of = [&](auto... words) { return ((text == words) || ...); };
+    out = is_one_of("1", "yes", "on", "true");
+    return out || is_one_of("0", "no", "off", "false");
+  }
+  static std::string show(bool value) { return value ? "1" : "0"; }
+};
+
+template <>
+struct Syntax<Kind::size> {
+  static constexpr std::string_view accepted = kSizeAccepted;
+  static bool parse(std::string_view text, std::size_t& out) {
+    const auto bytes = parse_size(text);
+    out = bytes.value_or(0);
+    return bytes.has_value();
+  }
+  static std::string show(std::size_t value) { return fmt::format("{}", value); }
+};
+
+template <>
+struct Syntax<Kind::optional_size> {
+  static constexpr std::string_view accepted = kSizeAccepted;
+  static bool parse(std::string_view text, std::optional<std::size_t>& out) {
+    out = parse_size(text);
+    return out.has_value();
+  }
+  static std::string show(std::optional<std::size_t> value) {
+    return value ? fmt::format("{}", *value) : "not set";
+  }
+};
+
+template <>
+struct Syntax<Kind::seconds> {
+  static constexpr std::string_view accepted = "seconds from 0 to 1000000000, as in 2.5";
+  static bool parse(std::string_view text, double& out) {
+    if (!starts_like_a_number(text)) return false;
+    const auto value = parse_whole<double>(text);
+    out = value.value_or(0);
+    return value && *value <= kMaxSeconds;
+  }
+  static std::string show(double value) { return fmt::format("{}", value); }
+};
+
+template <>
+struct Syntax<Kind::optional_count> {
+  static constexpr std::string_view accepted = "a whole number from 0 to 4294967295";
+  static bool parse(std::string_view text, std::optional<unsigned>& out) {
+    out = parse_whole<unsigned>(text);
+    return out.has_value();
+  }
+  static std::string show(std::optional<unsigned> value) {
+    return value ? fmt::format("{}", *value) : "not set";
+  }
+};
+
+template <>
+struct Syntax<Kind::reduce_algorithm> {
+  static constexpr std::string_view accepted =
+      "auto, recursive_doubling, ring, one_shot or two_shot";
+  static bool parse(std::string_view text, ReduceAlgorithm& out) {
+    for (const auto& [algorithm, name] : kAlgorithmNames) {
+      if (name != text) continue;
+      out = algorithm;
+      return true;
+    }
+    return false;
+  }
+  static std::string show(ReduceAlgorithm value) { return std::string(name_of(value)); }
+};
+
+std::string alias_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "SHMEM_";
+  return name.starts_with(kPrefix) ? "SMA_" + std::string(name.substr(kPrefix.size())) : "";
+}
+
+// For an error line: one line, whatever the value holds.
+std::string printable(std::string_view value) {
+  constexpr std::size_t kLongest = 80;
+  std::string line(value.substr(0, kLongest));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return value.size() > kLongest ? line + "..." : line;
+}
+
+template <Kind kind>
+std::optional<std::string> read(std::string name, typename Value<kind>::Type& out,
+                                const GetEnv& get_env) {
+  const char* text = get_env(name.c_str());
+  if (text == nullptr) {
+    name = alias_of(name);
+    if (!name.empty()) text = get_env(name.c_str());
+  }
+  if (text == nullptr || Syntax<kind>::parse(text, out)) return std::nullopt;
+  return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
+                     Syntax<kind>::accepted);
+}
+
+}  // namespace
+
+std::string_view name_of(ReduceAlgorithm algorithm) {
+  for (const auto& [known, name] : kAlgorithmNames) {
+    if (known == algorithm) return name;
+  }
+  return "";
+}
+
+std::optional<std::size_t> parse_size(std::string_view text) {
+  if (!starts_like_a_number(text)) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  double fraction = 0;
+  const auto as_fraction = std::from_chars(text.data(), end, fraction);
+  if (as_fraction.ec != std::errc{}) return std::nullopt;
+  int shift = 0;
+  if (as_fraction.ptr != end) {
+    // The standard ignores what follows the first suffix.
+    const auto suffix = suffix_shift(*as_fraction.ptr);
+    if (!suffix) return std::nullopt;
+    shift = *suffix;
+  }
+  // Read again as an integer where it is one: a double would round large ones.
+  std::uint64_t integer = 0;
+  const auto as_integer = std::from_chars(text.data(), end, integer);
+  if (as_integer.ptr != as_fraction.ptr) return scale_fraction(fraction, shift);
+  if (as_integer.ec != std::errc{}) return std::nullopt;
+  return scale_integer(integer, shift);
+}
+
+std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env) {
+  Environment parsed = out;
+  std::optional<std::string> error;
+#define X(name, member, kind, fallback, text) \
+  if (!error) error = read<Kind::kind>(#name, parsed.member, get_env);
+#include "base/environment_table.hpp"
+#undef X
+  if (!error) out = parsed;
+  return error;
+}
+
+std::vector<Variable> environment_variables() {
+  const Environment defaults;
+  return {
+#define X(name, member, kind, fallback, text)                    \
+  Variable{#name, alias_of(#name), Syntax<Kind::kind>::accepted, \
+           Syntax<Kind::kind>::show(defaults.member), text},
+#include "base/environment_table.hpp"
+#undef X
+  };
+}
+
+const std::vector<LaunchVariable>& launch_variables() {
+  static const std::vector<LaunchVariable> variables = {
+      {"MESHMEM_OUTPUT_TTY",
+       "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
+       "pipe "
+       "to oshrun may still draw a progress bar."},
+  };
+  return variables;
+}
+
+std::vector<std::string> unknown_variables(const char* const* entries) {
+  const auto variables = environment_variables();
+  const auto& launched = launch_variables();
+  const auto has = [](const auto& rows, std::string_view name) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+  };
+  std::vector<std::string> unknown;
+  for (; entries != nullptr && *entries != nullptr; ++entries) {
+    const std::string_view entry = *entries;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(launched, name)) continue;
+    unknown.emplace_back(name);
+  }
+  return unknown;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of environment variables: what each kind of value accepts and refuses, the old names,
+// the warnings, and that the page made from the table is up to date.
+#include "base/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <fstream>
+#include <iterator>
+#include <locale>
+#include <map>
+#include <set>
+
+namespace meshmem {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+GetEnv from(const Variables& variables) {
+  return [&variables](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+Environment parsed(const Variables& variables) {
+  Environment environment;
+  EXPECT_EQ(parse_environment(environment, from(variables)), std::nullopt);
+  return environment;
+}
+
+std::string error_of(const Variables& variables) {
+  Environment environment;
+  return parse_environment(environment, from(variables)).value_or("");
+}
+
+TEST(ParseSize, AcceptsWhatTheStandardAccepts) {
+  const std::map<std::string, std::size_t> sizes = {
+      {"0", 0},
+      {"1", 1},
+      {"007", 7},
+      {"20k", 20480},
+      {"20K", 20480},
+      {"20kk", 20480},
+      {"20kB of heap", 20480},
+      {"3M", 3u << 20},
+      {"3.1M", 3250586},
+      {".5m", 512u << 10},
+      {"0.5m", 512u << 10},
+      {"5.", 5},
+      {"1.5", 2},
+      {"0.1k", 103},
+      {"0.0", 0},
+      {"0.000001", 1},
+      {"1g", std::size_t{1} << 30},
+      {"2T", std::size_t{2} << 40},
+      {"1e3", 1000},
+      {"1e3k", 1024000},
+      {"9007199254740993", 9007199254740993u},  // no double
+      {"18446744073709551615", 18446744073709551615u},
+      {"16777215t", std::size_t{16777215} << 40},
+  };
+  for (const auto& [text, bytes] : sizes) EXPECT_EQ(parse_size(text), bytes) << text;
+}
+
+TEST(ParseSize, RefusesEverythingElse) {
+  for (const char* text : {"",
+                           " ",
+                           " 1",
+                           "1 ",
+                           "1 k",
+                           "k",
+                           ".",
+                           ".k",
+                           "-1",
+                           "-0",
+                           "+1",
+                           "1x",
+                           "0x10",
+                           "1,5m",
+                           "1e",
+                           "e3",
+                           "inf",
+                           "nan",
+                           "1e400",
+                           "18446744073709551616",
+                           "16777216t",
+                           "1e19k",
+                           "99999999999999999999g",
+                           "one",
+                           "1_000",
+                           "--1",
+                           "1..5"}) {
+    EXPECT_EQ(parse_size(text), std::nullopt) << '"' << text << '"';
+  }
+}
+
+TEST(ParseSize, IgnoresTheLocale) {
+  // The C locale may not be installed here, so a facet of our own stands in on the C++ side.
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    std::string do_grouping() const override { return "\3"; }
+    char do_thousands_sep() const override { return '.'; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Comma));
+  if (std::setlocale(LC_ALL, "de_DE.UTF-8") == nullptr) std::printf("no de_DE.UTF-8 here\n");
+  EXPECT_EQ(parse_size("3.1M"), 3250586u);
+  EXPECT_EQ(parse_size("3,1M"), std::nullopt);
+  EXPECT_EQ(parsed({{"MESHMEM_TIMEOUT", "2.5"}}).timeout, 2.5);
+  EXPECT_NE(environment_markdown().find("| 60 |"), std::string::npos);
+  std::locale::global(before);
+  std::setlocale(LC_ALL, "C");
+}
+
+TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
+  const Environment environment = parsed({});
+  EXPECT_FALSE(environment.version);
+  EXPECT_FALSE(environment.info);
+  EXPECT_FALSE(environment.debug);
+  EXPECT_EQ(environment.symmetric_size, 0u);
+  EXPECT_EQ(environment.reduce_algorithm, ReduceAlgorithm::automatic);
+  EXPECT_EQ(environment.reduce_ring_min_bytes, std::nullopt);
+  EXPECT_FALSE(environment.deterministic);
+  EXPECT_FALSE(environment.check);
+  EXPECT_EQ(environment.timeout, 0.0);
+  EXPECT_EQ(environment.start_timeout, 60.0);
+  EXPECT_EQ(environment.spin, std::nullopt);
+}
+
+TEST(Environment, ReadsEveryVariable) {
+  const Environment environment = parsed({{"SHMEM_VERSION", "1"},
+                                          {"SHMEM_INFO", "1"},
+                                          {"SHMEM_DEBUG", "1"},
+                                          {"SHMEM_SYMMETRIC_SIZE", "1.5g"},
+                                          {"MESHMEM_REDUCE_ALGORITHM", "two_shot"},
+                                          {"MESHMEM_REDUCE_RING_MIN_BYTES", "32k"},
+                                          {"MESHMEM_DETERMINISTIC", "yes"},
+                                          {"MESHMEM_CHECK", "on"},
+                                          {"MESHMEM_TIMEOUT", ".25"},
+                                          {"MESHMEM_START_TIMEOUT", "5"},
+                                          {"MESHMEM_SPIN", "4294967295"}});
+  EXPECT_TRUE(environment.version && environment.info && environment.debug);
+  EXPECT_EQ(environment.symmetric_size, std::size_t{3} << 29);
+  EXPECT_EQ(environment.reduce_algorithm, ReduceAlgorithm::two_shot);
+  EXPECT_EQ(environment.reduce_ring_min_bytes, 32768u);
+  EXPECT_TRUE(environment.deterministic && environment.check);
+  EXPECT_EQ(environment.timeout, 0.25);
+  EXPECT_EQ(environment.start_timeout, 5.0);
+  EXPECT_EQ(environment.spin, 4294967295u);
+}
+
+TEST(Environment, TakesPresenceForTrue) {
+  for (const char* value : {"", "0", "no", "false", "anything"}) {
+    EXPECT_TRUE(parsed({{"SHMEM_INFO", value}}).info) << value;
+    EXPECT_TRUE(parsed({{"SMA_VERSION", value}}).version) << value;
+  }
+}
+
+TEST(Environment, KnowsTheOldNamesAndPrefersTheNew) {
+  EXPECT_EQ(parsed({{"SMA_SYMMETRIC_SIZE", "2k"}}).symmetric_size, 2048u);
+  EXPECT_TRUE(parsed({{"SMA_DEBUG", "1"}}).debug);
+  const Variables both = {{"SMA_SYMMETRIC_SIZE", "nonsense"}, {"SHMEM_SYMMETRIC_SIZE", "1k"}};
+  EXPECT_EQ(parsed(both).symmetric_size, 1024u);
+  EXPECT_NE(error_of({{"SMA_SYMMETRIC_SIZE", "x"}}).find("SMA_SYMMETRIC_SIZE=x"),
+            std::string::npos);
+  EXPECT_EQ(error_of({{"SMA_CHECK", "nonsense"}}), "");  // only SHMEM_ variables have old names
+}
+
+TEST(Environment, ReadsEveryBooleanAndNothingLikeOne) {
+  for (const char* value : {"1", "yes", "on", "true"}) {
+    EXPECT_TRUE(parsed({{"MESHMEM_CHECK", value}}).check) << value;
+  }
+  for (const char* value : {"0", "no", "off", "false"}) {
+    EXPECT_FALSE(parsed({{"MESHMEM_CHECK", value}}).check) << value;
+  }
+  for (const char* value : {"", "2", "y", "TRUE", " 1", "01", "-1", "yes "}) {
+    EXPECT_NE(error_of({{"MESHMEM_CHECK", value}}), "") << value;
+  }
+}
+
+TEST(Environment, ReadsEveryAlgorithmName) {
+  for (const auto algorithm :
+       {ReduceAlgorithm::automatic, ReduceAlgorithm::recursive_doubling, ReduceAlgorithm::ring,
+        ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
+    const std::string name(name_of(algorithm));
+    EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", name}}).reduce_algorithm, algorithm) << name;
+  }
+  EXPECT_NE(error_of({{"MESHMEM_REDUCE_ALGORITHM", "rings"}}), "");
+}
+
+TEST(Environment, RefusesNumbersThatAreNone) {
+  for (const char* value : {"", "-1", "inf", "nan", "1s", "1e10", "1,5", " 1", "1e", "."}) {
+    EXPECT_NE(error_of({{"MESHMEM_TIMEOUT", value}}), "") << value;
+  }
+  for (const char* value : {"", "-1", "1.5", "4294967296", "1k", " 1", "0x1"}) {
+    EXPECT_NE(error_of({{"MESHMEM_SPIN", value}}), "") << value;
+  }
+}
+
+TEST(Environment, SaysInOneLineWhatIsWrong) {
+  EXPECT_EQ(
+      error_of({{"MESHMEM_DETERMINISTIC", "maybe"}}),
+      "MESHMEM_DETERMINISTIC=maybe is not valid: it takes 1 or 0, yes or no, on or off, true or "
+      "false");
+  const std::string line =
+      error_of({{"SHMEM_SYMMETRIC_SIZE", "a\nb\x7F" + std::string(10000, 'x')}});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_LT(line.size(), 300u);
+}
+
+TEST(Environment, IsUnchangedByAnError) {
+  Environment environment;
+  environment.spin = 7;
+  const Variables variables = {{"SHMEM_DEBUG", "1"}, {"MESHMEM_SPIN", "8"}, {"MESHMEM_CHECK", "?"}};
+  EXPECT_NE(parse_environment(environment, from(variables)), std::nullopt);
+  EXPECT_FALSE(environment.debug);
+  EXPECT_EQ(environment.spin, 7u);
+}
+
+TEST(Environment, FindsSlipsOfThePen) {
+  const char* const entries[] = {"PATH=/bin",
+                                 "MESHMEM_CHEKC=1",
+                                 "MESHMEM_CHECK=1",
+                                 "MESHMEM_NO_EQUALS",
+                                 "MESHMEM_OUTPUT_TTY=1",
+                                 "SHMEM_OTHER=1",
+                                 "MESHMEM_SPINS=3",
+                                 nullptr};
+  const std::vector<std::string> expected = {"MESHMEM_CHEKC", "MESHMEM_NO_EQUALS", "MESHMEM_SPINS"};
+  EXPECT_EQ(unknown_variables(entries), expected);
+  EXPECT_TRUE(unknown_variables(nullptr).empty());
+}
+
+TEST(Environment, NamesEveryVariableOnceInHelpAndPage) {
+  std::set<std::string> names;
+  const std::string help = environment_help();
+  for (const Variable& variable : environment_variables()) {
+    EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
+    EXPECT_NE(help.find("\n  " + variable.name), std::string::npos) << variable.name;
+    EXPECT_NE(environment_markdown().find("| `" + variable.name + "` |"), std::string::npos);
+  }
+  EXPECT_NE(help.find("SHMEM_DEBUG (or SMA_DEBUG)\n"), std::string::npos);
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = help.find('\n', at);
+    EXPECT_LE(end - at, 80u) << help.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
+TEST(Environment, PageIsUpToDate) {
+  std::ifstream file(MESHMEM_ENVIRONMENT_PAGE);
+  ASSERT_TRUE(file) << "cannot read " << MESHMEM_ENVIRONMENT_PAGE;
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(page, environment_markdown())
+      << "make it again: meshmem-info --environment-markdown > docs/environment.md";
+}
+
+}  // namespace
+}  // namespace meshmem
