@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// meshmem-info: says what was built, what this machine offers, and what the environment variables
+// are. Invariant: it starts nothing and needs no launcher; it links base/ alone, so it works where
+// the library itself does not. Called by people, and to make docs/environment.md. Ends with 1 if a
+// variable has a bad value.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "base/machine.hpp"
+
+extern char** environ;
+
+namespace meshmem {
+namespace {
+
+void print_row(std::string_view name, std::string_view value) {
+  fmt::print("  {:<30}  {}\n", name, value);
+}
+
+// "0-3,8": ascending numbers with runs drawn together.
+std::string ranges(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
+    if (last != first) text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
+}
+
+void print_build() {
+  fmt::print("meshmem {}, an OpenSHMEM 1.6 runtime\n\nBuild\n", MESHMEM_VERSION);
+  print_row("target", MESHMEM_TARGET);
+  print_row("compiler", MESHMEM_COMPILER);
+  print_row("flags", MESHMEM_COMPILER_FLAGS);
+}
+
+void print_machine() {
+  fmt::print("\nMachine\n");
+  const std::vector<int> cpus = allowed_cpus();
+  print_row("cores", fmt::format("{} ({})", cpus.size(), ranges(cpus)));
+  const double quota = cpu_quota();
+  print_row("core time", std::isinf(quota) ? "no limit" : fmt::format("{:.2f} cores", quota));
+  const auto bytes = static_cast<double>(machine_memory_bytes());
+  print_row("memory", fmt::format("{:.1f} GiB", bytes / (1 << 30)));
+}
+
+void print_environment() {
+  fmt::print("\nEnvironment (--environment explains it)\n");
+  for (const Variable& variable : environment_variables()) {
+    const char* value = std::getenv(variable.name.c_str());
+    const char* old_value = variable.alias.empty() ? nullptr : std::getenv(variable.alias.c_str());
+    if (value != nullptr) {
+      print_row(variable.name, fmt::format("\"{}\"", value));
+    } else if (old_value != nullptr) {
+      print_row(variable.name, fmt::format("\"{}\" (from {})", old_value, variable.alias));
+    } else {
+      print_row(variable.name, fmt::format("{} (default)", variable.default_value));
+    }
+  }
+}
+
+// The exit status: 1 for a bad value; a name that only looks like a slip of the pen is no error.
+int report_mistakes() {
+  std::fflush(stdout);
+  for (const std::string& name : unknown_variables(environ)) {
+    fmt::print(stderr, "meshmem-info: {} is set but means nothing to meshmem\n", name);
+  }
+  Environment environment;
+  const auto error = parse_environment(environment, std::getenv);
+  if (error) fmt::print(stderr, "meshmem-info: {}\n", *error);
+  return error ? 1 : 0;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("What was built, what this machine offers, and what the environment says.",
+               "meshmem-info");
+  bool explain = false, markdown = false;
+  app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
+  auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
+  app.add_flag("--environment-markdown", markdown, "Print docs/environment.md")
+      ->excludes(explain_flag);
+  CLI11_PARSE(app, argc, argv);
+
+  int status = 0;
+  if (explain) {
+    fmt::print("{}", environment_help());
+  } else if (markdown) {
+    fmt::print("{}", environment_markdown());
+  } else {
+    print_build();
+    print_machine();
+    print_environment();
+    status = report_mistakes();
+  }
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return written ? status : 1;
+}
+
+}  // namespace
+}  // namespace meshmem
+
+int main(int argc, char** argv) { return meshmem::run(argc, argv); }
