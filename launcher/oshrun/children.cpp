@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork and exec for PEs.
+// Invariant: between fork and exec only calls that are safe after fork in a program with threads.
+// Called by job.cpp.
+#include "children.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <array>
+
+namespace meshmem {
+namespace {
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// oshrun blocks signals and ignores SIGPIPE; a shell may have started it with SIGINT ignored.
+void restore_signals() {
+  for (int signal : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void become_program(const ChildPlan& plan, char** arguments, char** environment,
+                                 pid_t parent, int errors_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
+  ::setpgid(0, 0);
+  ::dup2(plan.input_fd, STDIN_FILENO);
+  ::dup2(plan.output_fd, STDOUT_FILENO);
+  ::dup2(plan.error_fd, STDERR_FILENO);
+  restore_signals();
+  ::execvpe(arguments[0], arguments, environment);
+  int error = errno;
+  [[maybe_unused]] ssize_t written = ::write(errors_fd, &error, sizeof(error));
+  ::_exit(127);
+}
+
+}  // namespace
+
+ChildStarter::ChildStarter() : errors_(make_pipe()) {
+  check(::fcntl(errors_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
+}
+
+pid_t ChildStarter::start(const ChildPlan& plan) {
+  std::vector<char*> arguments = c_strings(plan.program);
+  std::vector<char*> environment = c_strings(plan.environment);
+  pid_t parent = ::getpid();
+  pid_t child = check(::fork(), "start a process (see ulimit -u)");
+  if (child == 0) {
+    become_program(plan, arguments.data(), environment.data(), parent, errors_.write_end.get());
+  }
+  ::setpgid(child, child);  // here too, so that a signal sent at once finds the group
+  return child;
+}
+
+std::optional<int> ChildStarter::take_error() {
+  int error = 0;
+  if (::read(errors_.read_end.get(), &error, sizeof(error)) != sizeof(error)) return std::nullopt;
+  return error;
+}
+
+std::optional<ChildEnd> take_ended_child() {
+  siginfo_t about{};
+  if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) {
+    return std::nullopt;
+  }
+  pid_t pid = about.si_pid;
+  ::kill(-pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  bool exited = about.si_code == CLD_EXITED;
+  return ChildEnd{pid, exited ? 0 : about.si_status, exited ? about.si_status : 0};
+}
+
+}  // namespace meshmem

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts the inherited variables into identities of an outer launcher and everything else.
+// Invariant: settings that a user may have made (PMIX_MCA_*, OMPI_MCA_*, PRTE_MCA_*) pass through,
+// except those by which mpirun tells its own children who they are.
+// Called by main() and job.cpp.
+#include "environment.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace meshmem {
+namespace {
+
+bool is_outer_identity(std::string_view name) {
+  for (std::string_view setting : {"OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix"}) {
+    if (name.starts_with(setting)) return true;
+  }
+  for (std::string_view setting : {"PMIX_MCA_", "OMPI_MCA_", "PRTE_MCA_"}) {
+    if (name.starts_with(setting)) return false;
+  }
+  for (std::string_view family : {"PMIX_", "OMPI_", "PRTE_", "PMI_", "MPI_LOCALRANKID",
+                                  "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
+    if (name.starts_with(family)) return true;
+  }
+  return name == "MESHMEM_OUTPUT_TTY";
+}
+
+void apply_export(Environment& environment, const std::string& text) {
+  std::size_t equals = text.find('=');
+  std::string name = text.substr(0, equals);
+  if (equals != std::string::npos) {
+    environment[name] = text.substr(equals + 1);
+  } else if (const char* value = std::getenv(name.c_str())) {
+    environment[name] = value;
+  }
+}
+
+}  // namespace
+
+Environment make_base_environment(const std::vector<std::string>& exports) {
+  Environment environment;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    std::string text = *entry;
+    std::size_t equals = text.find('=');
+    if (equals == std::string::npos || is_outer_identity(text)) continue;
+    environment[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  // PEs write to pipes; this tells a program that wants to know where these lead.
+  if (::isatty(STDOUT_FILENO) == 1) environment.emplace("MESHMEM_OUTPUT_TTY", "1");
+  for (const std::string& text : exports) apply_export(environment, text);
+  return environment;
+}
+
+void prepare_own_environment() {
+  std::vector<std::string> identities;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    if (is_outer_identity(text)) identities.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : identities) ::unsetenv(name.c_str());
+}
+
+}  // namespace meshmem

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stops oshrun before its job runs: a line for the user and an exit status.
+// Invariant: the text is one line without a newline and says what is wrong.
+// Thrown by every part of oshrun, caught and printed once, in main().
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace meshmem {
+
+inline constexpr int kUsageError = 2;
+inline constexpr int kSystemError = 1;
+
+class Failure : public std::runtime_error {
+ public:
+  Failure(int status, const std::string& text) : std::runtime_error(text), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+// Turns the result of a system call that must not fail into itself or a Failure with errno's text.
+template <typename Result>
+Result check(Result result, const char* doing) {
+  if (result < 0) {
+    throw Failure(kSystemError, fmt::format("cannot {}: {}", doing, std::strerror(errno)));
+  }
+  return result;
+}
+
+}  // namespace meshmem

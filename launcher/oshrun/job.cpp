@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main loop: one poll() over signals, mail from the PMIx server, and the PEs' output.
+// Invariant: in each turn ends are collected first, then mail is read, then ends are judged, so
+// that what a PE said before it ended is known when its end is judged. Run by main().
+#include "job.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+
+namespace meshmem {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kStatusOfTimeout = 124;    // as timeout(1)
+constexpr int kStatusNotRunnable = 126;  // as shells have it
+constexpr int kStatusNotFound = 127;
+constexpr int kStatusOfSignal = 128;
+// How long PEs have between SIGTERM and SIGKILL when the job failed, and when the user ends it.
+constexpr auto kGrace = 250ms;
+constexpr auto kInterruptGrace = 1s;
+// How long the news that a PE finalized may come after its end.
+constexpr auto kMailDelay = 100ms;
+// How long output is awaited after the last PE ended: processes that left their PE's group may hold
+// its pipes open for ever.
+constexpr auto kLastOutputDelay = 200ms;
+// How often to look whether oshrun is in the terminal's foreground again.
+constexpr auto kForegroundPeriod = 500ms;
+
+std::string count_of_pes(int count) { return fmt::format("{} PE{}", count, count == 1 ? "" : "s"); }
+
+std::string describe(const ChildEnd& end) {
+  if (end.signal == 0) return fmt::format("exited with status {}", end.status);
+  return fmt::format("was killed by signal {} ({})", end.signal, ::strsignal(end.signal));
+}
+
+}  // namespace
+
+sigset_t job_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+    sigaddset(&set, signal);
+  }
+  struct sigaction hang_up;
+  ::sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // ignored: we run under nohup
+  return set;
+}
+
+Job::Job(const Options& options, Mailbox& mailbox, Guard& guard)
+    : options_(options),
+      mailbox_(mailbox),
+      guard_(guard),
+      output_(options.tag_output),
+      pes_(static_cast<std::size_t>(options.pes)) {
+  sigset_t set = job_signals();
+  signals_ = UniqueFd(check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd"));
+}
+
+int Job::run(const Environment& base, const std::vector<std::vector<std::string>>& pe_variables) {
+  UniqueFd nowhere(check(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open /dev/null"));
+  for (int pe = 0; pe < options_.pes; ++pe) start_pe(pe, base, pe_variables[pe], nowhere.get());
+  input_.close_fd_for_pe();
+  Clock::time_point now = Clock::now();
+  if (options_.timeout) {
+    timeout_at_ = now + std::chrono::duration_cast<Clock::duration>(*options_.timeout);
+  }
+  for (; !is_over(now); now = Clock::now()) {
+    wait_for_news(now);
+    output_.print_due(Clock::now());
+    act_on_deadlines(Clock::now());
+  }
+  output_.close_streams();
+  while (output_.has_pending()) wait_for_news(Clock::now());
+  return status_.value_or(0);
+}
+
+void Job::start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
+                   int nowhere_fd) {
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : base) environment.push_back(name + "=" + value);
+  environment.insert(environment.end(), variables.begin(), variables.end());
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  int input_fd = pe == 0 ? input_.fd_for_pe() : nowhere_fd;
+  pes_[pe].pid = starter_.start(
+      {options_.program, environment, input_fd, out.write_end.get(), err.write_end.get()});
+  pes_[pe].started_as = pes_[pe].pid;
+  guard_.watch(pe, pes_[pe].pid);
+  ++running_;
+  output_.add(pe, std::move(out.read_end), false);
+  output_.add(pe, std::move(err.read_end), true);
+}
+
+bool Job::is_over(Clock::time_point now) const {
+  if (running_ > 0) return false;
+  bool awaits_output = std::any_of(output_.streams().begin(), output_.streams().end(),
+                                   [](const Stream& stream) { return stream.fd.is_open(); });
+  return !awaits_output || now >= last_end_ + kLastOutputDelay;
+}
+
+void Job::wait_for_news(Clock::time_point now) {
+  std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
+                             {mailbox_.bell_fd(), POLLIN, 0},
+                             {starter_.error_fd(), POLLIN, 0},
+                             {input_.wants_input() ? STDIN_FILENO : -1, POLLIN, 0},
+                             {input_.wants_output() ? input_.output_fd() : -1, POLLOUT, 0},
+                             {output_.out().has_pending() ? output_.out().fd() : -1, POLLOUT, 0},
+                             {output_.err().has_pending() ? output_.err().fd() : -1, POLLOUT, 0}};
+  std::size_t first_stream = fds.size();
+  for (Stream& stream : output_.streams()) {
+    fds.push_back({output_.wants_input(stream) ? stream.fd.get() : -1, POLLIN, 0});
+  }
+  ::poll(fds.data(), fds.size(), poll_timeout(now));
+  for (std::size_t i = first_stream; i < fds.size(); ++i) {
+    if (fds[i].revents != 0) output_.read_from(output_.streams()[i - first_stream]);
+  }
+  if (fds[5].revents != 0 || fds[6].revents != 0) output_.flush();
+  if (fds[3].revents != 0) input_.read_some();
+  if (fds[4].revents != 0) input_.write_some();
+  if (fds[0].revents != 0) take_signals();
+  take_ends();
+}
+
+int Job::poll_timeout(Clock::time_point now) const {
+  Clock::time_point first = output_.next_due().value_or(Clock::time_point::max());
+  if (kill_at_) first = std::min(first, *kill_at_);
+  if (timeout_at_) first = std::min(first, *timeout_at_);
+  if (!silent_leavers_.empty()) first = std::min(first, leavers_judged_at_);
+  if (running_ == 0) first = std::min(first, last_end_ + kLastOutputDelay);
+  if (input_.waits_for_foreground()) first = std::min(first, now + kForegroundPeriod);
+  if (first == Clock::time_point::max()) return -1;
+  auto wait = std::chrono::ceil<std::chrono::milliseconds>(first - now).count();
+  return static_cast<int>(std::clamp<decltype(wait)>(wait, 0, 1 << 30));
+}
+
+// --- Signals ---------------------------------------------------------------------------------
+
+void Job::take_signals() {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    take_signal(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void Job::take_signal(int signal) {
+  if (signal == SIGCHLD) return;  // take_ends() looks in every turn
+  if (signal == SIGTSTP || signal == SIGCONT || signal == SIGUSR1 || signal == SIGUSR2) {
+    signal_all(signal);
+    if (signal == SIGTSTP) ::raise(SIGSTOP);
+    return;
+  }
+  if (++interrupts_ > 1) {
+    signal_all(SIGKILL);
+    output_.discard();
+    return;
+  }
+  signal_all(signal);
+  signal_all(SIGCONT);
+  if (!status_) status_ = kStatusOfSignal + signal;
+  if (!kill_at_) kill_at_ = Clock::now() + kInterruptGrace;
+}
+
+void Job::signal_all(int signal) {
+  for (const Pe& pe : pes_) {
+    if (pe.pid != 0) ::kill(-pe.pid, signal);
+  }
+}
+
+// --- Ends and mail ---------------------------------------------------------------------------
+
+void Job::take_ends() {
+  std::vector<std::pair<int, ChildEnd>> ends;
+  while (std::optional<ChildEnd> end = take_ended_child()) {
+    std::optional<int> pe = find_pe(end->pid);
+    if (!pe) continue;
+    pes_[*pe].pid = 0;
+    guard_.forget(*pe);
+    --running_;
+    last_end_ = Clock::now();
+    ends.emplace_back(*pe, *end);
+  }
+  take_start_errors();
+  take_mail();
+  for (const auto& [pe, end] : ends) judge(pe, end);
+}
+
+std::optional<int> Job::find_pe(pid_t pid) const {
+  for (int pe = 0; pe < options_.pes; ++pe) {
+    if (pes_[pe].pid == pid) return pe;
+  }
+  return std::nullopt;
+}
+
+void Job::take_start_errors() {
+  while (std::optional<int> error = starter_.take_error()) {
+    if (status_) continue;
+    output_.say(fmt::format("cannot run '{}': {}", options_.program[0], std::strerror(*error)));
+    end_with(*error == ENOENT || *error == ENOTDIR ? kStatusNotFound : kStatusNotRunnable);
+  }
+}
+
+void Job::take_mail() {
+  for (const ServerEvent& event : mailbox_.take_all()) {
+    if (event.pe < 0 || event.pe >= options_.pes) continue;
+    Pe& pe = pes_[event.pe];
+    pe.connected |= event.kind == ServerEvent::kConnected;
+    pe.finalized = event.kind == ServerEvent::kFinalized;
+    if (event.kind == ServerEvent::kAborted && !status_) {
+      int status = event.status & 0xff;
+      if (status != 0) report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
+      end_with(status);
+    }
+  }
+}
+
+void Job::judge(int pe, const ChildEnd& end) {
+  if (status_) return;
+  if (end.signal == 0 && end.status == 0) {
+    if (pes_[pe].connected && !pes_[pe].finalized) {
+      if (silent_leavers_.empty()) leavers_judged_at_ = Clock::now() + kMailDelay;
+      silent_leavers_.push_back(pe);
+    }
+    return;
+  }
+  // Whoever read our output went away and the PE noticed: as without oshrun, that is no news.
+  bool reader_left =
+      end.signal == SIGPIPE && (output_.out().is_broken() || output_.err().is_broken());
+  if (!reader_left) report(pe, describe(end));
+  end_with(end.signal != 0 ? kStatusOfSignal + end.signal : end.status);
+}
+
+// A PE that took part and left with status 0 but without a word: the others would wait for it.
+void Job::judge_silent_leavers(Clock::time_point now) {
+  if (silent_leavers_.empty() || now < leavers_judged_at_) return;
+  for (int pe : std::exchange(silent_leavers_, {})) {
+    if (status_ || running_ == 0 || pes_[pe].finalized) continue;
+    report(pe, "ended without shmem_finalize");
+    end_with(kSystemError);
+  }
+}
+
+void Job::act_on_deadlines(Clock::time_point now) {
+  judge_silent_leavers(now);
+  if (timeout_at_ && now >= *timeout_at_ && !status_) {
+    output_.say(fmt::format("the job ran longer than --timeout {:g} s; ending its {}",
+                            options_.timeout->count(), count_of_pes(running_)));
+    end_with(kStatusOfTimeout);
+  }
+  if (timeout_at_ && now >= *timeout_at_) timeout_at_.reset();
+  if (kill_at_ && now >= *kill_at_) {
+    signal_all(SIGKILL);
+    kill_at_.reset();
+  }
+}
+
+// --- The end ---------------------------------------------------------------------------------
+
+void Job::report(int pe, const std::string& what) {
+  int others = running_ - (pes_[pe].pid != 0 ? 1 : 0);
+  std::string consequence =
+      others > 0 ? fmt::format("; ending the other {}", count_of_pes(others)) : "";
+  output_.say(fmt::format("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence));
+}
+
+void Job::end_with(int status) {
+  status_ = status;
+  signal_all(SIGTERM);
+  signal_all(SIGCONT);  // a stopped PE does not see the other signal
+  kill_at_ = Clock::now() + kGrace;
+}
+
+}  // namespace meshmem

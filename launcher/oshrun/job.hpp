@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job: its PEs from their start to the exit status of oshrun.
+// Invariant: once a status is decided it stays, and every PE is gone within a second of that.
+// Made and run once by main().
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "children.hpp"
+#include "environment.hpp"
+#include "guard.hpp"
+#include "mailbox.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "terminal_input.hpp"
+
+namespace meshmem {
+
+// The signals that the main loop reads instead of being interrupted by them. To be blocked before
+// any thread exists.
+sigset_t job_signals();
+
+class Job {
+ public:
+  Job(const Options& options, Mailbox& mailbox, Guard& guard);
+
+  // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
+  // Returns the exit status.
+  int run(const Environment& base, const std::vector<std::vector<std::string>>& pe_variables);
+  bool ended_well() const { return !status_.has_value(); }
+
+ private:
+  struct Pe {
+    pid_t pid = 0;  // 0: not running
+    pid_t started_as = 0;
+    bool connected = false;
+    bool finalized = false;
+  };
+
+  void start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
+                int nowhere_fd);
+  bool is_over(Clock::time_point now) const;
+  void wait_for_news(Clock::time_point now);
+  int poll_timeout(Clock::time_point now) const;
+  void take_signals();
+  void take_signal(int signal);
+  void signal_all(int signal);
+
+  void take_ends();
+  void take_start_errors();
+  void take_mail();
+  void judge(int pe, const ChildEnd& end);
+  void judge_silent_leavers(Clock::time_point now);
+  void act_on_deadlines(Clock::time_point now);
+  std::optional<int> find_pe(pid_t pid) const;
+
+  void report(int pe, const std::string& what);
+  void end_with(int status);
+
+  const Options& options_;
+  Mailbox& mailbox_;
+  Guard& guard_;
+  ChildStarter starter_;
+  Output output_;
+  TerminalInput input_;
+  UniqueFd signals_;
+
+  std::vector<Pe> pes_;
+  int running_ = 0;
+  std::vector<int> silent_leavers_;  // exit 0, connected, not finalized
+  Clock::time_point leavers_judged_at_{};
+
+  std::optional<int> status_;  // decided, if the end is not a good one
+  int interrupts_ = 0;
+  std::optional<Clock::time_point> timeout_at_;
+  std::optional<Clock::time_point> kill_at_;
+  Clock::time_point last_end_{};  // when the last PE ended
+};
+
+}  // namespace meshmem

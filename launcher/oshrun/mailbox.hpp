@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries what PEs tell the PMIx server from PMIx's thread to the main loop.
+// Invariant: whatever was posted before a PE could go on is in the box before that PE can end, so
+// that the loop, when it looks here after it saw the end, knows how to judge it.
+// Posted to by server.cpp on PMIx's thread; emptied by job.cpp on the main thread.
+#pragma once
+
+#include <sys/eventfd.h>
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "unique_fd.hpp"
+
+namespace meshmem {
+
+struct ServerEvent {
+  enum Kind { kConnected, kFinalized, kAborted };
+  Kind kind;
+  int pe;
+  int status;  // kAborted: what the PE wants the job to end with
+};
+
+class Mailbox {
+ public:
+  Mailbox() : bell_(check(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an eventfd")) {}
+
+  void post(const ServerEvent& event) {
+    std::lock_guard lock(mutex_);
+    events_.push_back(event);
+    std::uint64_t one = 1;
+    [[maybe_unused]] ssize_t written = ::write(bell_.get(), &one, sizeof(one));
+  }
+
+  std::vector<ServerEvent> take_all() {
+    std::lock_guard lock(mutex_);
+    std::uint64_t count;
+    [[maybe_unused]] ssize_t bytes = ::read(bell_.get(), &count, sizeof(count));
+    return std::exchange(events_, {});
+  }
+
+  int bell_fd() const { return bell_.get(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<ServerEvent> events_;
+  UniqueFd bell_;
+};
+
+}  // namespace meshmem

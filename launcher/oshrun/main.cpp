@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// oshrun: starts a program as the PEs of one OpenSHMEM job on this machine.
+// Invariant: signals are blocked before the first thread or process is made; the guard and the
+// scratch folder outlive the PMIx server's use of them.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "environment.hpp"
+#include "failure.hpp"
+#include "guard.hpp"
+#include "job.hpp"
+#include "mailbox.hpp"
+#include "options.hpp"
+#include "scratch_folder.hpp"
+#include "server.hpp"
+
+namespace meshmem {
+namespace {
+
+// A pipe of ours must not become descriptor 0, 1 or 2 because a caller had closed these.
+void open_standard_descriptors() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
+void set_up_signals() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, as some callers leave it, it would hide the PEs' ends
+  sigset_t set = job_signals();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+void enter_working_folder(const std::string& folder) {
+  if (!folder.empty() && ::chdir(folder.c_str()) != 0) {
+    throw Failure(kUsageError,
+                  fmt::format("cannot enter --wdir '{}': {}", folder, std::strerror(errno)));
+  }
+}
+
+int run(int argc, char** argv) {
+  std::optional<Options> options = parse_options(argc, argv);
+  if (!options) return 0;
+  enter_working_folder(options->working_folder);
+  set_up_signals();
+  ScratchFolder scratch;
+  Guard guard(options->pes, scratch.path());
+  Environment base = make_base_environment(options->exports);
+  prepare_own_environment();
+  Mailbox mailbox;
+  Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);
+  Job job(*options, mailbox, guard);
+  int status = job.run(base, server.register_pes());
+  if (job.ended_well()) server.close();
+  return status;
+}
+
+}  // namespace
+}  // namespace meshmem
+
+int main(int argc, char** argv) {
+  meshmem::open_standard_descriptors();
+  int status = 0;
+  try {
+    status = meshmem::run(argc, argv);
+  } catch (const meshmem::Failure& failure) {
+    std::fprintf(stderr, "oshrun: %s\n", failure.what());
+    status = failure.status();
+  }
+  std::fflush(nullptr);
+  ::_exit(status);  // not through PMIx's exit handlers: its thread may be waiting for a killed PE
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of oshrun as a value.
+// Invariant: an Options that parse_options() returned is usable: pes >= 1, a program is named.
+// Made by main(), read by everything else.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshmem {
+
+struct Options {
+  int pes = 0;
+  std::vector<std::string> exports;  // NAME or NAME=VALUE, in the order given
+  std::optional<std::chrono::duration<double>> timeout;
+  bool tag_output = false;
+  std::string working_folder;
+  int fake_nodes = 1;
+  std::vector<std::string> program;  // its name and its arguments
+};
+
+// Nothing is returned when the user asked for text only (--help, --version), which is then printed.
+// Throws Failure when the command line is wrong.
+std::optional<Options> parse_options(int argc, char** argv);
+
+}  // namespace meshmem

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PMIx server: tells the PEs who they are and carries what they exchange.
+// Invariant: PMIx's own thread runs nothing of oshrun's but the upcalls in server.cpp, and these
+// only post to the mailbox.
+// Made by main() with all signals blocked; used by job.cpp.
+#pragma once
+
+#include <pmix_server.h>
+
+#include <string>
+#include <vector>
+
+#include "mailbox.hpp"
+#include "pmix_info_list.hpp"
+
+namespace meshmem {
+
+struct ServerPlan {
+  int pes;
+  int fake_nodes;  // 1: the machine is what it is
+  std::string scratch_path;
+};
+
+class Server {
+ public:
+  Server(const ServerPlan& plan, Mailbox& mailbox);
+  Server(const Server&) = delete;
+
+  // For each PE in turn the NAME=VALUE strings by which it finds the server.
+  std::vector<std::vector<std::string>> register_pes();
+
+  // Only for a job that ended well: PMIx may wait for ever for a PE that was killed.
+  void close();
+
+ private:
+  void register_job();
+  void describe_pes_of(int node, PmixInfoList& job) const;
+  std::vector<std::string> register_pe(int pe, int node);
+  std::string node_name(int node) const;
+
+  ServerPlan plan_;
+  Mailbox& mailbox_;
+  std::vector<std::vector<int>> nodes_;  // the PEs of each
+  pmix_nspace_t job_name_{};
+};
+
+}  // namespace meshmem

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// oshrun's standard input as PE 0 gets it. A file or a pipe is handed over as it is. A terminal is
+// not: PE 0, in a process group of its own, would be stopped for reading it, so oshrun reads it and
+// passes on what it read. Invariant: the terminal is read only in the foreground. Used by job.cpp.
+#pragma once
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "unique_fd.hpp"
+
+namespace meshmem {
+
+class TerminalInput {
+ public:
+  TerminalInput() : is_terminal_(::isatty(STDIN_FILENO) == 1) {
+    if (!is_terminal_) return;
+    pipe_ = make_pipe();
+    check(::fcntl(pipe_.write_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
+  }
+
+  // What PE 0 reads from; not needed any more once it is started.
+  int fd_for_pe() const { return is_terminal_ ? pipe_.read_end.get() : STDIN_FILENO; }
+  void close_fd_for_pe() { pipe_.read_end.reset(); }
+
+  bool wants_input() const {
+    return pipe_.write_end.is_open() && waiting_.empty() && in_foreground();
+  }
+  bool waits_for_foreground() const {
+    return pipe_.write_end.is_open() && waiting_.empty() && !in_foreground();
+  }
+  bool wants_output() const { return pipe_.write_end.is_open() && !waiting_.empty(); }
+  int output_fd() const { return pipe_.write_end.get(); }
+
+  void read_some() {
+    char buffer[4096];
+    ssize_t bytes = ::read(STDIN_FILENO, buffer, sizeof(buffer));
+    if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (bytes <= 0) return pipe_.write_end.reset();
+    waiting_.assign(buffer, static_cast<std::size_t>(bytes));
+    write_some();
+  }
+
+  void write_some() {
+    ssize_t bytes = ::write(pipe_.write_end.get(), waiting_.data(), waiting_.size());
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (bytes < 0) return pipe_.write_end.reset();  // PE 0 reads no more
+    waiting_.erase(0, static_cast<std::size_t>(bytes));
+  }
+
+ private:
+  static bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+
+  bool is_terminal_;
+  Pipe pipe_;
+  std::string waiting_;
+};
+
+}  // namespace meshmem
