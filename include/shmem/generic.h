@@ -29,7 +29,9 @@ inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
 /* What a call of a type-generic name with an unfit type runs into: it is no function. */
-extern const char meshmem_has_no_routine_for_this_type;
+extern const struct meshmem_has_no_routine_for_this_type {
+  char nothing;
+} meshmem_has_no_routine_for_this_type;
 
 #define MESHMEM_FIRST(...) MESHMEM_FIRST_OF(__VA_ARGS__, 0)
 #define MESHMEM_FIRST_OF(a, ...) a
