@@ -29,7 +29,7 @@ void restore_signals() {
 }
 
 [[noreturn]] void become_program(const ChildPlan& plan, char** arguments, char** environment,
-                                 pid_t parent, int errors_fd) {
+                                 pid_t parent, int errors_fd, const rlimit& descriptors) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   ::setpgid(0, 0);
@@ -37,6 +37,7 @@ void restore_signals() {
   ::dup2(plan.output_fd, STDOUT_FILENO);
   ::dup2(plan.error_fd, STDERR_FILENO);
   restore_signals();
+  ::setrlimit(RLIMIT_NOFILE, &descriptors);
   ::execvpe(arguments[0], arguments, environment);
   int error = errno;
   [[maybe_unused]] ssize_t written = ::write(errors_fd, &error, sizeof(error));
@@ -47,6 +48,10 @@ void restore_signals() {
 
 ChildStarter::ChildStarter() : errors_(make_pipe()) {
   check(::fcntl(errors_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
+  check(::getrlimit(RLIMIT_NOFILE, &descriptors_), "read the limit of open files");
+  rlimit raised = descriptors_;
+  raised.rlim_cur = raised.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &raised);
 }
 
 pid_t ChildStarter::start(const ChildPlan& plan) {
@@ -55,7 +60,8 @@ pid_t ChildStarter::start(const ChildPlan& plan) {
   pid_t parent = ::getpid();
   pid_t child = check(::fork(), "start a process (see ulimit -u)");
   if (child == 0) {
-    become_program(plan, arguments.data(), environment.data(), parent, errors_.write_end.get());
+    become_program(plan, arguments.data(), environment.data(), parent, errors_.write_end.get(),
+                   descriptors_);
   }
   ::setpgid(child, child);  // here too, so that a signal sent at once finds the group
   return child;

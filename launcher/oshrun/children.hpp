@@ -3,8 +3,10 @@
 // Invariant: a started PE is the leader of a process group of its own, holds no descriptor of
 // oshrun's but its three standard ones, and is killed by the kernel when oshrun ends.
 // Used by job.cpp, on the main thread only (the kernel ties PEs to the thread that forks).
-#pragma once
+#ifndef MESHMEM_OSHRUN_CHILDREN_HPP_
+#define MESHMEM_OSHRUN_CHILDREN_HPP_
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -25,7 +27,7 @@ struct ChildPlan {
 
 class ChildStarter {
  public:
-  ChildStarter();
+  ChildStarter();  // also lets oshrun have as many descriptors as it may: it needs three a PE
 
   pid_t start(const ChildPlan& plan);
 
@@ -35,6 +37,7 @@ class ChildStarter {
 
  private:
   Pipe errors_;
+  rlimit descriptors_;  // the limit that oshrun was started with
 };
 
 struct ChildEnd {
@@ -48,3 +51,5 @@ struct ChildEnd {
 std::optional<ChildEnd> take_ended_child();
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_CHILDREN_HPP_

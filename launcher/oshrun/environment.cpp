@@ -53,7 +53,7 @@ Environment make_base_environment(const std::vector<std::string>& exports) {
   return environment;
 }
 
-void prepare_own_environment() {
+void forget_outer_identity() {
   std::vector<std::string> identities;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;

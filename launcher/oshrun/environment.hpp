@@ -2,7 +2,8 @@
 // What environment the PEs get, and what oshrun itself keeps of its own.
 // Invariant: no PE inherits an identity (rank, size, server to call) from a launcher around oshrun.
 // Called by main() before the PMIx server starts.
-#pragma once
+#ifndef MESHMEM_OSHRUN_ENVIRONMENT_HPP_
+#define MESHMEM_OSHRUN_ENVIRONMENT_HPP_
 
 #include <map>
 #include <string>
@@ -15,8 +16,9 @@ using Environment = std::map<std::string, std::string>;
 // oshrun's environment without the identities, plus the -x options and the word on the terminal.
 Environment make_base_environment(const std::vector<std::string>& exports);
 
-// Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads,
-// and asks PMIx for no more components than a server on one machine needs.
-void prepare_own_environment();
+// Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads.
+void forget_outer_identity();
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_ENVIRONMENT_HPP_

@@ -2,7 +2,8 @@
 // What stops oshrun before its job runs: a line for the user and an exit status.
 // Invariant: the text is one line without a newline and says what is wrong.
 // Thrown by every part of oshrun, caught and printed once, in main().
-#pragma once
+#ifndef MESHMEM_OSHRUN_FAILURE_HPP_
+#define MESHMEM_OSHRUN_FAILURE_HPP_
 
 #include <fmt/core.h>
 
@@ -35,3 +36,5 @@ Result check(Result result, const char* doing) {
 }
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_FAILURE_HPP_

@@ -3,7 +3,8 @@
 // Invariant: it acts only when oshrun is gone without having dismissed it, and then kills exactly
 // the process groups listed and removes the scratch folder.
 // Started by main() before any thread exists; told of PEs by job.cpp.
-#pragma once
+#ifndef MESHMEM_OSHRUN_GUARD_HPP_
+#define MESHMEM_OSHRUN_GUARD_HPP_
 
 #include <sys/types.h>
 
@@ -33,3 +34,5 @@ class Guard {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_GUARD_HPP_

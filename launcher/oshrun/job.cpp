@@ -30,7 +30,8 @@ constexpr auto kLastOutputDelay = 200ms;
 // How often to look whether oshrun is in the terminal's foreground again.
 constexpr auto kForegroundPeriod = 500ms;
 
-std::string count_of_pes(int count) { return fmt::format("{} PE{}", count, count == 1 ? "" : "s"); }
+// "4 PEs", or "PE" where there is one.
+std::string name_pes(int count) { return count == 1 ? "PE" : fmt::format("{} PEs", count); }
 
 std::string describe(const ChildEnd& end) {
   if (end.signal == 0) return fmt::format("exited with status {}", end.status);
@@ -248,7 +249,7 @@ void Job::act_on_deadlines(Clock::time_point now) {
   judge_silent_leavers(now);
   if (timeout_at_ && now >= *timeout_at_ && !status_) {
     output_.say(fmt::format("the job ran longer than --timeout {:g} s; ending its {}",
-                            options_.timeout->count(), count_of_pes(running_)));
+                            options_.timeout->count(), name_pes(running_)));
     end_with(kStatusOfTimeout);
   }
   if (timeout_at_ && now >= *timeout_at_) timeout_at_.reset();
@@ -263,7 +264,7 @@ void Job::act_on_deadlines(Clock::time_point now) {
 void Job::report(int pe, const std::string& what) {
   int others = running_ - (pes_[pe].pid != 0 ? 1 : 0);
   std::string consequence =
-      others > 0 ? fmt::format("; ending the other {}", count_of_pes(others)) : "";
+      others > 0 ? fmt::format("; ending the other {}", name_pes(others)) : "";
   output_.say(fmt::format("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence));
 }
 

@@ -2,7 +2,8 @@
 // One job: its PEs from their start to the exit status of oshrun.
 // Invariant: once a status is decided it stays, and every PE is gone within a second of that.
 // Made and run once by main().
-#pragma once
+#ifndef MESHMEM_OSHRUN_JOB_HPP_
+#define MESHMEM_OSHRUN_JOB_HPP_
 
 #include <signal.h>
 
@@ -82,3 +83,5 @@ class Job {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_JOB_HPP_

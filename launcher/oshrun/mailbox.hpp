@@ -3,7 +3,8 @@
 // Invariant: whatever was posted before a PE could go on is in the box before that PE can end, so
 // that the loop, when it looks here after it saw the end, knows how to judge it.
 // Posted to by server.cpp on PMIx's thread; emptied by job.cpp on the main thread.
-#pragma once
+#ifndef MESHMEM_OSHRUN_MAILBOX_HPP_
+#define MESHMEM_OSHRUN_MAILBOX_HPP_
 
 #include <sys/eventfd.h>
 
@@ -50,3 +51,5 @@ class Mailbox {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_MAILBOX_HPP_

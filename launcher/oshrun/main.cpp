@@ -48,7 +48,7 @@ int run(int argc, char** argv) {
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
   Environment base = make_base_environment(options->exports);
-  prepare_own_environment();
+  forget_outer_identity();
   Mailbox mailbox;
   Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);
   Job job(*options, mailbox, guard);

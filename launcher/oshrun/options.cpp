@@ -20,7 +20,7 @@ constexpr int kMaxPes = 65536;
 constexpr const char* kExamples =
     "Options end at the program's name; what follows belongs to the program.\n"
     "Examples:\n"
-    "  oshrun -n 4 ./hello                  4 PEs\n"
+    "  oshrun -n 4 ./hello                     4 PEs\n"
     "  oshrun --tag-output -n 8 ./a.out -n 3   each line says which PE wrote it; -n 3 is a.out's\n"
     "  oshrun -x SHMEM_SYMMETRIC_SIZE=1G --timeout 60 ./a.out\n"
     "Exit status: that of the first PE to end with a nonzero one, 128 + signal for a PE that was\n"

@@ -2,7 +2,8 @@
 // The command line of oshrun as a value.
 // Invariant: an Options that parse_options() returned is usable: pes >= 1, a program is named.
 // Made by main(), read by everything else.
-#pragma once
+#ifndef MESHMEM_OSHRUN_OPTIONS_HPP_
+#define MESHMEM_OSHRUN_OPTIONS_HPP_
 
 #include <chrono>
 #include <optional>
@@ -26,3 +27,5 @@ struct Options {
 std::optional<Options> parse_options(int argc, char** argv);
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_OPTIONS_HPP_

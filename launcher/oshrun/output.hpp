@@ -3,7 +3,8 @@
 // Words: a *stream* is one PE's stdout or stderr; a *sink* is where oshrun's goes. Invariant: bytes
 // of two streams meet in a sink only at the end of a line, and oshrun never blocks on a sink.
 // Used by job.cpp, on the main thread.
-#pragma once
+#ifndef MESHMEM_OSHRUN_OUTPUT_HPP_
+#define MESHMEM_OSHRUN_OUTPUT_HPP_
 
 #include <chrono>
 #include <deque>
@@ -100,3 +101,5 @@ class Output {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_OUTPUT_HPP_

@@ -2,7 +2,8 @@
 // A list of PMIx (key, value) pairs that can be built one at a time, and nested.
 // Invariant: the list owns what its values point to, as PMIX_INFO_LOAD copies.
 // Used by server.cpp.
-#pragma once
+#ifndef MESHMEM_OSHRUN_PMIX_INFO_LIST_HPP_
+#define MESHMEM_OSHRUN_PMIX_INFO_LIST_HPP_
 
 #include <pmix_server.h>
 
@@ -45,3 +46,5 @@ class PmixInfoList {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_PMIX_INFO_LIST_HPP_

@@ -3,7 +3,8 @@
 // Invariant: it is locked as long as a process of its oshrun lives; an unlocked one is a dead
 // oshrun's. (A lock, not a process id: containers that share /tmp number processes differently.)
 // Made by main(); removed by it, by the guard, or by the next oshrun of the same user.
-#pragma once
+#ifndef MESHMEM_OSHRUN_SCRATCH_FOLDER_HPP_
+#define MESHMEM_OSHRUN_SCRATCH_FOLDER_HPP_
 
 #include <string>
 
@@ -25,3 +26,5 @@ class ScratchFolder {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_SCRATCH_FOLDER_HPP_

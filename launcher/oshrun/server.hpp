@@ -3,7 +3,8 @@
 // Invariant: PMIx's own thread runs nothing of oshrun's but the upcalls in server.cpp, and these
 // only post to the mailbox.
 // Made by main() with all signals blocked; used by job.cpp.
-#pragma once
+#ifndef MESHMEM_OSHRUN_SERVER_HPP_
+#define MESHMEM_OSHRUN_SERVER_HPP_
 
 #include <pmix_server.h>
 
@@ -45,3 +46,5 @@ class Server {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_SERVER_HPP_

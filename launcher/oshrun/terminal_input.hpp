@@ -2,7 +2,8 @@
 // oshrun's standard input as PE 0 gets it. A file or a pipe is handed over as it is. A terminal is
 // not: PE 0, in a process group of its own, would be stopped for reading it, so oshrun reads it and
 // passes on what it read. Invariant: the terminal is read only in the foreground. Used by job.cpp.
-#pragma once
+#ifndef MESHMEM_OSHRUN_TERMINAL_INPUT_HPP_
+#define MESHMEM_OSHRUN_TERMINAL_INPUT_HPP_
 
 #include <termios.h>
 #include <unistd.h>
@@ -59,3 +60,5 @@ class TerminalInput {
 };
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_TERMINAL_INPUT_HPP_

@@ -2,7 +2,8 @@
 // A file descriptor that is closed when its owner goes.
 // Invariant: at most one UniqueFd holds a descriptor; -1 means none.
 // Used by every part of oshrun.
-#pragma once
+#ifndef MESHMEM_OSHRUN_UNIQUE_FD_HPP_
+#define MESHMEM_OSHRUN_UNIQUE_FD_HPP_
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -47,3 +48,5 @@ inline Pipe make_pipe() {
 }
 
 }  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_UNIQUE_FD_HPP_
