@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls every type-generic routine with every type that the standard gives it, without and with a
+// context, for pointers, arrays and const sources, and compares which typed routine it came to.
+// C11; generics.cpp compiles it as C++. The types are written out here once more on purpose: this
+// is the standard's side of the comparison.
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" const char* last_called;
+#else
+extern const char* last_called;
+#endif
+
+static int calls, wrong;
+
+static void expect_called(const char* name) {
+  ++calls;
+  if (strcmp(last_called, name) != 0) {
+    ++wrong;
+    fprintf(stderr, "generics: %s was called, not %s\n", last_called, name);
+  }
+  last_called = "nothing";
+}
+
+/* One generic call, and what it has to come to. */
+#define CALL(op, NAME, ...) ((void)shmem_##op(__VA_ARGS__), expect_called("shmem_" #NAME "_" #op))
+/* The same without and with a context. */
+#define BOTH(op, NAME, ...)                                         \
+  (CALL(op, NAME, __VA_ARGS__), (void)shmem_##op(ctx, __VA_ARGS__), \
+   expect_called("shmem_ctx_" #NAME "_" #op))
+
+// clang-format off
+#define RMA_TYPES(X) \
+  X(float, float) X(double, double) X(longdouble, long double) \
+  X(char, char) X(schar, signed char) X(short, short) X(int, int) X(long, long) X(longlong, long long) \
+  X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) \
+  X(ulonglong, unsigned long long)
+#define STANDARD_AMO_TYPES(X) \
+  X(int, int) X(long, long) X(longlong, long long) \
+  X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define EXTENDED_AMO_TYPES(X) X(float, float) X(double, double) STANDARD_AMO_TYPES(X)
+#define BITWISE_AMO_TYPES(X) \
+  X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) \
+  X(int32, int32_t) X(int64, int64_t)
+#define ARITHMETIC_TYPES(X) RMA_TYPES(X) X(complexf, float _Complex) X(complexd, double _Complex)
+#define LOGIC_TYPES(X) \
+  X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) \
+  X(ulonglong, unsigned long long) \
+  X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t)
+// clang-format on
+
+#ifdef __cplusplus
+#pragma GCC diagnostic ignored "-Wpedantic" /* _Complex */
+#endif
+
+#define TEST_RMA(NAME, T)                                          \
+  static void rma_##NAME(shmem_ctx_t ctx) {                        \
+    static T dest[8];                                              \
+    static const T source[8] = {0};                                \
+    const T* pointer = source;                                     \
+    uint64_t signal = 0;                                           \
+    BOTH(put, NAME, dest, source, 8, 0);                           \
+    BOTH(put, NAME, &dest[1], pointer, 1, 0);                      \
+    BOTH(get, NAME, dest, source, 8, 0);                           \
+    BOTH(put_nbi, NAME, dest, source, 8, 0);                       \
+    BOTH(get_nbi, NAME, dest, source, 8, 0);                       \
+    BOTH(put_signal, NAME, dest, source, 8, &signal, 1, 0, 0);     \
+    BOTH(put_signal_nbi, NAME, dest, source, 8, &signal, 1, 0, 0); \
+    BOTH(iput, NAME, dest, source, 2, 2, 4, 0);                    \
+    BOTH(iget, NAME, dest, source, 2, 2, 4, 0);                    \
+    BOTH(ibput, NAME, dest, source, 2, 2, 2, 2, 0);                \
+    BOTH(ibget, NAME, dest, source, 2, 2, 2, 2, 0);                \
+    BOTH(p, NAME, dest, source[0], 0);                             \
+    BOTH(g, NAME, source, 0);                                      \
+    BOTH(g, NAME, dest, 0);                                        \
+  }                                                                \
+  static void collective_##NAME(shmem_team_t team) {               \
+    static T dest[8];                                              \
+    static const T source[8] = {0};                                \
+    CALL(broadcast, NAME, team, dest, source, 8, 0);               \
+    CALL(collect, NAME, team, dest, source, 8);                    \
+    CALL(fcollect, NAME, team, dest, source, 8);                   \
+    CALL(alltoall, NAME, team, dest, source, 8);                   \
+    CALL(alltoalls, NAME, team, dest, source, 1, 1, 8);            \
+    CALL(max_reduce, NAME, team, dest, source, 8);                 \
+    CALL(min_reduce, NAME, team, dest, dest, 8);                   \
+  }
+RMA_TYPES(TEST_RMA)
+
+#define TEST_EXTENDED(NAME, T)                            \
+  static void extended_##NAME(shmem_ctx_t ctx) {          \
+    static T dest;                                        \
+    static const T source = 0;                            \
+    T fetch, value = 1;                                   \
+    BOTH(atomic_fetch, NAME, &source, 0);                 \
+    BOTH(atomic_fetch, NAME, &dest, 0);                   \
+    BOTH(atomic_set, NAME, &dest, value, 0);              \
+    BOTH(atomic_swap, NAME, &dest, value, 0);             \
+    BOTH(atomic_fetch_nbi, NAME, &fetch, &source, 0);     \
+    BOTH(atomic_swap_nbi, NAME, &fetch, &dest, value, 0); \
+  }
+EXTENDED_AMO_TYPES(TEST_EXTENDED)
+
+#define TEST_STANDARD(NAME, T)                                                           \
+  static void standard_##NAME(shmem_ctx_t ctx) {                                         \
+    static T dest;                                                                       \
+    T fetch, value = 1;                                                                  \
+    BOTH(atomic_compare_swap, NAME, &dest, value, value, 0);                             \
+    BOTH(atomic_fetch_inc, NAME, &dest, 0);                                              \
+    BOTH(atomic_inc, NAME, &dest, 0);                                                    \
+    BOTH(atomic_fetch_add, NAME, &dest, value, 0);                                       \
+    BOTH(atomic_add, NAME, &dest, value, 0);                                             \
+    BOTH(atomic_compare_swap_nbi, NAME, &fetch, &dest, value, value, 0);                 \
+    BOTH(atomic_fetch_inc_nbi, NAME, &fetch, &dest, 0);                                  \
+    BOTH(atomic_fetch_add_nbi, NAME, &fetch, &dest, value, 0);                           \
+  }                                                                                      \
+  static void wait_##NAME(void) {                                                        \
+    static T ivars[4];                                                                   \
+    const T values[4] = {0};                                                             \
+    const int status[4] = {0};                                                           \
+    size_t indices[4];                                                                   \
+    CALL(wait_until, NAME, ivars, SHMEM_CMP_EQ, values[0]);                              \
+    CALL(wait_until_all, NAME, ivars, 4, status, SHMEM_CMP_EQ, values[0]);               \
+    CALL(wait_until_any, NAME, ivars, 4, status, SHMEM_CMP_EQ, values[0]);               \
+    CALL(wait_until_some, NAME, ivars, 4, indices, status, SHMEM_CMP_EQ, values[0]);     \
+    CALL(wait_until_all_vector, NAME, ivars, 4, status, SHMEM_CMP_EQ, values);           \
+    CALL(wait_until_any_vector, NAME, ivars, 4, status, SHMEM_CMP_EQ, values);           \
+    CALL(wait_until_some_vector, NAME, ivars, 4, indices, status, SHMEM_CMP_EQ, values); \
+    CALL(test, NAME, ivars, SHMEM_CMP_EQ, values[0]);                                    \
+    CALL(test_all, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);                       \
+    CALL(test_any, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);                       \
+    CALL(test_some, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values[0]);             \
+    CALL(test_all_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);                   \
+    CALL(test_any_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);                   \
+    CALL(test_some_vector, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values);         \
+  }
+STANDARD_AMO_TYPES(TEST_STANDARD)
+
+#define TEST_BITWISE(NAME, T)                                  \
+  static void bitwise_##NAME(shmem_ctx_t ctx) {                \
+    static T dest;                                             \
+    T fetch, value = 1;                                        \
+    BOTH(atomic_fetch_and, NAME, &dest, value, 0);             \
+    BOTH(atomic_and, NAME, &dest, value, 0);                   \
+    BOTH(atomic_fetch_or, NAME, &dest, value, 0);              \
+    BOTH(atomic_or, NAME, &dest, value, 0);                    \
+    BOTH(atomic_fetch_xor, NAME, &dest, value, 0);             \
+    BOTH(atomic_xor, NAME, &dest, value, 0);                   \
+    BOTH(atomic_fetch_and_nbi, NAME, &fetch, &dest, value, 0); \
+    BOTH(atomic_fetch_or_nbi, NAME, &fetch, &dest, value, 0);  \
+    BOTH(atomic_fetch_xor_nbi, NAME, &fetch, &dest, value, 0); \
+  }
+BITWISE_AMO_TYPES(TEST_BITWISE)
+
+#define TEST_ARITHMETIC(NAME, T)                     \
+  static void arithmetic_##NAME(shmem_team_t team) { \
+    static T dest[2];                                \
+    static const T source[2] = {0};                  \
+    CALL(sum_reduce, NAME, team, dest, source, 2);   \
+    CALL(prod_reduce, NAME, team, dest, dest, 2);    \
+    CALL(sum_inscan, NAME, team, dest, source, 2);   \
+    CALL(sum_exscan, NAME, team, dest, source, 2);   \
+  }
+ARITHMETIC_TYPES(TEST_ARITHMETIC)
+
+#define TEST_LOGIC(NAME, T)                        \
+  static void logic_##NAME(shmem_team_t team) {    \
+    static T dest[2];                              \
+    static const T source[2] = {0};                \
+    CALL(and_reduce, NAME, team, dest, source, 2); \
+    CALL(or_reduce, NAME, team, dest, dest, 2);    \
+    CALL(xor_reduce, NAME, team, dest, source, 2); \
+  }
+LOGIC_TYPES(TEST_LOGIC)
+
+/* Names that stand for another type come to the routine of that type. */
+static void aliases(void) {
+  static size_t size;
+  static ptrdiff_t difference;
+  static uint32_t word;
+  shmem_put(&size, &size, 1, 0), expect_called("shmem_ulong_put");
+  shmem_put(&difference, &difference, 1, 0), expect_called("shmem_long_put");
+  shmem_atomic_inc(&word, 0), expect_called("shmem_uint_atomic_inc");
+  shmem_atomic_or(SHMEM_CTX_DEFAULT, &word, 1u, 0), expect_called("shmem_ctx_uint_atomic_or");
+}
+
+static void untyped(shmem_ctx_t ctx, shmem_team_t team) {
+  static uint64_t signal;
+  shmem_signal_add(&signal, 1, 0), expect_called("shmem_signal_add");
+  shmem_signal_add(ctx, &signal, 1, 0), expect_called("shmem_ctx_signal_add");
+  shmem_signal_set(&signal, 1, 0), expect_called("shmem_signal_set");
+  shmem_signal_set(ctx, &signal, 1, 0), expect_called("shmem_ctx_signal_set");
+  (void)shmem_sync(team), expect_called("shmem_team_sync");
+}
+
+int main(void) {
+#define RUN_RMA(NAME, T) rma_##NAME(SHMEM_CTX_DEFAULT), collective_##NAME(SHMEM_TEAM_WORLD);
+#define RUN_EXTENDED(NAME, T) extended_##NAME(SHMEM_CTX_DEFAULT);
+#define RUN_STANDARD(NAME, T) standard_##NAME(SHMEM_CTX_DEFAULT), wait_##NAME();
+#define RUN_BITWISE(NAME, T) bitwise_##NAME(SHMEM_CTX_DEFAULT);
+#define RUN_ARITHMETIC(NAME, T) arithmetic_##NAME(SHMEM_TEAM_WORLD);
+#define RUN_LOGIC(NAME, T) logic_##NAME(SHMEM_TEAM_WORLD);
+  RMA_TYPES(RUN_RMA)
+  EXTENDED_AMO_TYPES(RUN_EXTENDED)
+  STANDARD_AMO_TYPES(RUN_STANDARD)
+  BITWISE_AMO_TYPES(RUN_BITWISE)
+  ARITHMETIC_TYPES(RUN_ARITHMETIC)
+  LOGIC_TYPES(RUN_LOGIC)
+  aliases();
+  untyped(SHMEM_CTX_DEFAULT, SHMEM_TEAM_WORLD);
+  printf("%d generic calls, %d of them to the wrong routine\n", calls, wrong);
+  return wrong != 0;
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# install.sh BUILD_FOLDER CMAKE C_COMPILER C++_COMPILER
+# Installs a build into a scratch prefix, moves the prefix, and builds and runs the project outside/ by each way that there is to
+# use meshmem: the wrappers, pkg-config, find_package. The launcher is the installed one; LD_LIBRARY_PATH is not set.
+set -euo pipefail
+build=$1 cmake=$2 cc=$3 cxx=$4
+outside=$(dirname "$(readlink -f "$0")")/outside
+unset LD_LIBRARY_PATH PKG_CONFIG_PATH MESHMEM_CC MESHMEM_CXX
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/moved
+
+fail() {
+  echo "install.sh: $*" >&2
+  exit 1
+}
+
+# run_program WAY PROGRAM OUTPUT: two PEs of it print OUTPUT, with the library of the moved prefix.
+run_program() {
+  local way=$1 program=$2 wanted=$3 said
+  ldd "$program" | grep -q "libmeshmem.so.0 => $prefix/" || fail "$way: $program does not load $prefix's library: $(ldd "$program")"
+  said=$("$prefix/bin/oshrun" -n 2 --timeout 60 "$program") || fail "$way: $program ended with $?: $said"
+  [ "$said" = "$wanted" ] || fail "$way: $program printed '$said', not '$wanted'"
+  echo "$way: $said"
+}
+
+through_wrappers() {
+  "$prefix/bin/oshcc" -std=c11 -Wall -Wextra -Werror "$outside/outside.c" -o "$scratch/by_oshcc"
+  "$prefix/bin/oshc++" -std=c++17 -Wall -Wextra -Werror "$outside/outside.cpp" -o "$scratch/by_oshcxx"
+  run_program oshcc "$scratch/by_oshcc" '2 PEs in C'
+  run_program oshc++ "$scratch/by_oshcxx" '2 PEs in C++'
+}
+
+# A link to a wrapper, as administrators make them, and compiling apart from linking.
+through_links() {
+  ln -s "$prefix/bin/oshcc" "$scratch/linked"
+  "$scratch/linked" -Werror -c "$outside/outside.c" -o "$scratch/linked.o"
+  "$scratch/linked" "$scratch/linked.o" -o "$scratch/by_link"
+  run_program 'a link to oshcc' "$scratch/by_link" '2 PEs in C'
+}
+
+through_pkg_config() {
+  export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+  local flags
+  flags=$(pkg-config --cflags --libs meshmem)
+  [ "$(pkg-config --modversion meshmem)" = 0.1.0 ] || fail 'pkg-config: wrong version'
+  # shellcheck disable=SC2086  # several flags
+  "$cc" -std=c11 "$outside/outside.c" -o "$scratch/by_pkg_c" $flags
+  # shellcheck disable=SC2086
+  "$cxx" -std=c++17 "$outside/outside.cpp" -o "$scratch/by_pkg_cpp" $flags
+  run_program pkg-config "$scratch/by_pkg_c" '2 PEs in C'
+  run_program pkg-config "$scratch/by_pkg_cpp" '2 PEs in C++'
+}
+
+through_find_package() {
+  "$cmake" -S "$outside" -B "$scratch/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_CXX_COMPILER="$cxx" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
+  "$cmake" --build "$scratch/cmake" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
+  run_program find_package "$scratch/cmake/outside_c" '2 PEs in C'
+  run_program find_package "$scratch/cmake/outside_cpp" '2 PEs in C++'
+}
+
+"$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
+mv "$scratch/first" "$prefix"
+! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
+through_wrappers
+through_links
+through_pkg_config
+through_find_package

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that includes go one way: which directory may use which is the table ALLOWED.
+
+layers.py TOP         complains of each include of TOP's sources that goes the wrong way, and reports long files
+layers.py --self-test plants every kind of violation in a tree of its own and looks for the complaint
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# The host runtime, lowest first: a layer may use itself and those before it.
+LAYERS = ["base", "bootstrap", "memory", "transport", "core", "collectives", "api"]
+# What each area may use of the project's own headers.
+ALLOWED = {
+    "include": {"include"},
+    "device": {"device", "include"},
+    "launcher": {"launcher", "src/base"},
+    "examples": {"examples", "include"},
+}
+for index, layer in enumerate(LAYERS):
+    ALLOWED[f"src/{layer}"] = {f"src/{below}" for below in LAYERS[:index + 1]} | {"include", "device"}
+# Libraries of others that only some areas may know of.
+OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher"}, "fmt": {"launcher", "src"}}
+# What a program may be made to include by including a public header.
+STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
+                  complex cstddef cstdint type_traits utility""".split())
+
+ROOTS = ["include", "src", "device", "launcher", "examples"]
+ENDINGS = {".h", ".c", ".hpp", ".cpp", ".hip"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+LONG_FILE = 400
+
+
+def area_of(path):
+    """The directory that answers for a file, as ALLOWED names it; path is relative to the top."""
+    parts = path.parts
+    return "/".join(parts[:2]) if parts[0] == "src" and len(parts) > 2 else parts[0]
+
+
+def find_header(top, source, name):
+    """The project's file that an include means, relative to the top, or None if it is none of the project's."""
+    for folder in [source.parent] + [pathlib.Path(root) for root in ["include", "src", "device", "launcher"]]:
+        candidate = (top / folder / name).resolve()
+        if candidate.is_file() and candidate.is_relative_to(top):
+            return candidate.relative_to(top)
+    return None
+
+
+def complaint_about(top, source, quoted, angled):
+    """What is wrong with one include of source, or None."""
+    area, name = area_of(source), quoted or angled
+    if area not in ALLOWED:
+        return f"{area} is no layer of {', '.join(LAYERS)}"
+    header = find_header(top, source, name)
+    if header is not None:
+        used = area_of(header)
+        return None if used in ALLOWED[area] else f"{area} may not use {used} ({name})"
+    if quoted:
+        return f'"{name}" is no file of the project'
+    if area == "include" and name not in STANDARD:
+        return f"a public header may include standard headers only, not <{name}>"
+    library = re.match(r"[A-Za-z]+", name).group(0)
+    areas = OUTSIDE.get(library)
+    if areas is not None and not {area, area.split("/")[0]} & areas:
+        return f"{area} may not know of {library} (<{name}>)"
+    return None
+
+
+def sources(top):
+    return sorted(path.relative_to(top) for root in ROOTS for path in (top / root).rglob("*")
+                  if path.suffix in ENDINGS)
+
+
+def violations(top):
+    for source in sources(top):
+        for number, line in enumerate((top / source).read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            complaint = match and complaint_about(top, source, *match.groups())
+            if complaint:
+                yield f"{source}:{number}: {complaint}"
+
+
+def report_long_files(top):
+    for source in sources(top):
+        lines = len((top / source).read_text().splitlines())
+        if lines > LONG_FILE:
+            print(f"{source} has {lines} lines; does it still have one job?")
+
+
+# A small tree that is right, and what each planted line has to bring about.
+RIGHT = {
+    "include/shmem.h": '#include <stdint.h>\n#include "shmem/types.h"\n',
+    "include/shmem/types.h": "",
+    "src/base/error.hpp": "#include <string>\n#include <fmt/format.h>\n",
+    "src/bootstrap/job.hpp": '#include <pmix.h>\n#include "base/error.hpp"\n',
+    "src/memory/arena.hpp": '#include "bootstrap/job.hpp"\n',
+    "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
+    "src/api/rma.cpp": '#include "core/team.hpp"\n',
+    "device/state.hpp": "",
+    "device/rma.hpp": '#include "state.hpp"\n',
+    "launcher/oshrun/main.cpp": '#include "oshrun/server.hpp"\n#include "base/error.hpp"\n#include <pmix_server.h>\n',
+    "launcher/oshrun/server.hpp": "",
+    "examples/01_hello.c": "#include <shmem.h>\n#include <stdio.h>\n",
+}
+PLANTED = [
+    ("src/base/error.hpp", '#include "memory/arena.hpp"', "src/base may not use src/memory"),
+    ("src/memory/arena.hpp", '#  include "core/team.hpp"', "src/memory may not use src/core"),
+    ("src/memory/arena.hpp", '#include "../core/team.hpp"', "src/memory may not use src/core"),
+    ("src/memory/arena.hpp", "#include <pmix.h>", "src/memory may not know of pmix"),
+    ("src/core/team.hpp", '#include "api/none.hpp"', "is no file of the project"),
+    ("src/odds/ends.cpp", "#include <vector>", "src/odds is no layer"),
+    ("device/rma.hpp", '#include "base/error.hpp"', "device may not use src/base"),
+    ("launcher/oshrun/main.cpp", '#include "core/team.hpp"', "launcher may not use src/core"),
+    ("launcher/oshrun/main.cpp", "#include <shmem.h>", "launcher may not use include"),
+    ("include/shmem.h", "#include <pmix.h>", "a public header may include standard headers only"),
+    ("include/shmem.h", '#include "../src/base/error.hpp"', "include may not use src/base"),
+    ("examples/01_hello.c", '#include "../src/base/error.hpp"', "examples may not use src/base"),
+]
+
+
+def plant(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(RIGHT.get(name, "") + text + "\n")
+
+
+def violations_with(extra):
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder).resolve()
+        for name in RIGHT:
+            plant(top, name, "")
+        for name, text in extra:
+            plant(top, name, text)
+        return list(violations(top))
+
+
+def self_test():
+    wrong = [f"a right tree: {found}" for found in violations_with([])]
+    for name, text, expected in PLANTED:
+        found = violations_with([(name, text)])
+        if len(found) != 1 or expected not in found[0] or not found[0].startswith(f"{name}:"):
+            wrong.append(f"{text} in {name}: expected '{expected}', got {found}")
+    for text in wrong:
+        print(f"layers.py: {text}", file=sys.stderr)
+    print(f"{len(PLANTED)} planted violations, {len(wrong)} of them not seen as they should be")
+    return 1 if wrong else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    top = pathlib.Path(sys.argv[1]).resolve()
+    found = list(violations(top))
+    for text in found:
+        print(f"layers.py: {text}", file=sys.stderr)
+    report_long_files(top)
+    print(f"{len(sources(top))} files, {len(found)} includes that go the wrong way")
+    return 1 if found or not sources(top) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# showme.sh WRAPPER SOURCE: --showme prints one command, which a shell can run as it stands and which makes what the
+# wrapper makes; libraries are in it only if something is linked.
+set -euo pipefail
+wrapper=$1 source=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+  echo "showme.sh: $*" >&2
+  exit 1
+}
+
+shown=$("$wrapper" --showme "$source" -o "$scratch/a program")
+echo "$shown"
+[[ $shown == *-I*-L*-Wl,-rpath,*-lmeshmem* ]] || fail 'include, library or rpath is missing'
+[ ! -e "$scratch/a program" ] || fail '--showme has run the command'
+eval "$shown"
+[ -x "$scratch/a program" ] || fail 'the command that was shown makes no program'
+
+[[ $("$wrapper" --showme -c "$source") != *-lmeshmem* ]] || fail '-c does not link'
+[[ $("$wrapper" --showme:compile) == -*I/* ]] || fail '--showme:compile shows no include'
+[[ $("$wrapper" --showme:link) == *-lmeshmem ]] || fail '--showme:link shows no library'
+[[ $("$wrapper" --version) == *"("* ]] || fail '--version is not passed on'

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares three lists of routines: OpenSHMEM 1.6's, the one read from the tables, and the one that the library exports.
+
+symbols.py --names PROGRAM --library LIBMESHMEM --readme README
+
+The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
+standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+GOLDEN = pathlib.Path(__file__).with_name("symbols_1.6.txt")
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def golden_names():
+    lines = GOLDEN.read_text().splitlines()
+    return [line.split()[0] for line in lines if line and not line.startswith("#")]
+
+
+def exported(library):
+    """Name -> (kind letter of nm, address) of each dynamic symbol that the library defines."""
+    rows = (line.split() for line in run("nm", "-D", "--defined-only", library).splitlines())
+    return {row[-1].split("@")[0]: (row[-2], row[0]) for row in rows if row[-2] != "A"}
+
+
+def twin(name):
+    return "p" + name
+
+
+def complaints(golden, table, symbols):
+    """Every way in which the three lists do not fit together, one sentence each."""
+    allowed = set(golden) | {twin(name) for name in golden}
+    for name in sorted(set(table) - set(golden)):
+        yield f"{name} is in the tables and not in the standard"
+    for name in sorted(set(symbols) - allowed):
+        if not re.match(r"p?shmemx_", name):
+            yield f"{name} is exported and neither of the standard nor an extension"
+    for name in sorted(set(table) - set(symbols)):
+        yield f"{name} is in the tables and not exported"
+    for name in sorted(set(symbols) & set(golden)):
+        kind, address = symbols[name]
+        if twin(name) not in symbols:
+            yield f"{name} has no twin {twin(name)}"
+        elif symbols[twin(name)] != ("T", address):
+            yield f"{twin(name)} is not a strong symbol at the address of {name}"
+        if kind != "W":
+            yield f"{name} is not weak, so that a profiling tool cannot take its place"
+
+
+def readme_complaint(readme, count, total):
+    """The README says how many of the routines there are; it is to be this number."""
+    wanted = f"{count:,} of {total:,}"
+    said = re.search(rf"([\d,]+) of {total:,}", readme.read_text()) if readme.exists() else None
+    if said is None:
+        return f"{readme.name} has no line with '{wanted}'"
+    return None if said.group(0) == wanted else f"{readme.name} says '{said.group(0)}'; it is {wanted}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--names", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--readme", required=True, type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    golden = golden_names()
+    symbols = exported(arguments.library)
+    found = list(complaints(golden, run(arguments.names).split(), symbols))
+    count = len(set(symbols) & set(golden))
+    found += filter(None, [readme_complaint(arguments.readme, count, len(golden))])
+    print(f"{count} of {len(golden)} routines of OpenSHMEM 1.6 are exported")
+    for complaint in found:
+        print(f"symbols.py: {complaint}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
