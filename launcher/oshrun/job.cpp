@@ -270,8 +270,9 @@ void Job::report(int pe, const std::string& what) {
 
 void Job::end_with(int status) {
   status_ = status;
-  signal_all(SIGTERM);
-  signal_all(SIGCONT);  // a stopped PE does not see the other signal
+  // All stand still before the first one ends, so that none has the time to complain of another's
+  // end. SIGCONT lets them go on into the SIGTERM.
+  for (int signal : {SIGSTOP, SIGTERM, SIGCONT}) signal_all(signal);
   kill_at_ = Clock::now() + kGrace;
 }
 

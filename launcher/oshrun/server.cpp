@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts PMIx's server, describes the job to it, and turns its upcalls into mail.
-// Invariant: every upcall answers at once; a PE that asked is never kept waiting for the main loop.
+// Invariant: every upcall but on_abort() answers at once, without waiting for the main loop.
 // The keys given are those that every PMIx launcher gives (job size, peers of the node, host name)
 // and those that Open MPI programs ask for besides.
 #include "server.hpp"
@@ -41,10 +41,12 @@ pmix_status_t on_finalized(const pmix_proc_t* who, void* mailbox, pmix_op_cbfunc
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+// Not answered: the caller stays in PMIx_Abort until the job's end takes it too. If it were let go
+// it would be gone before the others, and these would report that a PE left them.
 pmix_status_t on_abort(const pmix_proc_t* who, void* mailbox, int status, const char*, pmix_proc_t*,
                        size_t, pmix_op_cbfunc_t, void*) {
   post(mailbox, ServerEvent::kAborted, who, status);
-  return PMIX_OPERATION_SUCCEEDED;
+  return PMIX_SUCCESS;
 }
 
 // Not reached while all PEs are PEs of this server; the data of one node is all there is.
