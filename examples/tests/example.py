@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an example under oshrun for the checks beside this file: <check>.py OSHRUN PROGRAM PES.
+
+A check is a script; it fails by check(), which shows what the program printed.
+"""
+
+import os
+import subprocess
+import sys
+
+OSHRUN, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+PES = int(sys.argv[3])
+NAME = os.path.basename(PROGRAM)
+
+
+def environment(extra):
+    """That of the caller, without what would change the example's output."""
+    changing = ("MESHMEM_REDUCE_", "MESHMEM_DETERMINISTIC")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
+    return {**kept, **(extra or {})}
+
+
+def check(condition, claim, shown=""):
+    if not condition:
+        sys.exit(f"{NAME} on {PES} PEs: not so: {claim}\n{shown}")
+
+
+def command(arguments, pes):
+    return [OSHRUN, "-n", str(pes or PES), PROGRAM, *map(str, arguments)]
+
+
+def run(*arguments, pes=None, env=None, folder=None):
+    """Runs the example, which has to succeed, and returns the lines of its stdout."""
+    done = subprocess.run(command(arguments, pes), env=environment(env), cwd=folder, timeout=120,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(done.returncode == 0, f"{arguments} ends with status 0, not {done.returncode}",
+          done.stdout + done.stderr)
+    return done.stdout.splitlines()
+
+
+def check_refuses(*arguments, says, status):
+    """The example ends by itself, with one line of its own that contains `says`, and no output."""
+    done = subprocess.run(command(arguments, None), env=environment(None), timeout=60,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    shown = f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}"
+    own = [line for line in done.stderr.splitlines() if line.startswith(NAME + ": ")]
+    check(done.returncode == status, f"the status is {status}", shown)
+    check(len(own) == 1 and says in own[0], f"one line says '{says}'", shown)
+    check(done.stdout == "", "nothing is on stdout", shown)
