@@ -296,14 +296,4 @@ void run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  shmem_init();
-  int status = 0;
-  try {
-    run(argc, argv);
-  } catch (const examples::Stop& stop) {
-    status = stop.status;
-  }
-  shmem_finalize();
-  return status;
-}
+int main(int argc, char** argv) { return examples::run_between_init_and_finalize(run, argc, argv); }

@@ -21,10 +21,23 @@ namespace examples {
 // The program's name, which every error begins with. Arguments sets it.
 inline std::string program_name;
 
-// Thrown by all PEs; what there was to say has been said. main() finalizes and returns the status.
+// Thrown by all PEs; what there was to say has been said.
 struct Stop {
   int status;
 };
+
+// What main() of each example does; returns the exit status.
+inline int run_between_init_and_finalize(void (*run)(int, char**), int argc, char** argv) {
+  int status = 0;
+  shmem_init();
+  try {
+    run(argc, argv);
+  } catch (const Stop& stop) {
+    status = stop.status;
+  }
+  shmem_finalize();
+  return status;
+}
 
 // Ends the program on all PEs if any of them has an error (a text that is not empty). All PEs call
 // it. The lowest PE with an error says it: if all have the same one, it is printed once.
