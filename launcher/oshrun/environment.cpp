@@ -13,7 +13,7 @@
 namespace meshmem {
 namespace {
 
-bool is_outer_identity(std::string_view name) {
+bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
   for (std::string_view setting : {"OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix"}) {
     if (name.starts_with(setting)) return true;
   }
@@ -24,7 +24,7 @@ bool is_outer_identity(std::string_view name) {
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  return name == "MESHMEM_OUTPUT_TTY";
+  return name.starts_with("MESHMEM_OUTPUT_TTY=");
 }
 
 void apply_export(Environment& environment, const std::string& text) {

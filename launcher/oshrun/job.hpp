@@ -28,6 +28,7 @@ sigset_t job_signals();
 class Job {
  public:
   Job(const Options& options, Mailbox& mailbox, Guard& guard);
+  ~Job() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
   // Returns the exit status.

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the launch tests share: running a launcher and looking for what it left behind.
+
+Invariant: every run has a folder and an identity of its own, so that tests may run at the same time
+and a leftover is blamed on the right one. Imported by every test_*.py here; the programs under test
+come from the environment, which ctest sets.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+OSHRUN = os.environ["OSHRUN"]  # not one from PATH, which may be another project's
+PMIX_CLIENT = os.environ["PMIX_CLIENT"]
+SHMEM_PROGRAM = os.environ.get("SHMEM_PROGRAM", "")
+IDENTITY = "MESHMEM_LAUNCH_TEST"
+SKIPPED = 77
+
+
+class Result:
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+
+    def __str__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: {self.err!r}"
+
+
+def wait_until(condition, seconds=5):
+    """True as soon as the condition is; what it is after so many seconds otherwise."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def environment_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def state_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "gone"
+
+
+class LaunchTest(unittest.TestCase):
+    """A test with a TMPDIR of its own, at whose end nothing may be left."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
+        self.tmpdir = os.path.join(self.folder, "tmp")
+        os.mkdir(self.tmpdir)
+        self.identity = uuid.uuid4().hex
+        self.environment = dict(os.environ, TMPDIR=self.tmpdir)
+        self.environment[IDENTITY] = self.identity
+        self.shared_memory = set(os.listdir("/dev/shm"))
+
+    def tearDown(self):
+        left = self.processes()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.assertEqual(left, [], "processes were left")
+
+    def processes(self):
+        """Living processes of this test, its launchers and their PEs."""
+        mark = f"{IDENTITY}={self.identity}".encode()
+        pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
+        return [pid for pid in pids if mark in environment_of(pid) and state_of(pid) not in ("Z", "gone")]
+
+    def start(self, *words, **options):
+        """oshrun with these words, not waited for."""
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        environment = dict(self.environment, **options.pop("env", {}))
+        words = [str(word) for word in words]
+        return subprocess.Popen([OSHRUN, *words], env=environment, **options)
+
+    def finish(self, process, seconds=30, given=None):
+        begin = time.monotonic()
+        out, err = process.communicate(given, timeout=seconds)
+        status = process.returncode
+        return Result(status, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"),
+                      time.monotonic() - begin)
+
+    def oshrun(self, *words, seconds=30, given=None, **options):
+        if given is not None:
+            options["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*words, **options), seconds, given)
+
+    def assert_nothing_left(self):
+        wait_until(lambda: not self.processes() and not os.listdir(self.tmpdir))
+        self.assertEqual(self.processes(), [], "processes were left")
+        self.assertEqual(os.listdir(self.tmpdir), [], "files were left in TMPDIR")
+        new = {name for name in set(os.listdir("/dev/shm")) - self.shared_memory
+               if any(word in name for word in ("meshmem", "oshrun", "pmix"))}
+        self.assertEqual(new, set(), "shared memory was left")
+
+
+def main():
+    """Runs the tests of the calling file; one that is skipped as a whole is so for ctest too."""
+    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    result = program.result
+    for _, reason in result.skipped:
+        print(f"SKIPPED: {reason}")
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(SKIPPED if result.skipped and len(result.skipped) == result.testsRun else 0)

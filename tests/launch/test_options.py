@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every option of oshrun, right and wrong."""
+import os
+import re
+
+import launching
+
+
+class Options(launching.LaunchTest):
+    def count_lines(self, *words, **options):
+        result = self.oshrun(*words, **options)
+        self.assertEqual(result.status, 0, result)
+        return len(result.out.splitlines())
+
+    def assert_refused(self, words, status, *texts):
+        result = self.oshrun(*words)
+        self.assertEqual(result.status, status, result)
+        self.assertEqual(result.out, "")
+        self.assertEqual(len(result.err.splitlines()), 1, result)
+        self.assertTrue(result.err.startswith("oshrun: "), result)
+        for text in texts:
+            self.assertIn(text, result.err)
+        self.assert_nothing_left()
+
+    def test_n_and_np_give_the_number_of_pes(self):
+        self.assertEqual(self.count_lines("-n", 3, "echo"), 3)
+        self.assertEqual(self.count_lines("-np", 5, "echo"), 5)
+        self.assertEqual(self.count_lines("-n4", "echo"), 4)
+
+    def test_default_is_one_pe_per_usable_core(self):
+        self.assertEqual(self.count_lines("echo"), len(os.sched_getaffinity(0)))
+        first = {min(os.sched_getaffinity(0))}
+        self.assertEqual(self.count_lines("echo", preexec_fn=lambda: os.sched_setaffinity(0, first)), 1)
+
+    def test_options_end_at_the_program(self):
+        result = self.oshrun("-n", 1, "echo", "-n", "-np", "--timeout", "--help")
+        self.assertEqual(result.out, "-np --timeout --help")  # echo took its own -n
+        result = self.oshrun("-n", 1, "--", "echo", "--", "-x")
+        self.assertEqual(result.out, "-- -x\n")
+
+    def test_x_sets_and_passes_variables(self):
+        result = self.oshrun("-n", 2, "-x", "A=1=2", "-x", "B=", "-x", "C", "-x", "NOT_SET_ANYWHERE",
+                             "sh", "-c", 'echo "$A,$B,$C,${NOT_SET_ANYWHERE-none}"', env={"C": "three"})
+        self.assertEqual(result.out, "1=2,,three,none\n" * 2)
+
+    def test_environment_is_passed_on(self):
+        result = self.oshrun("-n", 1, "sh", "-c", "echo $FROM_OUTSIDE", env={"FROM_OUTSIDE": "yes"})
+        self.assertEqual(result.out, "yes\n")
+
+    def test_wdir_is_where_the_program_is_and_runs(self):
+        program = os.path.join(self.folder, "program")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\npwd\n")
+        os.chmod(program, 0o755)
+        result = self.oshrun("-n", 2, "--wdir", self.folder, "./program")
+        self.assertEqual(result.out, f"{os.path.realpath(self.folder)}\n" * 2)
+
+    def test_tag_output_puts_the_pe_before_each_line(self):
+        result = self.oshrun("-n", 3, "--tag-output", "sh", "-c", "printf 'a\\n\\nb'; echo c >&2")
+        self.assertEqual(sorted(result.out.splitlines()),
+                         sorted(f"[{pe}] {text}" for pe in range(3) for text in ("a", "", "b")))
+        self.assertTrue(result.out.endswith("\n"))
+        self.assertEqual(sorted(result.err.splitlines()), [f"[{pe}] c" for pe in range(3)])
+
+    def test_timeout_ends_the_job(self):
+        result = self.oshrun("-n", 2, "--timeout", 0.3, "sleep", 60)
+        self.assertEqual(result.status, 124, result)
+        self.assertEqual(result.err, "oshrun: the job ran longer than --timeout 0.3 s; ending its 2 PEs\n")
+        self.assertLess(result.seconds, 10)
+
+    def test_timeout_leaves_a_shorter_job_alone(self):
+        self.assertEqual(self.oshrun("-n", 2, "--timeout", 20, "true").status, 0)
+
+    def test_version_and_help(self):
+        result = self.oshrun("--version")
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertRegex(result.out, r"^oshrun \(meshmem\) \d+\.\d+\.\d+\n$")
+        result = self.oshrun("--help")
+        self.assertEqual((result.status, result.err), (0, ""))
+        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "oshrun -n 4 ./hello"):
+            self.assertIn(text, result.out)
+        self.assertNotIn("fake", result.out)
+        self.assertLessEqual(max(len(line) for line in result.out.splitlines()), 100)
+
+    def test_wrong_options_are_refused_in_one_line(self):
+        self.assert_refused(["-n", "0", "true"], 2, "-n", "'0'")
+        self.assert_refused(["-n", "x", "true"], 2, "-n", "'x'")
+        self.assert_refused(["-n", "-3", "true"], 2, "-n", "-3")
+        self.assert_refused(["-n", "3.5", "true"], 2, "'3.5'")
+        self.assert_refused(["-n", "99999999999999999999", "true"], 2, "99999999999999999999")
+        self.assert_refused(["-n"], 2, "-n")
+        self.assert_refused([], 2, "no program")
+        self.assert_refused(["-n", "3"], 2, "no program")
+        self.assert_refused(["--bogus", "true"], 2, "--bogus")
+        self.assert_refused(["-x", "=3", "true"], 2, "-x", "'=3'")
+        self.assert_refused(["--timeout", "soon", "true"], 2, "--timeout", "'soon'")
+        self.assert_refused(["--timeout", "0", "true"], 2, "--timeout")
+        self.assert_refused(["--wdir", "/no/such", "true"], 2, "--wdir", "/no/such", "No such file")
+        self.assert_refused(["-n", "2", "--fake-nodes", "3", "true"], 2, "--fake-nodes")
+
+    def test_a_program_that_cannot_be_run_is_named_once(self):
+        self.assert_refused(["-n", "4", "./nosuch"], 127, "cannot run './nosuch': No such file")
+        self.assert_refused(["-n", "4", "no-such-command-on-path"], 127, "No such file")
+        self.assert_refused(["-n", "4", "/etc/passwd"], 126, "cannot run '/etc/passwd': Permission denied")
+        self.assert_refused(["-n", "4", "/"], 126, "Permission denied")
+
+    def test_pes_get_no_variables_but_those_of_pmix(self):
+        before = set(self.environment)
+        result = self.oshrun("-n", 1, "env")
+        new = {line.split("=")[0] for line in result.out.splitlines() if re.match(r"\w+=", line)} - before
+        self.assertEqual({name for name in new if not name.startswith("PMIX_")}, set())
+
+
+if __name__ == "__main__":
+    launching.main()

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starting: many PEs, ordinary users, other launchers around, several machines pretended."""
+import os
+import resource
+import shutil
+import unittest
+
+import launching
+from launching import OSHRUN, PMIX_CLIENT
+
+NOBODY = 65534
+
+
+class Start(launching.LaunchTest):
+    def assert_pes(self, result, pes):
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(sorted(result.out.splitlines()), sorted(f"PE {pe} of {pes}" for pe in range(pes)))
+        self.assert_nothing_left()
+
+    def test_1_2_3_8_and_64_pes(self):
+        for pes in (1, 2, 3, 8, 64):
+            self.assert_pes(self.oshrun("-n", pes, PMIX_CLIENT, "exchange", 1, seconds=60), pes)
+
+    def test_rounds_of_exchange(self):
+        self.assert_pes(self.oshrun("-n", 4, PMIX_CLIENT, "exchange", 5), 4)
+
+    def test_a_low_limit_of_open_files(self):
+        def lower():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        self.assert_pes(self.oshrun("-n", 16, PMIX_CLIENT, "exchange", 1, preexec_fn=lower), 16)
+        result = self.oshrun("-n", 1, "sh", "-c", "ulimit -n", preexec_fn=lower)
+        self.assertEqual(result.out, "40\n")
+
+    def test_too_low_a_limit_of_open_files_is_one_clear_line(self):
+        result = self.oshrun("-n", 64, "sleep", 60,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+        self.assertEqual(result.status, 1, result)
+        self.assertEqual(result.err, "oshrun: cannot make a pipe (see ulimit -n): Too many open files\n")
+        self.assert_nothing_left()
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_an_ordinary_user(self):
+        os.chmod(self.folder, 0o755)
+        os.chown(self.tmpdir, NOBODY, NOBODY)
+        programs = [shutil.copy(program, self.folder) for program in (OSHRUN, PMIX_CLIENT)]
+
+        def become_nobody():
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        process = self.start_program(programs[0], "-n", 4, programs[1], "exchange", 1, preexec_fn=become_nobody)
+        self.assert_pes(self.finish(process), 4)
+
+    def start_program(self, program, *words, **options):
+        before, launching.OSHRUN = launching.OSHRUN, program
+        try:
+            return self.start(*words, **options)
+        finally:
+            launching.OSHRUN = before
+
+    def test_inside_oshrun(self):
+        result = self.oshrun("-n", 1, OSHRUN, "-n", 3, PMIX_CLIENT, "exchange", 1)
+        self.assert_pes(result, 3)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
+    def test_inside_mpirun(self):
+        process = self.start_program("timeout", "-k", 2, 60, "mpirun", "--allow-run-as-root", "--oversubscribe",
+                                     "-np", 1, OSHRUN, "-n", 3, PMIX_CLIENT, "exchange", 1,
+                                     env={"OMPI_MCA_odls_base_num_threads": "0"})
+        result = self.finish(process, 70)
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(sorted(result.out.split("\n")), ["", "PE 0 of 3", "PE 1 of 3", "PE 2 of 3"])
+
+    def test_an_outer_launchers_identity_is_not_passed_on(self):
+        outer = {"PMIX_RANK": "7", "PMIX_NAMESPACE": "outer", "PMI_RANK": "3", "OMPI_COMM_WORLD_RANK": "3",
+                 "OMPI_COMM_WORLD_SIZE": "9", "PMIX_SERVER_URI2": "outer;tcp4://127.0.0.1:1",
+                 "OMPI_MCA_ess_base_vpid": "3", "OMPI_MCA_btl": "self", "PMIX_MCA_plog": "stdfd"}
+        result = self.oshrun("-n", 2, "env", env=outer)
+        lines = result.out.splitlines()
+        for name, value in outer.items():
+            stays = name in ("OMPI_MCA_btl", "PMIX_MCA_plog")
+            self.assertEqual(f"{name}={value}" in lines, stays, name)
+        self.assert_pes(self.oshrun("-n", 2, PMIX_CLIENT, "exchange", 1, env=outer), 2)
+
+    def test_nodes(self):
+        result = self.oshrun("-n", 3, PMIX_CLIENT, "node")
+        host = os.uname().nodename
+        self.assertEqual(sorted(result.out.splitlines()),
+                         [f"{pe} host {host} peers 0,1,2 size 3" for pe in range(3)])
+
+    def test_fake_nodes(self):
+        result = self.oshrun("-n", 5, "--fake-nodes", 2, PMIX_CLIENT, "node")
+        first = [f"{pe} host node0 peers 0,1,2 size 3" for pe in range(3)]
+        second = [f"{pe} host node1 peers 3,4 size 2" for pe in (3, 4)]
+        self.assertEqual(sorted(result.out.splitlines()), first + second, result)
+        self.assert_pes(self.oshrun("-n", 7, "--fake-nodes", 3, PMIX_CLIENT, "exchange", 2), 7)
+
+
+if __name__ == "__main__":
+    launching.main()
