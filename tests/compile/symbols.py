@@ -3,6 +3,7 @@
 """Compares three lists of routines: OpenSHMEM 1.6's, the one read from the tables, and the one that the library exports.
 
 symbols.py --names PROGRAM --library LIBMESHMEM --readme README
+symbols.py --self-test
 
 The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
 standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias.
@@ -64,7 +65,36 @@ def readme_complaint(readme, count, total):
     return None if said.group(0) == wanted else f"{readme.name} says '{said.group(0)}'; it is {wanted}"
 
 
+# A library of one routine that is right, and each way to spoil it with what has to be said then.
+RIGHT = {"shmem_p": ("W", "10"), "pshmem_p": ("T", "10")}
+SPOILT = [
+    ({"shmem_p": ("T", "10")}, "shmem_p is not weak"),
+    ({"pshmem_p": ("T", "20")}, "pshmem_p is not a strong symbol at the address of shmem_p"),
+    ({"pshmem_p": ("W", "10")}, "pshmem_p is not a strong symbol"),
+    ({"pshmem_p": None}, "shmem_p has no twin"),
+    ({"shmem_p": None}, "shmem_p is in the tables and not exported"),
+    ({"shmem_pp": ("T", "30")}, "shmem_pp is exported and neither"),
+    ({"_ZN7meshmem4TeamE": ("T", "30")}, "is exported and neither"),
+]
+
+
+def self_test():
+    golden, wrong = ["shmem_p", "shmem_g"], 0
+    cases = [(RIGHT | change, ["shmem_p"], said) for change, said in SPOILT]
+    cases += [(RIGHT | {"shmemx_y": ("T", "30")}, ["shmem_p"], None)]
+    cases += [(RIGHT | {"shmem_q": ("W", "30")}, ["shmem_p", "shmem_q"], "shmem_q is in the tables and not in the standard")]
+    for symbols, table, said in cases:
+        found = list(complaints(golden, table, {name: at for name, at in symbols.items() if at}))
+        if bool(found) != bool(said) or not all(said in text for text in found[:1]):
+            print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
+            wrong += 1
+    print(f"{len(cases)} libraries judged, {wrong} of them wrongly")
+    return 1 if wrong else 0
+
+
 def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", required=True)
     parser.add_argument("--library", required=True)
