@@ -12,8 +12,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
-
 MESHMEM_NORETURN void pshmem_global_exit(int status);
 
 #define MESHMEM_DECLARE(name, op, E, result, params, args) result pshmem_##name params;
@@ -24,7 +22,6 @@ MESHMEM_ALL_ROUTINES(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #undef MESHMEM_DECLARE
 #undef MESHMEM_DECLARE_CTX
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

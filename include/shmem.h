@@ -80,8 +80,6 @@ extern "C" {
 #define MESHMEM_NORETURN __attribute__((noreturn))
 #endif
 
-#pragma GCC visibility push(default)
-
 /* Ends the whole job with `status`, from any PE at any time; open C streams are flushed (9.1.5). */
 MESHMEM_NORETURN void shmem_global_exit(int status);
 
@@ -92,8 +90,6 @@ MESHMEM_NORETURN void shmem_global_exit(int status);
 MESHMEM_ALL_ROUTINES(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #undef MESHMEM_DECLARE
 #undef MESHMEM_DECLARE_CTX
-
-#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Team collectives (OpenSHMEM 1.6, section 9.9), with their types dropped at once.
+// Invariant: barrier_all completes the calling thread's puts first; sync does not.
+#include <atomic>
+
+#include "api/entry.hpp"
+#include "api/transfer.hpp"
+#include "collectives/combine.hpp"
+#include "collectives/data_movement.hpp"
+#include "collectives/sync.hpp"
+
+namespace meshmem {
+namespace {
+
+template <typename E>
+int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* source,
+              std::size_t nelems, int PE_root) {
+  Team& team = collective_team(handle, routine);
+  if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
+    fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
+  }
+  meshmem::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
+  return 0;
+}
+template <typename E>
+int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
+             std::size_t nelems) {
+  meshmem::fcollect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  return 0;
+}
+template <typename E>
+int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
+            std::size_t nelems) {
+  meshmem::collect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  return 0;
+}
+template <typename E>
+int alltoall(const char* routine, shmem_team_t handle, void* dest, const void* source,
+             std::size_t nelems) {
+  meshmem::alltoall(collective_team(handle, routine), dest, source,
+                    {.elem_bytes = sizeof(E), .count = nelems});
+  return 0;
+}
+template <typename E>
+int alltoalls(const char* routine, shmem_team_t handle, void* dest, const void* source,
+              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
+  meshmem::alltoall(
+      collective_team(handle, routine), dest, source,
+      {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
+  return 0;
+}
+
+int reduce_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
+                   const void* source, std::size_t count) {
+  reduce(collective_team(handle, routine), op, dest, source, count);
+  return 0;
+}
+int scan_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
+                 const void* source, std::size_t count, bool inclusive) {
+  scan(collective_team(handle, routine), op, dest, source, count, inclusive);
+  return 0;
+}
+
+#define REDUCE(name, Op)                                                             \
+  template <typename E>                                                              \
+  int name(const char* routine, shmem_team_t handle, void* dest, const void* source, \
+           std::size_t count) {                                                      \
+    return reduce_untyped(routine, handle, reduction<Op, E>(), dest, source, count); \
+  }
+REDUCE(and_reduce, And)
+REDUCE(or_reduce, Or)
+REDUCE(xor_reduce, Xor)
+REDUCE(max_reduce, Max)
+REDUCE(min_reduce, Min)
+REDUCE(sum_reduce, Sum)
+REDUCE(prod_reduce, Product)
+#undef REDUCE
+
+template <typename E>
+int sum_inscan(const char* routine, shmem_team_t handle, void* dest, const void* source,
+               std::size_t count) {
+  return scan_untyped(routine, handle, reduction<Sum, E>(), dest, source, count, true);
+}
+template <typename E>
+int sum_exscan(const char* routine, shmem_team_t handle, void* dest, const void* source,
+               std::size_t count) {
+  return scan_untyped(routine, handle, reduction<Sum, E>(), dest, source, count, false);
+}
+
+}  // namespace
+
+#define COLLECTIVE(name, op, E, result, params, args) \
+  MESHMEM_ENTRY(result, name, params) { return op<E>("shmem_" #name, MESHMEM_UNWRAP args); }
+#define COLLECTIVES_OF_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, unused) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(COLLECTIVE, NAME##_, , TYPE, TYPE))     \
+      MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(COLLECTIVE, NAME##_, TYPE))       \
+          MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(COLLECTIVE, NAME##_, TYPE)) \
+              MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(COLLECTIVE, NAME##_, TYPE))
+MESHMEM_TYPES(COLLECTIVES_OF_TYPE, )
+MESHMEM_OPS_COLLECTIVE(COLLECTIVE, , mem, char, void)
+#undef COLLECTIVE
+#undef COLLECTIVES_OF_TYPE
+
+MESHMEM_ENTRY(void, barrier_all, (void)) {
+  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_barrier_all");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  sync(world);
+}
+MESHMEM_ENTRY(void, sync_all, (void)) { sync(collective_team(SHMEM_TEAM_WORLD, "shmem_sync_all")); }
+MESHMEM_ENTRY(int, team_sync, (shmem_team_t team)) {
+  sync(collective_team(team, "shmem_team_sync"));
+  return 0;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every entry point shares: the pair of names (pshmem_x, and shmem_x as its weak alias, so that a tool can take the place
+// of the latter), and where a call comes from.
+// Invariant: the library itself calls neither name. Included by the files of api/ only.
+#ifndef MESHMEM_API_ENTRY_HPP_
+#define MESHMEM_API_ENTRY_HPP_
+
+#include "core/runtime.hpp"
+#include "memory/address_map.hpp"
+#include "pshmem.h"
+
+// Defines one routine. The body follows as { ... }.
+#define MESHMEM_VISIBLE __attribute__((visibility("default")))
+#define MESHMEM_ENTRY(result, name, params)             \
+  extern "C" MESHMEM_VISIBLE result shmem_##name params \
+      __attribute__((weak, alias("pshmem_" #name)));    \
+  extern "C" MESHMEM_VISIBLE result pshmem_##name params
+
+namespace meshmem {
+
+// The place of a call: its name for messages, and whose numbers its PEs are.
+struct Call {
+  const char* routine;
+  int world_pe(int pe) const { return pe; }
+};
+
+struct CallInContext {
+  const char* routine;
+  shmem_ctx_t ctx;
+  int world_pe(int pe) const {
+    if (ctx == SHMEM_CTX_DEFAULT) return pe;
+    const Team& team = *context_of(ctx)->team;
+    if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.n)) [[unlikely]]
+      refuse_team_pe(team, pe);
+    return team.world_pe(pe);
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_team_pe(const Team& team, int pe) const;
+};
+
+// Ends the job unless the library is between init and finalize.
+inline void require_active(const char* routine) {
+  if (address_map.n_pes == 0) [[unlikely]]
+    refuse_pe(address_map, 0, routine);
+}
+
+// nullptr for SHMEM_TEAM_INVALID.
+inline Team* team_of(shmem_team_t handle, const char* routine) {
+  require_active(routine);
+  if (handle == SHMEM_TEAM_INVALID) return nullptr;
+  if (handle == SHMEM_TEAM_WORLD) return &runtime().world();
+  if (handle == SHMEM_TEAM_SHARED) return &runtime().shared();
+  return reinterpret_cast<Team*>(handle);
+}
+
+// For a collective, which must not be given the invalid team.
+Team& collective_team(shmem_team_t handle, const char* routine);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_API_ENTRY_HPP_

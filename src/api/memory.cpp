@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Symmetric memory (OpenSHMEM 1.6, section 9.3). All PEs make the same calls.
+// Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none; barriers are where the
+// standard has them, and nowhere if nothing is asked for.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/sync.hpp"
+
+namespace meshmem {
+namespace {
+
+// All PEs meet. Under MESHMEM_CHECK they also compare what they have allocated so far.
+void meet(const char* routine) {
+  std::atomic_thread_fence(
+      std::memory_order_seq_cst);  // completes the default context's puts, as barrier_all does
+  Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
+  if (!runtime().environment().check) return sync(world);
+  struct Histories {
+    std::uint64_t least, most;
+  };
+  const std::uint64_t mine = runtime().heap().history();
+  Histories histories{mine, mine};
+  const Reduction widest{[](void* dest, const void* a, const void* b, std::size_t) {
+                           const auto &left = *static_cast<const Histories*>(a),
+                                      &right = *static_cast<const Histories*>(b);
+                           *static_cast<Histories*>(dest) = {std::min(left.least, right.least),
+                                                             std::max(left.most, right.most)};
+                         },
+                         sizeof(Histories)};
+  reduce_one_shot(world, widest, &histories, &histories, 1);
+  if (histories.least != histories.most) {
+    fatal(
+        "{}: the PEs have not made the same calls of shmem_malloc, shmem_free and their like in "
+        "the same order",
+        routine);
+  }
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine) {
+  require_active(routine);
+  if (bytes == 0) return nullptr;
+  void* block =
+      runtime().heap().allocate(bytes, std::max(alignment, kMinAlignment), hints, routine);
+  meet(routine);
+  return block;
+}
+
+void release(void* block, const char* routine) {
+  require_active(routine);
+  if (!block) return;
+  meet(routine);
+  runtime().heap().release(block, routine);
+}
+
+void* reallocate(void* block, std::size_t bytes, const char* routine) {
+  SymmetricHeap& heap = runtime().heap();
+  const std::size_t old_bytes = heap.size_of(block, routine);
+  meet(routine);  // nobody writes to the block any more
+  if (heap.try_resize(block, bytes, routine)) {
+    meet(routine);
+    return block;
+  }
+  void* moved = heap.allocate(bytes, kMinAlignment, heap.hints_of(block), routine);
+  if (moved) {
+    std::memcpy(moved, block, std::min(old_bytes, bytes));
+    heap.release(block, routine);
+  }
+  meet(routine);
+  return moved;
+}
+
+}  // namespace
+
+MESHMEM_ENTRY(void*, malloc, (std::size_t size)) {
+  return allocate(size, kMinAlignment, 0, "shmem_malloc");
+}
+
+MESHMEM_ENTRY(void*, align, (std::size_t alignment, std::size_t size)) {
+  return allocate(size, alignment, 0, "shmem_align");
+}
+
+MESHMEM_ENTRY(void*, malloc_with_hints, (std::size_t size, long hints)) {
+  return allocate(size, kMinAlignment, hints, "shmem_malloc_with_hints");
+}
+
+MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
+  constexpr const char* kRoutine = "shmem_calloc";
+  require_active(kRoutine);
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = ~std::size_t{0};  // fits nowhere
+  if (bytes == 0) return nullptr;
+  void* block = runtime().heap().allocate(bytes, kMinAlignment, 0, kRoutine);
+  if (block) std::memset(block, 0, bytes);
+  meet(kRoutine);
+  return block;
+}
+
+MESHMEM_ENTRY(void, free, (void* ptr)) { release(ptr, "shmem_free"); }
+
+MESHMEM_ENTRY(void*, realloc, (void* ptr, std::size_t size)) {
+  constexpr const char* kRoutine = "shmem_realloc";
+  if (!ptr) return allocate(size, kMinAlignment, 0, kRoutine);
+  if (size == 0) {
+    release(ptr, kRoutine);
+    return nullptr;
+  }
+  require_active(kRoutine);
+  return reallocate(ptr, size, kRoutine);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remote memory access (OpenSHMEM 1.6, sections 9.5 and 9.6): loads and stores through the mapping of the peer.
+// Invariant: an aligned element of 1, 2, 4 or 8 bytes that is moved alone is moved by one load and one store, so that a waiting
+// PE never sees half of it.
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "api/entry.hpp"
+#include "api/transfer.hpp"
+
+namespace meshmem {
+namespace {
+
+template <typename E, typename Where>
+void put(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  put_bytes(where, dest, source, nelems * sizeof(E), pe);
+}
+template <typename E, typename Where>
+void get(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  const std::size_t bytes = nelems * sizeof(E);
+  const int from = where.world_pe(pe);
+  check_pe(address_map, from, where.routine);
+  if (bytes == 0) return;
+  copy_bytes(dest, translate(address_map, source, bytes, from, where.routine), bytes);
+}
+
+// Complete when they return, which a nonblocking form may be.
+template <typename E, typename Where>
+void put_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  put<E>(where, dest, source, nelems, pe);
+}
+template <typename E, typename Where>
+void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  get<E>(where, dest, source, nelems, pe);
+}
+
+template <typename E, typename Where>
+void p(Where where, E* dest, E value, int pe) {
+  auto* there = reinterpret_cast<E*>(
+      translate(address_map, dest, sizeof(E), where.world_pe(pe), where.routine));
+  if constexpr (sizeof(E) <= 8) {
+    __atomic_store(there, &value, __ATOMIC_RELAXED);
+  } else {
+    *there = value;
+  }
+}
+template <typename E, typename Where>
+E g(Where where, const E* source, int pe) {
+  const auto* there = reinterpret_cast<const E*>(
+      translate(address_map, source, sizeof(E), where.world_pe(pe), where.routine));
+  E value;
+  if constexpr (sizeof(E) <= 8) {
+    __atomic_load(there, &value, __ATOMIC_RELAXED);
+  } else {
+    value = *there;
+  }
+  return value;
+}
+
+// Blocks of `bsize` elements; strides in elements.
+template <typename E>
+void copy_blocks(E* dest, std::ptrdiff_t dest_stride, const E* source, std::ptrdiff_t source_stride,
+                 std::size_t bsize, std::size_t nblocks) {
+  for (std::size_t block = 0; block < nblocks; ++block) {
+    if (bsize == 1) {
+      std::memcpy(dest, source, sizeof(E));
+    } else {
+      std::memcpy(dest, source, bsize * sizeof(E));
+    }
+    dest += dest_stride;
+    source += source_stride;
+  }
+}
+
+// Bytes from the first element to the end of the last.
+std::size_t span_bytes(std::ptrdiff_t stride, std::size_t bsize, std::size_t nblocks,
+                       std::size_t elem_bytes) {
+  return ((nblocks - 1) * static_cast<std::size_t>(stride) + bsize) * elem_bytes;
+}
+
+template <typename E, typename Where>
+void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+           std::size_t bsize, std::size_t nblocks, int pe) {
+  const int to = where.world_pe(pe);
+  check_pe(address_map, to, where.routine);
+  if (bsize == 0 || nblocks == 0) return;
+  auto* there =
+      translate(address_map, dest, span_bytes(dst, bsize, nblocks, sizeof(E)), to, where.routine);
+  copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
+}
+template <typename E, typename Where>
+void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+           std::size_t bsize, std::size_t nblocks, int pe) {
+  const int from = where.world_pe(pe);
+  check_pe(address_map, from, where.routine);
+  if (bsize == 0 || nblocks == 0) return;
+  const auto* there = translate(address_map, source, span_bytes(sst, bsize, nblocks, sizeof(E)),
+                                from, where.routine);
+  copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
+}
+template <typename E, typename Where>
+void iput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+          std::size_t nelems, int pe) {
+  ibput<E>(where, dest, source, dst, sst, 1, nelems, pe);
+}
+template <typename E, typename Where>
+void iget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+          std::size_t nelems, int pe) {
+  ibget<E>(where, dest, source, dst, sst, 1, nelems, pe);
+}
+
+template <typename E, typename Where>
+void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
+                std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  put_bytes(where, dest, source, nelems * sizeof(E), pe);
+  update_signal(where, sig_addr, signal, sig_op, pe);
+}
+template <typename E, typename Where>
+void put_signal_nbi(Where where, void* dest, const void* source, std::size_t nelems,
+                    std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  put_signal<E>(where, dest, source, nelems, sig_addr, signal, sig_op, pe);
+}
+
+}  // namespace
+
+#define RMA(name, op, E, result, params, args)                                                     \
+  MESHMEM_ENTRY(result, name, params) { return op<E>(Call{"shmem_" #name}, MESHMEM_UNWRAP args); } \
+  MESHMEM_ENTRY(result, ctx_##name, MESHMEM_WITH_CTX params) {                                     \
+    return op<E>(CallInContext{"shmem_ctx_" #name, ctx}, MESHMEM_UNWRAP args);                     \
+  }
+#define RMA_OF_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, unused) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(RMA, NAME##_, , TYPE, TYPE))           \
+      MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(RMA, NAME##_, , TYPE, TYPE))   \
+          MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(RMA, NAME##_, TYPE))
+#define RMA_OF_SIZE(BITS, E, unused)    \
+  MESHMEM_OPS_RMA(RMA, , BITS, E, void) \
+  MESHMEM_OPS_STRIDED(RMA, , BITS, E, void)
+MESHMEM_TYPES(RMA_OF_TYPE, )
+MESHMEM_SIZES(RMA_OF_SIZE, )
+MESHMEM_OPS_RMA(RMA, , mem, char, void)
+#undef RMA
+#undef RMA_OF_TYPE
+#undef RMA_OF_SIZE
+
+}  // namespace meshmem

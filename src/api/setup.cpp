@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
+// Invariant: queries never communicate.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/sync.hpp"
+
+namespace meshmem {
+
+void CallInContext::refuse_team_pe(const Team& team, int pe) const {
+  fatal("{}: PE {} is not in 0..{} of the context's team", routine, pe, team.n - 1);
+}
+
+Team& collective_team(shmem_team_t handle, const char* routine) {
+  Team* team = team_of(handle, routine);
+  if (!team) fatal("{}: called with SHMEM_TEAM_INVALID", routine);
+  team->routine = routine;
+  return *team;
+}
+
+namespace {
+
+// One more initialization; the first reads the environment. nullopt or why not.
+std::optional<std::string> start() {
+  const bool first = !runtime().is_active();
+  if (auto error = runtime().enter()) return error;
+  if (!first) return std::nullopt;
+  const Environment& environment = runtime().environment();
+  reduction_choice = {.forced = environment.reduce_algorithm,
+                      .ring_min_bytes = environment.reduce_ring_min_bytes,
+                      .deterministic = environment.deterministic};
+  if (address_map.my_pe != 0) return std::nullopt;
+  if (environment.version)
+    fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
+               SHMEM_MINOR_VERSION);
+  if (environment.info) fmt::print("{}", environment_help());
+  std::fflush(stdout);
+  for (const std::string& name : unknown_variables(environ))
+    debug("the variable {} is not known; see SHMEM_INFO", name);
+  return std::nullopt;
+}
+
+constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
+
+}  // namespace
+
+MESHMEM_ENTRY(void, init, (void)) {
+  if (const auto error = start()) fatal("shmem_init: {}", *error);
+}
+
+MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
+  if (const auto error = start()) {
+    print_line("shmem_init_thread: " + *error);
+    return 1;
+  }
+  if (provided) *provided = kGrantedThreadLevel;
+  return 0;
+}
+
+MESHMEM_ENTRY(void, finalize, (void)) {
+  require_active("shmem_finalize");
+  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  sync(world);
+  runtime().leave();
+}
+
+MESHMEM_ENTRY(void, global_exit, (int status)) {
+  std::fflush(nullptr);
+  abort_job(status);
+}
+
+MESHMEM_ENTRY(void, query_initialized, (int* initialized)) {
+  *initialized = runtime().is_active() ? 1 : 0;
+}
+MESHMEM_ENTRY(void, query_thread, (int* provided)) { *provided = kGrantedThreadLevel; }
+
+MESHMEM_ENTRY(int, my_pe, (void)) {
+  require_active("shmem_my_pe");
+  return address_map.my_pe;
+}
+MESHMEM_ENTRY(int, n_pes, (void)) {
+  require_active("shmem_n_pes");
+  return static_cast<int>(address_map.n_pes);
+}
+
+MESHMEM_ENTRY(int, pe_accessible, (int pe)) {
+  require_active("shmem_pe_accessible");
+  return static_cast<unsigned>(pe) < address_map.n_pes ? 1 : 0;
+}
+
+MESHMEM_ENTRY(int, addr_accessible, (const void* addr, int pe)) {
+  require_active("shmem_addr_accessible");
+  return static_cast<unsigned>(pe) < address_map.n_pes && try_translate(address_map, addr, 1, pe)
+             ? 1
+             : 0;
+}
+
+MESHMEM_ENTRY(void*, ptr, (const void* dest, int pe)) {
+  require_active("shmem_ptr");
+  return static_cast<unsigned>(pe) < address_map.n_pes ? try_translate(address_map, dest, 1, pe)
+                                                       : nullptr;
+}
+
+MESHMEM_ENTRY(void*, team_ptr, (shmem_team_t handle, const void* dest, int pe)) {
+  const Team* team = team_of(handle, "shmem_team_ptr");
+  if (!team || static_cast<unsigned>(pe) >= static_cast<unsigned>(team->n)) return nullptr;
+  return try_translate(address_map, dest, 1, team->world_pe(pe));
+}
+
+MESHMEM_ENTRY(void, info_get_version, (int* major, int* minor)) {
+  *major = SHMEM_MAJOR_VERSION;
+  *minor = SHMEM_MINOR_VERSION;
+}
+MESHMEM_ENTRY(void, info_get_name, (char* name)) {
+  static_assert(sizeof SHMEM_VENDOR_STRING <= SHMEM_MAX_NAME_LEN);
+  std::memcpy(name, SHMEM_VENDOR_STRING, sizeof SHMEM_VENDOR_STRING);
+}
+
+}  // namespace meshmem

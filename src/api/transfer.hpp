@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and signals between this PE and a mapped one: the bodies that puts, gets and put-with-signal share.
+// Invariant: no lock, no allocation, no system call and no indirect call but memcpy's. Included by api/ only.
+#ifndef MESHMEM_API_TRANSFER_HPP_
+#define MESHMEM_API_TRANSFER_HPP_
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "memory/address_map.hpp"
+
+#define MESHMEM_UNWRAP(...) __VA_ARGS__
+
+namespace meshmem {
+
+template <typename Word>
+inline void copy_word(void* dest, const void* source) {
+  Word word;
+  std::memcpy(&word, source, sizeof word);
+  __atomic_store_n(static_cast<Word*>(dest), word, __ATOMIC_RELAXED);
+}
+
+// The sizes that flags have go as one store where they are aligned; memcpy promises nothing of that kind.
+inline void copy_bytes(void* dest, const void* source, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(dest);
+  if (bytes == 8 && address % 8 == 0) return copy_word<std::uint64_t>(dest, source);
+  if (bytes == 4 && address % 4 == 0) return copy_word<std::uint32_t>(dest, source);
+  if (bytes == 2 && address % 2 == 0) return copy_word<std::uint16_t>(dest, source);
+  std::memcpy(dest, source, bytes);
+}
+
+template <typename Where>
+inline void put_bytes(Where where, void* dest, const void* source, std::size_t bytes, int pe) {
+  const int to = where.world_pe(pe);
+  check_pe(address_map, to, where.routine);
+  if (bytes == 0) return;
+  copy_bytes(translate(address_map, dest, bytes, to, where.routine), source, bytes);
+}
+
+// Release: publishes the data of the same call to whoever waits for the signal.
+template <typename Where>
+inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
+                          int pe) {
+  auto* there = reinterpret_cast<std::uint64_t*>(
+      translate(address_map, sig_addr, sizeof *sig_addr, where.world_pe(pe), where.routine));
+  if (sig_op == SHMEM_SIGNAL_SET) {
+    __atomic_store_n(there, value, __ATOMIC_RELEASE);
+  } else if (sig_op == SHMEM_SIGNAL_ADD) {
+    __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
+  } else {
+    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
+  }
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_API_TRANSFER_HPP_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the library says that something is wrong: one line on standard error, written in one piece, with the PE,
+// host and process that it comes from.
+// Invariant: whoever decides that something is an error prints it, once. Called by every layer.
+#ifndef MESHMEM_BASE_ERROR_HPP_
+#define MESHMEM_BASE_ERROR_HPP_
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+namespace meshmem {
+
+// Who prints; known from the moment the launcher has told (-1 before).
+void set_identity(int pe);
+
+// What ends the whole job and this process; until start-up has set it, _exit does.
+using AbortJob = void (*)(int status);
+void set_abort_job(AbortJob abort_job);
+
+// "meshmem: PE 3 (host a, pid 77): <message>"
+void print_line(std::string_view message);
+
+// Prints the message and ends the job with status 1.
+[[noreturn, gnu::cold]] void fatal_message(std::string_view message);
+template <typename... Args>
+[[noreturn, gnu::cold, gnu::noinline]] void fatal(fmt::format_string<Args...> format,
+                                                  Args&&... args) {
+  fatal_message(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Messages of SHMEM_DEBUG.
+void enable_debug(bool enabled);
+bool debug_enabled();
+template <typename... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+  if (debug_enabled()) print_line(fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::string errno_text(int error = errno);
+
+// For calls that answer -1 and set errno: ends the job with "<what>: <reason>", or returns the answer.
+template <typename Result, typename... Args>
+Result check(Result result, fmt::format_string<Args...> what, Args&&... args) {
+  if (result == (Result)-1L) [[unlikely]] {  // a C cast: MAP_FAILED is -1 as a pointer
+    const int error = errno;
+    fatal("cannot {}: {}", fmt::format(what, std::forward<Args>(args)...), errno_text(error));
+  }
+  return result;
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_ERROR_HPP_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All waiting on memory that another PE (or thread) will change.
+// A wait polls, then lets others run, then sleeps in short naps. There is no wake-up call: the one who ends a wait is a
+// plain store of another PE, which must not pay for finding out whether somebody sleeps.
+// Invariant: every wait ends, with a line that names what was waited for, when MESHMEM_TIMEOUT has passed.
+#ifndef MESHMEM_BASE_WAIT_HPP_
+#define MESHMEM_BASE_WAIT_HPP_
+
+#include <chrono>
+#include <string>
+
+namespace meshmem {
+
+struct WaitPolicy {
+  unsigned polls = 1;          // before the first yield; 1 when PEs outnumber cores
+  double timeout_seconds = 0;  // 0: wait for ever
+  const char* timeout_name = "MESHMEM_TIMEOUT";
+};
+extern constinit WaitPolicy wait_policy;  // set once by start-up
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+// What a wait does after polling in vain: yields, then naps that grow to a millisecond.
+class Backoff {
+ public:
+  explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+  // True once the time is up.
+  bool pause();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double timeout_seconds_;
+  unsigned rounds_ = 0;
+  unsigned nap_us_ = 20;
+  Clock::time_point start_{};
+};
+
+[[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
+
+template <typename Ready, typename Describe>
+[[gnu::noinline]] void wait_long(const Ready& ready, const Describe& describe) {
+  Backoff backoff(wait_policy.timeout_seconds);
+  while (!ready()) {
+    if (backoff.pause() && !ready()) report_timeout(wait_policy.timeout_seconds, describe());
+  }
+}
+
+// Returns when ready() is true. describe() makes the text "PE 2 to reach ..." for the timeout.
+template <typename Ready, typename Describe>
+inline void wait_until_ready(const Ready& ready, const Describe& describe) {
+  // The first polls go without a pause: an answer that is under way takes about a cache-line transfer.
+  constexpr unsigned kEagerPolls = 64;
+  if (ready()) return;
+  const unsigned polls = wait_policy.polls;
+  for (unsigned i = 0; i < polls; ++i) {
+    if (ready()) return;
+    if (i >= kEagerPolls) relax();
+  }
+  wait_long(ready, describe);
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_WAIT_HPP_

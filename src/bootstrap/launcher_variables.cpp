@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The variables by which launchers tell a process its place.
+// Invariant: a launcher that started a single process is no reason to refuse.
+#include "bootstrap/launcher_variables.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace meshmem {
+namespace {
+
+// A launcher is there if `rank` is set; the job has as many processes as the first of `sizes` that is set says.
+struct LauncherVariables {
+  const char* rank;
+  const char* sizes[2];
+};
+
+constexpr LauncherVariables kLaunchers[] = {
+    {"PMIX_RANK", {"PMIX_SIZE", nullptr}},
+    {"PMI_RANK", {"PMI_SIZE", nullptr}},
+    {"PMI_ID", {"PMI_SIZE", nullptr}},
+    {"OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE", nullptr}},
+    {"OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_SIZE", nullptr}},
+    {"MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE", nullptr}},
+    {"PALS_RANKID", {"PALS_NRANKS", nullptr}},
+    {"SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
+};
+
+}  // namespace
+
+std::optional<std::string> launcher_without_pmix(
+    const std::function<const char*(const char*)>& get_env) {
+  for (const LauncherVariables& launcher : kLaunchers) {
+    const char* rank = get_env(launcher.rank);
+    if (!rank) continue;
+    for (const char* name : launcher.sizes) {
+      const char* size = name ? get_env(name) : nullptr;
+      if (!size) continue;
+      if (std::atol(size) > 1)
+        return fmt::format("{}={} says that this is one of {} processes", name, size, size);
+      return std::nullopt;
+    }
+    if (std::atol(rank) > 0 || launcher.rank == std::string_view("PMIX_RANK")) {
+      return fmt::format("{}={} says that a launcher started this process", launcher.rank, rank);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether environment variables of a launcher say that this process is one of several, although no PMIx server answers.
+// Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a process never takes
+// itself for "PE 0 of 1".
+#ifndef MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
+#define MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace meshmem {
+
+// "PMI_SIZE=4 says that this is one of 4 processes", or nullopt if this process stands alone.
+std::optional<std::string> launcher_without_pmix(
+    const std::function<const char*(const char*)>& get_env);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Broadcast: small and middling data through the root's slots, so that the root need not wait; large data straight out of its
+// source.
+// Invariant: rooted in the sense of flow.hpp: all announce the operation.
+#include <cstring>
+
+#include "collectives/data_movement.hpp"
+#include "collectives/flow.hpp"
+
+namespace meshmem {
+namespace {
+
+// Up to here a second copy costs the root less than waiting for the readers does.
+constexpr std::size_t kStagedBytes = 32 * 1024;
+
+void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const void* source,
+                       std::size_t bytes, int root) {
+  if (team.me == root) {
+    post_message(team, sequence, source, bytes);
+    if (dest != source) std::memcpy(dest, source, bytes);
+    return;
+  }
+  const std::byte* data = await_message(team, sequence, bytes, root);
+  // The root may be ahead: fetch what comes next while this is copied.
+  __builtin_prefetch(&message_line(team.of(root), sequence + 1, bytes));
+  std::memcpy(dest, data, bytes);
+}
+
+void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void* source,
+                      std::size_t bytes, int root) {
+  if (team.me == root) {
+    if (dest != source) std::memcpy(dest, source, bytes);
+    for (int pe = 0; pe < team.n; ++pe) {
+      if (pe != root) await(team, team.of(pe).done, sequence, pe);
+    }
+    all_have_started(team, sequence);
+    return;
+  }
+  await(team, team.of(root).arrive, sequence, root);  // its source is ready
+  std::memcpy(dest, team.translate(source, bytes, root), bytes);
+  signal(team.mine().done, sequence);
+}
+
+}  // namespace
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  if (bytes == 0) return;
+  const std::uint64_t sequence = begin_operation(team);
+  announce(team, sequence);
+  if (bytes <= kStagedBytes) {
+    broadcast_message(team, sequence, dest, source, bytes, root);
+  } else {
+    broadcast_direct(team, sequence, dest, source, bytes, root);
+  }
+}
+
+}  // namespace meshmem

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner loops of reductions: one function for each operation and representation.
+// Invariant: a representation follows from the C type (its size, sign and kind), so that all names of one type share a loop
+// and no type can get another's order. Sums and products of integers wrap. Called through Reduction.
+#ifndef MESHMEM_COLLECTIVES_COMBINE_HPP_
+#define MESHMEM_COLLECTIVES_COMBINE_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "collectives/reduction.hpp"
+#include "shmem.h"
+
+namespace meshmem {
+
+// How the bits of T are computed with: a fixed-width integer of its size, or T itself.
+template <std::size_t bytes, bool is_signed>
+struct IntegerOf;
+template <>
+struct IntegerOf<1, true> {
+  using type = std::int8_t;
+};
+template <>
+struct IntegerOf<2, true> {
+  using type = std::int16_t;
+};
+template <>
+struct IntegerOf<4, true> {
+  using type = std::int32_t;
+};
+template <>
+struct IntegerOf<8, true> {
+  using type = std::int64_t;
+};
+template <>
+struct IntegerOf<1, false> {
+  using type = std::uint8_t;
+};
+template <>
+struct IntegerOf<2, false> {
+  using type = std::uint16_t;
+};
+template <>
+struct IntegerOf<4, false> {
+  using type = std::uint32_t;
+};
+template <>
+struct IntegerOf<8, false> {
+  using type = std::uint64_t;
+};
+
+template <typename T, bool keep_sign>
+constexpr auto representation_of() {
+  if constexpr (std::is_integral_v<T>) {
+    return typename IntegerOf < sizeof(T), keep_sign && std::is_signed_v < T >> ::type{};
+  } else {
+    return T{};
+  }
+}
+
+// Sums, products and bits do not depend on the sign; only order does.
+struct Sum {
+  static constexpr bool kNeedsSign = false;
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+};
+struct Product {
+  static constexpr bool kNeedsSign = false;
+  template <typename T>
+  static T apply(T a, T b) {
+    if constexpr (sizeof(T) < sizeof(int)) {
+      return static_cast<T>(static_cast<unsigned>(a) *
+                            static_cast<unsigned>(b));  // not as int, which could overflow
+    } else {
+      return static_cast<T>(a * b);
+    }
+  }
+};
+struct And {
+  static constexpr bool kNeedsSign = false;
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  static constexpr bool kNeedsSign = false;
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  static constexpr bool kNeedsSign = false;
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Max {
+  static constexpr bool kNeedsSign = true;
+  template <typename T>
+  static T apply(T a, T b) {
+    return a > b ? a : b;
+  }
+};
+struct Min {
+  static constexpr bool kNeedsSign = true;
+  template <typename T>
+  static T apply(T a, T b) {
+    return a < b ? a : b;
+  }
+};
+
+template <typename Op, typename Representation>
+void combine(void* dest, const void* a, const void* b, std::size_t count) {
+  auto* to = static_cast<Representation*>(dest);
+  const auto* left = static_cast<const Representation*>(a);
+  const auto* right = static_cast<const Representation*>(b);
+  for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], right[i]);
+}
+
+template <typename Op, typename T>
+constexpr Reduction reduction() {
+  using Representation = decltype(representation_of<T, Op::kNeedsSign>());
+  return {&combine<Op, Representation>, sizeof(T)};
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_COMBINE_HPP_

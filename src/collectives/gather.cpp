@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fcollect and collect: every PE's block to every PE; small blocks as messages to all, large ones straight out of the sources.
+// Invariant: all-to-all operations in the sense of flow.hpp.
+#include <cstring>
+
+#include "collectives/data_movement.hpp"
+#include "collectives/flow.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr std::size_t kStagedBytes = 16 * 1024;
+
+void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes) {
+  std::memcpy(static_cast<std::byte*>(dest) + at, block, bytes);
+}
+
+}  // namespace
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::uint64_t sequence = begin_operation(team);
+  const bool staged = bytes <= kStagedBytes;
+  if (staged) {
+    post_message(team, sequence, source, bytes);
+  } else {
+    announce(team, sequence);
+  }
+  for (int i = 0; i < team.n; ++i) {
+    const int pe = (team.me + i) % team.n;
+    const std::size_t at = static_cast<std::size_t>(pe) * bytes;
+    if (pe == team.me) {
+      copy_block(dest, at, source, bytes);
+    } else if (staged) {
+      copy_block(dest, at, await_message(team, sequence, bytes, pe), bytes);
+    } else {
+      await(team, team.of(pe).arrive, sequence, pe);
+      copy_block(dest, at, team.translate(source, bytes, pe), bytes);
+    }
+  }
+  if (staged) {
+    all_have_started(team, sequence);
+  } else {
+    finish_together(team, sequence);
+  }
+}
+
+void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  // The lengths first; they also say that the sources are ready.
+  const std::uint64_t sequence = begin_operation(team);
+  post_message(team, sequence, &bytes, sizeof bytes);
+  std::size_t at = 0;
+  for (int pe = 0; pe < team.n; ++pe) {
+    std::size_t length = 0;
+    std::memcpy(&length, await_message(team, sequence, sizeof length, pe), sizeof length);
+    if (length == 0) continue;
+    copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
+    at += length;
+  }
+  finish_together(team, sequence);
+}
+
+}  // namespace meshmem

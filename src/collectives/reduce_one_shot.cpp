@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One-shot reduction: one message from every PE to all, in slices of what a stage holds.
+// Invariant: combined in PE order, and every PE reads the same copies, so all results are identical.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/flow.hpp"
+#include "collectives/reduction.hpp"
+
+namespace meshmem {
+namespace {
+
+void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+                  std::size_t count) {
+  const std::uint64_t sequence = begin_operation(team);
+  const std::size_t bytes = count * op.elem_bytes;
+  post_message(team, sequence, source, bytes);
+  // From here on dest, which may be source, is free to be written: one's own part is in the message too.
+  const std::byte* first = await_message(team, sequence, bytes, 0);
+  for (int pe = 1; pe < team.n; ++pe) {
+    const std::byte* next = await_message(team, sequence, bytes, pe);
+    op.combine(dest, pe == 1 ? first : dest, next, count);
+  }
+  all_have_started(team, sequence);
+}
+
+}  // namespace
+
+void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,
+                     std::size_t count) {
+  const std::size_t most = kStageBytes / op.elem_bytes;
+  for (std::size_t done = 0; done < count; done += most) {
+    reduce_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+                 static_cast<const std::byte*>(source) + done * op.elem_bytes,
+                 std::min(most, count - done));
+  }
+}
+
+}  // namespace meshmem

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recursive doubling: in each step two PEs exchange all they have and combine it. The running result lies in this PE's stage,
+// a part of it for each step, where the partner reads it.
+// Invariant: both partners combine in the same order (the lower PE's data first), so all PEs get the same bits.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/flow.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/schedule.hpp"
+
+namespace meshmem {
+namespace {
+
+struct Doubling {
+  Team& team;
+  std::uint64_t sequence;
+  std::size_t part_bytes;  // of the stage, for each step
+
+  std::byte* part(TeamArea& area, int step) const {
+    return area.stage[sequence % kStageSlots] + static_cast<std::size_t>(step) * part_bytes;
+  }
+  Line& line(TeamArea& area, int step) const { return area.round[sequence % kStageSlots][step]; }
+};
+
+std::size_t part_bytes_of(int n) {
+  const auto parts = static_cast<std::size_t>(schedule::doubling_steps(n)) + 1;
+  return kStageBytes / parts / kCacheLine * kCacheLine;
+}
+
+// Takes the running result from part `step` to part `step + 1`.
+void take_step(const Doubling& run, const Reduction& op, std::size_t count, int step) {
+  Team& team = run.team;
+  const schedule::Exchange exchange = schedule::doubling_exchange(team.n, team.me, step);
+  using schedule::Role;
+  const std::size_t bytes = count * op.elem_bytes;
+  std::byte* mine = run.part(team.mine(), step);
+  std::byte* result = run.part(team.mine(), step + 1);
+  if (exchange.role == Role::give || exchange.role == Role::exchange)
+    signal(run.line(team.mine(), step), run.sequence);
+  if (exchange.role == Role::idle || exchange.role == Role::give) {
+    std::memcpy(result, mine, bytes);
+    return;
+  }
+  const int partner = exchange.partner;
+  await(team, run.line(team.of(partner), step), run.sequence, partner);
+  const std::byte* theirs = run.part(team.of(partner), step);
+  if (exchange.role == Role::receive) {
+    std::memcpy(result, theirs, bytes);
+  } else {
+    op.combine(result, partner < team.me ? theirs : mine, partner < team.me ? mine : theirs, count);
+  }
+}
+
+void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+                  std::size_t count) {
+  const Doubling run{team, begin_operation(team), part_bytes_of(team.n)};
+  reserve(team, run.sequence, kStageSlots);
+  const int steps = schedule::doubling_steps(team.n);
+  std::memcpy(run.part(team.mine(), 0), source, count * op.elem_bytes);
+  for (int step = 0; step < steps; ++step) take_step(run, op, count, step);
+  std::memcpy(dest, run.part(team.mine(), steps), count * op.elem_bytes);
+  all_have_started(team, run.sequence);
+}
+
+}  // namespace
+
+void reduce_recursive_doubling(Team& team, const Reduction& op, void* dest, const void* source,
+                               std::size_t count) {
+  const std::size_t most = part_bytes_of(team.n) / op.elem_bytes;
+  for (std::size_t done = 0; done < count; done += most) {
+    reduce_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+                 static_cast<const std::byte*>(source) + done * op.elem_bytes,
+                 std::min(most, count - done));
+  }
+}
+
+}  // namespace meshmem

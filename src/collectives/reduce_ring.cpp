@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests; each PE pulls from its left
+// neighbour and says on its `ring` line how many steps of which operation it has done.
+// Invariant: a PE's part of a dest is overwritten only after its right neighbour has read what was there, since what
+// overwrites it has passed through that neighbour.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/flow.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/schedule.hpp"
+
+namespace meshmem {
+namespace {
+
+// A step of an operation as one number that only grows.
+std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
+  return (sequence << 20) + static_cast<std::uint64_t>(step);
+}
+
+struct Ring {
+  Team& team;
+  const Reduction& op;
+  std::byte* dest;
+  const std::byte* source;
+  std::size_t count;
+  std::uint64_t sequence;
+
+  schedule::Range chunk(int index) const {
+    return schedule::chunk(count, std::max<std::size_t>(1, kCacheLine / op.elem_bytes), team.n,
+                           index);
+  }
+  void say(int step) const { signal(team.mine().ring, ring_epoch(sequence, step)); }
+  void await_step(int pe, int step) const {
+    await(team, team.of(pe).ring, ring_epoch(sequence, step), pe);
+  }
+};
+
+void add_to_partial(const Ring& ring, int left, int step) {
+  const schedule::Range part =
+      ring.chunk(schedule::ring_reduce_chunk(ring.team.n, ring.team.me, step));
+  const std::size_t at = part.begin * ring.op.elem_bytes;
+  const std::size_t bytes = part.size() * ring.op.elem_bytes;
+  if (bytes == 0) return;
+  // In the first step the partial sum is the neighbour's own part, still in its source.
+  const void* partial =
+      ring.team.translate((step == 1 ? ring.source : ring.dest) + at, bytes, left);
+  ring.op.combine(ring.dest + at, partial, ring.source + at, part.size());
+}
+
+void copy_result(const Ring& ring, int left, int step) {
+  const schedule::Range part =
+      ring.chunk(schedule::ring_gather_chunk(ring.team.n, ring.team.me, step));
+  const std::size_t at = part.begin * ring.op.elem_bytes;
+  const std::size_t bytes = part.size() * ring.op.elem_bytes;
+  if (bytes > 0)
+    std::memcpy(ring.dest + at, ring.team.translate(ring.dest + at, bytes, left), bytes);
+}
+
+}  // namespace
+
+void reduce_ring(Team& team, const Reduction& op, void* dest, const void* source,
+                 std::size_t count) {
+  const Ring ring{team,
+                  op,
+                  static_cast<std::byte*>(dest),
+                  static_cast<const std::byte*>(source),
+                  count,
+                  begin_operation(team)};
+  const int left = schedule::ring_left(team.n, team.me);
+  const int steps = team.n - 1;
+  ring.say(0);  // the source is ready
+  for (int step = 1; step <= steps; ++step) {
+    ring.await_step(left, step - 1);
+    add_to_partial(ring, left, step);
+    ring.say(step);
+  }
+  for (int step = 1; step <= steps; ++step) {
+    ring.await_step(left, steps + step - 1);
+    copy_result(ring, left, step);
+    ring.say(steps + step);
+  }
+  // The right neighbour has read all that it needs of this PE's dest.
+  ring.await_step(schedule::ring_right(team.n, team.me), 2 * steps);
+  all_have_started(team, ring.sequence);
+}
+
+}  // namespace meshmem

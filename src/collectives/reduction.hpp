@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions over a team: the types are gone (a Reduction knows how to combine two runs of elements), the algorithms remain.
+// Invariant: for a given algorithm and number of PEs the order in which elements are combined is fixed, so results are
+// the same bit for bit. dest == source or disjoint. Called by the API and by the splits of teams.
+#ifndef MESHMEM_COLLECTIVES_REDUCTION_HPP_
+#define MESHMEM_COLLECTIVES_REDUCTION_HPP_
+
+#include <cstddef>
+#include <optional>
+
+#include "base/environment.hpp"
+#include "core/team.hpp"
+
+namespace meshmem {
+
+// dest[i] = a[i] op b[i]; dest may be a or b.
+using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t count);
+
+struct Reduction {
+  Combine combine;
+  std::size_t elem_bytes;
+};
+
+// Chooses an algorithm and runs it.
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
+
+// Every PE shows its data to all and combines all of it, in PE order. Least latency; n times the work.
+void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,
+                     std::size_t count);
+// Every PE combines its chunk of all PEs' sources, in PE order, and writes the result to all. Nothing is staged.
+void reduce_two_shot(Team& team, const Reduction& op, void* dest, const void* source,
+                     std::size_t count);
+// Partial sums travel around a ring, then the results do: each PE reads from its neighbour only.
+void reduce_ring(Team& team, const Reduction& op, void* dest, const void* source,
+                 std::size_t count);
+// log2 n exchanges of everything.
+void reduce_recursive_doubling(Team& team, const Reduction& op, void* dest, const void* source,
+                               std::size_t count);
+
+// What `auto` means; set from the environment at start-up.
+struct ReductionChoice {
+  ReduceAlgorithm forced = ReduceAlgorithm::automatic;
+  std::optional<std::size_t> ring_min_bytes;
+  bool deterministic = false;
+};
+extern constinit ReductionChoice reduction_choice;
+
+ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size_t bytes,
+                                        int n_pes);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_REDUCTION_HPP_

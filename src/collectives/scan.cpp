@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scans: one message from every PE to all, of which each combines those of the PEs before it.
+// Invariant: combined in PE order; all wait for all, so that the slots can be used again.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/data_movement.hpp"
+#include "collectives/flow.hpp"
+
+namespace meshmem {
+namespace {
+
+void scan_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+                std::size_t count, bool inclusive) {
+  const std::uint64_t sequence = begin_operation(team);
+  const std::size_t bytes = count * op.elem_bytes;
+  post_message(team, sequence, source, bytes);
+  const int terms = team.me + (inclusive ? 1 : 0);
+  if (terms == 0) std::memset(dest, 0, bytes);
+  for (int pe = 0; pe < team.n; ++pe) {
+    const std::byte* message = await_message(team, sequence, bytes, pe);
+    if (pe >= terms) continue;
+    if (pe == 0) {
+      std::memcpy(dest, message, bytes);
+    } else {
+      op.combine(dest, dest, message, count);
+    }
+  }
+  all_have_started(team, sequence);
+}
+
+}  // namespace
+
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
+  const std::size_t most = kStageBytes / op.elem_bytes;
+  for (std::size_t done = 0; done < count; done += most) {
+    scan_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+               static_cast<const std::byte*>(source) + done * op.elem_bytes,
+               std::min(most, count - done), inclusive);
+  }
+}
+
+}  // namespace meshmem

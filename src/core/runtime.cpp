@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Start-up and end.
+//   connect  launcher -> arena (made by the node's first PE, found by the others through one exchange) -> static data -> who may
+//            use which cores
+//   open     heap, WORLD and SHARED, the address map
+// Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file knows the order of steps.
+#include "core/runtime.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/machine.hpp"
+#include "base/wait.hpp"
+#include "bootstrap/job.hpp"
+#include "memory/file_handover.hpp"
+#include "memory/static_data.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr const char* kArenaKey = "meshmem.arena";
+constexpr unsigned kPolls =
+    4000;  // before a PE that has a core for itself yields: some tens of microseconds
+constexpr int kWorldSlot = 0;
+constexpr int kSharedSlot = 1;
+
+std::size_t heap_bytes(const Environment& environment, int n_pes) {
+  if (environment.symmetric_size > 0)
+    return (environment.symmetric_size + kMinAlignment - 1) / kMinAlignment * kMinAlignment;
+  // Half of the machine, in equal shares. Address space only, so there is no need to be modest.
+  const std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
+  return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
+}
+
+bool share_cores(const DirectoryEntry* directory, int n_pes) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int i = 0; i < n_pes; ++i) CPU_OR(&all, &all, &directory[i].cpus);
+  return n_pes > std::min(static_cast<double>(CPU_COUNT(&all)), cpu_quota());
+}
+
+// PEs of one job that have nothing in common: the static data of another program is no copy of mine.
+bool run_one_program(const DirectoryEntry* directory, int n_pes) {
+  return std::all_of(directory, directory + n_pes, [&](const DirectoryEntry& entry) {
+    return entry.program == directory[0].program;
+  });
+}
+
+void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
+  for (int i = 0; i < n_pes; ++i) {
+    const std::size_t wanted = directory[i].layout.heap_bytes;
+    if (wanted == directory[0].layout.heap_bytes) continue;
+    if (me == i)
+      print_line(
+          fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in PE {}; "
+                      "give all PEs the same",
+                      wanted, directory[0].layout.heap_bytes, directory[0].pe));
+    if (me == i) abort_job(1);
+    pause();  // the one that differs ends the job
+  }
+}
+
+}  // namespace
+
+Runtime& runtime() {
+  static Runtime& instance = *new Runtime;
+  return instance;
+}
+
+std::optional<std::string> Runtime::enter() {
+  const std::lock_guard lock(mutex_);
+  if (depth_ == 0) {
+    if (!arena_) {
+      if (auto error =
+              parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
+        return error;
+      enable_debug(environment_.debug);
+      connect();
+    }
+    open();
+  }
+  depth_.fetch_add(1, std::memory_order_release);
+  return std::nullopt;
+}
+
+void Runtime::leave() {
+  const std::lock_guard lock(mutex_);
+  if (depth_ == 1) close();
+  depth_.fetch_sub(1, std::memory_order_release);
+}
+
+void Runtime::connect() {
+  wait_policy = {.polls = 1,
+                 .timeout_seconds = environment_.start_timeout,
+                 .timeout_name = "MESHMEM_START_TIMEOUT"};
+  const Job& job = connect_to_launcher();
+  n_pes_ = job.n_pes;
+  me_ = job.pe;
+  if (static_cast<int>(job.node_pes.size()) != n_pes_) {
+    fatal(
+        "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
+        n_pes_ - static_cast<int>(job.node_pes.size()), n_pes_);
+  }
+  static const pid_t connected_process = getpid();
+  std::atexit([] {
+    // A child of fork is not the PE; a PE that exits without shmem_finalize must look like the failure that it is.
+    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
+  });
+
+  const StaticData statics = find_static_data();
+  layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
+             .control_bytes = sizeof(TeamArea) * kMaxTeams,
+             .static_bytes = statics.bytes(),
+             .heap_bytes = heap_bytes(environment_, n_pes_)};
+  const std::size_t wanted_heap = layout_.heap_bytes;
+  if (me_ == 0) {
+    arena_.emplace(Arena::create(layout_));
+    publish(kArenaKey, arena_->ticket());
+  }
+  exchange_published(environment_.start_timeout);
+  if (me_ != 0) {
+    const std::string ticket = lookup(0, kArenaKey);
+    layout_ = Arena::layout_of(ticket);
+    arena_.emplace(Arena::attach(ticket));
+  }
+
+  DirectoryEntry* directory = arena_->directory();
+  DirectoryEntry& mine = directory[me_];
+  mine.pe = me_;
+  mine.layout = layout_;
+  mine.layout.heap_bytes = environment_.symmetric_size > 0 ? wanted_heap : layout_.heap_bytes;
+  mine.program = statics.fingerprint;
+  sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
+  mine.present.store(1, std::memory_order_release);
+  meet("attach to the shared memory of the node");
+
+  check_heap_sizes(directory, n_pes_, me_);
+  for (int i = 0; i < n_pes_; ++i) {
+    heap_of_pe_.push_back(arena_->base() + layout_.heap(i));
+    statics_of_pe_.push_back(arena_->base() + layout_.statics(i));
+  }
+  heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
+                   layout_.heap_bytes, heap_of_pe_.data()};
+  if (run_one_program(directory, n_pes_)) {
+    move_to_shared_memory(statics, arena_->file(), layout_.statics(me_),
+                          statics_of_pe_[static_cast<std::size_t>(me_)]);
+    statics_of_pe_[static_cast<std::size_t>(me_)] = reinterpret_cast<std::byte*>(statics.begin);
+    statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
+  } else {
+    debug("the PEs run different programs, so their static data is not symmetric");
+  }
+  more_pes_than_cores_ = share_cores(directory, n_pes_);
+  meet("share the static data");
+  end_offer();
+  arena_->close_file();
+
+  const unsigned polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls);
+  wait_policy = {
+      .polls = polls, .timeout_seconds = environment_.timeout, .timeout_name = "MESHMEM_TIMEOUT"};
+}
+
+void Runtime::meet(const char* where) {
+  const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n_pes_);
+  std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
+  arrivals.fetch_add(1, std::memory_order_acq_rel);
+  wait_until_ready([&] { return arrivals.load(std::memory_order_acquire) >= target; },
+                   [&] { return fmt::format("{} PEs to {}", target - arrivals.load(), where); });
+}
+
+void Runtime::open() {
+  address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
+  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes);
+  teams_.emplace(
+      address_map,
+      [this](int world_pe, int slot) {
+        return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
+      },
+      more_pes_than_cores_);
+
+  // Sequence numbers go on where the teams of an earlier round stopped.
+  std::uint64_t start = 0;
+  for (int i = 0; i < n_pes_; ++i) start = std::max(start, arena_->directory()[i].highest_sequence);
+  std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
+  for (int i = 0; i < n_pes_; ++i) everyone[static_cast<std::size_t>(i)] = i;
+  world_ = &teams_->add(everyone, kWorldSlot, start, {});
+  shared_ = &teams_->add(everyone, kSharedSlot, start, {});
+  address_map.n_pes = static_cast<unsigned>(n_pes_);
+  meet("start");
+}
+
+void Runtime::close() {
+  meet("finalize");
+  contexts_.remove_all_of(nullptr);
+  arena_->directory()[me_].highest_sequence = teams_->highest_sequence();
+  teams_.reset();
+  address_map.n_pes = 0;
+  heap_.close();
+  meet("finalize");
+}
+
+}  // namespace meshmem

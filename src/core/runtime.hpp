@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one object that is the library's state in this process: from the first shmem_init to the last shmem_finalize.
+// Invariant: the connection to the launcher, the arena and the place of the static data are made once a process and
+// stay until it ends; heap, teams and contexts live from a first init to its last finalize. Called by api/.
+#ifndef MESHMEM_CORE_RUNTIME_HPP_
+#define MESHMEM_CORE_RUNTIME_HPP_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "core/context.hpp"
+#include "core/team.hpp"
+#include "core/team_table.hpp"
+#include "memory/arena.hpp"
+#include "memory/symmetric_heap.hpp"
+
+namespace meshmem {
+
+class Runtime {
+ public:
+  // One more user of the library. nullopt, or one line that says why it cannot start (the process may go on without it).
+  std::optional<std::string> enter();
+  // One user less: a barrier, and with the last one heap, teams and contexts end.
+  void leave();
+  bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
+
+  const Environment& environment() const { return environment_; }
+  SymmetricHeap& heap() { return heap_; }
+  Team& world() { return *world_; }
+  Team& shared() { return *shared_; }
+  TeamTable& teams() { return *teams_; }
+  ContextTable& contexts() { return contexts_; }
+
+ private:
+  void connect();  // launcher, arena, static data: once a process
+  void open();     // heap and teams
+  void close();
+  void meet(
+      const char* where);  // a barrier in the arena's header, before there are teams and after them
+
+  std::mutex mutex_;
+  std::atomic<int> depth_{0};
+  Environment environment_;
+  std::optional<Arena> arena_;
+  ArenaLayout layout_;
+  std::vector<std::byte*> heap_of_pe_;
+  std::vector<std::byte*> statics_of_pe_;
+  Segment heap_segment_;
+  Segment statics_segment_;
+  int n_pes_ = 0;
+  int me_ = 0;
+  std::uint64_t meetings_ = 0;
+  bool more_pes_than_cores_ = false;
+
+  SymmetricHeap heap_;
+  std::optional<TeamTable> teams_;
+  Team* world_ = nullptr;
+  Team* shared_ = nullptr;
+  ContextTable contexts_;
+};
+
+// Lives for ever: threads may still look at it while the process ends.
+Runtime& runtime();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_RUNTIME_HPP_

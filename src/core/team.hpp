@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A team: an ordered list of PEs, with what its collectives need.
+// Invariant: all members number the team's PEs and its operations alike. Made by Runtime (WORLD, SHARED) and by the splits
+// of teams.hpp; unit tests make teams whose PEs are threads.
+#ifndef MESHMEM_CORE_TEAM_HPP_
+#define MESHMEM_CORE_TEAM_HPP_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/team_area.hpp"
+#include "memory/address_map.hpp"
+#include "shmem.h"
+
+namespace meshmem {
+
+struct Team {
+  int me = 0;
+  int n = 1;
+  std::vector<int> pes;          // world PE of each PE of the team
+  std::vector<TeamArea*> areas;  // by PE of the team
+  const AddressMap* map = nullptr;
+  bool more_pes_than_cores = false;
+
+  // Operations: the last one's number, and the last one of which this PE knows that all members have started it.
+  std::uint64_t sequence = 0;
+  std::uint64_t known_started = 0;
+  const char* routine = "";  // what the user called: for messages
+
+  int slot = 0;  // of the areas
+  shmem_team_config_t config{};
+  std::vector<std::pair<int, int>> by_world_pe;  // (world PE, PE of the team), ascending
+
+  TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
+  TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
+  int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
+  int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member
+
+  // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
+  std::byte* translate(const void* address, std::size_t bytes, int pe) const {
+    return meshmem::translate(*map, address, bytes, world_pe(pe), routine);
+  }
+};
+
+// A team of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among them.
+Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_TEAM_HPP_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a PE shows the other members of a team: flags and small messages, in the arena, one TeamArea for each PE and slot of a team.
+// Words: an *operation* of a team has a sequence number, the same on all members; a *line* is a cache line that
+// carries such a number (its epoch) and up to 56 bytes that were written before it.
+// Invariant: only the owning PE writes an area (but for the two words of the counting barrier and the dissemination flags). Epochs
+// only grow, and they go on growing when a slot is used by a later team: none is ever reset. Used by collectives/.
+#ifndef MESHMEM_CORE_TEAM_AREA_HPP_
+#define MESHMEM_CORE_TEAM_AREA_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace meshmem {
+
+inline constexpr std::size_t kCacheLine = 64;
+
+struct alignas(kCacheLine) Line {
+  std::atomic<std::uint64_t> epoch{0};
+  std::byte payload[kCacheLine - sizeof(std::uint64_t)];
+};
+inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
+
+inline constexpr int kLineSlots = 16;                  // small messages under way in a team
+inline constexpr int kStageSlots = 2;                  // staged ones
+inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
+inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
+inline constexpr int kMaxTeams = 2048;  // alive at once in a PE
+
+struct TeamArea {
+  Line arrive;   // the last operation that this PE has announced
+  Line done;     // the last in which it has finished reading from others
+  Line ring;     // operation and step: how far this PE is in a ring
+  Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
+  Line release;  // likewise: the last operation whose last PE has arrived
+  Line round[kStageSlots][kMaxRounds];  // recursive doubling
+  Line meet[2][kMaxRounds];             // dissemination barrier: written by the partner
+  Line slot[kLineSlots];                // small messages
+  Line staged[kStageSlots];             // says that stage[] is filled
+  alignas(4096) std::byte stage[kStageSlots][kStageBytes];
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_TEAM_AREA_HPP_

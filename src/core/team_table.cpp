@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slots and teams. Invariant: a team is where its handle points, for as long as it lives.
+#include "core/team_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace meshmem {
+
+TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores)
+    : map_(map), area_of_(std::move(area_of)), more_pes_than_cores_(more_pes_than_cores) {}
+
+TeamTable::Offer TeamTable::offer(int parent_slot) {
+  const std::lock_guard lock(mutex_);
+  Offer offer;
+  offer.highest_sequence = highest_retired_;  // the sequences of living teams concern other slots
+  splitting_.insert(parent_slot);
+  if (offering_ != -1 || *splitting_.begin() != parent_slot) {
+    offer.busy = 1;
+    return offer;
+  }
+  offering_ = parent_slot;
+  offer.free_slots.fill(~std::uint64_t{0});
+  for (const auto& [slot, team] : teams_)
+    offer.free_slots[static_cast<std::size_t>(slot) / 64] &= ~(std::uint64_t{1} << (slot % 64));
+  return offer;
+}
+
+void TeamTable::end_offer(int parent_slot, bool done) {
+  const std::lock_guard lock(mutex_);
+  if (offering_ == parent_slot) offering_ = -1;
+  if (done) splitting_.erase(parent_slot);
+}
+
+int TeamTable::first_free(const Offer& agreed) {
+  for (std::size_t word = 0; word < kWords; ++word) {
+    if (agreed.free_slots[word] != 0)
+      return static_cast<int>(word * 64) + std::countr_zero(agreed.free_slots[word]);
+  }
+  return -1;
+}
+
+void TeamTable::combine_offers(void* dest, const void* a, const void* b, std::size_t count) {
+  auto* to = static_cast<Offer*>(dest);
+  const auto* left = static_cast<const Offer*>(a);
+  const auto* right = static_cast<const Offer*>(b);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t word = 0; word < kWords; ++word)
+      to[i].free_slots[word] = left[i].free_slots[word] & right[i].free_slots[word];
+    to[i].highest_sequence = std::max(left[i].highest_sequence, right[i].highest_sequence);
+    to[i].invalid = left[i].invalid | right[i].invalid;
+    to[i].busy = left[i].busy | right[i].busy;
+  }
+}
+
+Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                     const shmem_team_config_t& config) {
+  auto team = std::make_unique<Team>(make_team(std::move(pes), map_.my_pe, map_));
+  for (const int pe : team->pes) team->areas.push_back(area_of_(pe, slot));
+  team->slot = slot;
+  team->sequence = team->known_started = start_sequence;
+  team->config = config;
+  team->more_pes_than_cores = more_pes_than_cores_;
+  const std::lock_guard lock(mutex_);
+  return *(teams_[slot] = std::move(team));
+}
+
+std::uint64_t TeamTable::highest_sequence() {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t highest = highest_retired_;
+  for (const auto& [slot, team] : teams_) highest = std::max(highest, team->sequence);
+  return highest;
+}
+
+void TeamTable::remove(Team& team) {
+  const std::lock_guard lock(mutex_);
+  highest_retired_ = std::max(highest_retired_, team.sequence);
+  teams_.erase(team.slot);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The teams of this PE and the slots of team areas that they use.
+// Invariant: all members of a team use the same slot; a slot's sequence numbers go on where the last team that used it stopped.
+// Used by Runtime for the predefined teams and by the splits, which agree with the other PEs on a slot first.
+#ifndef MESHMEM_CORE_TEAM_TABLE_HPP_
+#define MESHMEM_CORE_TEAM_TABLE_HPP_
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "core/team.hpp"
+
+namespace meshmem {
+
+class TeamTable {
+ public:
+  // area_of(world PE, slot): where a team area is mapped here.
+  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
+  TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores);
+
+  // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest sequence number that any past
+  // team has reached; and whether something is wrong or in the way. All members' bits are ANDed, of the rest the highest counts.
+  static constexpr std::size_t kWords = kMaxTeams / 64;
+  struct Offer {
+    std::array<std::uint64_t, kWords> free_slots{};
+    std::uint64_t highest_sequence = 0;
+    std::uint64_t invalid = 0;  // arguments
+    std::uint64_t busy = 0;     // another thread of a PE is making a team: try again
+  };
+  static int first_free(const Offer& agreed);  // -1: no slot is free on all PEs
+  static void combine_offers(void* dest, const void* a, const void* b,
+                             std::size_t count);  // a Combine of reduction.hpp
+
+  // One split at a time may offer slots, or two threads could agree on the same one with different PEs. offer() takes that
+  // right if it can; the split of the lowest parent slot has precedence, so that of all that wait for each other one goes on.
+  Offer offer(int parent_slot);
+  void end_offer(int parent_slot, bool done);  // done: the split is over; else it will offer again
+
+  // Makes the team of `pes` with this PE in it.
+  Team& add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+            const shmem_team_config_t& config);
+  void remove(Team& team);
+  std::uint64_t highest_sequence();  // that any team of this PE has reached, past ones included
+
+ private:
+  const AddressMap& map_;
+  AreaOf area_of_;
+  bool more_pes_than_cores_;
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<Team>> teams_;  // by slot
+  std::set<int> splitting_;                     // slots of the parents whose splits are under way
+  int offering_ = -1;                           // the one of them that has the right to offer
+  std::uint64_t highest_retired_ = 0;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_TEAM_TABLE_HPP_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The map of this process, and the words for what cannot be found in it.
+// Invariant: only cold code here.
+#include "memory/address_map.hpp"
+
+#include <initializer_list>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+
+constinit AddressMap address_map;
+
+void refuse_pe(const AddressMap& map, int pe, const char* routine) {
+  if (map.n_pes == 0)
+    fatal("{}: called before shmem_init or after the last shmem_finalize", routine);
+  fatal("{}: PE {} is not in 0..{}", routine, pe, map.n_pes - 1);
+}
+
+void refuse_address(const AddressMap& map, const void* address, std::size_t bytes,
+                    const char* routine) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  for (const Segment* segment : {&map.heap, &map.statics}) {
+    const std::uintptr_t offset = number - segment->base;
+    if (offset < segment->bytes) {
+      fatal("{}: {} bytes at {} reach {} bytes past the end of the {}", routine, bytes, address,
+            bytes - (segment->bytes - offset),
+            segment == &map.heap ? "symmetric heap" : "program's static data");
+    }
+  }
+  fatal(
+      "{}: {} is not a symmetric address: neither in the heap of shmem_malloc nor a global or "
+      "static variable of the executable",
+      routine, address);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get and atomic does first.
+// Invariant: a segment has the same length and layout in every PE, so an offset found in one's own copy is right in
+// every other. Filled at start-up, empty (no PE is in range) while the library is not initialized.
+#ifndef MESHMEM_MEMORY_ADDRESS_MAP_HPP_
+#define MESHMEM_MEMORY_ADDRESS_MAP_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace meshmem {
+
+// A range of this PE's addresses that is symmetric, and where each PE's copy of it is mapped here.
+struct Segment {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  std::byte* const* copy_of_pe = nullptr;
+};
+
+struct AddressMap {
+  unsigned n_pes = 0;
+  int my_pe = -1;
+  Segment heap;
+  Segment statics;
+};
+
+extern constinit AddressMap address_map;
+
+// The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the API's name.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_pe(const AddressMap& map, int pe,
+                                                      const char* routine);
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_address(const AddressMap& map,
+                                                           const void* address, std::size_t bytes,
+                                                           const char* routine);
+
+// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here; nullptr if they are not within one segment.
+inline std::byte* try_translate(const Segment& segment, const void* address, std::size_t bytes,
+                                int pe) {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;
+  return offset < segment.bytes && bytes <= segment.bytes - offset ? segment.copy_of_pe[pe] + offset
+                                                                   : nullptr;
+}
+inline std::byte* try_translate(const AddressMap& map, const void* address, std::size_t bytes,
+                                int pe) {
+  std::byte* in_heap = try_translate(map.heap, address, bytes, pe);
+  return in_heap ? in_heap : try_translate(map.statics, address, bytes, pe);
+}
+
+inline void check_pe(const AddressMap& map, int pe, const char* routine) {
+  if (static_cast<unsigned>(pe) >= map.n_pes) [[unlikely]]
+    refuse_pe(map, pe, routine);
+}
+
+// The same for a caller who must be right; a bad PE or address ends the job.
+inline std::byte* translate(const AddressMap& map, const void* address, std::size_t bytes, int pe,
+                            const char* routine) {
+  check_pe(map, pe, routine);
+  std::byte* there = try_translate(map, address, bytes, pe);
+  if (!there) [[unlikely]]
+    refuse_address(map, address, bytes, routine);
+  return there;
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_ADDRESS_MAP_HPP_

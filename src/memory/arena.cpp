@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Making, finding and mapping the node arena.
+// Invariant: only processes that may trace the maker (the same user) can open it: the way goes through /proc/<pid>/fd, or a socket
+// that asks who is calling.
+#include "memory/arena.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "memory/file_handover.hpp"
+
+namespace meshmem {
+namespace {
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+std::size_t front_bytes(std::size_t n_pes) {
+  return round_up(sizeof(ArenaHeader) + n_pes * sizeof(DirectoryEntry), kRegionAlignment);
+}
+
+std::byte* map_aligned(int file, std::size_t bytes) {
+  // Reserve more than is needed, then put the file at the first aligned address.
+  const std::size_t room = bytes + kRegionAlignment;
+  void* reserved =
+      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) {
+    fatal(
+        "cannot reserve {} MiB of address space for the symmetric heaps: {}; set "
+        "SHMEM_SYMMETRIC_SIZE to less or raise `ulimit -v`",
+        room >> 20, errno_text());
+  }
+  auto start = reinterpret_cast<std::uintptr_t>(reserved);
+  const std::uintptr_t aligned = round_up(start, kRegionAlignment);
+  check(mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0),
+        "map the shared memory of this node");
+  if (aligned > start) munmap(reserved, aligned - start);
+  if (aligned + bytes < start + room)
+    munmap(reinterpret_cast<void*>(aligned + bytes), start + room - aligned - bytes);
+  madvise(reinterpret_cast<void*>(aligned), bytes,
+          MADV_HUGEPAGE);  // a wish; off where the administrator has not allowed it
+  madvise(reinterpret_cast<void*>(aligned), bytes,
+          MADV_DONTDUMP);  // a core file of every PE's heap helps nobody
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+}  // namespace
+
+std::size_t ArenaLayout::region(int index) const {
+  const std::size_t stride = round_up(control_bytes + static_bytes, kRegionAlignment) +
+                             round_up(heap_bytes, kRegionAlignment);
+  return front_bytes(n_pes) + static_cast<std::size_t>(index) * stride;
+}
+std::size_t ArenaLayout::statics(int index) const { return region(index) + control_bytes; }
+std::size_t ArenaLayout::heap(int index) const {
+  return region(index) + round_up(control_bytes + static_bytes, kRegionAlignment);
+}
+std::size_t ArenaLayout::total() const { return region(static_cast<int>(n_pes)); }
+
+Arena::Arena(int file, const ArenaLayout& layout)
+    : file_(file), layout_(layout), base_(map_aligned(file, layout.total())) {}
+Arena::Arena(Arena&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), layout_(other.layout_), base_(other.base_) {}
+Arena::~Arena() { close_file(); }
+
+void Arena::close_file() {
+  if (file_ >= 0) close(std::exchange(file_, -1));
+}
+
+Arena Arena::create(const ArenaLayout& layout) {
+  const int file =
+      check(memfd_create("meshmem", MFD_CLOEXEC), "make the shared memory of this node");
+  check(fchmod(file, S_IRUSR | S_IWUSR), "protect the shared memory of this node");
+  if (ftruncate(file, static_cast<off_t>(layout.total())) != 0) {
+    fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",
+          layout.total() >> 20, layout.n_pes, errno_text());
+  }
+  return Arena(file, layout);
+}
+
+// "<PEs> <control> <static> <heap bytes> <ticket of the file>"
+std::string Arena::ticket() const {
+  return fmt::format("{} {} {} {} {}", layout_.n_pes, layout_.control_bytes, layout_.static_bytes,
+                     layout_.heap_bytes, offer_file(file_));
+}
+
+ArenaLayout Arena::layout_of(const std::string& ticket) {
+  ArenaLayout layout;
+  std::istringstream numbers(ticket);
+  if (!(numbers >> layout.n_pes >> layout.control_bytes >> layout.static_bytes >>
+        layout.heap_bytes)) {
+    fatal("the start-up data '{}' of the node's first PE cannot be read", ticket);
+  }
+  return layout;
+}
+
+Arena Arena::attach(const std::string& ticket) {
+  std::size_t file_ticket = 0;
+  for (int field = 0; field < 4; ++field) file_ticket = ticket.find(' ', file_ticket) + 1;
+  return Arena(take_file(ticket.substr(file_ticket)), layout_of(ticket));
+}
+
+}  // namespace meshmem

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The node arena: one anonymous shared-memory object that every PE of the node maps once.
+//
+//   [ header | directory: an entry for each PE ] [ region of PE 0: control | statics | heap ] [ region of PE 1 ] ...
+//
+// Invariant: it has no name, so nothing stays behind when the last process that maps it ends, however it ends; pages exist
+// only once touched. Made and mapped by start-up.
+#ifndef MESHMEM_MEMORY_ARENA_HPP_
+#define MESHMEM_MEMORY_ARENA_HPP_
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace meshmem {
+
+// Regions, and with them the heaps, begin at multiples of this in memory: the size of a huge page.
+inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
+
+// Offsets follow from these four numbers, which all PEs of the node must have in common.
+struct ArenaLayout {
+  std::size_t n_pes = 0;
+  std::size_t control_bytes = 0;
+  std::size_t static_bytes = 0;
+  std::size_t heap_bytes = 0;
+
+  std::size_t region(int index) const;   // offset of a PE's region; index counts the node's PEs
+  std::size_t statics(int index) const;  // ... of its static data
+  std::size_t heap(int index) const;     // ... of its heap
+  std::size_t total() const;
+  bool operator==(const ArenaLayout&) const = default;
+};
+
+// What a PE tells the others of its node.
+struct alignas(64) DirectoryEntry {
+  std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
+  int pe = 0;
+  ArenaLayout layout;
+  std::uint64_t program = 0;           // StaticData::fingerprint
+  std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
+  cpu_set_t cpus{};
+};
+
+// Both atomics are zero in a fresh arena. `arrivals` counts entries into start-up barriers.
+struct alignas(64) ArenaHeader {
+  alignas(64) std::atomic<std::uint64_t> arrivals{0};
+};
+
+class Arena {
+ public:
+  // The node's first PE makes the arena and tells the others how to get at it ...
+  static Arena create(const ArenaLayout& layout);
+  // ... by this text, in a key of the start-up exchange. The maker must live until all have attached.
+  std::string ticket() const;
+  static ArenaLayout layout_of(const std::string& ticket);
+  static Arena attach(const std::string& ticket);
+
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&&) = delete;
+  ~Arena();  // closes the file if it is still open; the mapping stays for the life of the process
+
+  std::byte* base() const { return base_; }
+  int file() const { return file_; }
+  void close_file();  // when nobody will attach or map any more
+
+  ArenaHeader& header() const { return *reinterpret_cast<ArenaHeader*>(base_); }
+  DirectoryEntry* directory() const {
+    return reinterpret_cast<DirectoryEntry*>(base_ + sizeof(ArenaHeader));
+  }
+
+ private:
+  Arena(int file, const ArenaLayout& layout);
+  int file_;
+  ArenaLayout layout_;
+  std::byte* base_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_ARENA_HPP_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hands an open file to other processes of the same user on the same machine: through /proc/<pid>/fd, or where that is
+// closed (other process namespaces) through a socket.
+// Invariant: another user gets nothing. Called by the arena at start-up.
+#ifndef MESHMEM_MEMORY_FILE_HANDOVER_HPP_
+#define MESHMEM_MEMORY_FILE_HANDOVER_HPP_
+
+#include <string>
+
+namespace meshmem {
+
+// A text by which take_file() in another process gets the file, until end_offer(). One offer at a time.
+std::string offer_file(int file);
+void end_offer();
+
+// Ends the job with a message if the file cannot be had in either way.
+int take_file(const std::string& ticket);
+
+// The two ways apart, for the tests; -1 and errno on failure.
+int take_through_proc(const std::string& ticket);
+int take_through_socket(const std::string& ticket);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_FILE_HANDOVER_HPP_

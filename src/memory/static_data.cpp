@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Static data: program headers in, shared pages out.
+// Invariant: pages that the dynamic linker has made read-only (RELRO) stay as they are.
+#include "memory/static_data.hpp"
+
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+namespace {
+
+std::uintptr_t page_bytes() {
+  static const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+std::uintptr_t page_down(std::uintptr_t address) { return address & ~(page_bytes() - 1); }
+std::uintptr_t page_up(std::uintptr_t address) { return page_down(address + page_bytes() - 1); }
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 0x100000001b3ULL;
+}
+
+// The executable is the first object that dl_iterate_phdr shows.
+int read_executable(dl_phdr_info* info, std::size_t, void* out) {
+  StaticData& data = *static_cast<StaticData*>(out);
+  std::uintptr_t read_only_end = 0;  // the dynamic linker protects whole pages below this
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_GNU_RELRO)
+      read_only_end = page_down(info->dlpi_addr + header.p_vaddr + header.p_memsz);
+  }
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || !(header.p_flags & PF_W)) continue;
+    const std::uintptr_t address = info->dlpi_addr + header.p_vaddr;
+    const std::uintptr_t end = page_up(address + header.p_memsz);
+    const std::uintptr_t begin =
+        read_only_end > address && read_only_end <= end ? read_only_end : page_down(address);
+    if (begin < end) data.pieces.push_back({begin, end});
+    data.fingerprint = mix(mix(data.fingerprint, header.p_vaddr), header.p_memsz);
+  }
+  return 1;
+}
+
+bool is_zero(const std::byte* page) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(page);
+  return std::all_of(words, words + page_bytes() / sizeof *words,
+                     [](std::uint64_t word) { return word == 0; });
+}
+
+}  // namespace
+
+StaticData find_static_data() {
+  StaticData data;
+  dl_iterate_phdr(read_executable, &data);
+  struct stat program {};
+  if (stat("/proc/self/exe", &program) == 0)
+    data.fingerprint = mix(data.fingerprint, static_cast<std::uint64_t>(program.st_size));
+  if (data.pieces.empty()) return data;
+  std::sort(data.pieces.begin(), data.pieces.end(),
+            [](PageRange a, PageRange b) { return a.begin < b.begin; });
+  data.begin = data.pieces.front().begin;
+  data.end = data.pieces.back().end;
+  return data;
+}
+
+void move_to_shared_memory(const StaticData& data, int file, std::size_t offset, std::byte* copy) {
+  for (const PageRange& piece : data.pieces) {
+    const std::size_t skip = piece.begin - data.begin;
+    for (std::uintptr_t page = piece.begin; page < piece.end; page += page_bytes()) {
+      const auto* from = reinterpret_cast<const std::byte*>(page);
+      // A page of zeros is left alone: a large, untouched .bss must not cost memory.
+      if (!is_zero(from)) std::memcpy(copy + (page - data.begin), from, page_bytes());
+    }
+    void* place = reinterpret_cast<void*>(piece.begin);
+    check(mmap(place, piece.end - piece.begin, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+               static_cast<off_t>(offset + skip)),
+          "map the program's static data onto shared memory");
+  }
+}
+
+}  // namespace meshmem

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Offsets to pointers and back, and the words for what goes wrong.
+// Invariant: memory of a closed heap is returned to the system.
+#include "memory/symmetric_heap.hpp"
+
+#include <sys/mman.h>
+
+#include "base/error.hpp"
+#include "memory/arena.hpp"
+
+namespace meshmem {
+
+void SymmetricHeap::open(std::byte* base, std::size_t bytes) {
+  base_ = base;
+  bytes_ = bytes;
+  allocator_.emplace(bytes);
+}
+
+void SymmetricHeap::close() {
+  allocator_.reset();
+  madvise(base_, bytes_, MADV_REMOVE);
+}
+
+void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hints,
+                              const char* routine) {
+  const std::lock_guard lock(mutex_);
+  if (alignment > kRegionAlignment) {  // heaps of different PEs are aligned alike only up to this
+    debug("{}: alignment {} is more than {}", routine, alignment, kRegionAlignment);
+    return nullptr;
+  }
+  const std::optional<std::size_t> offset = allocator_->allocate(bytes, alignment, hints);
+  if (offset) return base_ + *offset;
+  debug(
+      "{}: {} bytes asked for, {} of {} bytes free, the largest piece {}; SHMEM_SYMMETRIC_SIZE "
+      "sets the size of the heap",
+      routine, bytes, allocator_->free_bytes(), allocator_->capacity(), allocator_->largest_free());
+  return nullptr;
+}
+
+void SymmetricHeap::release(void* block, const char* routine) {
+  const std::lock_guard lock(mutex_);
+  if (!allocator_->release(offset_of(block))) refuse(block, routine);
+}
+
+bool SymmetricHeap::try_resize(void* block, std::size_t bytes, const char* routine) {
+  const std::lock_guard lock(mutex_);
+  if (!allocator_->size_of(offset_of(block))) refuse(block, routine);
+  return allocator_->try_resize(offset_of(block), bytes);
+}
+
+std::size_t SymmetricHeap::size_of(void* block, const char* routine) {
+  const std::lock_guard lock(mutex_);
+  const std::optional<std::size_t> bytes = allocator_->size_of(offset_of(block));
+  if (!bytes) refuse(block, routine);
+  return *bytes;
+}
+
+long SymmetricHeap::hints_of(void* block) {
+  const std::lock_guard lock(mutex_);
+  return allocator_->hints_of(offset_of(block)).value_or(0);
+}
+
+std::uint64_t SymmetricHeap::history() {
+  const std::lock_guard lock(mutex_);
+  return allocator_->history();
+}
+
+void SymmetricHeap::refuse(void* block, const char* routine) const {
+  fatal(
+      "{}: {} is not the start of a block of the symmetric heap (freed already, or never "
+      "allocated)",
+      routine, block);
+}
+
+}  // namespace meshmem
