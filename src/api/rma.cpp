@@ -15,15 +15,11 @@ namespace {
 
 template <typename E, typename Where>
 void put(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  put_bytes(where, dest, source, nelems * sizeof(E), pe);
+  put_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 template <typename E, typename Where>
 void get(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  const std::size_t bytes = nelems * sizeof(E);
-  const int from = where.world_pe(pe);
-  check_pe(address_map, from, where.routine);
-  if (bytes == 0) return;
-  copy_bytes(dest, translate(address_map, source, bytes, from, where.routine), bytes);
+  get_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 
 // Complete when they return, which a nonblocking form may be.
@@ -114,7 +110,7 @@ void iget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::
 template <typename E, typename Where>
 void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
                 std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
-  put_bytes(where, dest, source, nelems * sizeof(E), pe);
+  put<E>(where, dest, source, nelems, pe);
   update_signal(where, sig_addr, signal, sig_op, pe);
 }
 template <typename E, typename Where>

@@ -2,7 +2,7 @@
 //
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstring>

@@ -17,29 +17,9 @@
 
 namespace meshmem {
 
-template <typename Word>
-inline void copy_word(void* dest, const void* source) {
-  Word word;
-  std::memcpy(&word, source, sizeof word);
-  __atomic_store_n(static_cast<Word*>(dest), word, __ATOMIC_RELAXED);
-}
-
-// The sizes that flags have go as one store where they are aligned; memcpy promises nothing of that kind.
-inline void copy_bytes(void* dest, const void* source, std::size_t bytes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(dest);
-  if (bytes == 8 && address % 8 == 0) return copy_word<std::uint64_t>(dest, source);
-  if (bytes == 4 && address % 4 == 0) return copy_word<std::uint32_t>(dest, source);
-  if (bytes == 2 && address % 2 == 0) return copy_word<std::uint16_t>(dest, source);
-  std::memcpy(dest, source, bytes);
-}
-
-template <typename Where>
-inline void put_bytes(Where where, void* dest, const void* source, std::size_t bytes, int pe) {
-  const int to = where.world_pe(pe);
-  check_pe(address_map, to, where.routine);
-  if (bytes == 0) return;
-  copy_bytes(translate(address_map, dest, bytes, to, where.routine), source, bytes);
-}
+// Out of line, once for all types: what the typed routines jump to. `pe` is a world PE, not checked yet.
+void put_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
+void get_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 
 // Release: publishes the data of the same call to whoever waits for the signal.
 template <typename Where>

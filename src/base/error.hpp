@@ -6,7 +6,7 @@
 #ifndef MESHMEM_BASE_ERROR_HPP_
 #define MESHMEM_BASE_ERROR_HPP_
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <string>

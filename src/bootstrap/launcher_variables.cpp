@@ -4,7 +4,7 @@
 // Invariant: a launcher that started a single process is no reason to refuse.
 #include "bootstrap/launcher_variables.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 

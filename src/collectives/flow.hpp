@@ -10,7 +10,7 @@
 #ifndef MESHMEM_COLLECTIVES_FLOW_HPP_
 #define MESHMEM_COLLECTIVES_FLOW_HPP_
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

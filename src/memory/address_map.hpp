@@ -35,26 +35,26 @@ extern constinit AddressMap address_map;
                                                            const char* routine);
 
 // Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here; nullptr if they are not within one segment.
-inline std::byte* try_translate(const Segment& segment, const void* address, std::size_t bytes,
-                                int pe) {
+[[gnu::always_inline]] inline std::byte* try_translate(const Segment& segment, const void* address,
+                                                       std::size_t bytes, int pe) {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;
   return offset < segment.bytes && bytes <= segment.bytes - offset ? segment.copy_of_pe[pe] + offset
                                                                    : nullptr;
 }
-inline std::byte* try_translate(const AddressMap& map, const void* address, std::size_t bytes,
-                                int pe) {
+[[gnu::always_inline]] inline std::byte* try_translate(const AddressMap& map, const void* address,
+                                                       std::size_t bytes, int pe) {
   std::byte* in_heap = try_translate(map.heap, address, bytes, pe);
   return in_heap ? in_heap : try_translate(map.statics, address, bytes, pe);
 }
 
-inline void check_pe(const AddressMap& map, int pe, const char* routine) {
+[[gnu::always_inline]] inline void check_pe(const AddressMap& map, int pe, const char* routine) {
   if (static_cast<unsigned>(pe) >= map.n_pes) [[unlikely]]
     refuse_pe(map, pe, routine);
 }
 
 // The same for a caller who must be right; a bad PE or address ends the job.
-inline std::byte* translate(const AddressMap& map, const void* address, std::size_t bytes, int pe,
-                            const char* routine) {
+[[gnu::always_inline]] inline std::byte* translate(const AddressMap& map, const void* address,
+                                                   std::size_t bytes, int pe, const char* routine) {
   check_pe(map, pe, routine);
   std::byte* there = try_translate(map, address, bytes, pe);
   if (!there) [[unlikely]]
