@@ -5,7 +5,8 @@
 //   oshcc 01_hello.c -o hello && oshrun -n 4 ./hello
 //
 // Each copy is a PE ("processing element"). PEs are numbered from 0, and share no variables by
-// themselves: the next example shows how one PE reaches into the memory of another.
+// themselves: the next example shows how one PE reaches into the memory of another. They run at the
+// same time, so that their lines come in any order.
 
 #include <shmem.h>
 #include <stdio.h>
