@@ -27,7 +27,8 @@ Guard::Guard(int pes, const std::string& scratch_path) : pes_(pes), line_(make_p
 Guard::~Guard() {
   for (int pe = 0; pe < pes_; ++pe) forget(pe);
   line_.write_end.reset();
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 void Guard::keep_watch(const std::string& scratch_path) {
@@ -39,7 +40,8 @@ void Guard::keep_watch(const std::string& scratch_path) {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
   line_.write_end.reset();
   char byte;
-  while (::read(line_.read_end.get(), &byte, 1) < 0 && errno == EINTR) continue;
+  while (::read(line_.read_end.get(), &byte, 1) < 0 && errno == EINTR) {
+  }
   for (int pe = 0; pe < pes_; ++pe) {
     if (pid_t group = groups_[pe].load(std::memory_order_relaxed); group > 0) {
       ::kill(-group, SIGKILL);

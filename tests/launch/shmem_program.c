@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// An OpenSHMEM program that does, or fails to do, what a launch test asks for.
+// Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
+// launcher can end them. Standard OpenSHMEM only.
+// Usage: shmem_program ring | rounds N | global_exit PE CODE | exit PE CODE | die PE SIGNAL | hang
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long from_left;  // symmetric, as it is static
+
+static int put_around_a_ring(void) {
+  int me = shmem_my_pe(), pes = shmem_n_pes(), wrong = 0;
+  long* on_heap = shmem_malloc(sizeof *on_heap);
+  from_left = *on_heap = -1;
+  shmem_barrier_all();
+  shmem_long_p(&from_left, me, (me + 1) % pes);
+  shmem_long_p(on_heap, me, (me + 1) % pes);
+  shmem_barrier_all();
+  long left = (me + pes - 1) % pes;
+  wrong = from_left != left || *on_heap != left;
+  shmem_free(on_heap);
+  printf("PE %d of %d%s\n", me, pes, wrong ? " is wrong" : "");
+  fflush(stdout);
+  return wrong;
+}
+
+static int run_rounds(int rounds) {
+  int wrong = 0;
+  for (int round = 0; round < rounds; ++round) {
+    shmem_init();
+    wrong |= put_around_a_ring();
+    shmem_finalize();
+  }
+  return wrong;
+}
+
+static void end_job(const char* how, int number) {
+  usleep(100000);  // so that the others are in the barrier
+  if (strcmp(how, "global_exit") == 0) shmem_global_exit(number);
+  if (strcmp(how, "exit") == 0) _exit(number);
+  if (strcmp(how, "die") == 0) raise(number);
+  sleep(600);  // hang
+}
+
+int main(int argc, char** argv) {
+  const char* verb = argc > 1 ? argv[1] : "ring";
+  if (strcmp(verb, "ring") == 0) return run_rounds(1);
+  if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
+  int who = argc > 2 ? atoi(argv[2]) : 0;
+  shmem_init();
+  shmem_barrier_all();
+  printf("ready\n");
+  fflush(stdout);
+  if (shmem_my_pe() == who) end_job(verb, argc > 3 ? atoi(argv[3]) : 0);
+  shmem_barrier_all();
+  return 8;  // not reached
+}
