@@ -33,7 +33,7 @@ void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, in
 }
 
 template <typename E, typename Where>
-void p(Where where, E* dest, E value, int pe) {
+[[gnu::always_inline]] inline void p(Where where, E* dest, E value, int pe) {
   auto* there = reinterpret_cast<E*>(
       translate(address_map, dest, sizeof(E), where.world_pe(pe), where.routine));
   if constexpr (sizeof(E) <= 8) {
@@ -43,7 +43,7 @@ void p(Where where, E* dest, E value, int pe) {
   }
 }
 template <typename E, typename Where>
-E g(Where where, const E* source, int pe) {
+[[gnu::always_inline]] inline E g(Where where, const E* source, int pe) {
   const auto* there = reinterpret_cast<const E*>(
       translate(address_map, source, sizeof(E), where.world_pe(pe), where.routine));
   E value;
