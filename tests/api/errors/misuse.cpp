@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program that makes one mistake, named by its argument, on the job's last PE while the others wait in a barrier. Run
+// by expect_ending.cmake, which knows what it must print and how it must end.
+// Invariant: what comes after a mistake that ends the job prints "still alive", which no expectation allows.
+#include <shmem.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+namespace {
+
+long global;
+int me, n;
+
+// Of the routine that is called, only the check of its arguments should be reached.
+const std::map<std::string, void (*)()> kMistakes = {
+    {"p_pe", [] { shmem_long_p(&global, 1, 9); }},
+    {"g_pe", [] { shmem_long_g(&global, n); }},
+    {"put_pe", [] { shmem_putmem(&global, &me, 4, -1); }},
+    {"get_pe", [] { shmem_int_get(&me, &me, 1, 1 << 30); }},
+    {"put_nbi_pe", [] { shmem_double_put_nbi(nullptr, nullptr, 0, n); }},
+    {"iput_pe", [] { shmem_long_iput(&global, &global, 1, 1, 1, n); }},
+    {"ibget_pe", [] { shmem_ibget64(&global, &global, 1, 1, 1, 1, n); }},
+    {"atomic_pe", [] { shmem_long_atomic_fetch_add(&global, 1, -2147483647 - 1); }},
+    {"signal_pe", [] { shmem_signal_add(reinterpret_cast<uint64_t*>(&global), 1, n); }},
+    {"put_signal_pe",
+     [] {
+       shmem_putmem_signal(&global, &me, 1, reinterpret_cast<uint64_t*>(&global), 1,
+                           SHMEM_SIGNAL_SET, n);
+     }},
+    {"ctx_pe", [] { shmem_ctx_long_p(SHMEM_CTX_DEFAULT, &global, 1, 9); }},
+    {"team_ctx_pe",
+     [] {
+       shmem_ctx_t ctx;
+       shmem_team_create_ctx(SHMEM_TEAM_SHARED, 0, &ctx);
+       shmem_ctx_long_p(ctx, &global, 1, n);
+     }},
+    {"put_stack",
+     [] {
+       long local = 0;
+       shmem_long_put(&local, &global, 1, 0);
+     }},
+    {"get_stack",
+     [] {
+       long local = 0;
+       shmem_long_get(&global, &local, 1, 0);
+     }},
+    {"atomic_heap_of_malloc", [] { shmem_int_atomic_inc(static_cast<int*>(std::malloc(8)), 0); }},
+    {"signal_stack",
+     [] {
+       uint64_t local = 0;
+       shmem_long_put_signal(&global, &global, 1, &local, 1, SHMEM_SIGNAL_SET, 0);
+     }},
+    {"p_null", [] { shmem_int_p(nullptr, 1, 0); }},
+    {"sig_op",
+     [] { shmem_putmem_signal(&global, &me, 1, reinterpret_cast<uint64_t*>(&global), 1, 77, 0); }},
+    {"exit_7",
+     [] {
+       std::printf("last words");  // S6: without a newline, in a buffer
+       shmem_global_exit(7);
+     }},
+    {"exit_0",
+     [] {
+       std::printf("last words");
+       shmem_global_exit(0);
+     }},
+    {"abort", [] { std::abort(); }},
+};
+
+// Mistakes of a program without a live library.
+bool runs_outside(const std::string& name) {
+  if (name == "before_init") {
+    shmem_barrier_all();
+  } else if (name == "put_before_init") {
+    shmem_long_p(&global, 1, 0);
+  } else if (name == "after_finalize") {
+    shmem_init();
+    shmem_finalize();
+    shmem_malloc(8);
+  } else if (name == "atomic_after_finalize") {
+    shmem_init();
+    shmem_finalize();
+    shmem_long_atomic_inc(&global, 0);
+  } else if (name == "finalize_too_often") {
+    shmem_init();
+    shmem_finalize();
+    shmem_finalize();
+  } else {
+    return false;
+  }
+  std::puts("still alive");
+  return true;
+}
+
+// All PEs make it, collectively.
+bool makes_past_the_end(const std::string& name) {
+  if (name != "past_the_heap") return false;
+  auto* block = static_cast<char*>(shmem_malloc(64));
+  static char source[1 << 20];
+  for (long i = 0; me == n - 1; ++i) shmem_putmem(block + (i << 20), source, 1 << 20, 0);
+  shmem_barrier_all();
+  return true;
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const std::string name = argv[1] ? argv[1] : "";
+  if (runs_outside(name)) return 0;
+  int provided = 0;
+  if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 3;
+  me = shmem_my_pe();
+  n = shmem_n_pes();
+  if (!makes_past_the_end(name)) {
+    auto found = kMistakes.find(name);
+    if (found == kMistakes.end()) return 2;
+    if (me == n - 1) {
+      found->second();
+      std::puts("still alive");
+    }
+    shmem_barrier_all();
+  }
+  std::puts("still alive");
+  shmem_finalize();
+  return 0;
+}

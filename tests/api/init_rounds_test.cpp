@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole life of the library, several times in one process: before init, between, after the last finalize, and again.
+// A program of its own, since the test's main must not be initialized before.
+// Invariant: PEs do not skip a step when one fails; each exits with its own verdict.
+#include <gtest/gtest.h>
+#include <shmem.h>
+
+#include <cstdio>
+#include <thread>
+
+namespace {
+
+long global_word = 41;  // keeps its value from before init, and from round to round
+
+bool is_initialized() {
+  int initialized = -1;
+  shmem_query_initialized(&initialized);
+  return initialized != 0;
+}
+
+void use_everything(int round) {
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  auto* block = static_cast<long*>(shmem_malloc(100 * sizeof(long)));
+  ASSERT_NE(block, nullptr);
+  shmem_long_p(block, 1000 * round + me, (me + 1) % n);
+  shmem_long_atomic_inc(&global_word, (me + 1) % n);
+  shmem_barrier_all();
+  EXPECT_EQ(*block, 1000 * round + (me + n - 1) % n);
+  block[1] = me + round;
+  EXPECT_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &block[2], &block[1], 1), 0);
+  EXPECT_EQ(block[2], n * (n - 1) / 2 + n * round);
+  // S3: what is left at the end, a block, a team and a context, is taken back by the last finalize.
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team), 0);
+  shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+  EXPECT_EQ(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx), 0);
+  static long landing;
+  landing = -1;
+  shmem_barrier_all();
+  const long value = 77 + round;
+  shmem_ctx_long_put_nbi(ctx, &landing, &value, 1, (me + 1) % n);
+  shmem_long_put_nbi(&landing, &value, 1, (me + 1) % n);
+  shmem_finalize();
+  EXPECT_EQ(landing, 77 + round) << "S3: the last finalize completes what is under way";
+}
+
+TEST(Lifetime, S1_S2_S3_S4_EndsWithTheLastFinalizeAndBeginsAgain) {
+  EXPECT_FALSE(is_initialized()) << "before init";
+  int n = 0;
+  for (int round = 0; round < 4; ++round) {
+    int provided = -1;
+    if (round % 2 == 0) shmem_init();
+    EXPECT_EQ(shmem_init_thread(SHMEM_THREAD_FUNNELED, &provided), 0);
+    EXPECT_GE(provided, SHMEM_THREAD_FUNNELED);
+    EXPECT_TRUE(is_initialized());
+    if (round == 0) n = shmem_n_pes();
+    EXPECT_EQ(shmem_n_pes(), n) << "the job's size is the same in each round";
+    if (round % 2 == 0) shmem_finalize();
+    EXPECT_TRUE(is_initialized()) << "one init is not matched yet";
+    EXPECT_EQ(global_word, 41 + round) << "static data keep their values";
+    use_everything(round);
+    EXPECT_FALSE(is_initialized()) << "after the last finalize";
+    EXPECT_EQ(global_word, 42 + round) << "static data can be read after finalize";
+    bool elsewhere = true;
+    std::thread([&] { elsewhere = is_initialized(); }).join();
+    EXPECT_FALSE(elsewhere);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the API tests share: arrays in the symmetric heap, values that no mistake produces by
+// chance, and checks of whole arrays that report the first wrong element only. Invariant:
+// sample<E>(seed) has all bits of E in use (top bit, beyond 32 bits, negative) and differs between
+// seeds, so that a value from the wrong PE, index or round is seen.
+#ifndef MESHMEM_TESTS_API_SYMMETRIC_ARRAY_HPP
+#define MESHMEM_TESTS_API_SYMMETRIC_ARRAY_HPP
+
+#include <gtest/gtest.h>
+#include <shmem.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace meshmem {
+
+inline int my_pe() { return shmem_my_pe(); }
+inline int n_pes() { return shmem_n_pes(); }
+inline int next_pe(int distance = 1) { return (my_pe() + distance) % n_pes(); }
+inline int previous_pe(int distance = 1) {
+  return (my_pe() + n_pes() - distance % n_pes()) % n_pes();
+}
+
+// Every bit of the result depends on every bit of x (the finalizer of the splitmix64 generator).
+inline uint64_t scramble(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+template <typename E>
+constexpr bool is_complex =
+    std::is_same_v<E, meshmem_complexf> || std::is_same_v<E, meshmem_complexd>;
+
+template <typename E>
+E sample(uint64_t seed) {
+  const uint64_t bits = scramble(seed);
+  if constexpr (std::is_integral_v<E>) {
+    return static_cast<E>(bits);
+  } else if constexpr (std::is_same_v<E, meshmem_bits128>) {
+    return {{bits, ~bits}};
+  } else {
+    return static_cast<E>(static_cast<int64_t>(bits)) / 1024;
+  }
+}
+
+// The seed of element i of what a PE wrote in a round.
+inline uint64_t seed_of(int pe, size_t i, int round = 0) {
+  return static_cast<uint64_t>(round) * 1000003u + static_cast<uint64_t>(pe) * 100000u + i;
+}
+
+template <typename E>
+bool same(const E& a, const E& b) {
+  if constexpr (std::is_same_v<E, meshmem_bits128>) {
+    return a.word[0] == b.word[0] && a.word[1] == b.word[1];
+  } else {
+    return a == b;
+  }
+}
+
+// An array in the symmetric heap. Making and dropping one are collective.
+template <typename E>
+class SymmetricArray {
+ public:
+  explicit SymmetricArray(size_t size)
+      : data_(static_cast<E*>(shmem_malloc(size * sizeof(E)))), size_(size) {
+    EXPECT_NE(data_, nullptr) << "the symmetric heap has no " << size * sizeof(E) << " bytes";
+  }
+  ~SymmetricArray() { shmem_free(data_); }
+  SymmetricArray(const SymmetricArray&) = delete;
+  SymmetricArray& operator=(const SymmetricArray&) = delete;
+
+  E& operator[](size_t i) { return data_[i]; }
+  operator E*() { return data_; }
+  E* data() { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  E* data_;
+  size_t size_;
+};
+
+template <typename E>
+void fill(E* data, size_t n, int pe, int round = 0) {
+  for (size_t i = 0; i < n; ++i) data[i] = sample<E>(seed_of(pe, i, round));
+}
+
+// Expects data[i] to be expected(i) for all i < n.
+template <typename E, typename Expected>
+void expect_each(const char* what, const E* data, size_t n, const Expected& expected) {
+  for (size_t i = 0; i < n; ++i) {
+    if (same<E>(data[i], expected(i))) continue;
+    ADD_FAILURE() << what << ": element " << i << " of " << n << " is "
+                  << testing::PrintToString(data[i]) << ", not "
+                  << testing::PrintToString(expected(i));
+    return;
+  }
+}
+
+// Expects data to be the first n elements that `pe` filled in `round`.
+template <typename E>
+void expect_filled(const char* what, const E* data, size_t n, int pe, int round = 0) {
+  expect_each(what, data, n, [=](size_t i) { return sample<E>(seed_of(pe, i, round)); });
+}
+
+// Expects data to be one value all over.
+template <typename E>
+void expect_all(const char* what, const E* data, size_t n, E value) {
+  expect_each(what, data, n, [=](size_t) { return value; });
+}
+
+}  // namespace meshmem
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SHMEM_THREAD_MULTIPLE: several threads of each PE put, update, wait, make contexts and run collectives of their own teams
+// at the same time. Also what ThreadSanitizer runs on.
+// Invariant: threads of one PE share no plain variable without a lock; collective calls on the world are the main thread's.
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "symmetric_array.hpp"
+#include "team_views.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr size_t kThreads = 5;
+
+// Runs work(thread) on kThreads threads and waits for them.
+void in_threads(const std::function<void(size_t thread)>& work) {
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+}
+
+size_t index(int pe, size_t thread) { return static_cast<size_t>(pe) * kThreads + thread; }
+
+TEST(Threads, PutToTheirOwnPlaces) {
+  constexpr size_t kElems = 40;
+  SymmetricArray<uint64_t> dest(index(n_pes(), 0) * kElems);
+  in_threads([&](size_t thread) {
+    std::vector<uint64_t> source(kElems);
+    fill(source.data(), kElems, my_pe(), static_cast<int>(thread));
+    uint64_t* place = &dest[index(my_pe(), thread) * kElems];
+    for (int pe = 0; pe < n_pes(); ++pe) {
+      if (thread % 2 == 0) shmem_uint64_put(place, source.data(), kElems, pe);
+      if (thread % 2 == 1) shmem_uint64_put_nbi(place, source.data(), kElems, pe);
+      shmem_quiet();
+    }
+    std::vector<uint64_t> back(kElems);
+    shmem_uint64_get(back.data(), place, kElems, next_pe());
+    expect_filled("get", back.data(), kElems, my_pe(), static_cast<int>(thread));
+  });
+  shmem_barrier_all();
+  for (int pe = 0; pe < n_pes(); ++pe) {
+    for (size_t t = 0; t < kThreads; ++t) {
+      expect_filled("put", &dest[index(pe, t) * kElems], kElems, pe, static_cast<int>(t));
+    }
+  }
+}
+
+TEST(Threads, S41_DrawDistinctTickets) {
+  constexpr size_t kRounds = 100;
+  const size_t tickets = index(n_pes(), 0) * kRounds;
+  SymmetricArray<long> counter(1);
+  SymmetricArray<int> drawn(tickets);
+  counter[0] = 0;
+  std::fill(drawn.data(), drawn.data() + tickets, 0);
+  shmem_barrier_all();
+  in_threads([&](size_t) {
+    for (size_t i = 0; i < kRounds; ++i) {
+      const long ticket = shmem_long_atomic_fetch_inc(counter, 0);
+      shmem_int_atomic_inc(&drawn[static_cast<size_t>(ticket) % tickets], n_pes() - 1);
+    }
+  });
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_long_g(counter, 0), static_cast<long>(tickets));
+  if (my_pe() == n_pes() - 1) expect_all("drawn", drawn.data(), tickets, 1);
+}
+
+// Every thread waits for its namesake on the previous PE while others of its PE go on.
+TEST(Threads, S62_AWaitBlocksItsThreadOnly) {
+  constexpr long kRounds = 30;
+  SymmetricArray<long> ball(kThreads);
+  std::fill(ball.data(), ball.data() + kThreads, 0);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    for (long round = 1; round <= kRounds; ++round) {
+      if (my_pe() == 0) shmem_long_atomic_set(&ball[thread], round, next_pe());
+      shmem_long_wait_until(&ball[thread], SHMEM_CMP_EQ, round);
+      if (my_pe() != 0) shmem_long_atomic_set(&ball[thread], round, next_pe());
+    }
+  });
+  expect_all("ball", ball.data(), kThreads, kRounds);
+}
+
+TEST(Threads, S62_AWaitIsEndedByAnotherThreadOfThePe) {
+  SymmetricArray<int> flag(1);
+  flag[0] = 0;
+  std::thread waiting([&] { shmem_int_wait_until(flag, SHMEM_CMP_EQ, 1); });
+  shmem_int_atomic_set(flag, 1, my_pe());
+  waiting.join();
+  EXPECT_EQ(flag[0], 1);
+}
+
+TEST(Threads, S45_SignalsCarryTheirData) {
+  constexpr size_t kElems = 33;
+  SymmetricArray<uint64_t> dest(kThreads * kElems), signal(kThreads), turn(kThreads);
+  std::fill(signal.data(), signal.data() + kThreads, 0);
+  std::fill(turn.data(), turn.data() + kThreads, 0);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    std::vector<uint64_t> source(kElems);
+    for (uint64_t round = 1; round <= 30; ++round) {
+      fill(source.data(), kElems, my_pe(), static_cast<int>(round));
+      shmem_uint64_put_signal(&dest[thread * kElems], source.data(), kElems, &signal[thread], round,
+                              SHMEM_SIGNAL_SET, next_pe());
+      shmem_signal_wait_until(&signal[thread], SHMEM_CMP_EQ, round);
+      expect_filled("put_signal", &dest[thread * kElems], kElems, previous_pe(),
+                    static_cast<int>(round));
+      shmem_signal_set(&turn[thread], round, previous_pe());
+      shmem_signal_wait_until(&turn[thread], SHMEM_CMP_EQ, round);
+    }
+  });
+}
+
+TEST(Threads, S31_HaveTheirOwnContexts) {
+  constexpr size_t kElems = 25;
+  SymmetricArray<uint64_t> dest(kThreads * kElems);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    for (int round = 0; round < 30; ++round) {
+      shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+      EXPECT_EQ(shmem_ctx_create(thread % 2 ? SHMEM_CTX_PRIVATE : SHMEM_CTX_SERIALIZED, &ctx), 0);
+      if (ctx == SHMEM_CTX_INVALID) return;
+      std::vector<uint64_t> source(kElems), back(kElems);
+      fill(source.data(), kElems, my_pe(), round);
+      shmem_ctx_uint64_put_nbi(ctx, &dest[thread * kElems], source.data(), kElems, next_pe());
+      shmem_ctx_quiet(ctx);
+      shmem_ctx_uint64_get_nbi(ctx, back.data(), &dest[thread * kElems], kElems, next_pe());
+      shmem_ctx_destroy(ctx);
+      expect_filled("get_nbi", back.data(), kElems, my_pe(), round);
+    }
+  });
+}
+
+// Each thread runs collectives on a team of its own; all teams have all PEs, in unlike orders.
+TEST(Threads, S28_RunCollectivesOfDifferentTeams) {
+  const int n = n_pes();
+  std::vector<TeamView> views;
+  for (size_t t = 0; t < kThreads; ++t)
+    views.push_back(t % 2 ? make_view(n - 1, -1, n) : make_view(0, 1, n));
+  SymmetricArray<long> sums(kThreads), mine(kThreads), all(index(n, 0)), gift(kThreads);
+  in_threads([&](size_t t) {
+    const TeamView& view = views[t];
+    for (long round = 0; round < 20; ++round) {
+      mine[t] = 100 * round + view.me;
+      EXPECT_EQ(shmem_long_sum_reduce(view.team, &sums[t], &mine[t], 1), 0);
+      EXPECT_EQ(sums[t], 100 * round * n + n * (n - 1) / 2);
+      EXPECT_EQ(shmem_long_fcollect(view.team, &all[static_cast<size_t>(n) * t], &mine[t], 1), 0);
+      expect_each("fcollect", &all[static_cast<size_t>(n) * t], view.size(),
+                  [=](size_t pe) { return 100 * round + static_cast<long>(pe); });
+      EXPECT_EQ(shmem_long_broadcast(view.team, &gift[t], &mine[t], 1, static_cast<int>(round) % n),
+                0);
+      EXPECT_EQ(gift[t], 100 * round + round % n);
+      EXPECT_EQ(shmem_team_sync(view.team), 0);
+    }
+  });
+  shmem_barrier_all();
+  for (const TeamView& view : views) shmem_team_destroy(view.team);
+}
+
+// One team, used by all threads for what is not collective, while one of them runs its collectives.
+TEST(Threads, S28_ShareATeamForOtherCalls) {
+  const int n = n_pes();
+  TeamView view = make_view(n - 1, -1, n);
+  SymmetricArray<long> sum(1), mine(1), words(kThreads);
+  std::fill(words.data(), words.data() + kThreads, 0);
+  mine[0] = 1;
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    for (int round = 0; round < 30; ++round) {
+      if (thread == 0) {
+        EXPECT_EQ(shmem_long_sum_reduce(view.team, sum, mine, 1), 0);
+        EXPECT_EQ(sum[0], n);
+        continue;
+      }
+      EXPECT_EQ(shmem_team_my_pe(view.team), view.me);
+      EXPECT_EQ(shmem_team_translate_pe(view.team, 0, SHMEM_TEAM_WORLD), n - 1);
+      shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+      EXPECT_EQ(shmem_team_create_ctx(view.team, 0, &ctx), 0);
+      if (ctx == SHMEM_CTX_INVALID) return;
+      shmem_ctx_long_atomic_inc(ctx, &words[thread], 0);
+      shmem_ctx_destroy(ctx);
+    }
+  });
+  shmem_barrier_all();
+  if (my_pe() == n - 1) expect_all("words", &words[1], kThreads - 1, 30L * n);
+  shmem_team_destroy(view.team);
+}
+
+// The heap is one thread's business, in the same order on all PEs; the others put meanwhile.
+TEST(Threads, S62_AllocateWhileOthersPut) {
+  SymmetricArray<long> words(kThreads);
+  std::fill(words.data(), words.data() + kThreads, 0);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    for (long round = 1; round <= 40; ++round) {
+      if (thread == 0) {
+        auto* block = static_cast<long*>(shmem_malloc(static_cast<size_t>(8 * round)));
+        if (!block) return ADD_FAILURE() << "no memory";
+        shmem_long_p(block, round, next_pe());
+        shmem_barrier_all();
+        EXPECT_EQ(*block, round);
+        shmem_free(block);
+      } else {
+        shmem_long_atomic_add(&words[thread], round, next_pe());
+        EXPECT_EQ(shmem_addr_accessible(&words[thread], next_pe()), 1);
+      }
+    }
+  });
+  shmem_barrier_all();
+  expect_all("words", &words[1], kThreads - 1, 820L);
+}
+
+// Threads that are gone leave nothing undone: their puts are completed by a quiet of their own.
+TEST(Threads, S34_AQuietCompletesItsThreadsPuts) {
+  SymmetricArray<long> data(kThreads), flag(kThreads);
+  std::fill(flag.data(), flag.data() + kThreads, 0);
+  std::fill(data.data(), data.data() + kThreads, 0);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    const long value = 7 + static_cast<long>(thread) + my_pe();
+    shmem_long_put_nbi(&data[thread], &value, 1, next_pe());
+    shmem_quiet();
+    shmem_long_atomic_set(&flag[thread], 1, next_pe());
+    shmem_long_wait_until(&flag[thread], SHMEM_CMP_EQ, 1);
+    EXPECT_EQ(data[thread], 7 + static_cast<long>(thread) + previous_pe());
+  });
+}
+
+}  // namespace
+}  // namespace meshmem
