@@ -94,6 +94,9 @@ class UnderALauncher:
         process = self.launch(pes, "hang")
         for _ in range(pes):
             self.assertEqual(process.stdout.readline(), b"ready\n")
+        # So the marks by which leftovers are found reach the PEs under this launcher.
+        programs = [pid for pid in self.job_processes() if os.path.samefile(f"/proc/{pid}/exe", SHMEM_PROGRAM)]
+        self.assertEqual(len(programs), pes)
         return process
 
     def launcher_pid(self, timeout_process):
@@ -190,7 +193,14 @@ class Prun(UnderALauncher, launching.LaunchTest):
 
     def launch_words(self, pes):
         return [os.path.join(self.programs, "prun"), "--allow-run-as-root", "--dvm-uri", f"file:{self.uri}",
-                "--map-by", ":OVERSUBSCRIBE", "-n", str(pes)]
+                "-x", launching.IDENTITY, "--map-by", ":OVERSUBSCRIBE", "-n", str(pes)]
+
+    # An interrupted prun leaves its job running, whatever the program: the daemon is what ends it.
+    def test_an_interrupt_ends_the_job(self):
+        process = self.ready_job(3)
+        self.daemon.terminate()
+        self.finish(process)
+        self.assert_no_processes()
 
     def test_kill_9_of_the_launcher_ends_the_pes(self):
         process = self.ready_job(3)
