@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What start-up is timed with: initialize, meet, finalize. */
+#include <shmem.h>
+
+int main(void) {
+  shmem_init();
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
