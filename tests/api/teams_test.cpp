@@ -328,6 +328,21 @@ TEST(Team, S23_ManyLiveSideBySide) {
   }
 }
 
+// Far more teams than can live at once, one after the other; each PE makes its own, which costs nothing.
+TEST(TeamDestroy, S27_GivesBackWhatTheTeamHad) {
+  shmem_team_t alone = SHMEM_TEAM_INVALID, column = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &alone, nullptr, 0, &column), 0);
+  int failures = 0;
+  for (int round = 0; round < 10000 && failures == 0; ++round) {
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    failures += split(alone, 0, 1, 1, &team) != 0;
+    shmem_team_destroy(team);
+  }
+  EXPECT_EQ(failures, 0);
+  shmem_team_destroy(column);
+  shmem_team_destroy(alone);
+}
+
 // S29: atomics on one word go through one team's context at a time; here that of the shared team.
 TEST(TeamShared, S29_AtomicsOfItsContextsAreAtomic) {
   SymmetricArray<long> sum(1);
