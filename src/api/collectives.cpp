@@ -2,10 +2,10 @@
 //
 // Team collectives (OpenSHMEM 1.6, section 9.9), with their types dropped at once.
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
-#include <atomic>
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "base/fence.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
 #include "collectives/sync.hpp"
@@ -104,7 +104,7 @@ MESHMEM_OPS_COLLECTIVE(COLLECTIVE, , mem, char, void)
 
 MESHMEM_ENTRY(void, barrier_all, (void)) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_barrier_all");
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  complete_stores();
   sync(world);
 }
 MESHMEM_ENTRY(void, sync_all, (void)) { sync(collective_team(SHMEM_TEAM_WORLD, "shmem_sync_all")); }

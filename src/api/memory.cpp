@@ -9,6 +9,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
 
@@ -17,8 +18,7 @@ namespace {
 
 // All PEs meet. Under MESHMEM_CHECK they also compare what they have allocated so far.
 void meet(const char* routine) {
-  std::atomic_thread_fence(
-      std::memory_order_seq_cst);  // completes the default context's puts, as barrier_all does
+  complete_stores();  // completes the default context's puts, as barrier_all does
   Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
   if (!runtime().environment().check) return sync(world);
   struct Histories {

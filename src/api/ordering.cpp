@@ -3,21 +3,21 @@
 // Memory ordering (OpenSHMEM 1.6, section 9.11).
 // Invariant: all transfers within a node are accesses of the calling thread, so ordering them is a processor fence: release for
 // fence (what came before is seen first), full for quiet (what came before is seen by all).
-#include <atomic>
 
 #include "api/entry.hpp"
+#include "base/fence.hpp"
 
 namespace meshmem {
 namespace {
 
 void order(const char* routine) {
   require_active(routine);
-  std::atomic_thread_fence(std::memory_order_release);
+  order_stores();
 }
 
 void complete(const char* routine) {
   require_active(routine);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  complete_stores();
 }
 
 }  // namespace

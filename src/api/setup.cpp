@@ -9,6 +9,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
@@ -68,7 +69,7 @@ MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
 MESHMEM_ENTRY(void, finalize, (void)) {
   require_active("shmem_finalize");
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  complete_stores();
   sync(world);
   runtime().leave();
 }

@@ -4,13 +4,13 @@
 // Invariant: a split is a collective of the parent, and ends alike on all its PEs: all get their team (or are no members), or
 // all get nonzero and SHMEM_TEAM_INVALID.
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
 
@@ -171,7 +171,7 @@ MESHMEM_ENTRY(void, ctx_destroy, (shmem_ctx_t ctx)) {
   require_active("shmem_ctx_destroy");
   if (ctx == SHMEM_CTX_INVALID) return;
   if (ctx == SHMEM_CTX_DEFAULT) fatal("shmem_ctx_destroy: the default context cannot be destroyed");
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  complete_stores();
   runtime().contexts().remove(ctx);
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two processor fences of the library, by what they are for.
+// Invariant: nothing else uses a fence; the library's own flags are release stores and acquire loads. ThreadSanitizer does not
+// see fences, which only g++ says; the PEs that they order are other processes, which it does not see either.
+#ifndef MESHMEM_BASE_FENCE_HPP_
+#define MESHMEM_BASE_FENCE_HPP_
+
+#include <atomic>
+
+namespace meshmem {
+
+#if defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
+// shmem_fence: what this thread has stored so far is seen before what it stores next.
+inline void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
+
+// shmem_quiet: what this thread has stored so far is seen by all before it goes on.
+inline void complete_stores() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+#if defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_FENCE_HPP_
