@@ -211,9 +211,13 @@ void Job::take_mail() {
     Pe& pe = pes_[event.pe];
     pe.connected |= event.kind == ServerEvent::kConnected;
     pe.finalized = event.kind == ServerEvent::kFinalized;
-    if (event.kind == ServerEvent::kAborted && !status_) {
+    const bool failed = event.kind == ServerEvent::kFailed;
+    if ((failed || event.kind == ServerEvent::kAborted) && !status_) {
       int status = event.status & 0xff;
-      if (status != 0) report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
+      if (failed) report(event.pe, fmt::format("gave up with status {}", status));
+      if (!failed && status != 0) {
+        report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
+      }
       end_with(status);
     }
   }

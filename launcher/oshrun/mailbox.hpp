@@ -18,10 +18,10 @@
 namespace meshmem {
 
 struct ServerEvent {
-  enum Kind { kConnected, kFinalized, kAborted };
+  enum Kind { kConnected, kFinalized, kAborted, kFailed };
   Kind kind;
   int pe;
-  int status;  // kAborted: what the PE wants the job to end with
+  int status;  // kAborted, kFailed: what the PE wants the job to end with
 };
 
 class Mailbox {

@@ -43,9 +43,11 @@ pmix_status_t on_finalized(const pmix_proc_t* who, void* mailbox, pmix_op_cbfunc
 
 // Not answered: the caller stays in PMIx_Abort until the job's end takes it too. If it were let go
 // it would be gone before the others, and these would report that a PE left them.
-pmix_status_t on_abort(const pmix_proc_t* who, void* mailbox, int status, const char*, pmix_proc_t*,
-                       size_t, pmix_op_cbfunc_t, void*) {
-  post(mailbox, ServerEvent::kAborted, who, status);
+// The library gives a reason when it was an error and not shmem_global_exit that ended the job.
+pmix_status_t on_abort(const pmix_proc_t* who, void* mailbox, int status, const char* reason,
+                       pmix_proc_t*, size_t, pmix_op_cbfunc_t, void*) {
+  const bool failed = reason != nullptr && *reason != '\0';
+  post(mailbox, failed ? ServerEvent::kFailed : ServerEvent::kAborted, who, status);
   return PMIX_SUCCESS;
 }
 

@@ -136,7 +136,7 @@ const Job& connect_to_launcher() {
     this_job.launched = true;
     this_job.pe = static_cast<int>(this_process.rank);
     set_identity(this_job.pe);
-    set_abort_job([](int code) { abort_job(code); });
+    set_abort_job([](int status) { abort_job(status, "error"); });
     watch_launcher();
     this_job.n_pes = static_cast<int>(job_integer(PMIX_JOB_SIZE));
     this_job.node_pes = local_peers();
@@ -206,8 +206,8 @@ std::string lookup(int pe, std::string_view key) {
   return std::string(fetched.value->data.bo.bytes, fetched.value->data.bo.size);
 }
 
-void abort_job(int status) {
-  if (this_job.launched) PMIx_Abort(status, nullptr, nullptr, 0);
+void abort_job(int status, const char* reason) {
+  if (this_job.launched) PMIx_Abort(status, reason, nullptr, 0);
   _exit(status);
 }
 

@@ -29,7 +29,8 @@ void exchange_published(double timeout_seconds);
 std::string lookup(int pe, std::string_view key);
 
 // Ends all PEs and this process. Never called while a PE may be in exchange_published, which some launchers answer with a hang.
-[[noreturn]] void abort_job(int status);
+// `reason` tells the launcher that it was an error; nullptr: the program asked for it.
+[[noreturn]] void abort_job(int status, const char* reason = nullptr);
 
 // Says goodbye, so that the end of the process is no failure. At exit only.
 void disconnect_from_launcher();

@@ -59,7 +59,7 @@ void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
           fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in PE {}; "
                       "give all PEs the same",
                       wanted, directory[0].layout.heap_bytes, directory[0].pe));
-    if (me == i) abort_job(1);
+    if (me == i) abort_job(1, "error");
     pause();  // the one that differs ends the job
   }
 }
