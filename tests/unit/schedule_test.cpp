@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedules, run for 1 to 64 PEs without any process: what each PE holds is written down as how often it has
+// taken in each PE's contribution, and the steps are played in lockstep on these books.
+#include "collectives/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace meshmem::schedule {
+namespace {
+
+constexpr int kMostPes = 64;
+
+// How often each PE's contribution is in something.
+using Contributions = std::vector<int>;
+
+Contributions only(int n, int pe) {
+  Contributions result(static_cast<std::size_t>(n));
+  result[static_cast<std::size_t>(pe)] = 1;
+  return result;
+}
+Contributions everything_once(int n) { return Contributions(static_cast<std::size_t>(n), 1); }
+
+Contributions operator+(Contributions a, const Contributions& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+std::vector<std::size_t> counts_for(int n) {
+  const auto pes = static_cast<std::size_t>(n);
+  return {0, 1, 2, 3, pes - 1, pes, pes + 1, 2 * pes + 1, 97, 251, 1009, 65'537, 1'000'003};
+}
+
+// What holds of chunks whatever the count: they tile [0, count) in order, begin on grains, and differ by a grain at most.
+void expect_good_chunks(std::size_t count, std::size_t grain, int n) {
+  SCOPED_TRACE(testing::Message() << "count " << count << " grain " << grain << " n " << n);
+  std::size_t border = 0;
+  std::size_t least_grains = std::numeric_limits<std::size_t>::max(), most_grains = 0;
+  for (int index = 0; index < n; ++index) {
+    const Range range = chunk(count, grain, n, index);
+    ASSERT_EQ(range.begin, border);
+    ASSERT_GE(range.end, range.begin);
+    if (range.begin < count) {
+      ASSERT_EQ(range.begin % grain, 0u);
+    }
+    const std::size_t grains = range.size() / grain + (range.size() % grain != 0 ? 1 : 0);
+    least_grains = std::min(least_grains, grains);
+    most_grains = std::max(most_grains, grains);
+    border = range.end;
+  }
+  ASSERT_EQ(border, count);
+  ASSERT_LE(most_grains - least_grains, 1u);
+}
+
+TEST(Chunk, TilesTheElementsInNearlyEqualPartsOnGrainBorders) {
+  for (int n = 1; n <= kMostPes; ++n) {
+    for (const std::size_t count : counts_for(n)) {
+      for (const std::size_t grain : {1, 2, 3, 4, 8, 16, 64}) expect_good_chunks(count, grain, n);
+    }
+  }
+}
+
+TEST(Chunk, IsRightForCountsNearTheEndOfTheAddressSpace) {
+  // A buffer is at most half of the address space; elements of one byte make the highest counts.
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
+  for (int n = 1; n <= kMostPes; ++n) {
+    for (const std::size_t count : {kMost, kMost - 1, kMost - 63, kMost / 3}) {
+      for (const std::size_t grain : {1, 4, 64}) expect_good_chunks(count, grain, n);
+    }
+  }
+}
+
+TEST(Ring, NeighboursAreEachOthersNeighbours) {
+  for (int n = 1; n <= kMostPes; ++n) {
+    for (int pe = 0; pe < n; ++pe) {
+      EXPECT_EQ(ring_right(n, ring_left(n, pe)), pe);
+      EXPECT_EQ(ring_left(n, ring_right(n, pe)), pe);
+      EXPECT_EQ(ring_right(n, pe), (pe + 1) % n);
+    }
+  }
+}
+
+// What the PEs of a ring hold: the partial sum in each chunk of each dest, empty where nothing has been written.
+struct RingRun {
+  explicit RingRun(int n_pes)
+      : n(n_pes),
+        dest(static_cast<std::size_t>(n),
+             std::vector<Contributions>(static_cast<std::size_t>(n),
+                                        Contributions(static_cast<std::size_t>(n)))) {}
+
+  Contributions& at(int pe, int chunk) {
+    return dest[static_cast<std::size_t>(pe)][static_cast<std::size_t>(chunk)];
+  }
+  // All PEs take the step at once: what they read is what the neighbour had finished in the step before.
+  template <typename Chunk, typename New>
+  void step(const Chunk& chunk_of, const New& value_of) {
+    std::vector<Contributions> written;
+    for (int pe = 0; pe < n; ++pe) written.push_back(value_of(pe, chunk_of(pe)));
+    for (int pe = 0; pe < n; ++pe) at(pe, chunk_of(pe)) = written[static_cast<std::size_t>(pe)];
+  }
+
+  int n;
+  std::vector<std::vector<Contributions>> dest;
+};
+
+void run_reduce_pass(RingRun& run) {
+  const int n = run.n;
+  for (int step = 1; step < n; ++step) {
+    run.step([&](int pe) { return ring_reduce_chunk(n, pe, step); },
+             [&](int pe, int chunk) {
+               const int left = ring_left(n, pe);
+               // In step 1 the neighbour's own part; later what it has added up in the step before, never more.
+               const Contributions partial = step == 1 ? only(n, left) : run.at(left, chunk);
+               if (step > 1) {
+                 EXPECT_EQ(ring_reduce_chunk(n, left, step - 1), chunk);
+               }
+               return partial + only(n, pe);
+             });
+  }
+}
+
+void run_gather_pass(RingRun& run) {
+  const int n = run.n;
+  for (int step = 1; step < n; ++step) {
+    run.step([&](int pe) { return ring_gather_chunk(n, pe, step); },
+             [&](int pe, int chunk) {
+               const int left = ring_left(n, pe);
+               EXPECT_EQ(run.at(left, chunk), everything_once(n)) << "not finished when copied";
+               return run.at(left, chunk);
+             });
+  }
+}
+
+TEST(Ring, GivesEveryPeEveryChunkWithEveryContributionOnce) {
+  for (int n = 2; n <= kMostPes; ++n) {
+    SCOPED_TRACE(testing::Message() << "n " << n);
+    RingRun run(n);
+    run_reduce_pass(run);
+    for (int pe = 0; pe < n; ++pe)
+      EXPECT_EQ(run.at(pe, ring_right(n, pe)), everything_once(n))
+          << "PE " << pe << " after pass one";
+    run_gather_pass(run);
+    for (int pe = 0; pe < n; ++pe) {
+      for (int chunk = 0; chunk < n; ++chunk) ASSERT_EQ(run.at(pe, chunk), everything_once(n));
+    }
+  }
+}
+
+bool are_partners(Role one, Role other) {
+  switch (one) {
+    case Role::give:
+      return other == Role::take || other == Role::receive;
+    case Role::take:
+    case Role::receive:
+      return other == Role::give;
+    case Role::exchange:
+      return other == Role::exchange;
+    case Role::idle:
+      return false;
+  }
+  return false;
+}
+
+TEST(Doubling, EveryRoleHasItsPartnerInTheSameStep) {
+  for (int n = 1; n <= kMostPes; ++n) {
+    for (int step = 0; step < doubling_steps(n); ++step) {
+      for (int pe = 0; pe < n; ++pe) {
+        SCOPED_TRACE(testing::Message() << "n " << n << " step " << step << " PE " << pe);
+        const Exchange mine = doubling_exchange(n, pe, step);
+        if (mine.role == Role::idle) continue;
+        ASSERT_GE(mine.partner, 0);
+        ASSERT_LT(mine.partner, n);
+        ASSERT_NE(mine.partner, pe);
+        const Exchange theirs = doubling_exchange(n, mine.partner, step);
+        ASSERT_EQ(theirs.partner, pe);
+        ASSERT_TRUE(are_partners(mine.role, theirs.role));
+      }
+    }
+  }
+}
+
+TEST(Doubling, GivesEveryPeEveryContributionOnce) {
+  for (int n = 1; n <= kMostPes; ++n) {
+    SCOPED_TRACE(testing::Message() << "n " << n);
+    std::vector<Contributions> held;
+    for (int pe = 0; pe < n; ++pe) held.push_back(only(n, pe));
+    for (int step = 0; step < doubling_steps(n); ++step) {
+      const std::vector<Contributions> before = held;
+      for (int pe = 0; pe < n; ++pe) {
+        const Exchange exchange = doubling_exchange(n, pe, step);
+        const auto me = static_cast<std::size_t>(pe);
+        const auto partner = static_cast<std::size_t>(std::max(exchange.partner, 0));
+        if (exchange.role == Role::take || exchange.role == Role::exchange)
+          held[me] = before[me] + before[partner];
+        if (exchange.role == Role::receive) held[me] = before[partner];
+      }
+    }
+    for (int pe = 0; pe < n; ++pe)
+      ASSERT_EQ(held[static_cast<std::size_t>(pe)], everything_once(n));
+  }
+}
+
+TEST(Doubling, TakesTwoStepsMoreThanTheLogarithm) {
+  EXPECT_EQ(doubling_steps(1), 0);
+  EXPECT_EQ(doubling_steps(2), 3);
+  EXPECT_EQ(doubling_steps(5), 4);
+  EXPECT_EQ(doubling_steps(64), 8);
+}
+
+TEST(Dissemination, TellsEveryPeOfEveryPe) {
+  for (int n = 1; n <= kMostPes; ++n) {
+    SCOPED_TRACE(testing::Message() << "n " << n);
+    const std::uint64_t all = n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+    std::vector<std::uint64_t> knows_of;  // a bit for each PE
+    for (int pe = 0; pe < n; ++pe) knows_of.push_back(std::uint64_t{1} << pe);
+    for (int round = 0; round < dissemination_rounds(n); ++round) {
+      const std::vector<std::uint64_t> before = knows_of;
+      std::vector<int> signals(static_cast<std::size_t>(n));
+      for (int pe = 0; pe < n; ++pe) {
+        const auto target = static_cast<std::size_t>(dissemination_target(n, pe, round));
+        ASSERT_LT(target, static_cast<std::size_t>(n));
+        knows_of[target] |= before[static_cast<std::size_t>(pe)];
+        ++signals[target];
+      }
+      // A flag has one writer a round.
+      ASSERT_EQ(signals, std::vector<int>(static_cast<std::size_t>(n), 1));
+    }
+    for (const std::uint64_t known : knows_of) ASSERT_EQ(known, all);
+  }
+}
+
+TEST(Dissemination, TakesTheLogarithmRoundedUp) {
+  EXPECT_EQ(dissemination_rounds(1), 0);
+  EXPECT_EQ(dissemination_rounds(2), 1);
+  EXPECT_EQ(dissemination_rounds(5), 3);
+  EXPECT_EQ(dissemination_rounds(64), 6);
+  EXPECT_EQ(dissemination_rounds(65), 7);
+}
+
+}  // namespace
+}  // namespace meshmem::schedule
