@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kElems = 5;
 constexpr int kForms = 7;
+constexpr int kRounds = 100;
 
 uint64_t static_ivars[kElems];
 
@@ -104,13 +105,16 @@ void wait_for_all(const Row& row, E* ivars, int form, const std::vector<E>& news
 
 bool is_vector(int form) { return form == 0 || form == 2 || form == 4 || form == 6; }
 
+// The last element comes last, and another one that differs from type to type.
 TEST(WaitUntil, S45_EveryFormSeesEveryElementComplete) {
-  for_each_wait([](const auto& row) {
+  size_t type = 0;
+  for_each_wait([&type](const auto& row) {
     SCOPED_TRACE(row.type);
     using E = typename std::decay_t<decltype(row)>::Element;
     SymmetricArray<E> heap(kElems);
     SymmetricArray<long> data(kElems);
-    for (int round = 0; round < kForms * static_cast<int>(kElems); ++round) {
+    ++type;
+    for (int round = 0; round < 2 * kForms; ++round) {
       const int form = round % kForms;
       E* ivars = round % 2 == 0 ? heap.data() : reinterpret_cast<E*>(static_ivars);
       std::vector<E> news(kElems, static_cast<E>(sample<E>(static_cast<uint64_t>(round)) | E(1)));
@@ -119,7 +123,7 @@ TEST(WaitUntil, S45_EveryFormSeesEveryElementComplete) {
       std::fill(ivars, ivars + kElems, E(0));
       std::fill(data.data(), data.data() + kElems, 0);
       shmem_barrier_all();
-      send_all(ivars, data.data(), news, static_cast<size_t>(round / kForms));
+      send_all(ivars, data.data(), news, (round < kForms ? kElems - 1 : type % kElems));
       wait_for_all(row, ivars, form, news);
       expect_each("data", data.data(), kElems, [](size_t i) { return static_cast<long>(i) + 1; });
       shmem_barrier_all();
@@ -132,7 +136,6 @@ TEST(WaitUntil, S45_PingPongSeesEveryValue) {
   SymmetricArray<int> ball(1);
   ball[0] = 0;
   shmem_barrier_all();
-  constexpr int kRounds = 300;
   for (int round = 1; round <= kRounds; ++round) {
     if (my_pe() == 0) shmem_int_atomic_set(ball, round, next_pe());
     shmem_int_wait_until(ball, SHMEM_CMP_EQ, round);
