@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each host collective by itself, with PEs that are threads over plain memory: every algorithm of the reductions over
+// element sizes, counts and numbers of PEs, barriers, and what moves data. What they do one after another and between
+// each other is in collectives_mixed_test.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <complex>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "collectives/combine.hpp"
+#include "collectives/data_movement.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/sync.hpp"
+#include "pe_threads.hpp"
+
+namespace meshmem {
+namespace {
+
+using Pe = PeThreads::Pe;
+
+// The API's name of a type whose values the tests compute with.
+template <typename T>
+struct Reduced {
+  using type = T;
+};
+template <>
+struct Reduced<std::complex<double>> {
+  using type = meshmem_complexd;
+};
+template <typename T>
+Reduction sum_of() {
+  return reduction<Sum, typename Reduced<T>::type>();
+}
+
+// Small whole numbers, so that sums are exact in every type and order.
+template <typename T>
+T whole(std::uint64_t pe, std::uint64_t i, std::uint64_t salt) {
+  return static_cast<T>(static_cast<double>(mixed(pe, i, salt) % 12));
+}
+template <>
+std::uint8_t whole(std::uint64_t pe, std::uint64_t i, std::uint64_t salt) {
+  return static_cast<std::uint8_t>(mixed(pe, i, salt));
+}
+
+template <typename T>
+T whole_sum(int pes, std::uint64_t i, std::uint64_t salt) {
+  T sum{};
+  for (int pe = 0; pe < pes; ++pe)
+    sum = static_cast<T>(sum + whole<T>(static_cast<std::uint64_t>(pe), i, salt));
+  return sum;
+}
+
+template <typename T>
+void fill(T* source, int pe, std::size_t count, std::uint64_t salt) {
+  for (std::size_t i = 0; i < count; ++i)
+    source[i] = whole<T>(static_cast<std::uint64_t>(pe), i, salt);
+}
+
+struct NamedReduce {
+  const char* name;
+  void (*run)(Team&, const Reduction&, void*, const void*, std::size_t);
+  int least_pes;  // reduce() copies where there is one PE
+};
+const NamedReduce kReductions[] = {{"reduce", reduce, 1},
+                                   {"one_shot", reduce_one_shot, 2},
+                                   {"two_shot", reduce_two_shot, 2},
+                                   {"ring", reduce_ring, 2},
+                                   {"recursive_doubling", reduce_recursive_doubling, 1}};
+
+// Buffers of a PE's heap: the source, and a dest with an element behind it that nobody may write.
+constexpr std::size_t kHalf = 200 * 1024;
+
+template <typename T>
+void expect_sum(const Pe& pe, Team& team, const NamedReduce& reduction, std::size_t count,
+                bool in_place, std::uint64_t salt) {
+  T* source = reinterpret_cast<T*>(pe.heap);
+  T* dest = in_place ? source : reinterpret_cast<T*>(pe.heap + kHalf);
+  fill(source, pe.number, count, salt);
+  dest[count] = T(99);
+  reduction.run(team, sum_of<T>(), dest, source, count);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < count; ++i) wrong += dest[i] != whole_sum<T>(team.n, i, salt);
+  EXPECT_EQ(wrong, 0u) << reduction.name << " of " << count << " x " << sizeof(T) << " bytes, PE "
+                       << pe.number << " of " << team.n << (in_place ? ", in place" : "");
+  EXPECT_EQ(dest[count], T(99)) << reduction.name << " wrote past the end";
+}
+
+template <typename T>
+void expect_all_sums(const Pe& pe, Team& team) {
+  std::vector<std::size_t> counts{0, 1, 2, 3, 7, 16, 17, 61, 127, 199};
+  // One element more than a stage holds, and somewhat more than two of its slots.
+  counts.push_back(kStageBytes / sizeof(T) + 1);
+  if (sizeof(T) > 1) counts.push_back(2 * kStageBytes / sizeof(T) + 3);
+  for (const NamedReduce& reduction : kReductions) {
+    if (team.n < reduction.least_pes) continue;
+    for (const std::size_t count : counts) {
+      for (const bool in_place : {false, true})
+        expect_sum<T>(pe, team, reduction, count, in_place, count);
+    }
+  }
+}
+
+class Collectives : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Pes, Collectives, testing::Values(1, 2, 3, 4, 5, 7, 8),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+TEST_P(Collectives, ReduceEveryElementSizeByEveryAlgorithm) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    expect_all_sums<std::uint8_t>(pe, team);
+    expect_all_sums<float>(pe, team);
+    expect_all_sums<double>(pe, team);
+    expect_all_sums<long double>(pe, team);
+    expect_all_sums<std::complex<double>>(pe, team);
+  });
+}
+
+TEST_P(Collectives, ReduceByTheAlgorithmThatIsForced) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  for (const ReduceAlgorithm forced :
+       {ReduceAlgorithm::automatic, ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
+        ReduceAlgorithm::ring, ReduceAlgorithm::recursive_doubling}) {
+    reduction_choice.forced = forced;
+    job.age_areas(0);
+    job.run([](Pe& pe) {
+      Team team = pe.world();
+      for (const std::size_t count : {0, 1, 5, 130, 3001})
+        expect_sum<double>(pe, team, kReductions[0], count, count % 2, count);
+    });
+  }
+  reduction_choice = {};
+}
+
+TEST(Selection, TakesWhatIsForcedUnlessThatCannotAddInPeOrder) {
+  ReductionChoice choice;
+  choice.ring_min_bytes = 1000;
+  EXPECT_NE(choose_reduce_algorithm(choice, 999, 4), ReduceAlgorithm::ring);
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1000, 4), ReduceAlgorithm::ring);
+  choice.forced = ReduceAlgorithm::one_shot;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1'000'000, 4), ReduceAlgorithm::one_shot);
+  choice.deterministic = true;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1'000'000, 4), ReduceAlgorithm::one_shot);
+  for (const auto forced :
+       {ReduceAlgorithm::automatic, ReduceAlgorithm::ring, ReduceAlgorithm::recursive_doubling}) {
+    choice.forced = forced;
+    for (const std::size_t bytes : {8, 1000, 1'000'000}) {
+      const ReduceAlgorithm chosen = choose_reduce_algorithm(choice, bytes, 5);
+      EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot);
+    }
+  }
+}
+
+// Numbers of very different size: any other order of additions gives other bits.
+double rough(int pe, std::size_t i) {
+  const std::uint64_t bits = mixed(static_cast<std::uint64_t>(pe), i, 5);
+  const double magnitude = static_cast<double>(std::uint64_t{1} << bits % 40);
+  return (static_cast<double>(bits >> 11) / 9007199254740992.0 - 0.5) * magnitude;
+}
+
+TEST_P(Collectives, ReductionsGiveTheSameBitsOnAllPesAndEveryTime) {
+  constexpr std::size_t kCount = 9001;
+  const int n = GetParam();
+  for (const NamedReduce& reduction : kReductions) {
+    if (n < reduction.least_pes) continue;
+    SCOPED_TRACE(reduction.name);
+    std::vector<std::byte> first;
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      PeThreads job(n, 2 * kHalf);
+      job.run([&](Pe& pe) {
+        Team team = pe.world();
+        auto* source = reinterpret_cast<double*>(pe.heap);
+        for (std::size_t i = 0; i < kCount; ++i) source[i] = rough(pe.number, i);
+        reduction.run(team, sum_of<double>(), pe.heap + kHalf, source, kCount);
+      });
+      for (int pe = 0; pe < n; ++pe) {
+        const std::byte* result = job.heap(pe) + kHalf;
+        if (first.empty()) first.assign(result, result + kCount * sizeof(double));
+        EXPECT_EQ(std::memcmp(first.data(), result, first.size()), 0) << "PE " << pe;
+      }
+    }
+  }
+}
+
+TEST_P(Collectives, OneShotAndTwoShotAddInPeOrder) {
+  constexpr std::size_t kCount = 9001;
+  const int n = GetParam();
+  if (n == 1) return;
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    expected.push_back(rough(0, i));
+    for (int pe = 1; pe < n; ++pe) expected.back() += rough(pe, i);
+  }
+  PeThreads job(n, 2 * kHalf);
+  job.run([&](Pe& pe) {
+    Team team = pe.world();
+    for (const bool in_place : {false, true}) {
+      for (const auto run : {reduce_one_shot, reduce_two_shot}) {
+        auto* source = reinterpret_cast<double*>(pe.heap);
+        auto* dest = in_place ? source : reinterpret_cast<double*>(pe.heap + kHalf);
+        for (std::size_t i = 0; i < kCount; ++i) source[i] = rough(pe.number, i);
+        run(team, sum_of<double>(), dest, source, kCount);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), dest));
+      }
+    }
+  });
+}
+
+// Every PE writes a plain word, meets the others, reads theirs, and meets them again before the next round.
+void expect_meeting(PeThreads& job, void (*meet)(Team&), int rounds) {
+  job.run([&](Pe& pe) {
+    Team team = pe.world();
+    int too_early = 0;
+    for (int round = 1; round <= rounds; ++round) {
+      *reinterpret_cast<int*>(pe.heap) = round;
+      if (static_cast<int>(mixed(3, static_cast<std::uint64_t>(round)) % 64) == pe.number)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      meet(team);
+      for (int other = 0; other < team.n; ++other)
+        too_early += *reinterpret_cast<int*>(pe.map.heap.copy_of_pe[other]) != round;
+      meet(team);
+    }
+    EXPECT_EQ(too_early, 0);
+  });
+}
+
+class Syncs : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Pes, Syncs, testing::Values(1, 2, 3, 4, 5, 7, 8, 17),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+TEST_P(Syncs, NobodyLeavesBeforeAllHaveEntered) {
+  for (const auto meet : {&sync, &sync_flat, &sync_dissemination, &sync_counting}) {
+    PeThreads job(GetParam(), 4096);
+    expect_meeting(job, meet, 100);
+  }
+}
+
+using Bytes = std::vector<std::byte>;
+
+Bytes block_of(int pe, std::size_t bytes, std::uint64_t salt) {
+  Bytes block;
+  for (std::size_t i = 0; i < bytes; ++i)
+    block.push_back(static_cast<std::byte>(mixed(static_cast<std::uint64_t>(pe), i, salt)));
+  return block;
+}
+void put_block(std::byte* at, const Bytes& block) { std::copy(block.begin(), block.end(), at); }
+
+// Lengths on both sides of every change of algorithm.
+const std::size_t kLengths[] = {
+    0, 1, 7, 55, 56, 57, 200, 1009, 4096, 4097, 16384, 16385, 32 * 1024, 32 * 1024 + 1, 70'001};
+
+TEST_P(Collectives, BroadcastGivesAllTheSourceOfTheRoot) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t bytes : kLengths) {
+      for (int root = 0; root < team.n; ++root) {
+        for (const bool in_place : {false, true}) {
+          std::byte* dest = in_place ? pe.heap : pe.heap + kHalf;
+          put_block(pe.heap, block_of(pe.number, bytes, bytes));
+          dest[bytes] = std::byte{99};
+          broadcast(team, dest, pe.heap, bytes, root);
+          EXPECT_EQ(Bytes(dest, dest + bytes), block_of(root, bytes, bytes)) << bytes;
+          EXPECT_EQ(dest[bytes], std::byte{99});
+        }
+      }
+    }
+  });
+}
+
+constexpr std::size_t kGathered = 8 * 71'000;
+
+TEST_P(Collectives, FcollectGivesAllTheBlocksInPeOrder) {
+  PeThreads job(GetParam(), kHalf + kGathered);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t bytes : kLengths) {
+      Bytes expected;
+      for (int other = 0; other < team.n; ++other) {
+        const Bytes block = block_of(other, bytes, 1);
+        expected.insert(expected.end(), block.begin(), block.end());
+      }
+      std::byte* dest = pe.heap + kHalf;
+      put_block(pe.heap, block_of(pe.number, bytes, 1));
+      dest[expected.size()] = std::byte{99};
+      fcollect(team, dest, pe.heap, bytes);
+      EXPECT_EQ(Bytes(dest, dest + expected.size()), expected) << bytes;
+      EXPECT_EQ(dest[expected.size()], std::byte{99});
+    }
+  });
+}
+
+// Every third PE brings nothing.
+std::size_t uneven(std::size_t bytes, int pe) {
+  return pe % 3 == 1 ? 0 : bytes - bytes * static_cast<std::size_t>(pe) / 10;
+}
+
+TEST_P(Collectives, CollectJoinsBlocksOfDifferentLengths) {
+  PeThreads job(GetParam(), kHalf + kGathered);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t bytes : kLengths) {
+      Bytes expected;
+      for (int other = 0; other < team.n; ++other) {
+        const Bytes block = block_of(other, uneven(bytes, other), 2);
+        expected.insert(expected.end(), block.begin(), block.end());
+      }
+      std::byte* dest = pe.heap + kHalf;
+      const Bytes mine = block_of(pe.number, uneven(bytes, pe.number), 2);
+      put_block(pe.heap, mine);
+      dest[expected.size()] = std::byte{99};
+      collect(team, dest, pe.heap, mine.size());
+      EXPECT_EQ(Bytes(dest, dest + expected.size()), expected) << bytes;
+      EXPECT_EQ(dest[expected.size()], std::byte{99});
+    }
+  });
+}
+
+void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape) {
+  const auto elems = shape.count * static_cast<std::size_t>(team.n);
+  const auto at = [&](std::byte* buffer, std::size_t elem, std::ptrdiff_t stride) {
+    return buffer + elem * static_cast<std::size_t>(stride) * shape.elem_bytes;
+  };
+  std::byte* dest = pe.heap + kHalf;
+  const std::size_t dest_bytes =
+      elems * static_cast<std::size_t>(shape.dest_stride) * shape.elem_bytes;
+  std::memset(dest, 99, dest_bytes);
+  Bytes expected(dest, dest + dest_bytes);
+  for (std::size_t i = 0; i < elems; ++i)
+    put_block(at(pe.heap, i, shape.source_stride), block_of(pe.number, shape.elem_bytes, i));
+  for (std::size_t i = 0; i < elems; ++i) {
+    const std::size_t theirs = static_cast<std::size_t>(team.me) * shape.count + i % shape.count;
+    put_block(at(expected.data(), i, shape.dest_stride),
+              block_of(static_cast<int>(i / shape.count), shape.elem_bytes, theirs));
+  }
+  alltoall(team, dest, pe.heap, shape);
+  EXPECT_EQ(Bytes(dest, dest + dest_bytes), expected)
+      << shape.count << " x " << shape.elem_bytes << " bytes, strides " << shape.dest_stride << ", "
+      << shape.source_stride;
+}
+
+TEST_P(Collectives, AlltoallTurnsBlocksOfAnyStride) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t elem_bytes : {1, 4, 8, 16}) {
+      for (const std::size_t count : {0, 1, 2, 7, 33, 300}) {
+        expect_alltoall(pe, team, {elem_bytes, count, 1, 1});
+        expect_alltoall(pe, team, {elem_bytes, count, 3, 1});
+        expect_alltoall(pe, team, {elem_bytes, count, 1, 2});
+        expect_alltoall(pe, team, {elem_bytes, count, 2, 3});
+      }
+    }
+  });
+}
+
+template <typename T>
+void expect_scan(const Pe& pe, Team& team, std::size_t count, bool inclusive, bool in_place) {
+  T* source = reinterpret_cast<T*>(pe.heap);
+  T* dest = in_place ? source : reinterpret_cast<T*>(pe.heap + kHalf);
+  fill(source, pe.number, count, 4);
+  dest[count] = T(99);
+  scan(team, sum_of<T>(), dest, source, count, inclusive);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    wrong += dest[i] != whole_sum<T>(team.me + (inclusive ? 1 : 0), i, 4);
+  EXPECT_EQ(wrong, 0u) << count << (inclusive ? " inclusive" : " exclusive");
+  EXPECT_EQ(dest[count], T(99));
+}
+
+TEST_P(Collectives, ScansAddTheSourcesOfThePesBefore) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t count : {0, 1, 7, 8, 130, 4096, 4097, 8193}) {
+      for (const bool inclusive : {false, true}) {
+        for (const bool in_place : {false, true}) {
+          expect_scan<float>(pe, team, count, inclusive, in_place);
+          expect_scan<long double>(pe, team, count, inclusive, in_place);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace meshmem
