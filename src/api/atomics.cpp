@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomic memory operations (OpenSHMEM 1.6, section 9.7): the processor's own, on the peer's mapped memory.
-// Invariant: each is one atomic access of the width of its type. Integers wrap, so signed types are computed as unsigned ones.
+// Atomic memory operations (OpenSHMEM 1.6, section 9.7): the processor's own, on the peer's mapped
+// memory.
+// Invariant: each is one atomic access of the width of its type. Integers wrap, so signed types are
+// computed as unsigned ones.
 #include <bit>
 #include <cstdint>
 #include <type_traits>

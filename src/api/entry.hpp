@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every entry point shares: the pair of names (pshmem_x, and shmem_x as its weak alias, so that a tool can take the place
-// of the latter), and where a call comes from.
+// What every entry point shares: the pair of names (pshmem_x, and shmem_x as its weak alias, so
+// that a tool can take the place of the latter), and where a call comes from.
 // Invariant: the library itself calls neither name. Included by the files of api/ only.
 #ifndef MESHMEM_API_ENTRY_HPP_
 #define MESHMEM_API_ENTRY_HPP_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Symmetric memory (OpenSHMEM 1.6, section 9.3). All PEs make the same calls.
-// Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none; barriers are where the
-// standard has them, and nowhere if nothing is asked for.
+// Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none;
+// barriers are where the standard has them, and nowhere if nothing is asked for.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory ordering (OpenSHMEM 1.6, section 9.11).
-// Invariant: all transfers within a node are accesses of the calling thread, so ordering them is a processor fence: release for
-// fence (what came before is seen first), full for quiet (what came before is seen by all).
+// Invariant: all transfers within a node are accesses of the calling thread, so ordering them is a
+// processor fence: release for fence (what came before is seen first), full for quiet (what came
+// before is seen by all).
 
 #include "api/entry.hpp"
 #include "base/fence.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1).
-// Invariant: a split is a collective of the parent, and ends alike on all its PEs: all get their team (or are no members), or
-// all get nonzero and SHMEM_TEAM_INVALID.
+// Invariant: a split is a collective of the parent, and ends alike on all its PEs: all get their
+// team (or are no members), or all get nonzero and SHMEM_TEAM_INVALID.
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -39,9 +39,10 @@ bool is_valid_triplet(const Team& parent, int start, int stride, int size) {
   return last >= 0 && last < parent.n;
 }
 
-// Makes the team of `pes`, or several that have no PE in common, by agreement of all PEs of the parent on a slot and on where
-// its sequence numbers begin. `valid` is what this PE thinks of its arguments. nullopt if one PE thinks ill of them, or if
-// there is no slot: on all PEs alike. The team may be used at once: its areas only ever count up from where they are.
+// Makes the team of `pes`, or several that have no PE in common, by agreement of all PEs of the
+// parent on a slot and on where its sequence numbers begin. `valid` is what this PE thinks of its
+// arguments. nullopt if one PE thinks ill of them, or if there is no slot: on all PEs alike. The
+// team may be used at once: its areas only ever count up from where they are.
 std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
                                      const shmem_team_config_t& config) {
   TeamTable& teams = runtime().teams();

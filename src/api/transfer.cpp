@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The copies behind all puts and gets.
-// Invariant: an aligned run of 2, 4 or 8 bytes is one store, so that a waiting PE never sees half of a flag; memcpy
-// promises nothing of that kind.
+// Invariant: an aligned run of 2, 4 or 8 bytes is one store, so that a waiting PE never sees half
+// of a flag; memcpy promises nothing of that kind.
 #include "api/transfer.hpp"
 
 namespace meshmem {

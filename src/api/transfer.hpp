@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies and signals between this PE and a mapped one: the bodies that puts, gets and put-with-signal share.
-// Invariant: no lock, no allocation, no system call and no indirect call but memcpy's. Included by api/ only.
+// Copies and signals between this PE and a mapped one: the bodies that puts, gets and
+// put-with-signal share.
+// Invariant: no lock, no allocation, no system call and no indirect call but memcpy's. Included by
+// api/ only.
 #ifndef MESHMEM_API_TRANSFER_HPP_
 #define MESHMEM_API_TRANSFER_HPP_
 
@@ -17,7 +19,8 @@
 
 namespace meshmem {
 
-// Out of line, once for all types: what the typed routines jump to. `pe` is a world PE, not checked yet.
+// Out of line, once for all types: what the typed routines jump to. `pe` is a world PE, not checked
+// yet.
 void put_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 void get_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 

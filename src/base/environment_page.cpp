@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The environment variables as text for people: SHMEM_INFO's answer and docs/environment.md.
-// Invariant: nothing about a single variable is written here; that all comes from the table.
-// Called by start-up when SHMEM_INFO is set, by meshmem-info, and by the test that guards the page.
+// Invariant: nothing about a single variable is written here; that all comes from the table. Called
+// by start-up when SHMEM_INFO is set, by meshmem-info, and by the test that guards the page.
 #include <fmt/format.h>
 
 #include <algorithm>

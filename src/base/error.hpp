@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the library says that something is wrong: one line on standard error, written in one piece, with the PE,
-// host and process that it comes from.
+// How the library says that something is wrong: one line on standard error, written in one piece,
+// with the PE, host and process that it comes from.
 // Invariant: whoever decides that something is an error prints it, once. Called by every layer.
 #ifndef MESHMEM_BASE_ERROR_HPP_
 #define MESHMEM_BASE_ERROR_HPP_
@@ -42,7 +42,8 @@ void debug(fmt::format_string<Args...> format, Args&&... args) {
 
 std::string errno_text(int error = errno);
 
-// For calls that answer -1 and set errno: ends the job with "<what>: <reason>", or returns the answer.
+// For calls that answer -1 and set errno: ends the job with "<what>: <reason>", or returns the
+// answer.
 template <typename Result, typename... Args>
 Result check(Result result, fmt::format_string<Args...> what, Args&&... args) {
   if (result == (Result)-1L) [[unlikely]] {  // a C cast: MAP_FAILED is -1 as a pointer

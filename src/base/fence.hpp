@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two processor fences of the library, by what they are for.
-// Invariant: nothing else uses a fence; the library's own flags are release stores and acquire loads. ThreadSanitizer does not
-// see fences, which only g++ says; the PEs that they order are other processes, which it does not see either.
+// Invariant: nothing else uses a fence; the library's own flags are release stores and acquire
+// loads. ThreadSanitizer does not see fences, which only g++ says; the PEs that they order are
+// other processes, which it does not see either.
 #ifndef MESHMEM_BASE_FENCE_HPP_
 #define MESHMEM_BASE_FENCE_HPP_
 

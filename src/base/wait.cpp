@@ -15,28 +15,32 @@ namespace meshmem {
 constinit WaitPolicy wait_policy;
 
 namespace {
-// A yield takes about half a microsecond, more where it lets another PE run. So many of them keep a wait that lasts as
-// long as a collective responsive; what takes longer sleeps, and leaves the core to those who compute.
-constexpr unsigned kYields = 4000;
-constexpr unsigned kYieldsPerLook = 256;  // at the clock
+// Yields answer fastest as long as what is waited for comes within a collective's time. What takes
+// longer sleeps: it leaves the core to those who compute, and a sleeper that wakes is let in before
+// programs that never sleep, where one that yields waits for a time slice of each of them.
+constexpr auto kYielding = std::chrono::milliseconds(1);
+constexpr unsigned kYieldsPerLook = 4;  // at the clock
 constexpr unsigned kLongestNapUs = 1000;
 }  // namespace
 
 bool Backoff::pause() {
   ++rounds_;
-  if (rounds_ <= kYields) {
-    sched_yield();
-    if (rounds_ % kYieldsPerLook != 1 || timeout_seconds_ <= 0) return false;
-  } else {
+  if (napping_) {
     const timespec nap{0, static_cast<long>(nap_us_) * 1000};
     nanosleep(&nap, nullptr);
     nap_us_ = std::min(nap_us_ * 2, kLongestNapUs);
+  } else {
+    sched_yield();
+    if (rounds_ % kYieldsPerLook != 1) return false;
   }
-  if (timeout_seconds_ <= 0) return false;
   const auto now = Clock::now();
   if (start_ == Clock::time_point{}) start_ = now;
-  return std::chrono::duration<double>(now - start_).count() > timeout_seconds_;
+  napping_ = now - start_ > kYielding;
+  return timeout_seconds_ > 0 &&
+         std::chrono::duration<double>(now - start_).count() > timeout_seconds_;
 }
+
+void yield_core() { sched_yield(); }
 
 void report_timeout(double seconds, const std::string& what) {
   fatal("waited {:g} s for {}; the limit is {}", seconds, what, wait_policy.timeout_name);

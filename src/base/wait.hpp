@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All waiting on memory that another PE (or thread) will change.
-// A wait polls, then lets others run, then sleeps in short naps. There is no wake-up call: the one who ends a wait is a
-// plain store of another PE, which must not pay for finding out whether somebody sleeps.
-// Invariant: every wait ends, with a line that names what was waited for, when MESHMEM_TIMEOUT has passed.
+// All waiting on memory that another PE (or thread) will change. A wait polls, then lets others
+// run, then sleeps in short naps. There is no wake-up call: the one who ends a wait is a plain
+// store of another PE, which must not pay for finding out whether somebody sleeps.
+// Invariant: every wait ends, with a line that names what was waited for, when MESHMEM_TIMEOUT has
+// passed.
 #ifndef MESHMEM_BASE_WAIT_HPP_
 #define MESHMEM_BASE_WAIT_HPP_
 
@@ -39,8 +40,17 @@ class Backoff {
   double timeout_seconds_;
   unsigned rounds_ = 0;
   unsigned nap_us_ = 20;
+  bool napping_ = false;
   Clock::time_point start_{};
 };
+
+void yield_core();
+
+// For routines that look once and answer "not yet", which programs call in a loop: with PEs that
+// outnumber the cores the one who could change the answer must get to run.
+inline void looked_in_vain() {
+  if (wait_policy.polls <= 1) yield_core();
+}
 
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
 
@@ -55,7 +65,8 @@ template <typename Ready, typename Describe>
 // Returns when ready() is true. describe() makes the text "PE 2 to reach ..." for the timeout.
 template <typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
-  // The first polls go without a pause: an answer that is under way takes about a cache-line transfer.
+  // The first polls go without a pause: an answer that is under way takes about a cache-line
+  // transfer.
   constexpr unsigned kEagerPolls = 64;
   if (ready()) return;
   const unsigned polls = wait_policy.polls;

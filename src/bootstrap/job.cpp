@@ -97,7 +97,8 @@ std::vector<int> local_peers() {
   return pes;
 }
 
-// No launcher tells its PEs that one of them has died: it kills them. What PMIx does tell is that the launcher is gone.
+// No launcher tells its PEs that one of them has died: it kills them. What PMIx does tell is that
+// the launcher is gone.
 void on_lost_connection(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, size_t,
                         pmix_info_t*, size_t, pmix_event_notification_cbfunc_fn_t done,
                         void* done_data) {
@@ -184,8 +185,8 @@ void exchange_published(double timeout_seconds) {
     print_line(fmt::format(
         "waited {:g} s for all {} PEs to call shmem_init; the limit is MESHMEM_START_TIMEOUT",
         timeout_seconds, this_job.n_pes));
-    _exit(
-        1);  // no PMIx_Abort while a fence is pending; a nonzero exit ends the job under every launcher
+    _exit(1);  // no PMIx_Abort while a fence is pending; a nonzero exit ends the job under every
+               // launcher
   }
   if (*end.status != PMIX_SUCCESS) {  // partial success: a PE has died
     print_line(fmt::format("the exchange of start-up data failed: PMIx says {}",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The job as the launcher knows it: who am I, who is on my node, one exchange of data, and the end of the job. PMIx is
-// behind it; without a launcher the job is one PE.
-// Invariant: the process connects once and stays connected until it exits, since a PMIx server takes a PE that has
-// disconnected for gone. Called by core/ at start-up and when the job must end.
+// The job as the launcher knows it: who am I, who is on my node, one exchange of data, and the end
+// of the job. PMIx is behind it; without a launcher the job is one PE.
+// Invariant: the process connects once and stays connected until it exits, since a PMIx server
+// takes a PE that has disconnected for gone. Called by core/ at start-up and when the job must end.
 #ifndef MESHMEM_BOOTSTRAP_JOB_HPP_
 #define MESHMEM_BOOTSTRAP_JOB_HPP_
 
@@ -20,7 +20,8 @@ struct Job {
   bool launched = false;      // by a launcher with a PMIx server
 };
 
-// Connects to the launcher; ends the process with a message if a launcher is there but cannot be reached.
+// Connects to the launcher; ends the process with a message if a launcher is there but cannot be
+// reached.
 const Job& connect_to_launcher();
 
 // One exchange: publish() any number of times, exchange() by all PEs, then lookup().
@@ -28,8 +29,9 @@ void publish(std::string_view key, std::string_view value);
 void exchange_published(double timeout_seconds);
 std::string lookup(int pe, std::string_view key);
 
-// Ends all PEs and this process. Never called while a PE may be in exchange_published, which some launchers answer with a hang.
-// `reason` tells the launcher that it was an error; nullptr: the program asked for it.
+// Ends all PEs and this process. Never called while a PE may be in exchange_published, which some
+// launchers answer with a hang. `reason` tells the launcher that it was an error; nullptr: the
+// program asked for it.
 [[noreturn]] void abort_job(int status, const char* reason = nullptr);
 
 // Says goodbye, so that the end of the process is no failure. At exit only.

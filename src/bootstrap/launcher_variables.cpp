@@ -11,7 +11,8 @@
 namespace meshmem {
 namespace {
 
-// A launcher is there if `rank` is set; the job has as many processes as the first of `sizes` that is set says.
+// A launcher is there if `rank` is set; the job has as many processes as the first of `sizes` that
+// is set says.
 struct LauncherVariables {
   const char* rank;
   const char* sizes[2];

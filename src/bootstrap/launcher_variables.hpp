@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether environment variables of a launcher say that this process is one of several, although no PMIx server answers.
-// Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a process never takes
-// itself for "PE 0 of 1".
+// Whether environment variables of a launcher say that this process is one of several, although no
+// PMIx server answers.
+// Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a
+// process never takes itself for "PE 0 of 1".
 #ifndef MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
 #define MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // alltoall and alltoalls: every PE reads its blocks out of the others' sources.
-// Invariant: an all-to-all operation in the sense of flow.hpp. With one block of a few bytes for each PE all blocks travel in one
-// message.
+// Invariant: an all-to-all operation in the sense of flow.hpp. With one block of a few bytes for
+// each PE all blocks travel in one message.
 #include <cstring>
 
 #include "collectives/data_movement.hpp"
@@ -11,7 +11,8 @@
 namespace meshmem {
 namespace {
 
-// A message holds the blocks for all PEs, of which each reader wants one: worth it only while it is small.
+// A message holds the blocks for all PEs, of which each reader wants one: worth it only while it is
+// small.
 constexpr std::size_t kStagedBytes = 4 * 1024;
 
 std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,

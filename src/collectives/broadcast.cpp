@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broadcast: small and middling data through the root's slots, so that the root need not wait; large data straight out of its
-// source.
+// Broadcast: small and middling data through the root's slots, so that the root need not wait;
+// large data straight out of its source.
 // Invariant: rooted in the sense of flow.hpp: all announce the operation.
 #include <cstring>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner loops of reductions: one function for each operation and representation.
-// Invariant: a representation follows from the C type (its size, sign and kind), so that all names of one type share a loop
-// and no type can get another's order. Sums and products of integers wrap. Called through Reduction.
+// Invariant: a representation follows from the C type (its size, sign and kind), so that all names
+// of one type share a loop and no type can get another's order. Sums and products of integers wrap.
+// Called through Reduction.
 #ifndef MESHMEM_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_COLLECTIVES_COMBINE_HPP_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Broadcast, collect, fcollect, alltoall and scans over a team, in bytes.
-// Invariant: a PE's dest is written by that PE alone, inside its own call: a program may use what it got until it calls again,
-// without telling the others. Called by the API.
+// Invariant: a PE's dest is written by that PE alone, inside its own call: a program may use what
+// it got until it calls again, without telling the others. Called by the API.
 #ifndef MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 #define MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 
@@ -22,8 +22,8 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 // The same with as many bytes as each PE says.
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
 
-// Element j of block i of dest is element j of block `me` of PE i's source. Blocks have `count` elements; element k of a
-// buffer lies at k * stride elements.
+// Element j of block i of dest is element j of block `me` of PE i's source. Blocks have `count`
+// elements; element k of a buffer lies at k * stride elements.
 struct AlltoallShape {
   std::size_t elem_bytes;
   std::size_t count;
@@ -32,8 +32,8 @@ struct AlltoallShape {
 };
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
 
-// dest[i] = source[i] of all PEs before this one, in PE order, and for an inclusive scan of this one too. The exclusive
-// scan of PE 0 is zero bits. dest may be source.
+// dest[i] = source[i] of all PEs before this one, in PE order, and for an inclusive scan of this
+// one too. The exclusive scan of PE 0 is zero bits. dest may be source.
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive);
 

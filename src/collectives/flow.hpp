@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the members of a team keep out of each other's way: the steps that all host collectives are made of.
+// How the members of a team keep out of each other's way: the steps that all host collectives are
+// made of.
 //
-// An operation begins with the next sequence number. Its messages go through slots of the team's areas, which are used again
-// `depth` operations later, so a PE that writes one must know that all have finished the operation before: reserve().
-// Where every PE waits for data of every other ("all to all"), it knows afterwards that all have started that operation, and
-// nothing needs to be asked. Where only one writes ("rooted"), the others announce() that they have started, and reserve() looks.
-// Invariant: whoever calls reserve(sequence, depth) may find any earlier operation either all to all and completed here, or announced.
+// An operation begins with the next sequence number. Its messages go through slots of the team's
+// areas, which are used again `depth` operations later, so a PE that writes one must know that all
+// have finished the operation before: reserve(). Where every PE waits for data of every other ("all
+// to all"), it knows afterwards that all have started that operation, and nothing needs to be
+// asked. Where only one writes ("rooted"), the others announce() that they have started, and
+// reserve() looks.
+// Invariant: whoever calls reserve(sequence, depth) may find any earlier operation either all to
+// all and completed here, or announced.
 #ifndef MESHMEM_COLLECTIVES_FLOW_HPP_
 #define MESHMEM_COLLECTIVES_FLOW_HPP_
 
@@ -33,7 +37,8 @@ inline void signal(Line& line, std::uint64_t epoch) {
   line.epoch.store(epoch, std::memory_order_release);
 }
 
-// Waits for PE `pe` of the team to reach `epoch` on its `line`; what it wrote before can be read afterwards.
+// Waits for PE `pe` of the team to reach `epoch` on its `line`; what it wrote before can be read
+// afterwards.
 inline std::uint64_t await(const Team& team, const Line& line, std::uint64_t epoch, int pe) {
   std::uint64_t seen = 0;
   wait_until_ready(
@@ -55,7 +60,8 @@ inline void await_all_announced(Team& team, std::uint64_t sequence) {
   if (has_reached(least, team.known_started)) team.known_started = least;
 }
 
-// All members have finished the operation that used the slots of `sequence` before, `depth` operations ago.
+// All members have finished the operation that used the slots of `sequence` before, `depth`
+// operations ago.
 inline void reserve(Team& team, std::uint64_t sequence, int depth) {
   const std::uint64_t needed = sequence - static_cast<std::uint64_t>(depth) + 1;
   if (!has_reached(team.known_started, needed)) [[unlikely]]
@@ -65,7 +71,8 @@ inline void reserve(Team& team, std::uint64_t sequence, int depth) {
 // After an operation in which this PE has waited for every other.
 inline void all_have_started(Team& team, std::uint64_t sequence) { team.known_started = sequence; }
 
-// The end of an operation in which PEs read each other's buffers: nobody leaves before all have finished reading.
+// The end of an operation in which PEs read each other's buffers: nobody leaves before all have
+// finished reading.
 inline void finish_together(Team& team, std::uint64_t sequence) {
   signal(team.mine().done, sequence);
   for (int i = 1; i < team.n; ++i) {

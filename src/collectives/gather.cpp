@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fcollect and collect: every PE's block to every PE; small blocks as messages to all, large ones straight out of the sources.
+// fcollect and collect: every PE's block to every PE; small blocks as messages to all, large ones
+// straight out of the sources.
 // Invariant: all-to-all operations in the sense of flow.hpp.
 #include <cstring>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One-shot reduction: one message from every PE to all, in slices of what a stage holds.
-// Invariant: combined in PE order, and every PE reads the same copies, so all results are identical.
+// Invariant: combined in PE order, and every PE reads the same copies, so all results are
+// identical.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +17,8 @@ void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::b
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
-  // From here on dest, which may be source, is free to be written: one's own part is in the message too.
+  // From here on dest, which may be source, is free to be written: one's own part is in the message
+  // too.
   const std::byte* first = await_message(team, sequence, bytes, 0);
   for (int pe = 1; pe < team.n; ++pe) {
     const std::byte* next = await_message(team, sequence, bytes, pe);

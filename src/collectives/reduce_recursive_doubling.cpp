@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recursive doubling: in each step two PEs exchange all they have and combine it. The running result lies in this PE's stage,
-// a part of it for each step, where the partner reads it.
-// Invariant: both partners combine in the same order (the lower PE's data first), so all PEs get the same bits.
+// Recursive doubling: in each step two PEs exchange all they have and combine it. The running
+// result lies in this PE's stage, a part of it for each step, where the partner reads it.
+// Invariant: both partners combine in the same order (the lower PE's data first), so all PEs get
+// the same bits.
 #include <algorithm>
 #include <cstring>
 

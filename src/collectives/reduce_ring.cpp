@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests; each PE pulls from its left
-// neighbour and says on its `ring` line how many steps of which operation it has done.
-// Invariant: a PE's part of a dest is overwritten only after its right neighbour has read what was there, since what
-// overwrites it has passed through that neighbour.
+// Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests;
+// each PE pulls from its left neighbour and says on its `ring` line how many steps of which
+// operation it has done.
+// Invariant: a PE's part of a dest is overwritten only after its right neighbour has read what was
+// there, since what overwrites it has passed through that neighbour.
 #include <algorithm>
 #include <cstring>
 

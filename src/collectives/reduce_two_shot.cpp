@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two-shot reduction: a chunk for each PE, reduced straight from all sources into all dests.
-// Invariant: only the owner of a chunk reads that part of any source, and writes it to the dests slice by slice after that slice
-// has been read from all, so dest may be source.
+// Invariant: only the owner of a chunk reads that part of any source, and writes it to the dests
+// slice by slice after that slice has been read from all, so dest may be source.
 #include <algorithm>
 #include <cstring>
 
@@ -20,8 +20,9 @@ void reduce_slice(const Team& team, const Reduction& op, void* dest, const void*
                   std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
   std::byte* mine = static_cast<std::byte*>(dest);
-  // In PE order. The first two sources are read before dest, which may be one's own source, is written; then one's own
-  // source must not be needed any more, so PEs from the third on keep it aside.
+  // In PE order. The first two sources are read before dest, which may be one's own source, is
+  // written; then one's own source must not be needed any more, so PEs from the third on keep it
+  // aside.
   alignas(kCacheLine) std::byte own[kSliceBytes];
   const bool keep_own = team.me >= 2 && dest == source;
   if (keep_own) std::memcpy(own, source, bytes);

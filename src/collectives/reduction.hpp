@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions over a team: the types are gone (a Reduction knows how to combine two runs of elements), the algorithms remain.
-// Invariant: for a given algorithm and number of PEs the order in which elements are combined is fixed, so results are
-// the same bit for bit. dest == source or disjoint. Called by the API and by the splits of teams.
+// Reductions over a team: the types are gone (a Reduction knows how to combine two runs of
+// elements), the algorithms remain.
+// Invariant: for a given algorithm and number of PEs the order in which elements are combined is
+// fixed, so results are the same bit for bit. dest == source or disjoint. Called by the API and by
+// the splits of teams.
 #ifndef MESHMEM_COLLECTIVES_REDUCTION_HPP_
 #define MESHMEM_COLLECTIVES_REDUCTION_HPP_
 
@@ -25,10 +27,12 @@ struct Reduction {
 // Chooses an algorithm and runs it.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
-// Every PE shows its data to all and combines all of it, in PE order. Least latency; n times the work.
+// Every PE shows its data to all and combines all of it, in PE order. Least latency; n times the
+// work.
 void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,
                      std::size_t count);
-// Every PE combines its chunk of all PEs' sources, in PE order, and writes the result to all. Nothing is staged.
+// Every PE combines its chunk of all PEs' sources, in PE order, and writes the result to all.
+// Nothing is staged.
 void reduce_two_shot(Team& team, const Reduction& op, void* dest, const void* source,
                      std::size_t count);
 // Partial sums travel around a ring, then the results do: each PE reads from its neighbour only.

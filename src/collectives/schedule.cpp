@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules. Invariant: no state.
+// The schedules.
+// Invariant: no state.
 #include "collectives/schedule.hpp"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ int log2_floor(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 Range chunk(std::size_t count, std::size_t grain, int n, int index) {
   const std::size_t grains = (count + grain - 1) / grain;
   const auto parts = static_cast<std::size_t>(n);
-  // The first grains % n chunks have one grain more; this cannot overflow where grains * index could.
+  // The first grains % n chunks have one grain more; this cannot overflow where grains * index
+  // could.
   const auto border = [&](std::size_t i) {
     return std::min(count, (grains / parts * i + std::min(i, grains % parts)) * grain);
   };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who talks to whom, and about which part of the data: pure functions of the PE, the number of PEs and the step.
-// Words: a *chunk* is the part of the data that belongs to a PE; `pe` and `n` are of the team.
-// Invariant: right for every n >= 1 and every count, fewer elements than PEs included. Called by the algorithms, and by tests
-// that run them without processes.
+// Who talks to whom, and about which part of the data: pure functions of the PE, the number of PEs
+// and the step. Words: a *chunk* is the part of the data that belongs to a PE; `pe` and `n` are of
+// the team.
+// Invariant: right for every n >= 1 and every count, fewer elements than PEs included. Called by
+// the algorithms, and by tests that run them without processes.
 #ifndef MESHMEM_COLLECTIVES_SCHEDULE_HPP_
 #define MESHMEM_COLLECTIVES_SCHEDULE_HPP_
 
@@ -18,20 +19,22 @@ struct Range {
   std::size_t size() const { return end - begin; }
 };
 
-// Chunk `index` of `n` nearly equal ones. Borders are multiples of `grain` elements, so that no two PEs write one cache line.
+// Chunk `index` of `n` nearly equal ones. Borders are multiples of `grain` elements, so that no two
+// PEs write one cache line.
 Range chunk(std::size_t count, std::size_t grain, int n, int index);
 
-// Ring of n PEs, in two passes of n - 1 steps each; every step reads from the PE to the left. In pass one step s (1 .. n-1)
-// PE p adds its own part to the partial sum of chunk ring_reduce_chunk; afterwards PE p holds the sum of chunk
-// p + 1. In pass two it copies the finished chunk ring_gather_chunk.
+// Ring of n PEs, in two passes of n - 1 steps each; every step reads from the PE to the left. In
+// pass one step s (1 .. n-1) PE p adds its own part to the partial sum of chunk ring_reduce_chunk;
+// afterwards PE p holds the sum of chunk p + 1. In pass two it copies the finished chunk
+// ring_gather_chunk.
 int ring_left(int n, int pe);
 int ring_right(int n, int pe);
 int ring_reduce_chunk(int n, int pe, int step);
 int ring_gather_chunk(int n, int pe, int step);
 
-// Recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4, with the extra PEs at the end): with p2 the largest power of
-// two <= n, PE p2 + e first gives its data to PE e (step 0), the first p2 PEs exchange with p xor 2^k (steps 1 ..), and PE e
-// gives the result back (last step).
+// Recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4, with the extra PEs at the
+// end): with p2 the largest power of two <= n, PE p2 + e first gives its data to PE e (step 0), the
+// first p2 PEs exchange with p xor 2^k (steps 1 ..), and PE e gives the result back (last step).
 enum class Role {
   idle,
   give,      // publish for the partner
@@ -46,7 +49,8 @@ struct Exchange {
 int doubling_steps(int n);
 Exchange doubling_exchange(int n, int pe, int step);
 
-// Dissemination barrier (Hensgen, Finkel, Manber 1988): in round k a PE signals p + 2^k and waits for p - 2^k.
+// Dissemination barrier (Hensgen, Finkel, Manber 1988): in round k a PE signals p + 2^k and waits
+// for p - 2^k.
 int dissemination_rounds(int n);
 int dissemination_target(int n, int pe, int round);
 

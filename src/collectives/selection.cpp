@@ -13,9 +13,10 @@ constinit ReductionChoice reduction_choice;
 
 namespace {
 
-// The first row that fits. Measured with `./mesh bench` (docs/collectives.md): reading all is fastest as long as the data fits in
-// a few cache lines' time; then sharing the work wins. Ring and recursive doubling win nowhere within one machine, where every PE
-// reads every other directly; they are there for what has no such reach, and to compare.
+// The first row that fits. Measured with `./mesh bench` (docs/collectives.md): reading all is
+// fastest as long as the data fits in a few cache lines' time; then sharing the work wins. Ring and
+// recursive doubling win nowhere within one machine, where every PE reads every other directly;
+// they are there for what has no such reach, and to compare.
 struct Threshold {
   std::size_t max_bytes;
   int max_pes;

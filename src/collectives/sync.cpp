@@ -45,7 +45,8 @@ void sync_dissemination(Team& team) {
 void sync_counting(Team& team) {
   const std::uint64_t sequence = begin_operation(team);
   TeamArea& meeting_place = team.of(0);
-  // acq_rel: the last to arrive has read what all others published by arriving, and hands it on by the release word.
+  // acq_rel: the last to arrive has read what all others published by arriving, and hands it on by
+  // the release word.
   const std::uint64_t arrived =
       meeting_place.count.epoch.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (arrived == static_cast<std::uint64_t>(team.n)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meeting of all PEs of a team. Remote updates are not completed here: barrier_all does a quiet before.
-// Invariant: what a member wrote before it entered can be read by all who have left. Called by the API, by memory
-// allocation, by the splits of teams and by start-up's end.
+// Meeting of all PEs of a team. Remote updates are not completed here: barrier_all does a quiet
+// before.
+// Invariant: what a member wrote before it entered can be read by all who have left. Called by the
+// API, by memory allocation, by the splits of teams and by start-up's end.
 #ifndef MESHMEM_COLLECTIVES_SYNC_HPP_
 #define MESHMEM_COLLECTIVES_SYNC_HPP_
 
@@ -13,9 +14,11 @@ namespace meshmem {
 void sync(Team& team);
 
 // The three ways, for tests and measurements; sync() chooses.
-//   flat           every PE writes its own line and reads all others: one cache-line transfer deep, n wide
+//   flat           every PE writes its own line and reads all others: one cache-line transfer
+//                  deep, n wide
 //   dissemination  log2 n rounds: for many PEs that all run
-//   counting       one counter and one release word: for many PEs that share cores, each of which then runs only twice
+//   counting       one counter and one release word: for many PEs that share cores, each of which
+//                  then runs only twice
 void sync_flat(Team& team);
 void sync_dissemination(Team& team);
 void sync_counting(Team& team);

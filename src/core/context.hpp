@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communication contexts. Within a node every put is a store of the calling thread, so a context holds no queue: it is a team,
-// whose PE numbers its calls use, and the options it was made with.
-// Invariant: a handle is a Context of this process's table, or one of the constants of shmem.h. Called by api/.
+// Communication contexts. Within a node every put is a store of the calling thread, so a context
+// holds no queue: it is a team, whose PE numbers its calls use, and the options it was made with.
+// Invariant: a handle is a Context of this process's table, or one of the constants of shmem.h.
+// Called by api/.
 #ifndef MESHMEM_CORE_CONTEXT_HPP_
 #define MESHMEM_CORE_CONTEXT_HPP_
 

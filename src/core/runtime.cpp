@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Start-up and end.
-//   connect  launcher -> arena (made by the node's first PE, found by the others through one exchange) -> static data -> who may
+//   connect  launcher -> arena (made by the node's first PE, found by the others through one
+//            exchange) -> static data -> who may
 //            use which cores
 //   open     heap, WORLD and SHARED, the address map
-// Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file knows the order of steps.
+// Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file
+// knows the order of steps.
 #include "core/runtime.hpp"
 
 #include <unistd.h>
@@ -43,7 +45,8 @@ bool share_cores(const DirectoryEntry* directory, int n_pes) {
   return n_pes > std::min(static_cast<double>(CPU_COUNT(&all)), cpu_quota());
 }
 
-// PEs of one job that have nothing in common: the static data of another program is no copy of mine.
+// PEs of one job that have nothing in common: the static data of another program is no copy of
+// mine.
 bool run_one_program(const DirectoryEntry* directory, int n_pes) {
   return std::all_of(directory, directory + n_pes, [&](const DirectoryEntry& entry) {
     return entry.program == directory[0].program;
@@ -107,7 +110,8 @@ void Runtime::connect() {
   }
   static const pid_t connected_process = getpid();
   std::atexit([] {
-    // A child of fork is not the PE; a PE that exits without shmem_finalize must look like the failure that it is.
+    // A child of fork is not the PE; a PE that exits without shmem_finalize must look like the
+    // failure that it is.
     if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
   });
 

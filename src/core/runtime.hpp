@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one object that is the library's state in this process: from the first shmem_init to the last shmem_finalize.
-// Invariant: the connection to the launcher, the arena and the place of the static data are made once a process and
-// stay until it ends; heap, teams and contexts live from a first init to its last finalize. Called by api/.
+// The one object that is the library's state in this process: from the first shmem_init to the last
+// shmem_finalize.
+// Invariant: the connection to the launcher, the arena and the place of the static data are made
+// once a process and stay until it ends; heap, teams and contexts live from a first init to its
+// last finalize. Called by api/.
 #ifndef MESHMEM_CORE_RUNTIME_HPP_
 #define MESHMEM_CORE_RUNTIME_HPP_
 
@@ -24,7 +26,8 @@ namespace meshmem {
 
 class Runtime {
  public:
-  // One more user of the library. nullopt, or one line that says why it cannot start (the process may go on without it).
+  // One more user of the library. nullopt, or one line that says why it cannot start (the process
+  // may go on without it).
   std::optional<std::string> enter();
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();

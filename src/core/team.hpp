@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A team: an ordered list of PEs, with what its collectives need.
-// Invariant: all members number the team's PEs and its operations alike. Made by Runtime (WORLD, SHARED) and by the splits
-// of teams.hpp; unit tests make teams whose PEs are threads.
+// Invariant: all members number the team's PEs and its operations alike. Made by Runtime (WORLD,
+// SHARED) and by the splits of teams.hpp; unit tests make teams whose PEs are threads.
 #ifndef MESHMEM_CORE_TEAM_HPP_
 #define MESHMEM_CORE_TEAM_HPP_
 
@@ -24,7 +24,8 @@ struct Team {
   const AddressMap* map = nullptr;
   bool more_pes_than_cores = false;
 
-  // Operations: the last one's number, and the last one of which this PE knows that all members have started it.
+  // Operations: the last one's number, and the last one of which this PE knows that all members
+  // have started it.
   std::uint64_t sequence = 0;
   std::uint64_t known_started = 0;
   const char* routine = "";  // what the user called: for messages
@@ -44,7 +45,8 @@ struct Team {
   }
 };
 
-// A team of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among them.
+// A team of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among
+// them.
 Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);
 
 }  // namespace meshmem

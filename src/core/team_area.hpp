@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PE shows the other members of a team: flags and small messages, in the arena, one TeamArea for each PE and slot of a team.
-// Words: an *operation* of a team has a sequence number, the same on all members; a *line* is a cache line that
-// carries such a number (its epoch) and up to 56 bytes that were written before it.
-// Invariant: only the owning PE writes an area (but for the two words of the counting barrier and the dissemination flags). Epochs
-// only grow, and they go on growing when a slot is used by a later team: none is ever reset. Used by collectives/.
+// What a PE shows the other members of a team: flags and small messages, in the arena, one TeamArea
+// for each PE and slot of a team. Words: an *operation* of a team has a sequence number, the same
+// on all members; a *line* is a cache line that carries such a number (its epoch) and up to 56
+// bytes that were written before it.
+// Invariant: only the owning PE writes an area (but for the two words of the counting barrier and
+// the dissemination flags). Epochs only grow, and they go on growing when a slot is used by a later
+// team: none is ever reset. Used by collectives/.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The teams of this PE and the slots of team areas that they use.
-// Invariant: all members of a team use the same slot; a slot's sequence numbers go on where the last team that used it stopped.
-// Used by Runtime for the predefined teams and by the splits, which agree with the other PEs on a slot first.
+// Invariant: all members of a team use the same slot; a slot's sequence numbers go on where the
+// last team that used it stopped. Used by Runtime for the predefined teams and by the splits, which
+// agree with the other PEs on a slot first.
 #ifndef MESHMEM_CORE_TEAM_TABLE_HPP_
 #define MESHMEM_CORE_TEAM_TABLE_HPP_
 
@@ -24,8 +25,9 @@ class TeamTable {
   using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
   TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores);
 
-  // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest sequence number that any past
-  // team has reached; and whether something is wrong or in the way. All members' bits are ANDed, of the rest the highest counts.
+  // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest
+  // sequence number that any past team has reached; and whether something is wrong or in the way.
+  // All members' bits are ANDed, of the rest the highest counts.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
@@ -37,8 +39,9 @@ class TeamTable {
   static void combine_offers(void* dest, const void* a, const void* b,
                              std::size_t count);  // a Combine of reduction.hpp
 
-  // One split at a time may offer slots, or two threads could agree on the same one with different PEs. offer() takes that
-  // right if it can; the split of the lowest parent slot has precedence, so that of all that wait for each other one goes on.
+  // One split at a time may offer slots, or two threads could agree on the same one with different
+  // PEs. offer() takes that right if it can; the split of the lowest parent slot has precedence, so
+  // that of all that wait for each other one goes on.
   Offer offer(int parent_slot);
   void end_offer(int parent_slot, bool done);  // done: the split is over; else it will offer again
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get and atomic does first.
-// Invariant: a segment has the same length and layout in every PE, so an offset found in one's own copy is right in
-// every other. Filled at start-up, empty (no PE is in range) while the library is not initialized.
+// Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get
+// and atomic does first.
+// Invariant: a segment has the same length and layout in every PE, so an offset found in one's own
+// copy is right in every other. Filled at start-up, empty (no PE is in range) while the library is
+// not initialized.
 #ifndef MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 #define MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 
@@ -27,14 +29,16 @@ struct AddressMap {
 
 extern constinit AddressMap address_map;
 
-// The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the API's name.
+// The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the
+// API's name.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_pe(const AddressMap& map, int pe,
                                                       const char* routine);
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_address(const AddressMap& map,
                                                            const void* address, std::size_t bytes,
                                                            const char* routine);
 
-// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here; nullptr if they are not within one segment.
+// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here; nullptr if they are not
+// within one segment.
 [[gnu::always_inline]] inline std::byte* try_translate(const Segment& segment, const void* address,
                                                        std::size_t bytes, int pe) {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Making, finding and mapping the node arena.
-// Invariant: only processes that may trace the maker (the same user) can open it: the way goes through /proc/<pid>/fd, or a socket
-// that asks who is calling.
+// Invariant: only processes that may trace the maker (the same user) can open it: the way goes
+// through /proc/<pid>/fd, or a socket that asks who is calling.
 #include "memory/arena.hpp"
 
 #include <fcntl.h>

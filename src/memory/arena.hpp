@@ -2,10 +2,11 @@
 //
 // The node arena: one anonymous shared-memory object that every PE of the node maps once.
 //
-//   [ header | directory: an entry for each PE ] [ region of PE 0: control | statics | heap ] [ region of PE 1 ] ...
+//   [ header | directory: an entry for each PE ]
+//   [ region of PE 0: control | statics | heap ] [ region of PE 1 ] ...
 //
-// Invariant: it has no name, so nothing stays behind when the last process that maps it ends, however it ends; pages exist
-// only once touched. Made and mapped by start-up.
+// Invariant: it has no name, so nothing stays behind when the last process that maps it ends,
+// however it ends; pages exist only once touched. Made and mapped by start-up.
 #ifndef MESHMEM_MEMORY_ARENA_HPP_
 #define MESHMEM_MEMORY_ARENA_HPP_
 
@@ -54,7 +55,8 @@ class Arena {
  public:
   // The node's first PE makes the arena and tells the others how to get at it ...
   static Arena create(const ArenaLayout& layout);
-  // ... by this text, in a key of the start-up exchange. The maker must live until all have attached.
+  // ... by this text, in a key of the start-up exchange. The maker must live until all have
+  // attached.
   std::string ticket() const;
   static ArenaLayout layout_of(const std::string& ticket);
   static Arena attach(const std::string& ticket);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ticket is "<pid> <file descriptor> <inode> <socket name>". The socket has an abstract name, so it leaves no file, and is served by
-// a thread that lives from offer_file() to end_offer().
-// Invariant: a file that is not the one offered (a pid of another namespace) is not taken: the inode decides.
+// A ticket is "<pid> <file descriptor> <inode> <socket name>". The socket has an abstract name, so
+// it leaves no file, and is served by a thread that lives from offer_file() to end_offer().
+// Invariant: a file that is not the one offered (a pid of another namespace) is not taken: the
+// inode decides.
 #include "memory/file_handover.hpp"
 
 #include <fcntl.h>

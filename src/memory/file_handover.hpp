@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands an open file to other processes of the same user on the same machine: through /proc/<pid>/fd, or where that is
-// closed (other process namespaces) through a socket.
-// Invariant: another user gets nothing. Called by the arena at start-up.
+// Hands an open file to other processes of the same user on the same machine: through
+// /proc/<pid>/fd, or where that is closed (other process namespaces) through a socket. Invariant:
+// another user gets nothing. Called by the arena at start-up.
 #ifndef MESHMEM_MEMORY_FILE_HANDOVER_HPP_
 #define MESHMEM_MEMORY_FILE_HANDOVER_HPP_
 
@@ -10,7 +10,8 @@
 
 namespace meshmem {
 
-// A text by which take_file() in another process gets the file, until end_offer(). One offer at a time.
+// A text by which take_file() in another process gets the file, until end_offer(). One offer at a
+// time.
 std::string offer_file(int file);
 void end_offer();
 

@@ -49,8 +49,9 @@ int read_executable(dl_phdr_info* info, std::size_t, void* out) {
   return 1;
 }
 
-// Pages are read as the linker laid them out. AddressSanitizer takes what stands between two variables for nobody's, also
-// in memcpy; so these two are not checked, and volatile keeps the compiler from making a memcpy of the copy.
+// Pages are read as the linker laid them out. AddressSanitizer takes what stands between two
+// variables for nobody's, also in memcpy; so these two are not checked, and volatile keeps the
+// compiler from making a memcpy of the copy.
 using Word = std::uint64_t;
 
 __attribute__((no_sanitize("address"))) bool is_zero(std::uintptr_t page) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The symmetric heap of this PE: blocks at offsets that are the same in every PE, because all make the same calls.
-// Invariant: no communication here; the API adds the barriers that the standard asks for. A mutex keeps the book; the
-// standard already demands one order of calls.
+// The symmetric heap of this PE: blocks at offsets that are the same in every PE, because all make
+// the same calls.
+// Invariant: no communication here; the API adds the barriers that the standard asks for. A mutex
+// keeps the book; the standard already demands one order of calls.
 #ifndef MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
 #define MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
 
