@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of start-up by themselves: the launchers' variables, handing a file to another process, static data, the arena.
+// What concerns two processes runs in children made by fork(), which answer by their exit status; static data is
+// moved in a child too, so that the test program keeps its own.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "bootstrap/launcher_variables.hpp"
+#include "core/team_area.hpp"
+#include "memory/arena.hpp"
+#include "memory/file_handover.hpp"
+#include "memory/static_data.hpp"
+
+namespace meshmem {
+namespace {
+
+// The exit status of a child that runs `body`; -1 if a signal ended it.
+int status_of_child(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// ---- launchers
+
+using Variables = std::map<std::string, std::string>;
+
+std::optional<std::string> objection(const Variables& variables) {
+  return launcher_without_pmix([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(LauncherVariables, AProcessByItselfStandsAlone) {
+  EXPECT_EQ(objection({}), std::nullopt);
+  EXPECT_EQ(objection({{"PATH", "/bin"}, {"HOME", "/"}}), std::nullopt);
+}
+
+TEST(LauncherVariables, OneOfSeveralIsToldByWhichVariable) {
+  const Variables cases[] = {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}},
+                             {{"PMI_ID", "3"}, {"PMI_SIZE", "4"}},
+                             {{"PMIX_RANK", "1"}, {"PMIX_SIZE", "4"}},
+                             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"}},
+                             {{"OMPI_COMM_WORLD_SIZE", "4"}},
+                             {{"MV2_COMM_WORLD_RANK", "2"}, {"MV2_COMM_WORLD_SIZE", "4"}},
+                             {{"PALS_RANKID", "2"}, {"PALS_NRANKS", "4"}},
+                             {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}},
+                             {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}};
+  for (const Variables& variables : cases) {
+    const auto said = objection(variables);
+    ASSERT_TRUE(said) << variables.begin()->first;
+    EXPECT_NE(said->find("=4 says that this is one of 4 processes"), std::string::npos) << *said;
+  }
+}
+
+TEST(LauncherVariables, ALauncherOfOneProcessIsNoObjection) {
+  EXPECT_EQ(objection({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), std::nullopt);
+  EXPECT_EQ(objection({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}),
+            std::nullopt);
+  EXPECT_EQ(objection({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), std::nullopt);
+}
+
+TEST(LauncherVariables, AStepOfOneProcessInALargerAllocationStandsAlone) {
+  EXPECT_EQ(
+      objection({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "16"}}),
+      std::nullopt);
+  // An allocation's shell has the size, but is no task.
+  EXPECT_EQ(objection({{"SLURM_NTASKS", "16"}}), std::nullopt);
+}
+
+TEST(LauncherVariables, ARankWithoutASizeCountsIfItCannotBeAlone) {
+  EXPECT_EQ(objection({{"PMI_RANK", "0"}}), std::nullopt);
+  EXPECT_EQ(objection({{"PMI_RANK", "2"}}), "PMI_RANK=2 says that a launcher started this process");
+  EXPECT_EQ(objection({{"PMIX_RANK", "0"}}),
+            "PMIX_RANK=0 says that a launcher started this process");
+}
+
+// ---- handing over a file
+
+class FileHandover : public testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = memfd_create("test", MFD_CLOEXEC);
+    ASSERT_GE(file_, 0);
+    ASSERT_EQ(write(file_, "first", 5), 5);
+    ticket_ = offer_file(file_);
+  }
+  void TearDown() override {
+    end_offer();
+    close(file_);
+  }
+
+  std::string content() const {
+    char text[16] = {};
+    EXPECT_GE(pread(file_, text, sizeof text - 1, 0), 0);
+    return text;
+  }
+  // The same offer, of a file with another inode.
+  std::string wrong_inode() const {
+    std::istringstream words(ticket_);
+    unsigned long pid = 0, file = 0, inode = 0;
+    std::string name;
+    words >> pid >> file >> inode >> name;
+    return std::to_string(pid) + " " + std::to_string(file) + " " + std::to_string(inode + 1) +
+           " " + name;
+  }
+
+  int file_ = -1;
+  std::string ticket_;
+};
+
+// Writes through the file that `take` gets in another process.
+int write_elsewhere(int (*take)(const std::string&), const std::string& ticket) {
+  return status_of_child([&] {
+    const int file = take(ticket);
+    if (file < 0) return 10;
+    return pwrite(file, "other", 5, 0) == 5 ? 0 : 11;
+  });
+}
+
+TEST_F(FileHandover, ThroughProcGetsTheFile) {
+  EXPECT_EQ(write_elsewhere(take_through_proc, ticket_), 0);
+  EXPECT_EQ(content(), "other");
+}
+
+TEST_F(FileHandover, ThroughASocketGetsTheFileAsOftenAsAsked) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(write_elsewhere(take_through_socket, ticket_), 0);
+  EXPECT_EQ(content(), "other");
+}
+
+TEST_F(FileHandover, TakesTheSocketWhereProcIsClosed) {
+  // No process has this number, as where the two see different process namespaces.
+  const std::string ticket = "99999999" + ticket_.substr(ticket_.find(' '));
+  EXPECT_EQ(take_through_proc(ticket), -1);
+  EXPECT_EQ(write_elsewhere(take_file, ticket), 0);
+  EXPECT_EQ(content(), "other");
+}
+
+TEST_F(FileHandover, RefusesAnotherInode) {
+  for (const auto take : {take_through_proc, take_through_socket}) {
+    errno = 0;
+    EXPECT_EQ(take(wrong_inode()), -1);
+    EXPECT_EQ(errno, ESTALE);
+  }
+}
+
+TEST_F(FileHandover, EndsWithTheOffer) {
+  end_offer();
+  EXPECT_EQ(take_through_socket(ticket_), -1);
+  end_offer();  // once more does nothing
+  ticket_ = offer_file(file_);
+  EXPECT_EQ(write_elsewhere(take_through_socket, ticket_), 0);
+}
+
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+TEST_F(FileHandover, LeavesNoFileOpen) {
+  end_offer();
+  const auto before = open_files();
+  ticket_ = offer_file(file_);
+  for (const auto take : {take_through_proc, take_through_socket}) {
+    close(take(ticket_));
+    take(wrong_inode());
+  }
+  end_offer();
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(FileHandover, EndsTheJobIfThereIsNoWay) {
+  end_offer();
+  const std::string ticket = "99999999" + ticket_.substr(ticket_.find(' '));
+  EXPECT_EXIT(take_file(ticket), testing::ExitedWithCode(1), "meshmem: .*must run as one user");
+}
+
+// ---- static data
+
+int global = 41;
+int zeros[10'000];
+const char* const kRelocated[] = {"one",
+                                  "two"};  // in the RELRO part of an executable that can be moved
+const int kConstant = 5;
+thread_local int of_thread = 6;
+
+template <typename T>
+bool contains(const StaticData& data, const T& object) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(&object);
+  return std::any_of(data.pieces.begin(), data.pieces.end(), [&](const PageRange& piece) {
+    return begin >= piece.begin && begin + sizeof object <= piece.end;
+  });
+}
+
+int& static_local() {
+  static int counter = 7;
+  return counter;
+}
+
+TEST(StaticData, HoldsGlobalsZerosAndStaticLocals) {
+  const StaticData data = find_static_data();
+  EXPECT_TRUE(contains(data, global));
+  EXPECT_TRUE(contains(data, zeros));
+  EXPECT_TRUE(contains(data, static_local()));
+}
+
+TEST(StaticData, HoldsNothingThatIsConstantOrOfAThread) {
+  const StaticData data = find_static_data();
+  const int on_stack = 1;
+  EXPECT_FALSE(contains(data, kConstant));
+  EXPECT_FALSE(contains(data, kRelocated));
+  EXPECT_FALSE(contains(data, _DYNAMIC[0]));
+  EXPECT_FALSE(contains(data, of_thread));
+  EXPECT_FALSE(contains(data, on_stack));
+}
+
+TEST(StaticData, IsMadeOfWholePagesInOrder) {
+  const StaticData data = find_static_data();
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  ASSERT_FALSE(data.pieces.empty());
+  std::uintptr_t end = data.begin;
+  for (const PageRange& piece : data.pieces) {
+    EXPECT_GE(piece.begin, end);
+    EXPECT_GT(piece.end, piece.begin);
+    EXPECT_EQ(piece.begin % page, 0u);
+    EXPECT_EQ(piece.end % page, 0u);
+    end = piece.end;
+  }
+  EXPECT_EQ(data.begin, data.pieces.front().begin);
+  EXPECT_EQ(data.end, end);
+}
+
+TEST(StaticData, HasTheSameFingerprintInEveryProcess) {
+  const std::uint64_t fingerprint = find_static_data().fingerprint;
+  EXPECT_NE(fingerprint, 0u);
+  EXPECT_EQ(status_of_child([&] { return find_static_data().fingerprint == fingerprint ? 0 : 1; }),
+            0);
+}
+
+// In a process of its own: moves everything, then a child of that process stores.
+int move_and_share() {
+  constexpr std::size_t kOffset = 8192;  // in the file
+  const StaticData data = find_static_data();
+  const int file = memfd_create("statics", MFD_CLOEXEC);
+  if (ftruncate(file, static_cast<off_t>(kOffset + data.bytes())) != 0) return 10;
+  void* mapped = mmap(nullptr, data.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file, kOffset);
+  if (mapped == MAP_FAILED) return 11;
+  auto* copy = static_cast<std::byte*>(mapped);
+  volatile int* const address = &global;
+  *address = 42;
+  zeros[9'999] = 43;
+  ++static_local();
+  move_to_shared_memory(data, file, kOffset, copy);
+  if (address != &global || *address != 42) return 12;
+  if (zeros[0] != 0 || zeros[9'999] != 43 || static_local() != 8) return 13;
+  if (status_of_child([&] {
+        *address = 44;
+        zeros[5] = 45;
+        return 0;
+      }) != 0)
+    return 14;
+  if (*address != 44 || const_cast<volatile int&>(zeros[5]) != 45) return 15;
+  // What a peer sees, who has only the file mapped.
+  int elsewhere = 0;
+  std::copy_n(copy + (reinterpret_cast<std::uintptr_t>(&global) - data.begin), sizeof elsewhere,
+              reinterpret_cast<std::byte*>(&elsewhere));
+  return elsewhere == 44 ? 0 : 16;
+}
+
+TEST(StaticData, KeepsAddressesAndValuesAndIsSharedOnceMoved) {
+  EXPECT_EQ(status_of_child(move_and_share), 0);
+  EXPECT_EQ(global, 41);  // the child had its own
+}
+
+// ---- the arena
+
+void expect_good_layout(const ArenaLayout& layout) {
+  const int n = static_cast<int>(layout.n_pes);
+  EXPECT_GE(layout.region(0), sizeof(ArenaHeader) + layout.n_pes * sizeof(DirectoryEntry));
+  for (int i = 0; i < n; ++i) {
+    EXPECT_EQ(layout.region(i) % kRegionAlignment, 0u);
+    EXPECT_EQ(layout.heap(i) % kRegionAlignment, 0u);
+    EXPECT_EQ(layout.statics(i) % 4096, 0u);  // mmap maps it over the variables
+    EXPECT_GE(layout.statics(i), layout.region(i) + layout.control_bytes);
+    EXPECT_GE(layout.heap(i), layout.statics(i) + layout.static_bytes);
+    const std::size_t next = i + 1 < n ? layout.region(i + 1) : layout.total();
+    EXPECT_GE(next, layout.heap(i) + layout.heap_bytes);
+  }
+}
+
+TEST(ArenaLayout, KeepsRegionsApartAndAligned) {
+  EXPECT_EQ(sizeof(TeamArea) % 4096, 0u);
+  for (std::size_t n = 1; n <= 64; ++n) {
+    for (const std::size_t control :
+         {std::size_t{0}, sizeof(TeamArea), kMaxTeams * sizeof(TeamArea)}) {
+      for (const std::size_t statics : {0ul, 4096ul, 3 * 4096ul, 1ul << 33}) {
+        for (const std::size_t heap : {0ul, 1ul, 12'345ul, (2ul << 20) + 1, 1ul << 38})
+          expect_good_layout({n, control, statics, heap});
+      }
+    }
+  }
+}
+
+TEST(Arena, IsSharedWithWhoeverHasTheTicket) {
+  const ArenaLayout layout{2, sizeof(TeamArea), 4096, 100'000};
+  Arena arena = Arena::create(layout);
+  const std::string ticket = arena.ticket();
+  EXPECT_EQ(Arena::layout_of(ticket), layout);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.base()) % kRegionAlignment, 0u);
+  EXPECT_EQ(status_of_child([&] {
+              const Arena mine = Arena::attach(ticket);
+              mine.base()[layout.heap(1) + layout.heap_bytes - 1] = std::byte{77};
+              mine.directory()[1].present.store(1);
+              return 0;
+            }),
+            0);
+  end_offer();
+  EXPECT_EQ(arena.base()[layout.heap(1) + layout.heap_bytes - 1], std::byte{77});
+  EXPECT_EQ(arena.directory()[1].present.load(), 1u);
+  arena.close_file();
+  EXPECT_EQ(arena.file(), -1);
+  arena.base()[layout.heap(0)] = std::byte{1};  // the mapping outlives the file
+}
+
+}  // namespace
+}  // namespace meshmem
