@@ -30,11 +30,14 @@ struct CallInContext {
   shmem_ctx_t ctx;
   int world_pe(int pe) const {
     if (ctx == SHMEM_CTX_DEFAULT) return pe;
+    if (ctx == SHMEM_CTX_INVALID) [[unlikely]]
+      refuse_context();
     const Team& team = *context_of(ctx)->team;
     if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.n)) [[unlikely]]
       refuse_team_pe(team, pe);
     return team.world_pe(pe);
   }
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_context() const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_team_pe(const Team& team, int pe) const;
 };
 

@@ -16,6 +16,8 @@
 
 namespace meshmem {
 
+void CallInContext::refuse_context() const { fatal("{}: called with SHMEM_CTX_INVALID", routine); }
+
 void CallInContext::refuse_team_pe(const Team& team, int pe) const {
   fatal("{}: PE {} is not in 0..{} of the context's team", routine, pe, team.n - 1);
 }

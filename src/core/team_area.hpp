@@ -19,8 +19,9 @@ namespace meshmem {
 inline constexpr std::size_t kCacheLine = 64;
 
 struct alignas(kCacheLine) Line {
+  std::byte
+      payload[kCacheLine - sizeof(std::uint64_t)];  // first, so that it is aligned for any type
   std::atomic<std::uint64_t> epoch{0};
-  std::byte payload[kCacheLine - sizeof(std::uint64_t)];
 };
 inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
