@@ -13,7 +13,9 @@
   inline result shmem_##op params { return shmem_##name args; }
 #define MESHMEM_OVERLOAD_CTX(name, op, E, result, params, args) \
   inline result shmem_##op params { return shmem_##name args; } \
-  inline result shmem_##op MESHMEM_WITH_CTX params { return shmem_ctx_##name MESHMEM_PASS_CTX args; }
+  inline result shmem_##op MESHMEM_WITH_CTX params {            \
+    return shmem_ctx_##name MESHMEM_PASS_CTX args;              \
+  }
 MESHMEM_TYPED(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
 #undef MESHMEM_OVERLOAD
 #undef MESHMEM_OVERLOAD_CTX
