@@ -332,6 +332,23 @@ TEST(Context, S31_DestructionCompletesItsPuts) {
   shmem_ctx_destroy(SHMEM_CTX_INVALID);
 }
 
+// What went over a context of its own is completed by that context's quiet; a sync then tells the others.
+TEST(Context, S60_ItsQuietAndASyncCompletePutsForATeam) {
+  SymmetricArray<uint64_t> dest(300);
+  std::vector<uint64_t> source(300);
+  shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+  EXPECT_EQ(shmem_team_create_ctx(SHMEM_TEAM_SHARED, 0, &ctx), 0);
+  for (int round = 0; round < 50; ++round) {
+    fill(source.data(), source.size(), my_pe(), round);
+    shmem_ctx_uint64_put_nbi(ctx, dest, source.data(), source.size(), next_pe());
+    shmem_ctx_quiet(ctx);
+    EXPECT_EQ(shmem_team_sync(SHMEM_TEAM_SHARED), 0);
+    expect_filled("put_nbi", dest.data(), dest.size(), previous_pe(), round);
+    EXPECT_EQ(shmem_team_sync(SHMEM_TEAM_SHARED), 0);
+  }
+  shmem_ctx_destroy(ctx);
+}
+
 TEST(Context, S32_FenceAndQuietOfNoContextDoNothing) {
   shmem_ctx_fence(SHMEM_CTX_INVALID);
   shmem_ctx_quiet(SHMEM_CTX_INVALID);

@@ -119,6 +119,15 @@ TEST(Put, ReachesEveryPeItselfIncluded) {
   });
 }
 
+// Source and dest may be neighbours in one array, as long as they do not overlap.
+TEST(Put, S20_CopiesBetweenNeighbouringPartsOfOneArray) {
+  SymmetricArray<uint32_t> heap(90);
+  fill(heap.data(), 30, my_pe());
+  shmem_uint32_put(&heap[30], heap, 30, my_pe());
+  shmem_uint32_get(&heap[60], &heap[30], 30, my_pe());
+  for (size_t part : {0, 30, 60}) expect_filled("part", &heap[part], 30, my_pe());
+}
+
 TEST(Put, S37_SourceMayBeOverwrittenOnReturn) {
   SymmetricArray<uint64_t> dest(1000);
   std::vector<uint64_t> source(1000);
