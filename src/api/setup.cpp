@@ -4,8 +4,10 @@
 // Invariant: queries never communicate.
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
@@ -51,12 +53,19 @@ std::optional<std::string> start() {
   return std::nullopt;
 }
 
+// For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others speak
+// up only if they are still there a second later, so it was theirs alone.
+[[noreturn]] void fail_together(const std::string& message) {
+  if (connect_to_launcher().pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  fatal_message(message);
+}
+
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 
 }  // namespace
 
 MESHMEM_ENTRY(void, init, (void)) {
-  if (const auto error = start()) fatal("shmem_init: {}", *error);
+  if (const auto error = start()) fail_together("shmem_init: " + *error);
 }
 
 MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
