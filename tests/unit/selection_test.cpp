@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which algorithm a reduction takes, given what the environment says: a pure function.
+#include <gtest/gtest.h>
+
+#include "collectives/reduction.hpp"
+
+namespace meshmem {
+namespace {
+
+TEST(Selection, TakesWhatIsForcedUnlessThatCannotAddInPeOrder) {
+  ReductionChoice choice;
+  choice.ring_min_bytes = 1000;
+  EXPECT_NE(choose_reduce_algorithm(choice, 999, 4), ReduceAlgorithm::ring);
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1000, 4), ReduceAlgorithm::ring);
+  choice.forced = ReduceAlgorithm::one_shot;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1'000'000, 4), ReduceAlgorithm::one_shot);
+  choice.deterministic = true;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 1'000'000, 4), ReduceAlgorithm::one_shot);
+  for (const auto forced :
+       {ReduceAlgorithm::automatic, ReduceAlgorithm::ring, ReduceAlgorithm::recursive_doubling}) {
+    choice.forced = forced;
+    for (const std::size_t bytes : {8, 1000, 1'000'000}) {
+      const ReduceAlgorithm chosen = choose_reduce_algorithm(choice, bytes, 5);
+      EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace meshmem
