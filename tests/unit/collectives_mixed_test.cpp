@@ -263,7 +263,6 @@ TEST_P(Mixed, ARootDoesNotOverwriteWhatSlowPesStillRead) {
   }
 }
 
-
 std::vector<int> shuffled_some(std::mt19937_64& random, int n) {
   std::vector<int> pes(static_cast<std::size_t>(n));
   std::iota(pes.begin(), pes.end(), 0);
