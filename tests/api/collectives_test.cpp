@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data: broadcast, fcollect, collect, alltoall, alltoalls, of every type, on several teams.
-// Invariant: a member fills its source by its own number in the world, so that an element of the wrong PE, or at the
-// wrong place, is seen; dest has elements before and after that must stay. SymmetricArrays are made by all PEs,
-// before a team is entered.
+// Collectives that move data: broadcast, fcollect, collect, alltoall, alltoalls, of every type, on
+// several teams.
+// Invariant: a member fills its source by its own number in the world, so that an element of the
+// wrong PE, or at the wrong place, is seen; dest has elements before and after that must stay.
+// SymmetricArrays are made by all PEs, before a team is entered.
 #include <unistd.h>
 
 #include <vector>
@@ -171,7 +172,8 @@ TEST(Broadcast, S53_InPlaceWorks) {
   });
 }
 
-// Sizes around those at which an implementation changes how it sends: a cache line, pages, 64 KiB, a megabyte.
+// Sizes around those at which an implementation changes how it sends: a cache line, pages, 64 KiB,
+// a megabyte.
 TEST(Collectives, CarryMessagesOfEverySize) {
   const auto mem = collective_mem();
   const size_t pes = static_cast<size_t>(n_pes());
@@ -200,7 +202,8 @@ void be_late_in_turn(int round) {
   if (round % 5 == 4 && round / 5 % n_pes() == my_pe()) usleep(1000);
 }
 
-// Calls follow each other without a barrier, each with its own dest; the source changes as soon as a call has returned.
+// Calls follow each other without a barrier, each with its own dest; the source changes as soon as
+// a call has returned.
 template <typename Call, typename Expect>
 void call_back_to_back(size_t source_elems, size_t dest_elems, const Call& call,
                        const Expect& expect) {
@@ -299,7 +302,8 @@ TEST(Collectives, S51_KindsMayFollowEachOther) {
       });
 }
 
-// Teams of other members come and go and do unlike amounts of work: a later team takes over what they left behind.
+// Teams of other members come and go and do unlike amounts of work: a later team takes over what
+// they left behind.
 TEST(Collectives, S25_NewTeamsDoNotSeeWhatOldOnesLeft) {
   SymmetricArray<long> dest(64);
   SymmetricArray<long> source(1);

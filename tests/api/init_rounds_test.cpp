@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole life of the library, several times in one process: before init, between, after the last finalize, and again.
-// A program of its own, since the test's main must not be initialized before.
+// The whole life of the library, several times in one process: before init, between, after the last
+// finalize, and again. A program of its own, since the test's main must not be initialized before.
 // Invariant: PEs do not skip a step when one fails; each exits with its own verdict.
 #include <gtest/gtest.h>
 #include <shmem.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The symmetric heap: malloc, free, realloc, align, calloc, malloc_with_hints, empty and full.
-// Invariant: all PEs make the same calls; what is not collective (size 0, NULL) is called by one PE only, so that a hidden
-// barrier hangs the test.
+// Invariant: all PEs make the same calls; what is not collective (size 0, NULL) is called by one PE
+// only, so that a hidden barrier hangs the test.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -203,7 +203,8 @@ TEST(Malloc, TooMuchReturnsNullOnAllPes) {
   expect_usable(shmem_malloc(64), 64);
 }
 
-// This program runs with a heap of 16 MiB (CMakeLists.txt). Fills it, finds it full, and has all of it again.
+// This program runs with a heap of 16 MiB (CMakeLists.txt). Fills it, finds it full, and has all of
+// it again.
 TEST(Malloc, S11_AFullHeapReturnsNullAndWorksAfterwards) {
   constexpr size_t kBlock = 1 << 20;
   for (int round = 0; round < 3; ++round) {

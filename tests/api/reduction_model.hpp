@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A serial model of the reductions: what a PE brings, and what all of it combines to.
-// Invariant: values are chosen so that the exact result does not depend on the order of combination: integers wrap,
-// floating-point sums and products stay small and exact. Values repeat with a prime period, so that the model of a long
-// array is short. Used by reductions_test.cpp and scans_test.cpp.
+// Invariant: values are chosen so that the exact result does not depend on the order of
+// combination: integers wrap, floating-point sums and products stay small and exact. Values repeat
+// with a prime period, so that the model of a long array is short. Used by reductions_test.cpp and
+// scans_test.cpp.
 #ifndef MESHMEM_TESTS_API_REDUCTION_MODEL_HPP
 #define MESHMEM_TESTS_API_REDUCTION_MODEL_HPP
 

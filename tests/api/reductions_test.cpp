@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions: every operation of every type against the serial model, on several teams, in place and not, of counts that no
-// number of PEs divides; back-to-back; reproducible. ctest runs the program once for each MESHMEM_REDUCE_ALGORITHM.
-// Invariant: in what concerns order, as in sums of wild floating-point numbers, only what every algorithm promises is expected.
+// Reductions: every operation of every type against the serial model, on several teams, in place
+// and not, of counts that no number of PEs divides; back-to-back; reproducible. ctest runs the
+// program once for each MESHMEM_REDUCE_ALGORITHM.
+// Invariant: in what concerns order, as in sums of wild floating-point numbers, only what every
+// algorithm promises is expected.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -141,7 +143,8 @@ TEST(Reduce, S57_StaticMemoryWorks) {
 
 constexpr size_t kCounts[] = {1, 5, 900, 2, 20000, 7, 7, 6000, 8, 3000};
 
-// One PE late in each round, the source rewritten as soon as a call returns, two dests in turn, no barrier.
+// One PE late in each round, the source rewritten as soon as a call returns, two dests in turn, no
+// barrier.
 TEST(Reduce, S51_BackToBackCallsKeepApart) {
   SymmetricArray<uint64_t> first(20000), second(20000), source(20000);
   shmem_barrier_all();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Global and static variables as symmetric objects (rule S9): initialized and zero, local statics, class members,
-// templates, inline variables, small, large and of C++ types. Built twice, as PIE and at a fixed address.
+// Global and static variables as symmetric objects (rule S9): initialized and zero, local statics,
+// class members, templates, inline variables, small, large and of C++ types. Built twice, as PIE
+// and at a fixed address.
 // Invariant: values from before init survive it, and each PE has its own copy of every variable.
 #include <sched.h>
 

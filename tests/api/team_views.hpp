@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The teams that collectives are tested on, each with its PEs written out.
-// Invariant: all PEs make the same teams in the same order; `check` runs on the members only, and a barrier of the world
-// follows each team.
+// Invariant: all PEs make the same teams in the same order; `check` runs on the members only, and a
+// barrier of the world follows each team.
 #ifndef MESHMEM_TESTS_API_TEAM_VIEWS_HPP
 #define MESHMEM_TESTS_API_TEAM_VIEWS_HPP
 
@@ -43,7 +43,8 @@ inline TeamView world_view() {
   return view;
 }
 
-// Runs check on the world, on all PEs in reversed order, on every second, and on the last one alone.
+// Runs check on the world, on all PEs in reversed order, on every second, and on the last one
+// alone.
 template <typename Check>
 void on_every_team(const Check& check) {
   const int n = shmem_n_pes();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHMEM_THREAD_MULTIPLE: several threads of each PE put, update, wait, make contexts and run collectives of their own teams
-// at the same time. Also what ThreadSanitizer runs on.
-// Invariant: threads of one PE share no plain variable without a lock; collective calls on the world are the main thread's.
+// SHMEM_THREAD_MULTIPLE: several threads of each PE put, update, wait, make contexts and run
+// collectives of their own teams at the same time. Also what ThreadSanitizer runs on.
+// Invariant: threads of one PE share no plain variable without a lock; collective calls on the
+// world are the main thread's.
 #include <atomic>
 #include <functional>
 #include <thread>

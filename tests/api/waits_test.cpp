@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits that another PE satisfies: every wait_until of every type, with data that must be there when it returns.
-// Invariant: the sender pauses before the last update of a round, so that a wait that returns too early finds old data.
+// Waits that another PE satisfies: every wait_until of every type, with data that must be there
+// when it returns.
+// Invariant: the sender pauses before the last update of a round, so that a wait that returns too
+// early finds old data.
 #include <unistd.h>
 
 #include <vector>
@@ -50,7 +52,8 @@ TEST(WaitUntil, S45_LastsUntilTheComparisonHolds) {
   });
 }
 
-// Puts data and flag of each element to the next PE, a pause before the last one, which is element `last`.
+// Puts data and flag of each element to the next PE, a pause before the last one, which is element
+// `last`.
 template <typename E>
 void send_all(E* ivars, long* data, const std::vector<E>& news, size_t last) {
   for (size_t i = 1; i <= kElems; ++i) {
