@@ -58,7 +58,7 @@ static int end_with_abort(char** words) {
   fence(false);
   if (me.rank == (pmix_rank_t)atoi(words[0])) {
     usleep(50000);  // so that the others are where they should be
-    PMIx_Abort(atoi(words[1]), "on request", NULL, 0);
+    PMIx_Abort(atoi(words[1]), NULL, NULL, 0);
     _exit(atoi(words[1]));
   }
   if (words[2] != NULL && strcmp(words[2], "fence") == 0) fence(false);
