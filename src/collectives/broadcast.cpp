@@ -11,8 +11,11 @@
 namespace meshmem {
 namespace {
 
-// Up to here a second copy costs the root less than waiting for the readers does.
-constexpr std::size_t kStagedBytes = 32 * 1024;
+// Up to here the root copies once more, into its stage, and goes on. Where PEs share cores that is worth
+// more, since a root that waits for its readers gives up its core.
+std::size_t most_staged_bytes(const Team& team) {
+  return team.more_pes_than_cores ? 32 * 1024 : 1024;
+}
 
 void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const void* source,
                        std::size_t bytes, int root) {
@@ -48,7 +51,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   if (bytes == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);
-  if (bytes <= kStagedBytes) {
+  if (bytes <= most_staged_bytes(team)) {
     broadcast_message(team, sequence, dest, source, bytes, root);
   } else {
     broadcast_direct(team, sequence, dest, source, bytes, root);
