@@ -15,9 +15,10 @@
 namespace meshmem {
 namespace {
 
-// A step of an operation as one number that only grows.
+constexpr int kMostPes = 1 << (kRingStepBits - 1);
+
 std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
-  return (sequence << 20) + static_cast<std::uint64_t>(step);
+  return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
 }
 
 struct Ring {
@@ -63,6 +64,7 @@ void copy_result(const Ring& ring, int left, int step) {
 
 void reduce_ring(Team& team, const Reduction& op, void* dest, const void* source,
                  std::size_t count) {
+  if (team.n > kMostPes) return reduce_two_shot(team, op, dest, source, count);
   const Ring ring{team,
                   op,
                   static_cast<std::byte*>(dest),

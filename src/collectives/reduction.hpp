@@ -27,6 +27,13 @@ struct Reduction {
 // Chooses an algorithm and runs it.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
+// The ring's line counts steps of operations: the sequence number, shifted by so many bits, and the
+// step. Few bits for the step, so that a line that saw no ring for a long time (2^49 operations)
+// still compares as the past.
+inline constexpr int kRingStepBits = 14;
+
+// The algorithms, for teams of two PEs or more. reduce() does the rest.
+//
 // Every PE shows its data to all and combines all of it, in PE order. Least latency; n times the
 // work.
 void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/wait.hpp"
+#include "collectives/reduction.hpp"
 #include "core/team.hpp"
 #include "core/team_area.hpp"
 
@@ -42,7 +43,7 @@ inline Memory zeroed_memory(std::size_t bytes) {
 inline void age(TeamArea& area, std::uint64_t sequence) {
   const auto set = [&](Line& line) { line.epoch.store(sequence, std::memory_order_relaxed); };
   for (Line* line : {&area.arrive, &area.done, &area.release}) set(*line);
-  area.ring.epoch.store(sequence << 20, std::memory_order_relaxed);
+  area.ring.epoch.store(sequence << kRingStepBits, std::memory_order_relaxed);
   for (auto& half : area.round)
     for (Line& line : half) set(line);
   for (auto& half : area.meet)
