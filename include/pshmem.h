@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The profiling interface (OpenSHMEM 1.6, section 10): every routine under the prefix pshmem_. A tool defines a shmem_ name
- * itself, does its work, and calls the pshmem_ name; the library never calls a shmem_ name, so each call of a program
- * is seen once.
+ * The profiling interface (OpenSHMEM 1.6, section 10): every routine under the prefix pshmem_. A
+ * tool defines a shmem_ name itself, does its work, and calls the pshmem_ name; the library never
+ * calls a shmem_ name, so each call of a program is seen once.
  */
 #ifndef PSHMEM_H
 #define PSHMEM_H

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later; they are overloads there).
- * Holds what the standard names, and names of its own that begin with meshmem_ or MESHMEM_. Extensions: shmemx.h.
- * The typed routines are read from two tables: shmem/types.h (types) and shmem/ops.h (routines and their parameters).
+ * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later;
+ * they are overloads there). Holds what the standard names, and names of its own that begin with
+ * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from two
+ * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there).
  *
- * Unless a routine says otherwise: addresses called dest, source, ivar or sig_addr on the remote side are symmetric (in
- * the heap of shmem_malloc, or global and static variables of the executable); a PE number outside 0..n_pes-1 and an
- * address that is not symmetric end the job with a line that says so.
+ * Unless a routine says otherwise: addresses called dest, source, ivar or sig_addr on the remote
+ * side are symmetric (in the heap of shmem_malloc, or global and static variables of the
+ * executable); a PE number outside 0..n_pes-1 and an address that is not symmetric end the job with
+ * a line that says so.
  */
 #ifndef SHMEM_H
 #define SHMEM_H
@@ -46,8 +48,8 @@
 #define SHMEM_MALLOC_ATOMICS_REMOTE (1L << 0)
 #define SHMEM_MALLOC_SIGNAL_REMOTE (1L << 1)
 
-/* Handles are pointers to nothing that a program can look into; the predefined ones are constants, so that they
- * may stand in initializers. */
+/* Handles are pointers to nothing that a program can look into; the predefined ones are constants,
+ * so that they may stand in initializers. */
 typedef struct meshmem_team* shmem_team_t;
 typedef struct meshmem_context* shmem_ctx_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)

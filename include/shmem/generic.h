@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The type-generic routines: overloads in C++, _Generic macros in C11. shmem.h includes this last.
- * Invariant: both call the typed C functions, so that a profiling tool sees those names only. A type without a
- * routine is a compile error.
+ * Invariant: both call the typed C functions, so that a profiling tool sees those names only. A
+ * type without a routine is a compile error.
  */
 #ifndef MESHMEM_SHMEM_GENERIC_H
 #define MESHMEM_SHMEM_GENERIC_H
