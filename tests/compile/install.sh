@@ -21,7 +21,9 @@ fail() {
 # run_program WAY PROGRAM OUTPUT: two PEs of it print OUTPUT, with the library of the moved prefix.
 run_program() {
   local way=$1 program=$2 wanted=$3 said
-  ldd "$program" | grep -q "libmeshmem.so.0 => $prefix/" || fail "$way: $program does not load $prefix's library: $(ldd "$program")"
+  local loaded  # not in a pipe: a grep that has seen enough ends ldd by a signal
+  loaded=$(ldd "$program")
+  [[ $loaded == *"libmeshmem.so.0 => $prefix/"* ]] || fail "$way: $program does not load $prefix's library: $loaded"
   said=$("$prefix/bin/oshrun" -n 2 --timeout 60 "$program") || fail "$way: $program ended with $?: $said"
   [ "$said" = "$wanted" ] || fail "$way: $program printed '$said', not '$wanted'"
   echo "$way: $said"
