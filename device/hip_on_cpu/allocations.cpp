@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of allocations and the memory file behind device memory.
+// Invariant: the file has no name, so that nothing is left when its last user is gone, however it went.
+#include "allocations.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "process_state.hpp"
+
+namespace hip_on_cpu {
+
+Allocations& Allocations::get() { return ProcessState<Allocations>::get(); }
+MemoryFile& MemoryFile::get() { return ProcessState<MemoryFile>::get(); }
+
+bool Allocations::add(const Allocation& allocation) {
+  const std::unique_lock lock(mutex_);
+  const auto next = by_base_.lower_bound(allocation.base);
+  if (next != by_base_.end() && next->first - allocation.base < allocation.size) return false;
+  if (next != by_base_.begin() && std::prev(next)->second.contains(allocation.base)) return false;
+  by_base_.emplace(allocation.base, allocation);
+  return true;
+}
+
+std::optional<Allocation> Allocations::find(const void* address) const {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  const std::shared_lock lock(mutex_);
+  const auto next = by_base_.upper_bound(number);
+  if (next == by_base_.begin()) return std::nullopt;
+  const Allocation& candidate = std::prev(next)->second;
+  return candidate.contains(number) ? std::optional(candidate) : std::nullopt;
+}
+
+std::optional<Allocation> Allocations::remove(const void* base, MemoryKind kind) {
+  const std::unique_lock lock(mutex_);
+  const auto found = by_base_.find(reinterpret_cast<std::uintptr_t>(base));
+  if (found == by_base_.end() || found->second.kind != kind) return std::nullopt;
+  const Allocation allocation = found->second;
+  by_base_.erase(found);
+  return allocation;
+}
+
+bool MemoryFile::open_if_needed() {
+  if (descriptor_ < 0) descriptor_ = memfd_create("meshmem-device-memory", MFD_CLOEXEC);
+  return descriptor_ >= 0;
+}
+
+int MemoryFile::descriptor() {
+  const std::lock_guard lock(mutex_);
+  return open_if_needed() ? descriptor_ : -1;
+}
+
+std::uint64_t MemoryFile::next_serial() {
+  const std::lock_guard lock(mutex_);
+  return ++serial_;
+}
+
+std::optional<off_t> MemoryFile::take(std::size_t length) {
+  const std::lock_guard lock(mutex_);
+  if (!open_if_needed()) return std::nullopt;
+  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+    const auto [offset, room] = *hole;
+    if (room < length) continue;
+    holes_.erase(hole);
+    if (room > length) holes_.emplace(offset + static_cast<off_t>(length), room - length);
+    return offset;
+  }
+  const off_t offset = end_;
+  if (ftruncate(descriptor_, offset + static_cast<off_t>(length)) != 0) return std::nullopt;
+  end_ += static_cast<off_t>(length);
+  return offset;
+}
+
+void MemoryFile::give_back(off_t offset, std::size_t length) {
+  const std::lock_guard lock(mutex_);
+  // The machine gets the pages, and who maps them still (a peer) sees zeros; the header's page vanishes as well.
+  fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+            static_cast<off_t>(length));
+  add_hole(offset, length);
+}
+
+void MemoryFile::add_hole(off_t offset, std::size_t length) {
+  auto next = holes_.lower_bound(offset);
+  if (next != holes_.end() && offset + static_cast<off_t>(length) == next->first) {
+    length += next->second;
+    next = holes_.erase(next);
+  }
+  if (next != holes_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + static_cast<off_t>(previous->second) == offset) {
+      previous->second += length;
+      return;
+    }
+  }
+  holes_.emplace(offset, length);
+}
+
+}  // namespace hip_on_cpu

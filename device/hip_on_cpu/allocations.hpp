@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ranges of the address space are device memory, pinned host memory, or memory of another process.
+// Invariant: ranges never overlap; device memory of this process lies in one memory file, each allocation behind a page
+// that says which one it is, so that another process can tell a live allocation from a freed one.
+// Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp (look them up).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+
+namespace hip_on_cpu {
+
+enum class MemoryKind { kDevice, kImported, kHost, kRegistered };
+
+struct Allocation {
+  std::uintptr_t base = 0;
+  std::size_t size = 0;
+  MemoryKind kind = MemoryKind::kDevice;
+  int device = 0;
+  unsigned flags = 0;
+  off_t offset = 0;  // kDevice: of the page before it in the memory file
+
+  bool contains(std::uintptr_t address) const { return address >= base && address - base < size; }
+  bool is_device() const { return kind == MemoryKind::kDevice || kind == MemoryKind::kImported; }
+  void* pointer() const { return reinterpret_cast<void*>(base); }
+};
+
+class Allocations {
+ public:
+  static Allocations& get();
+
+  bool add(const Allocation& allocation);  // false where it would overlap another
+  std::optional<Allocation> find(const void* address) const;
+  // Removes the one that begins at `base` and is of this kind.
+  std::optional<Allocation> remove(const void* base, MemoryKind kind);
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<std::uintptr_t, Allocation> by_base_;
+};
+
+// What the page before an allocation begins with.
+struct AllocationHeader {
+  std::uint64_t magic, serial, size;
+};
+inline constexpr std::uint64_t kAllocationMagic = 0x6d6573686d656d21;
+inline constexpr std::size_t kPage = 4096;
+inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~(kPage - 1); }
+
+// The memory file of this process: pages are handed out by offset, and given back to the machine when they are freed.
+class MemoryFile {
+ public:
+  static MemoryFile& get();
+
+  int descriptor();                               // -1 where there can be none
+  std::optional<off_t> take(std::size_t length);  // writes no page
+  void give_back(off_t offset, std::size_t length);
+  std::uint64_t next_serial();
+
+ private:
+  bool open_if_needed();
+  void add_hole(off_t offset, std::size_t length);
+
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  off_t end_ = 0;
+  std::uint64_t serial_ = 0;
+  std::map<off_t, std::size_t> holes_;
+};
+
+}  // namespace hip_on_cpu

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of a block: who runs next when a thread waits, and when a barrier or a meeting of a warp is complete.
+// Invariant: as long as a thread of the block lives, one is running, ready, or not begun: whoever completes a barrier
+// or a meeting, be it by exiting, makes those who wait there ready.
+#include "block.hpp"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+#include "launch.hpp"
+
+namespace hip_on_cpu {
+
+__thread ThreadState* current_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace {
+
+// A wait first stays awake, then lets others run, then also sleeps now and then: more PEs than processors is normal.
+// Not all the time, since a wait that comes after another cannot be told from one that goes on.
+constexpr unsigned kSpins = 16, kYields = 200, kYieldsPerNap = 16;
+constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;  // nanoseconds
+constexpr unsigned long kTimerSlack =
+    1000;  // what a nap may be longer, instead of Linux's 50 microseconds
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void nap(long duration) {
+  const timespec time{0, duration};
+  nanosleep(&time, nullptr);
+}
+
+void advance(dim3& index, const dim3& size) {
+  if (++index.x < size.x) return;
+  index.x = 0;
+  if (++index.y < size.y) return;
+  index.y = 0;
+  ++index.z;
+}
+
+}  // namespace
+
+void BlockRunner::FreeMemory::operator()(void* memory) const { std::free(memory); }
+
+BlockRunner& BlockRunner::of_this_os_thread() {
+  // By pointer: the library's thread-local memory has to be small, since it is taken when a thread is made.
+  thread_local const auto runner = std::make_unique<BlockRunner>();
+  return *runner;
+}
+
+BlockRunner::BlockRunner() { prctl(PR_SET_TIMERSLACK, kTimerSlack); }
+
+BlockRunner::~BlockRunner() {
+  ending_ = true;  // each fiber ends in an orderly way, which the sanitizers want to see
+  for (Fiber* fiber : idle_) resume(main_, *fiber);
+  for (const auto& fiber : fibers_) destroy_fiber(*fiber);
+}
+
+void BlockRunner::begin(LaunchRun& launch, dim3 block) {
+  const KernelLaunch& shape = launch.launch;
+  launch_ = &launch;
+  if (shape.shared > 0 && shared_memory_ == nullptr) {
+    shared_memory_.reset(std::aligned_alloc(128, kSharedMemoryPerBlock));
+    if (shared_memory_ == nullptr) fail_in_kernel("there is no memory for __shared__ variables");
+  }
+  state_ = {block, shape.block, shape.grid, shape.shared > 0 ? shared_memory_.get() : nullptr,
+            this};
+  size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
+  begun_ = at_barrier_ = 0;
+  next_index_ = {0, 0, 0};
+  for (unsigned first = 0; first < size_; first += warpSize) {
+    Warp& warp = warps_[first / warpSize];
+    warp.live = std::min<unsigned>(warpSize, size_ - first);
+    warp.arrived = warp.at_barrier = warp.turn = 0;
+    warp.values[0].lanes = warp.values[1].lanes = 0;
+  }
+  made_progress();
+}
+
+void BlockRunner::run(LaunchRun& launch, dim3 block) {
+  begin(launch, block);
+  adopt_current_stack(main_);
+  resume(main_, *fiber_of_new_thread());
+  launch_ = nullptr;
+}
+
+// What a fiber does as long as it lives: runs threads that have not begun, and sleeps until it gets more of them.
+void BlockRunner::fiber_body() {
+  BlockRunner& runner = of_this_os_thread();
+  Fiber& self = *runner.running_;
+  while (!runner.ending_) {
+    runner.run_threads(self);
+    runner.idle_.push_back(&self);
+    runner.resume(self, runner.live_ == 0 ? runner.main_ : *runner.next_ready());
+  }
+  runner.running_ = &runner.main_;
+  leave_fiber(self, runner.main_);
+}
+
+void BlockRunner::run_threads(Fiber& self) {
+  while (begun_ < size_) {
+    const unsigned rank = begun_++;
+    threads_[rank] = {next_index_, &state_, rank};
+    advance(next_index_, state_.block_size);
+    run_thread(self, threads_[rank]);
+  }
+  self.thread = nullptr;
+}
+
+void BlockRunner::run_thread(Fiber& self, ThreadState& thread) {
+  self.thread = current_thread = &thread;
+  const BoundKernel& kernel = launch_->launch.kernel;
+  try {
+    kernel.run(kernel.arguments);
+  } catch (const std::exception& exception) {
+    fail_in_kernel(exception.what());
+  } catch (...) {
+    fail_in_kernel("an exception left the kernel");
+  }
+  end_thread(thread.rank);
+}
+
+void BlockRunner::end_thread(unsigned rank) {
+  made_progress();
+  --live_;
+  Warp& warp = warps_[rank / warpSize];
+  --warp.live;
+  release_warp_if_complete(warp);
+  release_barrier_if_complete();
+}
+
+Fiber* BlockRunner::fiber_of_new_thread() {
+  if (!idle_.empty()) {
+    Fiber* fiber = idle_.back();
+    idle_.pop_back();
+    return fiber;
+  }
+  auto fiber = std::make_unique<Fiber>();
+  if (!make_fiber(*fiber, static_cast<unsigned>(fibers_.size()), &fiber_body))
+    fail_in_kernel(
+        "no stack for another waiting thread (no memory left, or too many for ThreadSanitizer)");
+  fibers_.push_back(std::move(fiber));
+  return fibers_.back().get();
+}
+
+// New threads first: what the others wait for may be theirs to do.
+Fiber* BlockRunner::next_ready() { return begun_ < size_ ? fiber_of_new_thread() : ready_.pop(); }
+
+void BlockRunner::resume(Fiber& from, Fiber& to) {
+  running_ = &to;
+  current_thread = to.thread;
+  switch_fiber(from, to);
+}
+
+// The caller has put itself where it will be found.
+void BlockRunner::wait_in(FiberList& list) {
+  Fiber& self = *running_;
+  list.push(&self);
+  Fiber* next = next_ready();
+  if (next != &self) resume(self, *next);
+}
+
+void BlockRunner::made_progress() { yields_ = pauses_ = 0; }
+
+void BlockRunner::pause_os_thread() {
+  launch_->ask_for_another_thread();
+  const unsigned pause = pauses_++;
+  if (pause < kSpins) return relax();
+  if (pause < kYields || pause % kYieldsPerNap != 0) {
+    sched_yield();
+    return;
+  }
+  nap(std::min(kLongestNap, kFirstNap + static_cast<long>(pause - kYields) * 1000));
+}
+
+void BlockRunner::yield() {
+  // Once around without anyone getting further: nothing that this OS thread can do helps.
+  if (begun_ == size_ && ++yields_ > ready_.size()) {
+    yields_ = 0;
+    pause_os_thread();
+    if (ready_.empty()) return;
+  }
+  wait_in(ready_);
+}
+
+void BlockRunner::release_barrier_if_complete() {
+  if (at_barrier_ == 0 || at_barrier_ != live_) return;
+  at_barrier_ = 0;
+  for (unsigned first = 0; first < size_; first += warpSize)
+    warps_[first / warpSize].at_barrier = 0;
+  ready_.take_all(at_barrier_list_);
+}
+
+void BlockRunner::block_barrier() {
+  made_progress();
+  Warp& warp = warps_[running_->thread->rank / warpSize];
+  ++at_barrier_;
+  if (at_barrier_ == live_) return release_barrier_if_complete();
+  ++warp.at_barrier;
+  release_warp_if_complete(warp);
+  wait_in(at_barrier_list_);
+}
+
+// Lanes that wait at the barrier take no part: the barrier waits for those who meet here.
+void BlockRunner::release_warp_if_complete(Warp& warp) {
+  if (warp.arrived == 0 || warp.arrived + warp.at_barrier != warp.live) return;
+  warp.arrived = 0;
+  warp.turn ^= 1;
+  warp.values[warp.turn].lanes = 0;
+  ready_.take_all(warp.waiting);
+}
+
+const WaveValues& BlockRunner::meet_in_wave(WaveOperation operation, std::uint64_t value) {
+  made_progress();
+  const unsigned rank = running_->thread->rank;
+  Warp& warp = warps_[rank / warpSize];
+  WaveValues& values = warp.values[warp.turn];
+  if (values.lanes != 0 && values.operation != operation) {
+    fail_in_kernel("the threads of a warp meet in different operations of the warp");
+  }
+  values.operation = operation;
+  values.of_lane[rank % warpSize] = value;
+  values.lanes |= 1u << rank % warpSize;
+  ++warp.arrived;
+  if (warp.arrived + warp.at_barrier == warp.live) {
+    release_warp_if_complete(warp);
+  } else {
+    wait_in(warp.waiting);
+  }
+  return values;
+}
+
+void yield() {
+  if (!in_kernel()) {
+    std::this_thread::yield();
+    return;
+  }
+  current_thread->block->runner->yield();
+}
+
+void block_barrier() { current_thread->block->runner->block_barrier(); }
+
+const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value) {
+  return current_thread->block->runner->meet_in_wave(operation, value);
+}
+
+long long nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+}  // namespace hip_on_cpu

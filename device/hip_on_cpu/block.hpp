@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running one block of a kernel on the OS thread that calls, its threads as fibers.
+// Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its stack to the next.
+// A thread of the block is: not begun, running, ready, waiting at a barrier or in an operation of its warp, or exited.
+// Used by launch.cpp; the functions for kernels (barrier, warp, yield) are members that block.cpp exports.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "devices.hpp"
+#include "fiber.hpp"
+#include "hip/on_cpu/thread.h"
+#include "hip/on_cpu/wave.h"
+
+namespace hip_on_cpu {
+
+struct LaunchRun;
+
+class BlockRunner {
+ public:
+  static BlockRunner& of_this_os_thread();
+  BlockRunner();
+  ~BlockRunner();
+  BlockRunner(const BlockRunner&) = delete;
+  BlockRunner& operator=(const BlockRunner&) = delete;
+
+  void run(LaunchRun& launch, dim3 block);
+  const LaunchRun* launch() const { return launch_; }
+
+  // For the thread that runs now.
+  void yield();
+  void block_barrier();
+  const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
+
+ private:
+  static constexpr unsigned kMaxWarps = kMaxThreadsPerBlock / warpSize;
+
+  // Meetings take turns between two sets of values: a lane comes to the next but one only after all have read this one.
+  struct Warp {
+    unsigned live, arrived, at_barrier, turn;
+    FiberList waiting;
+    WaveValues values[2];
+  };
+
+  void begin(LaunchRun& launch, dim3 block);
+  static void fiber_body();
+  void run_threads(Fiber& self);
+  void run_thread(Fiber& self, ThreadState& thread);
+  void end_thread(unsigned rank);
+  void release_barrier_if_complete();
+  void release_warp_if_complete(Warp& warp);
+
+  Fiber* fiber_of_new_thread();
+  Fiber* next_ready();
+  void wait_in(FiberList& list);
+  void resume(Fiber& from, Fiber& to);
+  void made_progress();
+  void pause_os_thread();
+
+  LaunchRun* launch_ = nullptr;
+  BlockState state_{};
+  std::vector<ThreadState> threads_ = std::vector<ThreadState>(kMaxThreadsPerBlock);
+  unsigned size_ = 0, begun_ = 0, live_ = 0, at_barrier_ = 0;
+  dim3 next_index_;  // of the thread that begins next
+  Warp warps_[kMaxWarps];
+
+  Fiber main_;  // the OS thread's own stack
+  Fiber* running_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  FiberList ready_, at_barrier_list_;
+  unsigned yields_ = 0, pauses_ = 0;
+  bool ending_ = false;
+
+  struct FreeMemory {
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, FreeMemory> shared_memory_;
+};
+
+}  // namespace hip_on_cpu

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stream capture: what is submitted to a capturing stream is recorded, in the order of submission, and run by graphs.
+// Invariant: all streams of one capture record into one list; each knows how much of the others it has seen through
+// events, so that a stream that was never joined is found at the end. Guarded by Streams::mutex.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "hip/hip_runtime_api.h"
+
+namespace hip_on_cpu {
+
+using Operation = std::function<hipError_t()>;
+using Operations = std::vector<Operation>;
+class Stream;
+
+// For each stream of a capture: how many of its operations come before this point.
+using Seen = std::map<const Stream*, std::size_t>;
+
+struct Capture {
+  hipStreamCaptureMode mode;
+  std::shared_ptr<Stream> origin;
+  std::thread::id thread = std::this_thread::get_id();
+  bool active = true;
+  bool invalid = false;
+  Operations operations;
+  std::map<std::shared_ptr<Stream>, Seen> streams;
+
+  hipError_t record(const std::shared_ptr<Stream>& stream, Operation operation);
+  hipError_t invalidate(hipError_t reason);
+  bool is_joined() const;
+};
+
+class Captures {
+ public:
+  hipError_t begin(const std::shared_ptr<Stream>& stream, hipStreamCaptureMode mode);
+  hipError_t end(const std::shared_ptr<Stream>& stream, Operations* operations);
+  // hipErrorStreamCaptureUnsupported, and an end to the capture, where one forbids what would wait or allocate.
+  hipError_t refuse_unsafe_call();
+
+ private:
+  std::vector<std::shared_ptr<Capture>> active_;
+};
+
+// What calls that wait, allocate or free ask first.
+hipError_t refuse_while_capturing();
+
+}  // namespace hip_on_cpu

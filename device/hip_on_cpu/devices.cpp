@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process has (1).
+// Invariant: all processes of a machine that say the same number see the same devices.
+#include "devices.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "errors.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr int kPciDomain = 0xffff;               // none that a machine has
+constexpr std::uint32_t kLinkThroughMemory = 1;  // HSA's number for the link between processors
+constexpr int kThreadsPerProcessor = 2048;
+constexpr int kClockKilohertz = 1000 * 1000;  // clocks count nanoseconds
+
+thread_local int device_of_thread = 0;
+std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];
+
+int read_device_count() {
+  const char* text = std::getenv("MESHMEM_CPU_DEVICES");
+  if (text == nullptr) return 1;
+  char* end = nullptr;
+  const long count = std::strtol(text, &end, 10);
+  if (end != text && *end == '\0' && count >= 1 && count <= kMaxDevices)
+    return static_cast<int>(count);
+  std::fprintf(
+      stderr,
+      "meshmem: MESHMEM_CPU_DEVICES is \"%s\": set it to a number from 1 to %d, or unset it\n",
+      text, kMaxDevices);
+  return 0;
+}
+
+// A line of /proc/meminfo, in bytes.
+std::size_t memory_line(const std::string& name) {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::size_t kilobytes = 0;
+  std::string unit;
+  while (file >> key >> kilobytes) {
+    std::getline(file, unit);
+    if (key == name) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+// The control group's limit, where there is one.
+std::size_t memory_limit() {
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  std::size_t bytes = 0;
+  return file >> bytes ? bytes : SIZE_MAX;
+}
+
+std::size_t share_of(const std::string& line) {
+  return std::min(memory_line(line), memory_limit()) /
+         static_cast<std::size_t>(std::max(1, device_count()));
+}
+
+int processors() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+void fill(hipDeviceProp_t& p, int device) {
+  p = {};
+  std::snprintf(p.name, sizeof(p.name), "meshmem CPU device");
+  std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "cpu");
+  p.totalGlobalMem = memory_of_device();
+  p.sharedMemPerBlock = kSharedMemoryPerBlock;
+  p.warpSize = 32;
+  p.maxThreadsPerBlock = kMaxThreadsPerBlock;
+  std::fill(std::begin(p.maxThreadsDim), std::end(p.maxThreadsDim), kMaxThreadsPerBlock);
+  std::fill(std::begin(p.maxGridSize), std::end(p.maxGridSize), INT32_MAX);
+  p.maxThreadsPerMultiProcessor = kThreadsPerProcessor;
+  p.multiProcessorCount = processors();
+  p.major = 1;
+  p.clockRate = kClockKilohertz;
+  p.cooperativeLaunch = p.canMapHostMemory = p.concurrentKernels = 1;
+  p.pciDomainID = kPciDomain;
+  p.pciBusID = device + 1;
+}
+
+hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute, int* value) {
+  switch (attribute) {
+    case hipDeviceAttributeWarpSize:
+      *value = p.warpSize;
+      break;
+    case hipDeviceAttributeMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case hipDeviceAttributeMultiprocessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case hipDeviceAttributeClockRate:
+    case hipDeviceAttributeWallClockRate:
+      *value = p.clockRate;
+      break;
+    case hipDeviceAttributeCooperativeLaunch:
+      *value = p.cooperativeLaunch;
+      break;
+    case hipDeviceAttributePciDomainID:
+      *value = p.pciDomainID;
+      break;
+    case hipDeviceAttributePciBusId:
+      *value = p.pciBusID;
+      break;
+    case hipDeviceAttributePciDeviceId:
+      *value = p.pciDeviceID;
+      break;
+    default:
+      return hipErrorInvalidValue;
+  }
+  return hipSuccess;
+}
+
+hipError_t check_device(const void* result, int device) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (!is_device(device)) return hipErrorInvalidDevice;
+  return result == nullptr ? hipErrorInvalidValue : hipSuccess;
+}
+
+hipError_t check_pair(int device, int peer) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  return is_device(device) && is_device(peer) ? hipSuccess : hipErrorInvalidDevice;
+}
+
+}  // namespace
+
+int device_count() {
+  static const int count = read_device_count();
+  return count;
+}
+int current_device() { return device_of_thread; }
+std::size_t memory_of_device() { return share_of("MemTotal:"); }
+std::size_t free_memory_of_device() { return share_of("MemAvailable:"); }
+
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipInit(unsigned flags) {
+  if (flags != 0) return remember(hipErrorInvalidValue);
+  return remember(device_count() > 0 ? hipSuccess : hipErrorNoDevice);
+}
+
+hipError_t hipGetDeviceCount(int* count) {
+  if (count == nullptr) return remember(hipErrorInvalidValue);
+  *count = device_count();
+  return remember(*count > 0 ? hipSuccess : hipErrorNoDevice);
+}
+
+hipError_t hipSetDevice(int device) {
+  const hipError_t error = check_device(&device, device);
+  if (error == hipSuccess) device_of_thread = device;
+  return remember(error);
+}
+
+hipError_t hipGetDevice(int* device) {
+  const hipError_t error = check_device(device, device_of_thread);
+  if (error == hipSuccess) *device = device_of_thread;
+  return remember(error);
+}
+
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  const hipError_t error = check_device(properties, device);
+  if (error == hipSuccess) fill(*properties, device);
+  return remember(error);
+}
+
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  hipDeviceProp_t properties;
+  hipError_t error = check_device(value, device);
+  if (error == hipSuccess) {
+    fill(properties, device);
+    error = attribute_of(properties, attribute, value);
+  }
+  return remember(error);
+}
+
+hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
+  const hipError_t error = check_device(text, device);
+  if (error != hipSuccess) return remember(error);
+  if (length < 13) return remember(hipErrorInvalidValue);
+  std::snprintf(text, static_cast<std::size_t>(length), "%04x:%02x:00.0", kPciDomain, device + 1);
+  return hipSuccess;
+}
+
+hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  const hipError_t error = can == nullptr ? hipErrorInvalidValue : check_pair(device, peer);
+  if (error == hipSuccess) *can = device != peer;
+  return remember(error);
+}
+
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) return remember(hipErrorInvalidValue);
+  const int device = current_device();
+  const hipError_t error = check_pair(device, peer);
+  if (error != hipSuccess || device == peer)
+    return remember(error == hipSuccess ? hipErrorInvalidDevice : error);
+  return remember(peer_enabled[device][peer].exchange(true) ? hipErrorPeerAccessAlreadyEnabled
+                                                            : hipSuccess);
+}
+
+hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
+                                        std::uint32_t* hops) {
+  const hipError_t error = check_pair(device, peer);
+  if (error != hipSuccess) return remember(error);
+  if (link == nullptr || hops == nullptr || device == peer) return remember(hipErrorInvalidValue);
+  *link = kLinkThroughMemory;
+  *hops = 1;
+  return hipSuccess;
+}
+
+hipError_t hipMemGetInfo(std::size_t* available, std::size_t* total) {
+  const hipError_t error = check_device(total, current_device());
+  if (error != hipSuccess || available == nullptr)
+    return remember(error == hipSuccess ? hipErrorInvalidValue : error);
+  *total = memory_of_device();
+  *available = std::min(*total, free_memory_of_device());
+  return hipSuccess;
+}
+
+hipError_t hipRuntimeGetVersion(int* version) {
+  if (version == nullptr) return remember(hipErrorInvalidValue);
+  *version = HIP_VERSION;
+  return hipSuccess;
+}
+hipError_t hipDriverGetVersion(int* version) { return hipRuntimeGetVersion(version); }
+
+}  // extern "C"

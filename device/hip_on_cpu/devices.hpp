@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many devices a process has, and which one a thread uses now.
+// Invariant: a device is known by its index alone, so that device i of one process is device i of all.
+// Used by every API function that needs a device.
+#pragma once
+
+#include <cstddef>
+
+#include "hip/hip_runtime_api.h"
+
+namespace hip_on_cpu {
+
+inline constexpr int kMaxDevices = 64;
+inline constexpr int kMaxThreadsPerBlock = 1024;
+inline constexpr std::size_t kSharedMemoryPerBlock = 64 * 1024;
+
+int device_count();  // 0 when MESHMEM_CPU_DEVICES is wrong, which is reported once
+int current_device();
+inline bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+std::size_t memory_of_device();       // all of it
+std::size_t free_memory_of_device();  // what the machine could give it now
+
+}  // namespace hip_on_cpu

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: points in streams that have a time and can be waited for, and that carry a capture from stream to stream.
+// Invariant: waiting for an event means its last recording at the time of the call, whatever is recorded later.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "errors.hpp"
+#include "process_state.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+class Recording {
+ public:
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    time_ = std::chrono::steady_clock::now();
+    is_done_ = true;
+    done_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return is_done_; });
+  }
+  bool is_done() {
+    const std::lock_guard lock(mutex_);
+    return is_done_;
+  }
+  std::chrono::steady_clock::time_point time() {
+    const std::lock_guard lock(mutex_);
+    return time_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool is_done_ = false;
+  std::chrono::steady_clock::time_point time_;
+};
+
+// Guarded by Streams::mutex.
+struct Event {
+  bool has_time;
+  std::shared_ptr<Recording> recording;  // null before the first one
+  std::shared_ptr<Capture> capture;      // not null when the last recording was captured
+  Seen seen;
+};
+
+struct Events {
+  Handles<hipEvent_t, Event> handles;
+};
+
+std::shared_ptr<Event> find_event(hipEvent_t handle) {
+  return ProcessState<Events>::get().handles.find(handle);
+}
+
+// The recording to wait for or to ask; an error where there can be none.
+hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording) {
+  const std::lock_guard lock(Streams::get().mutex);
+  const auto event = find_event(handle);
+  if (event == nullptr) return hipErrorInvalidHandle;
+  if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
+  *recording = event->recording;
+  return hipSuccess;
+}
+
+hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& streams) {
+  if (stream->capture != nullptr) {
+    if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
+    event.capture = stream->capture;
+    event.seen = stream->capture->streams[stream];
+    return hipSuccess;
+  }
+  event.capture = nullptr;
+  event.recording = std::make_shared<Recording>();
+  const auto finish = [recording = event.recording] {
+    recording->finish();
+    return hipSuccess;
+  };
+  return stream->enqueue(finish, streams.before(stream));
+}
+
+// The stream's next operations come after a point of a capture: it becomes part of that.
+hipError_t join(const std::shared_ptr<Stream>& stream, const Event& event, bool is_default) {
+  const auto& capture = event.capture;
+  if (!capture->active) return hipErrorCapturedEvent;
+  if (is_default) return capture->invalidate(hipErrorStreamCaptureImplicit);
+  if (stream->capture == nullptr) {
+    stream->capture = capture;
+  } else if (stream->capture != capture) {
+    stream->capture->invalidate(hipErrorStreamCaptureMerge);
+    return capture->invalidate(hipErrorStreamCaptureMerge);
+  }
+  Seen& seen = capture->streams[stream];
+  for (const auto& [other, count] : event.seen) seen[other] = std::max(seen[other], count);
+  return hipSuccess;
+}
+
+hipError_t make_wait(const std::shared_ptr<Stream>& stream, const Event& event, Streams& streams) {
+  if (event.capture != nullptr) return join(stream, event, streams.is_default(stream));
+  if (event.recording == nullptr) return hipSuccess;
+  if (stream->capture != nullptr)
+    return stream->capture->invalidate(hipErrorStreamCaptureIsolation);
+  const auto wait = [recording = event.recording] {
+    recording->wait();
+    return hipSuccess;
+  };
+  return stream->enqueue(wait, streams.before(stream));
+}
+
+}  // namespace
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
+  if (event == nullptr || flags > 7) return remember(hipErrorInvalidValue);
+  if (flags & hipEventInterprocess) return remember(hipErrorNotSupported);
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  auto made = std::make_shared<Event>();
+  made->has_time = (flags & hipEventDisableTiming) == 0;
+  *event = ProcessState<Events>::get().handles.add(std::move(made));
+  return hipSuccess;
+}
+hipError_t hipEventCreate(hipEvent_t* event) {
+  return hipEventCreateWithFlags(event, hipEventDefault);
+}
+
+hipError_t hipEventDestroy(hipEvent_t event) {
+  const auto removed = ProcessState<Events>::get().handles.remove(event);
+  return remember(removed == nullptr ? hipErrorInvalidHandle : hipSuccess);
+}
+
+hipError_t hipEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto event = find_event(handle);
+  const auto stream = streams.find(stream_handle);
+  if (event == nullptr || stream == nullptr) return remember(hipErrorInvalidHandle);
+  if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
+    return remember(hipErrorStreamCaptureImplicit);
+  }
+  return remember(record(*event, stream, streams));
+}
+
+hipError_t hipStreamWaitEvent(hipStream_t stream_handle, hipEvent_t handle, unsigned flags) {
+  if (flags != 0) return remember(hipErrorInvalidValue);
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto event = find_event(handle);
+  const auto stream = streams.find(stream_handle);
+  if (event == nullptr || stream == nullptr) return remember(hipErrorInvalidHandle);
+  return remember(make_wait(stream, *event, streams));
+}
+
+hipError_t hipEventSynchronize(hipEvent_t event) {
+  std::shared_ptr<Recording> recording;
+  const hipError_t error = recording_of(event, &recording);
+  if (error == hipSuccess && recording != nullptr) recording->wait();
+  return remember(error);
+}
+
+hipError_t hipEventQuery(hipEvent_t event) {
+  std::shared_ptr<Recording> recording;
+  const hipError_t error = recording_of(event, &recording);
+  if (error != hipSuccess) return remember(error);
+  return recording == nullptr || recording->is_done() ? hipSuccess : hipErrorNotReady;
+}
+
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
+  if (milliseconds == nullptr) return remember(hipErrorInvalidValue);
+  std::shared_ptr<Recording> first, second;
+  hipError_t error = recording_of(start, &first);
+  if (error == hipSuccess) error = recording_of(stop, &second);
+  if (error != hipSuccess) return remember(error);
+  if (first == nullptr || second == nullptr) return remember(hipErrorInvalidHandle);
+  if (!find_event(start)->has_time || !find_event(stop)->has_time)
+    return remember(hipErrorInvalidHandle);
+  if (!first->is_done() || !second->is_done()) return hipErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
+  return hipSuccess;
+}
+
+}  // extern "C"

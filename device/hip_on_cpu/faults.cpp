@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a kernel fails (abort, a trap, a bad address, an exception): one line that says where, then the end.
+// Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles is left to it.
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "block.hpp"
+#include "launch.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr std::size_t kSignalStack = 64 * 1024;
+
+struct Fault {
+  int signal;
+  const char* what;
+};
+constexpr Fault kFaults[] = {
+    {SIGABRT, "abort"},
+    {SIGILL, "trap"},
+    {SIGTRAP, "trap"},
+    {SIGFPE, "arithmetic exception, as in a division by zero"},
+    {SIGSEGV, "bad address, or the thread's stack is full"},
+    {SIGBUS, "bad address, or memory that the machine does not have"},
+};
+
+// Runs in signal handlers: snprintf of numbers and names takes no lock and no memory.
+void print_place(const char* what) {
+  const ThreadState& thread = *current_thread;
+  const BlockState& block = *thread.block;
+  char line[512];
+  const int length =
+      std::snprintf(line, sizeof(line),
+                    "meshmem: kernel %s ended by: %s; block (%u, %u, %u), thread (%u, %u, %u)\n",
+                    block.runner->launch()->launch.kernel.name, what, block.block.x, block.block.y,
+                    block.block.z, thread.index.x, thread.index.y, thread.index.z);
+  const auto size = std::min(sizeof(line) - 1, static_cast<std::size_t>(length));
+  if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
+}
+
+void handle(int number) {
+  if (in_kernel()) {
+    for (const Fault& fault : kFaults) {
+      if (fault.signal == number) print_place(fault.what);
+    }
+  }
+  // The handler is gone by SA_RESETHAND: the same again ends the process as it would have without us.
+  raise(number);
+}
+
+void install(int number) {
+  struct sigaction action;
+  if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  std::memset(&action, 0, sizeof(action));
+  action.sa_handler = handle;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_ONSTACK | SA_NODEFER);
+  sigaction(number, &action, nullptr);
+}
+
+struct SignalStack {
+  SignalStack() {
+    stack_t stack{};
+    if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0)
+      return;  // a sanitizer has one
+    memory =
+        mmap(nullptr, kSignalStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    stack.ss_sp = memory;
+    stack.ss_size = kSignalStack;
+    stack.ss_flags = 0;
+    sigaltstack(&stack, nullptr);
+  }
+  ~SignalStack() {
+    if (memory == MAP_FAILED) return;
+    stack_t off{};
+    off.ss_flags = SS_DISABLE;
+    sigaltstack(&off, nullptr);
+    munmap(memory, kSignalStack);
+  }
+  void* memory = MAP_FAILED;
+};
+
+}  // namespace
+
+void fail_in_kernel(const char* what) {
+  if (in_kernel()) {
+    print_place(what);
+  } else {
+    std::fprintf(stderr, "meshmem: a kernel cannot be run: %s\n", what);
+  }
+  signal(SIGABRT, SIG_DFL);
+  std::abort();
+}
+
+void catch_faults_in_kernels() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const Fault& fault : kFaults) install(fault.signal);
+  });
+}
+
+void use_signal_stack() { thread_local const SignalStack stack; }
+
+}  // namespace hip_on_cpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fibers: stacks that one OS thread switches between. The sanitizers are told of every switch where they are there.
+// Invariant: a fiber runs on the OS thread that made it, and its stack has a page below it that no one may touch (as
+// long as the machine's limit on mappings allows). Used by block.cpp only.
+#pragma once
+
+#include <boost/context/detail/fcontext.hpp>
+#include <cstddef>
+
+namespace hip_on_cpu {
+
+struct ThreadState;
+
+// What every switch touches comes first, so that it is one line of the cache.
+struct alignas(64) Fiber {
+  boost::context::detail::fcontext_t context =
+      nullptr;                    // where it goes on; not valid while it runs
+  Fiber* next = nullptr;          // in the one list that it is in
+  ThreadState* thread = nullptr;  // the kernel's thread that it runs
+  const void* stack = nullptr;    // lowest address and size
+  std::size_t stack_size = 0;
+  void* tsan_fiber = nullptr;
+  void* asan_stack = nullptr;
+  void* mapping = nullptr;  // null for an OS thread's own stack
+  std::size_t mapping_size = 0;
+  bool has_guard = false;
+};
+
+// A first-in-first-out list through Fiber::next.
+class FiberList {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  unsigned size() const { return size_; }
+  void push(Fiber* fiber);
+  Fiber* pop();  // null when empty
+  void take_all(FiberList& other);
+
+ private:
+  Fiber *first_ = nullptr, *last_ = nullptr;
+  unsigned size_ = 0;
+};
+
+// The stack that the caller runs on now, so that it can be switched back to.
+void adopt_current_stack(Fiber& fiber);
+
+// A new fiber; the first switch to it calls body(), which never returns. False where there is no memory for it.
+// `number` differs between the fibers of a block.
+bool make_fiber(Fiber& fiber, unsigned number, void (*body)());
+void destroy_fiber(Fiber& fiber);
+
+// Goes on in `to`; returns when someone switches to `from` again.
+void switch_fiber(Fiber& from, Fiber& to);
+// The same when `from` never runs again.
+[[noreturn]] void leave_fiber(Fiber& from, Fiber& to);
+
+}  // namespace hip_on_cpu

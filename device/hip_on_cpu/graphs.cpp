@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
+// Invariant: a graph is never changed after its capture; executables and launches under way share its operations.
+#include "errors.hpp"
+#include "process_state.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+struct Graph {
+  std::shared_ptr<const Operations> operations;
+};
+
+struct Graphs {
+  Handles<hipGraph_t, Graph> graphs;
+  Handles<hipGraphExec_t, Graph> executables;
+};
+
+Graphs& graphs() { return ProcessState<Graphs>::get(); }
+
+hipError_t run_all(const Operations& operations) {
+  for (const Operation& operation : operations) {
+    if (const hipError_t error = operation(); error != hipSuccess) return error;
+  }
+  return hipSuccess;
+}
+
+}  // namespace
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) {
+  if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
+    return remember(hipErrorInvalidValue);
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  if (streams.is_default(stream)) return remember(hipErrorStreamCaptureUnsupported);
+  return remember(streams.captures.begin(stream, mode));
+}
+
+hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
+  if (graph == nullptr) return remember(hipErrorInvalidValue);
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  *graph = nullptr;
+  auto operations = std::make_shared<Operations>();
+  const hipError_t error = streams.captures.end(stream, operations.get());
+  if (error != hipSuccess) return remember(error);
+  *graph = graphs().graphs.add(std::make_shared<Graph>(Graph{std::move(operations)}));
+  return hipSuccess;
+}
+
+hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
+  if (status == nullptr) return remember(hipErrorInvalidValue);
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  *status = stream->capture == nullptr ? hipStreamCaptureStatusNone
+            : stream->capture->invalid ? hipStreamCaptureStatusInvalidated
+                                       : hipStreamCaptureStatusActive;
+  return hipSuccess;
+}
+
+hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
+                               hipGraphNode_t* error_node, char* log, std::size_t log_size) {
+  if (executable == nullptr) return remember(hipErrorInvalidValue);
+  const auto found = graphs().graphs.find(graph);
+  if (found == nullptr) return remember(hipErrorInvalidValue);
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_size > 0) *log = '\0';
+  *executable = graphs().executables.add(std::make_shared<Graph>(*found));
+  return hipSuccess;
+}
+
+hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
+  const auto found = graphs().executables.find(executable);
+  if (found == nullptr) return remember(hipErrorInvalidValue);
+  return remember(
+      submit(stream, [operations = found->operations] { return run_all(*operations); }));
+}
+
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  return remember(graphs().graphs.remove(graph) == nullptr ? hipErrorInvalidValue : hipSuccess);
+}
+
+hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
+  return remember(graphs().executables.remove(executable) == nullptr ? hipErrorInvalidValue
+                                                                     : hipSuccess);
+}
+
+}  // extern "C"

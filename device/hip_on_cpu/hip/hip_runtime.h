@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP on ordinary CPUs, for developing and testing device code where there is no GPU.
+//
+// There: the host API (hip_runtime_api.h); __global__ and its relatives; threadIdx, blockIdx, blockDim, gridDim,
+// warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads, __syncwarp, __shfl*, __ballot, __any,
+// __all; atomics (also _system) and __threadfence*; clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
+// A block runs on an OS thread of its own, and its threads are fibers there, which change at barriers, at operations of
+// the warp and in hip_on_cpu::yield(). A loop that waits for another thread of its block must call that.
+//
+// Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read it),
+// `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, managed memory, cooperative groups, warp operations with a
+// mask, launching by address and void**, and whatever else meshmem and its examples have no use for.
+// Different from a GPU: device memory can be read by the host (do not); one copy of a __device__ variable serves all
+// devices of a process; a `__shared__` variable keeps what the last block on the same OS thread left in it.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "hip/hip_runtime_api.h"
+#include "hip/on_cpu/atomics.h"
+#include "hip/on_cpu/launch.h"
+#include "hip/on_cpu/thread.h"
+#include "hip/on_cpu/wave.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+// A block is run by one OS thread from its first thread to its last.
+#define __shared__ static thread_local
+
+#define HIP_DYNAMIC_SHARED(type, name) \
+  type* const name = static_cast<type*>(::hip_on_cpu::current_thread->block->dynamic_shared);
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+
+inline long long clock64() { return hip_on_cpu::nanoseconds(); }
+inline long long wall_clock64() { return hip_on_cpu::nanoseconds(); }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread of a kernel knows of itself: its indices, its block, and how to let the others run.
+// Invariant: current_thread is null outside of kernels, and inside it is the thread that runs on this OS thread now.
+// Included by hip_runtime.h only; block.cpp sets these.
+#pragma once
+
+#include "hip/hip_runtime_api.h"
+
+namespace hip_on_cpu {
+class BlockRunner;  // the library's own
+}
+
+#pragma GCC visibility push(default)
+namespace hip_on_cpu {
+
+struct BlockState {
+  dim3 block, block_size, grid_size;
+  void* dynamic_shared;
+  BlockRunner* runner;
+};
+
+struct ThreadState {
+  dim3 index;
+  const BlockState* block;
+  unsigned rank;  // in the block; consecutive ones make a warp
+};
+
+// The library is loaded with the program, so that its thread-local words have fixed places: one load, no call.
+extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
+
+inline bool in_kernel() { return current_thread != nullptr; }
+
+// For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
+// In host code it gives up the rest of the time slice.
+void yield();
+
+void block_barrier();
+long long nanoseconds();
+
+}  // namespace hip_on_cpu
+#pragma GCC visibility pop
+
+#define threadIdx (::hip_on_cpu::current_thread->index)
+#define blockIdx (::hip_on_cpu::current_thread->block->block)
+#define blockDim (::hip_on_cpu::current_thread->block->block_size)
+#define gridDim (::hip_on_cpu::current_thread->block->grid_size)
+
+inline constexpr int warpSize = 32;
+
+inline void __syncthreads() { hip_on_cpu::block_barrier(); }

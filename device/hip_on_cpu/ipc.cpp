@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory of another process, mapped through that process's own descriptor in /proc.
+// Invariant: a handle is believed only when the file is the one that it names and the page before the allocation still
+// says that it is that allocation; whatever else it holds is an error, not a wrong mapping.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "allocations.hpp"
+#include "capture.hpp"
+#include "devices.hpp"
+#include "errors.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+struct Handle {
+  std::uint64_t magic;
+  std::uint64_t inode;
+  std::uint64_t serial;
+  std::uint64_t size;
+  std::uint64_t offset;
+  std::int32_t process;
+  std::int32_t descriptor;
+  std::int32_t device;
+  std::uint32_t flags;
+};
+static_assert(sizeof(Handle) <= sizeof(hipIpcMemHandle_t));
+constexpr std::uint64_t kHandleMagic = 0x6d6573686d495043;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+std::uint64_t inode_of(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? status.st_ino : 0;
+}
+
+bool read_header(int descriptor, std::uint64_t offset, AllocationHeader* header) {
+  return pread(descriptor, header, sizeof(*header), static_cast<off_t>(offset)) ==
+             sizeof(*header) &&
+         header->magic == kAllocationMagic;
+}
+
+hipError_t make_handle(hipIpcMemHandle_t* result, void* base) {
+  const auto found = Allocations::get().find(base);
+  // An address inside of an allocation would open as another one than what was given: only the base is taken.
+  if (!found || found->kind != MemoryKind::kDevice || found->pointer() != base)
+    return hipErrorInvalidValue;
+  const int descriptor = MemoryFile::get().descriptor();
+  AllocationHeader header;
+  const auto offset = static_cast<std::uint64_t>(found->offset);
+  if (!read_header(descriptor, offset, &header)) return hipErrorUnknown;
+  const Handle handle{kHandleMagic, inode_of(descriptor), header.serial, found->size, offset,
+                      getpid(),     descriptor,           found->device, found->flags};
+  *result = {};
+  std::memcpy(result, &handle, sizeof(handle));
+  return hipSuccess;
+}
+
+int open_file_of(const Handle& handle) {
+  char path[64];
+  std::snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.process, handle.descriptor);
+  struct stat status;
+  // Looked at before it is opened: whatever a stale handle names now may be a thing whose opening blocks or acts.
+  if (stat(path, &status) != 0 || status.st_ino != handle.inode || !S_ISREG(status.st_mode))
+    return -1;
+  return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+}
+
+hipError_t open_handle(const Handle& handle, Allocation& allocation) {
+  const Descriptor file(open_file_of(handle));
+  AllocationHeader header;
+  if (file.number() < 0 || inode_of(file.number()) != handle.inode)
+    return hipErrorInvalidResourceHandle;
+  if (!read_header(file.number(), handle.offset, &header)) return hipErrorInvalidResourceHandle;
+  if (header.serial != handle.serial || header.size != handle.size)
+    return hipErrorInvalidResourceHandle;
+  void* memory = mmap(nullptr, whole_pages(handle.size), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      file.number(), static_cast<off_t>(handle.offset + kPage));
+  if (memory == MAP_FAILED) return hipErrorMapFailed;
+  allocation.base = reinterpret_cast<std::uintptr_t>(memory);
+  allocation.size = handle.size;
+  allocation.kind = MemoryKind::kImported;
+  allocation.device = handle.device;
+  allocation.flags = handle.flags;
+  return hipSuccess;
+}
+
+hipError_t import(void** pointer, const hipIpcMemHandle_t& bytes, unsigned flags) {
+  if (pointer == nullptr || flags != hipIpcMemLazyEnablePeerAccess) return hipErrorInvalidValue;
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  Handle handle;
+  std::memcpy(&handle, &bytes, sizeof(handle));
+  if (handle.magic != kHandleMagic) return hipErrorInvalidValue;
+  if (handle.process == getpid())
+    return hipErrorInvalidContext;  // as HIP: its own memory needs no handle
+  Allocation allocation;
+  if (const hipError_t error = open_handle(handle, allocation); error != hipSuccess) return error;
+  // The other process may have more devices than this one.
+  if (!is_device(allocation.device)) allocation.device = current_device();
+  Allocations::get().add(allocation);
+  *pointer = allocation.pointer();
+  return hipSuccess;
+}
+
+hipError_t close_import(void* pointer) {
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  const auto found = Allocations::get().find(pointer);
+  if (!found || found->kind != MemoryKind::kImported || found->pointer() != pointer)
+    return hipErrorInvalidValue;
+  const hipError_t error = synchronize_device(current_device());
+  if (!Allocations::get().remove(pointer, MemoryKind::kImported)) return hipErrorInvalidValue;
+  munmap(pointer, whole_pages(found->size));
+  return error;
+}
+
+}  // namespace
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* base) {
+  return remember(handle == nullptr ? hipErrorInvalidValue : make_handle(handle, base));
+}
+hipError_t hipIpcOpenMemHandle(void** pointer, hipIpcMemHandle_t handle, unsigned flags) {
+  return remember(import(pointer, handle, flags));
+}
+hipError_t hipIpcCloseMemHandle(void* pointer) { return remember(close_import(pointer)); }
+
+}  // extern "C"

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches: checked when submitted, then run by the stream's worker (one block) or by OS threads from a pool.
+// Invariant: a run is finished when its last block is; the pool's threads end after a second without work.
+#include "launch.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "block.hpp"
+#include "errors.hpp"
+#include "process_state.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr auto kIdleTime = std::chrono::seconds(1);
+constexpr auto kPatience = std::chrono::milliseconds(1);
+constexpr int kThreadsPerMultiprocessor = 2048;
+
+// OS threads that run blocks.
+class BlockThreads {
+ public:
+  static BlockThreads& get() { return ProcessState<BlockThreads>::get(); }
+
+  void request(const std::shared_ptr<LaunchRun>& run, std::uint64_t threads) {
+    const std::lock_guard lock(mutex_);
+    for (; threads > 0; --threads) {
+      if (requests_.size() >= idle_ && !start_thread()) return;
+      run->expected.fetch_add(1);
+      requests_.push_back(run);
+      requested_.notify_one();
+    }
+  }
+
+ private:
+  bool start_thread() {
+    try {
+      std::thread([this] { work(); }).detach();
+    } catch (const std::system_error& error) {
+      if (!std::exchange(complained_, true)) {
+        std::fprintf(stderr,
+                     "meshmem: no more threads for the blocks of kernels (%s); raise the limit "
+                     "(ulimit -u)\n",
+                     error.what());
+      }
+      return false;
+    }
+    ++idle_;  // it counts from now on, so that the next request asks for another
+    return true;
+  }
+
+  void work() {
+    use_signal_stack();
+    std::unique_lock lock(mutex_);
+    while (requested_.wait_for(lock, kIdleTime, [&] { return !requests_.empty(); })) {
+      const std::shared_ptr<LaunchRun> run = std::move(requests_.front());
+      requests_.pop_front();
+      --idle_;
+      lock.unlock();
+      run->expected.fetch_sub(1);
+      run->run_blocks();
+      lock.lock();
+      ++idle_;
+    }
+    --idle_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable requested_;
+  std::deque<std::shared_ptr<LaunchRun>> requests_;
+  std::size_t idle_ = 0;
+  bool complained_ = false;
+};
+
+std::uint64_t threads_at_first() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
+
+void run_launch(const KernelLaunch& launch) {
+  const auto run = std::make_shared<LaunchRun>(launch);
+  if (launch.blocks() == 1) {
+    use_signal_stack();
+    run->run_blocks();  // this thread has nothing else to do
+    return;
+  }
+  BlockThreads::get().request(run, std::min(launch.blocks(), threads_at_first()));
+  run->wait_until_finished();
+}
+
+bool is_size(const dim3& size) { return size.x > 0 && size.y > 0 && size.z > 0; }
+bool is_grid(const dim3& size) {  // HIP's limits
+  return is_size(size) && size.x <= INT32_MAX && size.y <= UINT16_MAX && size.z <= UINT16_MAX;
+}
+
+hipError_t check_launch(const KernelLaunch& launch) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (!is_grid(launch.grid) || !is_size(launch.block)) return hipErrorInvalidConfiguration;
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  if (std::max({launch.block.x, launch.block.y, launch.block.z}) > kMaxThreadsPerBlock ||
+      threads > kMaxThreadsPerBlock || launch.shared > kSharedMemoryPerBlock) {
+    return hipErrorInvalidConfiguration;
+  }
+  return hipSuccess;
+}
+
+}  // namespace
+
+std::uint64_t LaunchRun::left_to_begin() const {
+  const std::uint64_t started = begun.load(std::memory_order_relaxed);
+  return started < blocks ? blocks - started : 0;
+}
+
+void LaunchRun::run_blocks() {
+  for (;;) {
+    const std::uint64_t block = begun.fetch_add(1);
+    if (block >= blocks) return;
+    const std::uint64_t row = block / launch.grid.x;
+    BlockRunner::of_this_os_thread().run(*this, {static_cast<std::uint32_t>(block % launch.grid.x),
+                                                 static_cast<std::uint32_t>(row % launch.grid.y),
+                                                 static_cast<std::uint32_t>(row / launch.grid.y)});
+    count_finished();
+  }
+}
+
+void LaunchRun::count_finished() {
+  const std::lock_guard lock(mutex_);
+  if (++finished_ == blocks) changed_.notify_all();
+}
+
+void LaunchRun::ask_for_another_thread() {
+  if (expected.load(std::memory_order_relaxed) < left_to_begin()) {
+    BlockThreads::get().request(shared_from_this(), 1);
+  }
+}
+
+// Blocks may also wait without saying so (a loop around an atomic): when none has finished for a while, the rest get
+// OS threads as well, twice as many each time.
+void LaunchRun::wait_until_finished() {
+  std::unique_lock lock(mutex_);
+  const auto is_finished = [&] { return finished_ == blocks; };
+  while (left_to_begin() > 0) {
+    const std::uint64_t before = finished_;
+    if (changed_.wait_for(lock, kPatience, is_finished)) return;
+    const std::uint64_t left = left_to_begin(), running = begun.load() - finished_;
+    if (finished_ != before || expected.load() >= left) continue;
+    lock.unlock();
+    BlockThreads::get().request(
+        shared_from_this(), std::min(left - expected.load(), std::max<std::uint64_t>(running, 1)));
+    lock.lock();
+  }
+  changed_.wait(lock, is_finished);
+}
+
+hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
+                         hipStream_t stream) {
+  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared);
+  catch_faults_in_kernels();
+  const hipError_t error = check_launch(*launch);
+  if (error != hipSuccess) return remember(error);
+  return remember(submit(stream, [launch] {
+    run_launch(*launch);
+    return hipSuccess;
+  }));
+}
+
+hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared) {
+  if (blocks == nullptr || block_size < 1) return remember(hipErrorInvalidValue);
+  const bool fits = block_size <= kMaxThreadsPerBlock && shared <= kSharedMemoryPerBlock;
+  *blocks = fits ? kThreadsPerMultiprocessor / block_size : 0;
+  return hipSuccess;
+}
+
+}  // namespace hip_on_cpu
+
+extern "C" hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute attribute,
+                                          int value) {
+  using hip_on_cpu::remember;
+  if (kernel == nullptr) return remember(hipErrorInvalidDeviceFunction);
+  if (attribute == hipFuncAttributePreferredSharedMemoryCarveout) return hipSuccess;  // a hint
+  if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize)
+    return remember(hipErrorInvalidValue);
+  const bool fits =
+      value >= 0 && static_cast<std::size_t>(value) <= hip_on_cpu::kSharedMemoryPerBlock;
+  return remember(fits ? hipSuccess : hipErrorInvalidValue);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel with its shape, and one run of it (a graph may run a launch again and again).
+// Invariant: every block of a run gets an OS thread as soon as the blocks that have one wait, so that blocks can always
+// wait for each other. Made by launch.cpp, seen by block.cpp and faults.cpp.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "hip/on_cpu/launch.h"
+
+namespace hip_on_cpu {
+
+struct KernelLaunch {
+  KernelLaunch(const BoundKernel& bound, dim3 grid_size, dim3 block_size, std::size_t shared_size)
+      : kernel(bound), grid(grid_size), block(block_size), shared(shared_size) {}
+  ~KernelLaunch() { kernel.destroy(kernel.arguments); }
+  KernelLaunch(const KernelLaunch&) = delete;
+  KernelLaunch& operator=(const KernelLaunch&) = delete;
+
+  std::uint64_t blocks() const { return std::uint64_t{grid.x} * grid.y * grid.z; }
+
+  const BoundKernel kernel;
+  const dim3 grid, block;
+  const std::size_t shared;
+};
+
+struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
+  explicit LaunchRun(const KernelLaunch& launched) : launch(launched), blocks(launched.blocks()) {}
+
+  void run_blocks();              // as many as there are left
+  void ask_for_another_thread();  // by a block that waits
+  void wait_until_finished();
+
+  const KernelLaunch&
+      launch;  // ends with the run; OS threads that come too late look at `blocks` only
+  const std::uint64_t blocks;
+  std::atomic<std::uint64_t> begun{0};     // blocks
+  std::atomic<std::uint64_t> expected{0};  // OS threads that were asked for and have not come yet
+
+ private:
+  std::uint64_t left_to_begin() const;
+  void count_finished();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t finished_ = 0;
+};
+
+// Ends the process with a line that names the kernel, the block and the thread that run now, and what happened.
+[[noreturn]] void fail_in_kernel(const char* what);
+void catch_faults_in_kernels();  // once; leaves handlers of the program alone
+void use_signal_stack();  // on each OS thread that runs kernels: a fault may be the stack's end
+
+}  // namespace hip_on_cpu

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory, pinned and registered host memory, and what a pointer is.
+// Invariant: an allocation is in the table from before its pointer is handed out until before its memory goes.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "allocations.hpp"
+#include "capture.hpp"
+#include "devices.hpp"
+#include "errors.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr std::size_t kAskTheMachineFrom =
+    16 << 20;  // smaller ones are not worth reading /proc/meminfo
+
+bool write_header(int descriptor, off_t offset, const AllocationHeader& header) {
+  return pwrite(descriptor, &header, sizeof(header), offset) == sizeof(header);
+}
+
+hipError_t map_device_memory(Allocation& allocation) {
+  MemoryFile& file = MemoryFile::get();
+  const std::size_t length = whole_pages(allocation.size);
+  const auto offset = file.take(kPage + length);
+  if (!offset) return hipErrorOutOfMemory;
+  const AllocationHeader header{kAllocationMagic, file.next_serial(), allocation.size};
+  void* memory = MAP_FAILED;
+  if (write_header(file.descriptor(), *offset, header)) {
+    memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(),
+                  *offset + static_cast<off_t>(kPage));
+  }
+  if (memory == MAP_FAILED) {
+    file.give_back(*offset, kPage + length);
+    return hipErrorOutOfMemory;
+  }
+  allocation.base = reinterpret_cast<std::uintptr_t>(memory);
+  allocation.offset = *offset;
+  return hipSuccess;
+}
+
+hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
+  if (pointer == nullptr) return hipErrorInvalidValue;
+  if (flags != hipDeviceMallocDefault && flags != hipDeviceMallocFinegrained &&
+      flags != hipDeviceMallocUncached) {
+    return hipErrorInvalidValue;
+  }
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  *pointer = nullptr;
+  if (size == 0) return hipSuccess;
+  if (size >= kAskTheMachineFrom && size > free_memory_of_device()) return hipErrorOutOfMemory;
+  Allocation allocation;
+  allocation.size = size;
+  allocation.device = current_device();
+  allocation.flags = flags;
+  if (const hipError_t error = map_device_memory(allocation); error != hipSuccess) return error;
+  Allocations::get().add(allocation);
+  *pointer = allocation.pointer();
+  return hipSuccess;
+}
+
+// Work that was submitted may still use the memory: freeing waits for the device, as HIP does.
+template <typename Release>
+hipError_t release(void* pointer, MemoryKind kind, Release release_memory) {
+  if (pointer == nullptr) return hipSuccess;
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  const auto found = Allocations::get().find(pointer);
+  if (!found || found->pointer() != pointer || found->kind != kind) return hipErrorInvalidValue;
+  const hipError_t error = synchronize_device(found->device);
+  if (!Allocations::get().remove(pointer, kind))
+    return hipErrorInvalidValue;  // another thread was faster
+  release_memory(*found);
+  return error;
+}
+
+void unmap_device_memory(const Allocation& allocation) {
+  const std::size_t length = whole_pages(allocation.size);
+  munmap(allocation.pointer(), length);
+  MemoryFile::get().give_back(allocation.offset, kPage + length);
+}
+
+hipError_t allocate_on_host(void** pointer, std::size_t size, unsigned flags) {
+  if (pointer == nullptr) return hipErrorInvalidValue;
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  *pointer = nullptr;
+  if (size == 0) return hipSuccess;
+  void* memory = std::aligned_alloc(kPage, whole_pages(size));
+  if (memory == nullptr) return hipErrorOutOfMemory;
+  Allocation allocation;
+  allocation.base = reinterpret_cast<std::uintptr_t>(memory);
+  allocation.size = size;
+  allocation.kind = MemoryKind::kHost;
+  allocation.device = current_device();
+  allocation.flags = flags;
+  Allocations::get().add(allocation);
+  *pointer = memory;
+  return hipSuccess;
+}
+
+hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags) {
+  if (pointer == nullptr || size == 0) return hipErrorInvalidValue;
+  if (device_count() == 0) return hipErrorNoDevice;
+  Allocation allocation;
+  allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
+  allocation.size = size;
+  allocation.kind = MemoryKind::kRegistered;
+  allocation.device = current_device();
+  allocation.flags = flags;
+  return Allocations::get().add(allocation) ? hipSuccess : hipErrorHostMemoryAlreadyRegistered;
+}
+
+}  // namespace
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipMalloc(void** pointer, std::size_t size) {
+  return remember(allocate(pointer, size, hipDeviceMallocDefault));
+}
+hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flags) {
+  return remember(allocate(pointer, size, flags));
+}
+hipError_t hipFree(void* pointer) {
+  return remember(release(pointer, MemoryKind::kDevice, unmap_device_memory));
+}
+
+hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags) {
+  return remember(allocate_on_host(pointer, size, flags));
+}
+hipError_t hipHostFree(void* pointer) {
+  return remember(
+      release(pointer, MemoryKind::kHost, [](const Allocation& a) { std::free(a.pointer()); }));
+}
+
+hipError_t hipHostRegister(void* pointer, std::size_t size, unsigned flags) {
+  return remember(register_host_memory(pointer, size, flags));
+}
+hipError_t hipHostUnregister(void* pointer) {
+  const auto removed = Allocations::get().remove(pointer, MemoryKind::kRegistered);
+  return remember(removed ? hipSuccess : hipErrorHostMemoryNotRegistered);
+}
+
+hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
+  if (device_pointer == nullptr || flags != 0) return remember(hipErrorInvalidValue);
+  const auto found = Allocations::get().find(host_pointer);
+  if (!found || found->is_device()) return remember(hipErrorInvalidValue);
+  *device_pointer = host_pointer;
+  return hipSuccess;
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* size, hipDeviceptr_t pointer) {
+  const auto found = Allocations::get().find(pointer);
+  if (!found || !found->is_device()) return remember(hipErrorNotFound);
+  if (base != nullptr) *base = found->pointer();
+  if (size != nullptr) *size = found->size;
+  return hipSuccess;
+}
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  if (attributes == nullptr) return remember(hipErrorInvalidValue);
+  const auto found = Allocations::get().find(pointer);
+  if (!found) return remember(hipErrorInvalidValue);
+  *attributes = {};
+  attributes->type = found->is_device() ? hipMemoryTypeDevice : hipMemoryTypeHost;
+  attributes->device = found->device;
+  attributes->devicePointer = const_cast<void*>(pointer);
+  attributes->hostPointer = found->is_device() ? nullptr : const_cast<void*>(pointer);
+  attributes->allocationFlags = found->flags;
+  return hipSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, their workers, and the rules of the default stream: its operations come after all that was submitted to the
+// device's blocking streams before, and theirs after its own.
+// Invariant: workers are detached and hold on to their stream, so that neither exit nor destruction waits for them.
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "errors.hpp"
+#include "process_state.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr auto kIdleTime = std::chrono::seconds(1);
+
+}  // namespace
+
+void Ticket::wait() const { stream->wait(number); }
+
+hipError_t Stream::enqueue(Operation operation, std::vector<Ticket> after) {
+  const std::lock_guard lock(mutex_);
+  if (!has_worker_) {
+    try {
+      std::thread([self = shared_from_this()] { self->work(); }).detach();
+    } catch (const std::system_error&) {
+      return hipErrorOutOfMemory;
+    }
+    has_worker_ = true;
+  }
+  tasks_.push_back({std::move(operation), std::move(after)});
+  ++last_;
+  submitted_.notify_one();
+  return hipSuccess;
+}
+
+Ticket Stream::last() {
+  const std::lock_guard lock(mutex_);
+  return {shared_from_this(), last_};
+}
+
+bool Stream::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return completed_ == last_;
+}
+
+void Stream::wait(std::uint64_t number) {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [&] { return completed_ >= number; });
+}
+
+hipError_t Stream::take_error() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(error_, hipSuccess);
+}
+
+void Stream::work() {
+  std::unique_lock lock(mutex_);
+  while (submitted_.wait_for(lock, kIdleTime, [&] { return !tasks_.empty(); })) {
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    const hipError_t error = run(std::move(task));
+    lock.lock();
+    if (error_ == hipSuccess) error_ = error;
+    ++completed_;
+    done_.notify_all();
+  }
+  has_worker_ = false;
+}
+
+// The task, and what it holds, has ended when it counts as done.
+hipError_t Stream::run(Task task) {
+  for (const Ticket& ticket : task.after) ticket.wait();
+  return task.operation();
+}
+
+Streams& Streams::get() { return ProcessState<Streams>::get(); }
+
+Streams::Streams() {
+  for (int i = 0; i < kMaxDevices; ++i) defaults_[i] = std::make_shared<Stream>(i, true);
+}
+
+std::shared_ptr<Stream> Streams::find(hipStream_t handle) const {
+  return handle == nullptr ? defaults_[current_device()] : handles.find(handle);
+}
+
+std::vector<Ticket> Streams::pending(int device) {
+  std::vector<Ticket> tickets;
+  const auto add = [&](const std::shared_ptr<Stream>& stream) {
+    if (stream->device() == device && !stream->is_idle()) tickets.push_back(stream->last());
+  };
+  handles.for_each(add);
+  std::erase_if(destroyed, [](const auto& stream) { return stream->is_idle(); });
+  for (const auto& stream : destroyed) add(stream);
+  add(defaults_[device]);
+  return tickets;
+}
+
+std::vector<Ticket> Streams::before(const std::shared_ptr<Stream>& stream) {
+  if (is_default(stream)) {
+    auto tickets = pending(stream->device());
+    std::erase_if(tickets,
+                  [&](const Ticket& t) { return t.stream == stream || !t.stream->blocking(); });
+    return tickets;
+  }
+  const auto& first = defaults_[stream->device()];
+  if (!stream->blocking() || first->is_idle()) return {};
+  return {first->last()};
+}
+
+bool Streams::blocking_stream_captures(int device) const {
+  bool found = false;
+  handles.for_each([&](const std::shared_ptr<Stream>& stream) {
+    if (stream->device() == device && stream->blocking() && stream->capture != nullptr) {
+      stream->capture->invalidate(hipErrorStreamCaptureImplicit);
+      found = true;
+    }
+  });
+  return found;
+}
+
+hipError_t submit(hipStream_t handle, Operation operation) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return hipErrorInvalidHandle;
+  if (stream->capture != nullptr) return stream->capture->record(stream, std::move(operation));
+  if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
+    return hipErrorStreamCaptureImplicit;
+  }
+  return stream->enqueue(std::move(operation), streams.before(stream));
+}
+
+namespace {
+
+hipError_t wait_and_take_errors(const std::vector<Ticket>& tickets) {
+  hipError_t error = hipSuccess;
+  for (const Ticket& ticket : tickets) {
+    ticket.wait();
+    const hipError_t its_error = ticket.stream->take_error();
+    if (error == hipSuccess) error = its_error;
+  }
+  return error;
+}
+
+// What to wait for so that the stream, and what it comes after, is done.
+std::vector<Ticket> all_of(Streams& streams, const std::shared_ptr<Stream>& stream) {
+  auto tickets = streams.before(stream);
+  tickets.push_back(stream->last());
+  return tickets;
+}
+
+}  // namespace
+
+hipError_t run_in_default_stream(Operation operation) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  Streams& streams = Streams::get();
+  std::vector<Ticket> tickets;
+  {
+    const std::lock_guard lock(streams.mutex);
+    if (const hipError_t error = streams.captures.refuse_unsafe_call(); error != hipSuccess)
+      return error;
+    const auto stream = streams.find(nullptr);
+    if (streams.blocking_stream_captures(stream->device())) return hipErrorStreamCaptureImplicit;
+    tickets = all_of(streams, stream);
+  }
+  const hipError_t error = wait_and_take_errors(tickets);
+  return error != hipSuccess ? error : operation();
+}
+
+hipError_t synchronize_device(int device) {
+  Streams& streams = Streams::get();
+  std::vector<Ticket> tickets;
+  {
+    const std::lock_guard lock(streams.mutex);
+    tickets = streams.pending(device);
+  }
+  return wait_and_take_errors(tickets);
+}
+
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" {
+
+hipError_t hipDeviceSynchronize(void) {
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  const hipError_t error = refuse_while_capturing();
+  return remember(error != hipSuccess ? error : synchronize_device(current_device()));
+}
+
+hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
+  if (stream == nullptr || flags > hipStreamNonBlocking) return remember(hipErrorInvalidValue);
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  const bool blocking = (flags & hipStreamNonBlocking) == 0;
+  *stream = Streams::get().handles.add(std::make_shared<Stream>(current_device(), blocking));
+  return hipSuccess;
+}
+hipError_t hipStreamCreate(hipStream_t* stream) {
+  return hipStreamCreateWithFlags(stream, hipStreamDefault);
+}
+
+hipError_t hipStreamDestroy(hipStream_t handle) {
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.handles.find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  if (stream->capture != nullptr) {
+    return remember(stream->capture->invalidate(hipErrorStreamCaptureUnsupported));
+  }
+  streams.handles.remove(handle);
+  if (!stream->is_idle()) streams.destroyed.push_back(stream);
+  return hipSuccess;
+}
+
+hipError_t hipStreamSynchronize(hipStream_t handle) {
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  Streams& streams = Streams::get();
+  std::vector<Ticket> tickets;
+  {
+    const std::lock_guard lock(streams.mutex);
+    const auto stream = streams.find(handle);
+    if (stream == nullptr) return remember(hipErrorInvalidHandle);
+    if (stream->capture != nullptr) {
+      return remember(stream->capture->invalidate(hipErrorStreamCaptureUnsupported));
+    }
+    if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
+      return remember(hipErrorStreamCaptureImplicit);
+    }
+    tickets = all_of(streams, stream);
+  }
+  return remember(wait_and_take_errors(tickets));
+}
+
+hipError_t hipStreamQuery(hipStream_t handle) {
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  if (stream->capture != nullptr) {
+    return remember(stream->capture->invalidate(hipErrorStreamCaptureUnsupported));
+  }
+  if (!stream->is_idle() || !streams.before(stream).empty()) return hipErrorNotReady;
+  return remember(stream->take_error());
+}
+
+hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data) {
+  if (function == nullptr) return remember(hipErrorInvalidValue);
+  return remember(submit(stream, [function, user_data] {
+    function(user_data);
+    return hipSuccess;
+  }));
+}
+
+}  // extern "C"

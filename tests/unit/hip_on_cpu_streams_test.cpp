@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP on CPUs: streams, events, host functions, capture and graphs.
+#include <chrono>
+
+#include "hip_on_cpu.hpp"
+
+namespace {
+
+__global__ void write_value(int* to, int value) { *to = value; }
+__global__ void copy_value(int* to, const int* from) { *to = *from; }
+
+TEST(HipStreams, RunInOrderBesideTheHost) {
+  const OnDevice<int> values(2);
+  const OwnStream stream;
+  Gate gate;
+  gate.close(stream);
+  hipLaunchKernelGGL(write_value, 1, 1, 0, stream, values.get(), 5);
+  hipLaunchKernelGGL(copy_value, 1, 1, 0, stream, values.get() + 1, values.get());
+  EXPECT_EQ(hipStreamQuery(stream), hipErrorNotReady);
+  gate.open();
+  EXPECT_HIP(hipStreamSynchronize(stream));
+  EXPECT_HIP(hipStreamQuery(stream));
+  EXPECT_EQ(values.values()[1], 5);
+}
+
+TEST(HipStreams, BlockTheDefaultStreamUnlessTheySayOtherwise) {
+  const OnDevice<int> values(2);
+  const OwnStream blocking, other(hipStreamNonBlocking);
+  Gate gate;
+  gate.close(blocking);
+  hipLaunchKernelGGL(write_value, 1, 1, 0, nullptr, values.get(), 1);
+  hipLaunchKernelGGL(write_value, 1, 1, 0, other, values.get() + 1, 2);
+  EXPECT_HIP(hipStreamSynchronize(other));
+  EXPECT_EQ(hipStreamQuery(nullptr), hipErrorNotReady);
+  gate.open();
+  EXPECT_EQ(values.values(), (std::vector<int>{1, 2}));  // the copy waits for the default stream
+}
+
+TEST(HipStreams, WaitForEventsOfOthers) {
+  const OnDevice<int> values(2);
+  const OwnStream first(hipStreamNonBlocking), second(hipStreamNonBlocking);
+  hipEvent_t event;
+  ASSERT_HIP(hipEventCreate(&event));
+  EXPECT_HIP(hipEventQuery(event));
+  Gate gate;
+  gate.close(first);
+  hipLaunchKernelGGL(write_value, 1, 1, 0, first, values.get(), 9);
+  EXPECT_HIP(hipEventRecord(event, first));
+  EXPECT_HIP(hipStreamWaitEvent(second, event, 0));
+  hipLaunchKernelGGL(copy_value, 1, 1, 0, second, values.get() + 1, values.get());
+  EXPECT_EQ(hipEventQuery(event), hipErrorNotReady);
+  gate.open();
+  EXPECT_HIP(hipStreamSynchronize(second));
+  EXPECT_HIP(hipEventSynchronize(event));
+  EXPECT_EQ(values.values()[1], 9);
+  EXPECT_HIP(hipEventDestroy(event));
+  EXPECT_EQ(hipEventDestroy(event), hipErrorInvalidHandle);
+}
+
+TEST(HipStreams, MeasureTime) {
+  const OwnStream stream;
+  hipEvent_t start, stop;
+  ASSERT_HIP(hipEventCreate(&start));
+  ASSERT_HIP(hipEventCreate(&stop));
+  float milliseconds = -1;
+  EXPECT_EQ(hipEventElapsedTime(&milliseconds, start, stop), hipErrorInvalidHandle);
+  EXPECT_HIP(hipEventRecord(start, stream));
+  EXPECT_HIP(hipLaunchHostFunc(
+      stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }, nullptr));
+  EXPECT_HIP(hipEventRecord(stop, stream));
+  EXPECT_HIP(hipEventSynchronize(stop));
+  EXPECT_HIP(hipEventElapsedTime(&milliseconds, start, stop));
+  EXPECT_GE(milliseconds, 5);
+  EXPECT_HIP(hipEventDestroy(start));
+  EXPECT_HIP(hipEventDestroy(stop));
+}
+
+TEST(HipStreams, StageShortSourcesOfTheHost) {
+  const OnDevice<int> value(1);
+  const OwnStream stream;
+  Gate gate;
+  gate.close(stream);
+  int source = 3;
+  EXPECT_HIP(hipMemcpyAsync(value.get(), &source, sizeof(int), hipMemcpyHostToDevice, stream));
+  source = 4;
+  gate.open();
+  EXPECT_HIP(hipStreamSynchronize(stream));
+  EXPECT_EQ(value.values()[0], 3);
+}
+
+TEST(HipStreams, AreKnownByTheirHandles) {
+  const auto wrong = reinterpret_cast<hipStream_t>(std::uintptr_t{64});
+  EXPECT_EQ(hipStreamSynchronize(wrong), hipErrorInvalidHandle);
+  EXPECT_EQ(hipStreamDestroy(wrong), hipErrorInvalidHandle);
+  EXPECT_EQ(hipStreamDestroy(nullptr), hipErrorInvalidHandle);
+  hipLaunchKernelGGL(write_value, 1, 1, 0, wrong, nullptr, 0);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidHandle);
+}
+
+__global__ void wait_for_ever(const int* flag) {
+  while (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0) hip_on_cpu::yield();
+}
+
+TEST(HipStreamsDeathTest, DoNotKeepAProcessFromItsEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static int never = 0;
+        hipLaunchKernelGGL(wait_for_ever, 3, 40, 0, nullptr, &never);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::exit(5);
+      },
+      testing::ExitedWithCode(5), "");
+}
+
+__global__ void add_value(int* to, int value) { *to += value; }
+
+TEST(HipGraphs, AreReplayedOnAnyStream) {
+  const OnDevice<int> total(1);
+  const OwnStream stream, other;
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t executable = nullptr;
+  ASSERT_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  hipLaunchKernelGGL(add_value, 1, 1, 0, stream, total.get(), 2);
+  hipLaunchKernelGGL(add_value, 1, 1, 0, stream, total.get(), 3);
+  ASSERT_HIP(hipStreamEndCapture(stream, &graph));
+  ASSERT_HIP(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  ASSERT_HIP(hipGraphDestroy(graph));
+  EXPECT_EQ(total.values()[0], 0);  // recorded, not run
+  for (int i = 0; i < 100; ++i) EXPECT_HIP(hipGraphLaunch(executable, stream));
+  EXPECT_HIP(hipStreamSynchronize(stream));
+  EXPECT_HIP(hipGraphLaunch(executable, other));
+  EXPECT_HIP(hipGraphLaunch(executable, nullptr));
+  EXPECT_EQ(total.values()[0], 102 * 5);
+  EXPECT_HIP(hipGraphExecDestroy(executable));
+  EXPECT_EQ(hipGraphLaunch(executable, other), hipErrorInvalidValue);
+}
+
+TEST(HipGraphs, CaptureStreamsThatEventsJoin) {
+  const OnDevice<int> total(1);
+  const OwnStream stream, side(hipStreamNonBlocking);
+  hipEvent_t fork_event, join_event;
+  ASSERT_HIP(hipEventCreateWithFlags(&fork_event, hipEventDisableTiming));
+  ASSERT_HIP(hipEventCreateWithFlags(&join_event, hipEventDisableTiming));
+  hipGraph_t graph = nullptr;
+  for (const bool joined : {true, false}) {
+    ASSERT_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal));
+    ASSERT_HIP(hipEventRecord(fork_event, stream));
+    ASSERT_HIP(hipStreamWaitEvent(side, fork_event, 0));
+    hipStreamCaptureStatus status;
+    ASSERT_HIP(hipStreamIsCapturing(side, &status));
+    EXPECT_EQ(status, hipStreamCaptureStatusActive);
+    hipLaunchKernelGGL(add_value, 1, 1, 0, side, total.get(), 10);
+    ASSERT_HIP(hipEventRecord(join_event, side));
+    if (joined) {
+      ASSERT_HIP(hipStreamWaitEvent(stream, join_event, 0));
+      hipGraphExec_t executable = nullptr;
+      ASSERT_HIP(hipStreamEndCapture(stream, &graph));
+      ASSERT_HIP(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+      EXPECT_HIP(hipGraphLaunch(executable, stream));
+      EXPECT_HIP(hipStreamSynchronize(stream));
+      EXPECT_HIP(hipGraphExecDestroy(executable));
+      EXPECT_HIP(hipGraphDestroy(graph));
+    } else {
+      EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorStreamCaptureUnjoined);
+    }
+  }
+  EXPECT_EQ(total.values()[0], 10);
+  EXPECT_HIP(hipEventDestroy(fork_event));
+  EXPECT_HIP(hipEventDestroy(join_event));
+}
+
+TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
+  const OnDevice<int> value(1);
+  const OwnStream stream;
+  hipGraph_t graph = nullptr;
+  void* memory = nullptr;
+  int host = 0;
+  const auto refuses = [&](hipError_t error, auto call) {
+    ASSERT_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    EXPECT_EQ(call(), error);
+    EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  };
+  refuses(hipErrorStreamCaptureUnsupported, [&] { return hipStreamSynchronize(stream); });
+  refuses(hipErrorStreamCaptureUnsupported, [&] { return hipDeviceSynchronize(); });
+  refuses(hipErrorStreamCaptureUnsupported, [&] { return hipMalloc(&memory, 8); });
+  refuses(hipErrorStreamCaptureUnsupported,
+          [&] { return hipMemcpy(&host, value.get(), 4, hipMemcpyDeviceToHost); });
+  refuses(hipErrorStreamCaptureImplicit,
+          [&] { return hipMemsetAsync(value.get(), 0, 4, nullptr); });
+  EXPECT_EQ(hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal),
+            hipErrorStreamCaptureUnsupported);
+  EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorIllegalState);
+}
+
+}  // namespace

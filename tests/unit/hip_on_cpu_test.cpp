@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP on CPUs: devices, errors, memory, copies, and memory opened by other processes.
+#include "hip_on_cpu.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace {
+
+TEST(HipDevices, AreAsManyAsTheEnvironmentSays) {
+  int count = 0, device = -1;
+  ASSERT_HIP(hipGetDeviceCount(&count));
+  EXPECT_EQ(count, 4);
+  ASSERT_HIP(hipSetDevice(3));
+  std::thread([] {
+    int other = -1;
+    EXPECT_HIP(hipGetDevice(&other));
+    EXPECT_EQ(other, 0);  // each thread has its own
+  }).join();
+  EXPECT_HIP(hipGetDevice(&device));
+  EXPECT_EQ(device, 3);
+  EXPECT_EQ(hipSetDevice(4), hipErrorInvalidDevice);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
+  EXPECT_HIP(hipGetLastError());
+  ASSERT_HIP(hipSetDevice(0));
+}
+
+TEST(HipDevices, TellWhatTheyAre) {
+  hipDeviceProp_t properties;
+  ASSERT_HIP(hipGetDeviceProperties(&properties, 2));
+  EXPECT_STREQ(properties.name, "meshmem CPU device");
+  EXPECT_STREQ(properties.gcnArchName, "cpu");
+  EXPECT_EQ(properties.warpSize, warpSize);
+  std::size_t available = 0, total = 0;
+  ASSERT_HIP(hipMemGetInfo(&available, &total));
+  EXPECT_GT(available, 0u);
+  EXPECT_LE(available, total);
+  EXPECT_EQ(total, properties.totalGlobalMem);
+  char first[32], second[32];
+  ASSERT_HIP(hipDeviceGetPCIBusId(first, sizeof(first), 0));
+  ASSERT_HIP(hipDeviceGetPCIBusId(second, sizeof(second), 1));
+  EXPECT_STRNE(first, second);
+}
+
+TEST(HipDevices, ArePeers) {
+  int can = -1;
+  ASSERT_HIP(hipDeviceCanAccessPeer(&can, 0, 1));
+  EXPECT_EQ(can, 1);
+  ASSERT_HIP(hipDeviceCanAccessPeer(&can, 1, 1));
+  EXPECT_EQ(can, 0);
+  EXPECT_HIP(hipDeviceEnablePeerAccess(1, 0));
+  EXPECT_EQ(hipDeviceEnablePeerAccess(1, 0), hipErrorPeerAccessAlreadyEnabled);
+  EXPECT_EQ(hipDeviceEnablePeerAccess(9, 0), hipErrorInvalidDevice);
+  std::uint32_t link = 0, hops = 0;
+  EXPECT_HIP(hipExtGetLinkTypeAndHopCount(0, 3, &link, &hops));
+  EXPECT_EQ(hops, 1u);
+}
+
+TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("MESHMEM_CPU_DEVICES", "many", 1);
+        void* memory = nullptr;
+        int count = -1;
+        const bool refused = hipMalloc(&memory, 8) == hipErrorNoDevice &&
+                             hipGetDeviceCount(&count) == hipErrorNoDevice && count == 0;
+        _exit(refused ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "^meshmem: MESHMEM_CPU_DEVICES is \"many\": [^\n]*\n$");
+}
+
+TEST(HipErrors, HaveNamesAndTexts) {
+  EXPECT_STREQ(hipGetErrorName(hipErrorOutOfMemory), "hipErrorOutOfMemory");
+  EXPECT_STREQ(hipGetErrorString(hipErrorOutOfMemory), "out of memory");
+  EXPECT_STREQ(hipGetErrorName(static_cast<hipError_t>(12345)), "hipErrorUnknown");
+}
+
+TEST(HipMemory, IsKnownByItsAddresses) {
+  ASSERT_HIP(hipSetDevice(2));
+  char* memory = nullptr;
+  ASSERT_HIP(hipMalloc(&memory, 1000));
+  ASSERT_HIP(hipSetDevice(0));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 256, 0u);
+  void* base = nullptr;
+  std::size_t size = 0;
+  EXPECT_HIP(hipMemGetAddressRange(&base, &size, memory + 999));
+  EXPECT_EQ(base, memory);
+  EXPECT_EQ(size, 1000u);
+  hipPointerAttribute_t attributes;
+  EXPECT_HIP(hipPointerGetAttributes(&attributes, memory + 999));
+  EXPECT_EQ(attributes.type, hipMemoryTypeDevice);
+  EXPECT_EQ(attributes.memoryType, hipMemoryTypeDevice);
+  EXPECT_EQ(attributes.device, 2);
+  EXPECT_EQ(hipPointerGetAttributes(&attributes, &size), hipErrorInvalidValue);
+  EXPECT_EQ(hipFree(memory + 8), hipErrorInvalidValue);
+  EXPECT_HIP(hipFree(memory));
+  EXPECT_EQ(hipFree(memory), hipErrorInvalidValue);
+  EXPECT_HIP(hipFree(nullptr));
+  void* nothing = &size;
+  EXPECT_HIP(hipMalloc(&nothing, 0));
+  EXPECT_EQ(nothing, nullptr);
+}
+
+TEST(HipMemory, IsReusedWhenItWasFreed) {
+  for (int round = 0; round < 200; ++round) {
+    void *first = nullptr, *second = nullptr;
+    ASSERT_HIP(hipMalloc(&first, 64 << 20));
+    ASSERT_HIP(hipExtMallocWithFlags(&second, 100, hipDeviceMallocUncached));
+    ASSERT_HIP(hipMemset(first, round, 4096));
+    ASSERT_HIP(hipFree(first));
+    ASSERT_HIP(hipFree(second));
+  }
+}
+
+TEST(HipMemory, IsRefusedWhenTheMachineHasNotSoMuch) {
+  void* memory = nullptr;
+  EXPECT_EQ(hipMalloc(&memory, std::size_t{1} << 50), hipErrorOutOfMemory);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 99), hipErrorInvalidValue);
+}
+
+TEST(HipMemory, OfTheHostCanBePinned) {
+  int* pinned = nullptr;
+  ASSERT_HIP(hipHostMalloc(&pinned, 400));
+  hipPointerAttribute_t attributes;
+  EXPECT_HIP(hipPointerGetAttributes(&attributes, pinned));
+  EXPECT_EQ(attributes.type, hipMemoryTypeHost);
+  EXPECT_EQ(hipFree(pinned), hipErrorInvalidValue);
+  EXPECT_HIP(hipHostFree(pinned));
+
+  std::vector<char> own(1000);
+  void* reached = nullptr;
+  EXPECT_HIP(hipHostRegister(own.data(), 500, hipHostRegisterDefault));
+  EXPECT_EQ(hipHostRegister(own.data() + 100, 800, hipHostRegisterDefault),
+            hipErrorHostMemoryAlreadyRegistered);
+  EXPECT_HIP(hipHostGetDevicePointer(&reached, own.data() + 499, 0));
+  EXPECT_EQ(reached, own.data() + 499);
+  EXPECT_EQ(hipHostGetDevicePointer(&reached, own.data() + 500, 0), hipErrorInvalidValue);
+  EXPECT_HIP(hipHostUnregister(own.data()));
+  EXPECT_EQ(hipHostUnregister(own.data()), hipErrorHostMemoryNotRegistered);
+}
+
+TEST(HipCopies, GoWhereTheirKindSaysOrNowhere) {
+  const OnDevice<int> device(8), other(8);
+  std::vector<int> host{1, 2, 3, 4, 5, 6, 7, 8}, back(8);
+  EXPECT_HIP(hipMemcpy(device.get(), host.data(), 32, hipMemcpyHostToDevice));
+  EXPECT_HIP(hipMemcpy(other.get(), device.get(), 32, hipMemcpyDeviceToDevice));
+  EXPECT_HIP(hipMemcpy(back.data(), other.get(), 32, hipMemcpyDefault));
+  EXPECT_EQ(back, host);
+  EXPECT_EQ(hipMemcpy(back.data(), host.data(), 32, hipMemcpyHostToDevice), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(device.get(), host.data(), 32, hipMemcpyDeviceToHost), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(device.get(), other.get(), 32, hipMemcpyHostToDevice), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpy(device.get(), other.get(), 33, hipMemcpyDeviceToDevice),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipMemset(device.get() + 7, 0, 5), hipErrorInvalidValue);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidValue);
+}
+
+TEST(HipCopies, GoBetweenDevices) {
+  const OnDevice<int> here(4);
+  ASSERT_HIP(hipSetDevice(1));
+  const OnDevice<int> there(4);
+  ASSERT_HIP(hipSetDevice(0));
+  ASSERT_HIP(hipMemset(here.get(), 0x11, 16));
+  EXPECT_HIP(hipMemcpyPeer(there.get(), 1, here.get(), 0, 16));
+  EXPECT_EQ(there.values(), std::vector<int>(4, 0x11111111));
+  EXPECT_EQ(hipMemcpyPeer(there.get(), 0, here.get(), 1, 16), hipErrorInvalidValue);
+}
+
+TEST(HipCopies, OfTwoDimensionsKeepBetweenTheRowsWhatWasThere) {
+  const OnDevice<char> device(3 * 10);
+  const char source[] = "abcdefghijkl";
+  EXPECT_HIP(hipMemcpy2D(device.get(), 10, source, 4, 4, 3, hipMemcpyHostToDevice));
+  EXPECT_EQ(device.values()[10], 'e');
+  EXPECT_EQ(device.values()[14], '\0');
+  EXPECT_EQ(device.values()[23], 'l');
+  EXPECT_EQ(hipMemcpy2D(device.get(), 10, source, 3, 4, 3, hipMemcpyHostToDevice),
+            hipErrorInvalidPitchValue);
+}
+
+// Runs in a child: opens the handle, and says in its exit status what it saw.
+int open_and_add(const hipIpcMemHandle_t& handle, std::uint64_t expected) {
+  std::uint64_t *memory = nullptr, *again = nullptr;
+  if (hipIpcOpenMemHandle(reinterpret_cast<void**>(&memory), handle,
+                          hipIpcMemLazyEnablePeerAccess) != hipSuccess) {
+    return 1;
+  }
+  if (hipIpcOpenMemHandle(reinterpret_cast<void**>(&again), handle,
+                          hipIpcMemLazyEnablePeerAccess) != hipSuccess) {
+    return 2;
+  }
+  if (hipIpcCloseMemHandle(again) != hipSuccess) return 3;
+  if (*memory != expected) return 4;
+  hipPointerAttribute_t attributes;
+  if (hipPointerGetAttributes(&attributes, memory) != hipSuccess || attributes.device != 1)
+    return 5;
+  if (hipFree(memory) != hipErrorInvalidValue) return 6;
+  ++*memory;
+  if (hipIpcCloseMemHandle(memory) != hipSuccess) return 7;
+  return hipIpcCloseMemHandle(memory) == hipErrorInvalidValue ? 0 : 8;
+}
+
+template <typename Function>
+int in_child(Function function) {
+  const pid_t child = fork();
+  if (child == 0) _exit(function());
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST(HipIpc, MapsTheSameMemoryIntoAnotherProcess) {
+  ASSERT_HIP(hipSetDevice(1));
+  const OnDevice<std::uint64_t> before(3);
+  const OnDevice<std::uint64_t> memory(100000);
+  ASSERT_HIP(hipSetDevice(0));
+  const std::uint64_t value = 0x8000000012345678;
+  ASSERT_HIP(hipMemcpy(memory.get(), &value, 8, hipMemcpyHostToDevice));
+  hipIpcMemHandle_t handle;
+  ASSERT_HIP(hipIpcGetMemHandle(&handle, memory.get()));
+  EXPECT_EQ(hipIpcGetMemHandle(&handle, memory.get() + 1), hipErrorInvalidValue);
+  EXPECT_EQ(in_child([&] { return open_and_add(handle, value); }), 0);
+  EXPECT_EQ(memory.values()[0], value + 1);
+}
+
+TEST(HipIpc, RefusesOwnStaleAndBrokenHandles) {
+  hipIpcMemHandle_t handle, broken{};
+  void *memory = nullptr, *opened = nullptr;
+  ASSERT_HIP(hipMalloc(&memory, 5000));
+  ASSERT_HIP(hipIpcGetMemHandle(&handle, memory));
+  EXPECT_EQ(hipIpcOpenMemHandle(&opened, handle, hipIpcMemLazyEnablePeerAccess),
+            hipErrorInvalidContext);
+  EXPECT_EQ(hipIpcOpenMemHandle(&opened, broken, hipIpcMemLazyEnablePeerAccess),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipIpcOpenMemHandle(&opened, handle, 0), hipErrorInvalidValue);
+  ASSERT_HIP(hipFree(memory));
+  ASSERT_HIP(hipMalloc(&memory, 5000));  // in the same place of the file, most likely
+  const auto open_stale = [&] {
+    return static_cast<int>(hipIpcOpenMemHandle(&opened, handle, hipIpcMemLazyEnablePeerAccess)) %
+           128;
+  };
+  EXPECT_EQ(in_child(open_stale), hipErrorInvalidResourceHandle % 128);
+  ASSERT_HIP(hipFree(memory));
+}
+
+TEST(HipIpc, OutlivesTheProcessThatMadeTheMemory) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    int* memory = nullptr;
+    hipIpcMemHandle_t handle;
+    if (hipMalloc(&memory, 4096) != hipSuccess) _exit(1);
+    *memory = 77;
+    if (hipIpcGetMemHandle(&handle, memory) != hipSuccess) _exit(1);
+    if (write(ends[1], &handle, sizeof(handle)) < 0) _exit(1);
+    for (;;) pause();
+  }
+  hipIpcMemHandle_t handle;
+  int *opened = nullptr, value = 0;
+  ASSERT_EQ(read(ends[0], &handle, sizeof(handle)), static_cast<ssize_t>(sizeof(handle)));
+  EXPECT_HIP(hipIpcOpenMemHandle(reinterpret_cast<void**>(&opened), handle,
+                                 hipIpcMemLazyEnablePeerAccess));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_HIP(hipMemcpy(&value, opened, sizeof(value), hipMemcpyDeviceToHost));
+  EXPECT_EQ(value, 77);
+  void* again = nullptr;
+  EXPECT_EQ(hipIpcOpenMemHandle(&again, handle, hipIpcMemLazyEnablePeerAccess),
+            hipErrorInvalidResourceHandle);
+  EXPECT_HIP(hipIpcCloseMemHandle(opened));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
