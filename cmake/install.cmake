@@ -6,17 +6,31 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshmem)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(TARGETS meshmem EXPORT meshmem_targets
+set(libraries meshmem meshmem_hip meshmem_device_code meshmem_device)
+if(MESHMEM_TARGET STREQUAL "cpu")
+  set_target_properties(meshmem_hip_on_cpu PROPERTIES EXPORT_NAME hip_on_cpu)
+  list(APPEND libraries meshmem_hip_on_cpu)
+endif()
+install(TARGETS ${libraries} EXPORT meshmem_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+# What kernels include, and HIP's headers where the target has none.
+set(device_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/meshmem/device)
+install(DIRECTORY device/ DESTINATION ${device_include_dir}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "hip_on_*" EXCLUDE PATTERN launch.hpp EXCLUDE)
+if(NOT MESHMEM_TARGET STREQUAL "hip")
+  install(DIRECTORY device/hip_on_${MESHMEM_TARGET}/hip DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
+endif()
 
 install(EXPORT meshmem_targets NAMESPACE meshmem:: FILE meshmemTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/meshmemConfig.cmake.in meshmemConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(meshmemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/meshmemConfig.cmake ${PROJECT_BINARY_DIR}/meshmemConfigVersion.cmake
+        cmake/meshmemDeviceSources.cmake cmake/meshmemHip.cmake
         DESTINATION ${package_dir})
 
 file(RELATIVE_PATH prefix_from_pkgconfig /${pkgconfig_dir} /)

@@ -1,11 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extensions of meshmem to OpenSHMEM; their names begin with shmemx_. There are none on the cpu
- * target so far.
+ * Extensions of meshmem to OpenSHMEM: GPU memory, buffers of the program's own, and routines that
+ * take their place on a stream. Their names begin with shmemx_ or SHMEMX_. What kernels can call,
+ * the forms for waves and blocks included, is in shmem/device.hpp, which shmem.h includes where
+ * kernels are compiled.
  */
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
 #include "shmem.h"
+#include "shmem/module.h"
+
+/* ---- Memory
+ * Hints of shmem_malloc_with_hints: which heap. Without either it is MESHMEM_HEAP's, the host's by
+ * default. Memory of the device heap is for kernels, for every routine of this library, and for
+ * copies by the GPU's runtime; host code must not dereference it. NULL on all PEs if there is no
+ * device. shmem_free takes either. */
+#define SHMEMX_MALLOC_DEVICE (1L << 16)
+#define SHMEMX_MALLOC_HOST (1L << 17)
+
+/* ---- Streams: a hipStream_t, or what the target calls a stream; NULL is the default stream. */
+typedef void* shmemx_stream_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address then
+ * stands for each PE's own buffer, which need not have the same address there. A collective of all
+ * PEs with the same `bytes`. 0; or nonzero on all PEs if one of them cannot share its buffer, as
+ * with host memory that is not of shmem_malloc. Undone, as collectively, before the memory is
+ * freed. */
+int shmemx_buffer_register(void* ptr, size_t bytes);
+int shmemx_buffer_unregister(void* ptr);
+
+/* Again what start-up did for each module of device code; for a module that was loaded later in a way
+ * that does not run its initializers. */
+void shmemx_module_init(void);
+
+/* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of
+ * the standard's routine is done when it returns. All can be captured into a graph and replayed. dest
+ * and source are addresses that the device reaches: of the device heap, of a registered buffer, or
+ * (for what is not symmetric) of any memory of the device. Collectives of one team must be in one
+ * order: the same stream, or streams that wait for each other. */
+void shmemx_putmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
+                             shmemx_stream_t stream);
+void shmemx_getmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
+                             shmemx_stream_t stream);
+/* The signal after the data, and after all that the stream did before. */
+void shmemx_putmem_signal_on_stream(void* dest, const void* source, size_t nbytes,
+                                    uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
+                                    shmemx_stream_t stream);
+void shmemx_signal_op_on_stream(uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
+                                shmemx_stream_t stream);
+/* The stream goes on when the comparison holds. */
+void shmemx_signal_wait_until_on_stream(uint64_t* sig_addr, int cmp, uint64_t cmp_value,
+                                        shmemx_stream_t stream);
+/* What the stream has stored so far has arrived. */
+void shmemx_quiet_on_stream(shmemx_stream_t stream);
+void shmemx_barrier_all_on_stream(shmemx_stream_t stream);
+int shmemx_team_sync_on_stream(shmem_team_t team, shmemx_stream_t stream);
+int shmemx_broadcastmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
+                                  int PE_root, shmemx_stream_t stream);
+int shmemx_fcollectmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
+                                 shmemx_stream_t stream);
+int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
+                                 shmemx_stream_t stream);
+
+/* shmemx_<type>_<op>_reduce_on_stream for the types that kernels have: (team, dest, source, nreduce,
+ * stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
+#define MESHMEM_REDUCTIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_REDUCTION_ROW, F, IN)
+#define MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
+  IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))                           \
+      IN##_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, sum_reduce))                \
+          IN##_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, prod_reduce))           \
+              IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(F, NAME##_, TYPE))
+#define MESHMEM_WITH_STREAM(...) (__VA_ARGS__, shmemx_stream_t stream)
+#define MESHMEM_PASS_STREAM(...) (__VA_ARGS__, stream)
+#define MESHMEM_DECLARE_ON_STREAM(name, op, E, result, params, args) \
+  result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params;
+MESHMEM_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+#undef MESHMEM_DECLARE_ON_STREAM
+
+#ifdef __cplusplus
+}
+
+#define MESHMEM_OVERLOAD_ON_STREAM(name, op, E, result, params, args) \
+  inline result shmemx_##op##_on_stream MESHMEM_WITH_STREAM params {  \
+    return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;        \
+  }
+MESHMEM_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+#undef MESHMEM_OVERLOAD_ON_STREAM
+#endif
 
 #endif

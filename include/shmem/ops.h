@@ -92,7 +92,9 @@
 /* 9.10, point-to-point synchronization on the local, symmetric ivar(s). cmp is one of SHMEM_CMP_*. status is a mask of nelems
  * ints, nonzero = leave out, NULL = none left out. any: the index found, SIZE_MAX if the set is empty; some: how many of
  * `indices` were filled; test*: 1 or 0. The vector forms compare ivars[i] with cmp_values[i]. */
-#define MESHMEM_OPS_WAIT(F, PRE, E) \
+#define MESHMEM_OPS_WAIT(F, PRE, E) MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) MESHMEM_OPS_TEST(F, PRE, E)
+
+#define MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) \
     F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
     F(PRE##wait_until_all, wait_until_all, E, void, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
@@ -107,7 +109,9 @@
       (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
     F(PRE##wait_until_some_vector, wait_until_some_vector, E, size_t, \
       (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
-      (ivars, nelems, indices, status, cmp, cmp_values)) \
+      (ivars, nelems, indices, status, cmp, cmp_values))
+
+#define MESHMEM_OPS_TEST(F, PRE, E) \
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
     F(PRE##test_all, test_all, E, int, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
@@ -158,19 +162,37 @@
     F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
     F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
 
-/* The others, in the order of the standard. */
-#define MESHMEM_ROUTINES(F) \
+/* The others: those that kernels have too, and those of the host alone, each in the order of the standard. */
+#define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F)
+
+#define MESHMEM_KERNEL_ROUTINES(F) \
+    F(my_pe, my_pe, void, int, (void), ()) \
+    F(n_pes, n_pes, void, int, (void), ()) \
+    F(ptr, ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
+    F(team_ptr, team_ptr, void, void *, (shmem_team_t team, const void *dest, int pe), (team, dest, pe)) \
+    F(team_my_pe, team_my_pe, void, int, (shmem_team_t team), (team)) \
+    F(team_n_pes, team_n_pes, void, int, (shmem_team_t team), (team)) \
+    F(team_translate_pe, team_translate_pe, void, int, \
+      (shmem_team_t src_team, int src_pe, shmem_team_t dest_team), (src_team, src_pe, dest_team)) \
+    F(signal_fetch, signal_fetch, void, uint64_t, (const uint64_t *sig_addr), (sig_addr)) \
+    F(signal_wait_until, signal_wait_until, void, uint64_t, \
+      (uint64_t *sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value)) \
+    F(barrier_all, barrier_all, void, void, (void), ()) \
+    F(sync_all, sync_all, void, void, (void), ()) \
+    F(team_sync, team_sync, void, int, (shmem_team_t team), (team)) \
+    F(fence, fence, void, void, (void), ()) \
+    F(quiet, quiet, void, void, (void), ()) \
+    F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
+    F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
+
+#define MESHMEM_HOST_ROUTINES(F) \
     F(init, init, void, void, (void), ()) \
     F(init_thread, init_thread, void, int, (int requested, int *provided), (requested, provided)) \
     F(finalize, finalize, void, void, (void), ()) \
     F(query_initialized, query_initialized, void, void, (int *initialized), (initialized)) \
     F(query_thread, query_thread, void, void, (int *provided), (provided)) \
-    F(my_pe, my_pe, void, int, (void), ()) \
-    F(n_pes, n_pes, void, int, (void), ()) \
     F(pe_accessible, pe_accessible, void, int, (int pe), (pe)) \
     F(addr_accessible, addr_accessible, void, int, (const void *addr, int pe), (addr, pe)) \
-    F(ptr, ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
-    F(team_ptr, team_ptr, void, void *, (shmem_team_t team, const void *dest, int pe), (team, dest, pe)) \
     F(info_get_version, info_get_version, void, void, (int *major, int *minor), (major, minor)) \
     F(info_get_name, info_get_name, void, void, (char *name), (name)) \
     F(malloc, malloc, void, void *, (size_t size), (size)) \
@@ -179,12 +201,8 @@
     F(align, align, void, void *, (size_t alignment, size_t size), (alignment, size)) \
     F(malloc_with_hints, malloc_with_hints, void, void *, (size_t size, long hints), (size, hints)) \
     F(calloc, calloc, void, void *, (size_t count, size_t size), (count, size)) \
-    F(team_my_pe, team_my_pe, void, int, (shmem_team_t team), (team)) \
-    F(team_n_pes, team_n_pes, void, int, (shmem_team_t team), (team)) \
     F(team_get_config, team_get_config, void, int, \
       (shmem_team_t team, long config_mask, shmem_team_config_t *config), (team, config_mask, config)) \
-    F(team_translate_pe, team_translate_pe, void, int, \
-      (shmem_team_t src_team, int src_pe, shmem_team_t dest_team), (src_team, src_pe, dest_team)) \
     F(team_split_strided, team_split_strided, void, int, \
       (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, \
        shmem_team_t *new_team), \
@@ -197,21 +215,13 @@
     F(ctx_create, ctx_create, void, int, (long options, shmem_ctx_t *ctx), (options, ctx)) \
     F(team_create_ctx, team_create_ctx, void, int, (shmem_team_t team, long options, shmem_ctx_t *ctx), (team, options, ctx)) \
     F(ctx_destroy, ctx_destroy, void, void, (shmem_ctx_t ctx), (ctx)) \
-    F(ctx_get_team, ctx_get_team, void, int, (shmem_ctx_t ctx, shmem_team_t *team), (ctx, team)) \
-    F(signal_fetch, signal_fetch, void, uint64_t, (const uint64_t *sig_addr), (sig_addr)) \
-    F(signal_wait_until, signal_wait_until, void, uint64_t, \
-      (uint64_t *sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value)) \
-    F(barrier_all, barrier_all, void, void, (void), ()) \
-    F(sync_all, sync_all, void, void, (void), ()) \
-    F(team_sync, team_sync, void, int, (shmem_team_t team), (team)) \
-    F(fence, fence, void, void, (void), ()) \
-    F(quiet, quiet, void, void, (void), ()) \
-    F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
-    F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
+    F(ctx_get_team, ctx_get_team, void, int, (shmem_ctx_t ctx, shmem_team_t *team), (ctx, team))
 
 /* The rows of all types: CTX reads those that exist with a context too, PLAIN the others. IN is MESHMEM_IN, or
  * MESHMEM_GENERIC for one row a distinct C type (shmem/types.h). */
 #define MESHMEM_TYPED(CTX, PLAIN, IN) MESHMEM_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
+#define MESHMEM_TYPED_IN_KERNELS(CTX, PLAIN, IN) MESHMEM_KERNEL_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
+#define MESHMEM_TYPED_ON_HOST(CTX, PLAIN, IN) MESHMEM_HOST_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
 #define MESHMEM_TYPED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, IN) \
     IN##_##rma(MESHMEM_OPS_RMA(CTX, NAME##_, , TYPE, TYPE)) \
     IN##_##rma(MESHMEM_OPS_STRIDED(CTX, NAME##_, , TYPE, TYPE)) \
@@ -234,10 +244,14 @@
     MESHMEM_OPS_RMA(CTX, , BITS, E, void) \
     MESHMEM_OPS_STRIDED(CTX, , BITS, E, void)
 
-/* Every routine there is. */
+/* Every routine there is: those that kernels have too, and the host's own. */
 #define MESHMEM_ALL_ROUTINES(CTX, PLAIN) \
-    MESHMEM_ROUTINES(PLAIN) MESHMEM_ROUTINES_CTX(CTX) \
-    MESHMEM_UNTYPED(CTX, PLAIN) MESHMEM_TYPED(CTX, PLAIN, MESHMEM_IN)
+    MESHMEM_ALL_IN_KERNELS(CTX, PLAIN) MESHMEM_ALL_ON_HOST(CTX, PLAIN)
+#define MESHMEM_ALL_IN_KERNELS(CTX, PLAIN) \
+    MESHMEM_KERNEL_ROUTINES(PLAIN) MESHMEM_ROUTINES_CTX(CTX) \
+    MESHMEM_UNTYPED(CTX, PLAIN) MESHMEM_TYPED_IN_KERNELS(CTX, PLAIN, MESHMEM_IN)
+#define MESHMEM_ALL_ON_HOST(CTX, PLAIN) \
+    MESHMEM_HOST_ROUTINES(PLAIN) MESHMEM_TYPED_ON_HOST(CTX, PLAIN, MESHMEM_IN)
 /* clang-format on */
 
 /* MESHMEM_WITH_CTX (a, b) is (shmem_ctx_t ctx, a, b); MESHMEM_PASS_CTX (a, b) is (ctx, a, b). */

@@ -20,13 +20,13 @@
 #define MESHMEM_SHMEM_TYPES_H
 
 /* clang-format off */
+#define MESHMEM_TYPES(X, ...) MESHMEM_KERNEL_TYPES(X, __VA_ARGS__) MESHMEM_HOST_TYPES(X, __VA_ARGS__)
+
+/* The types that kernels have too. */
 /*    NAME        TYPE               rma ext amo bit arith logic */
-#define MESHMEM_TYPES(X, ...) \
+#define MESHMEM_KERNEL_TYPES(X, ...) \
     X(float,      float,              2,  2,  0,  0,  2,  0, __VA_ARGS__) \
     X(double,     double,             2,  2,  0,  0,  2,  0, __VA_ARGS__) \
-    X(longdouble, long double,        2,  0,  0,  0,  2,  0, __VA_ARGS__) \
-    X(complexf,   meshmem_complexf,   0,  0,  0,  0,  2,  0, __VA_ARGS__) \
-    X(complexd,   meshmem_complexd,   0,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(char,       char,               2,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(schar,      signed char,        2,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(short,      short,              2,  0,  0,  0,  2,  0, __VA_ARGS__) \
@@ -48,6 +48,17 @@
     X(uint64,     uint64_t,           1,  1,  1,  1,  1,  1, __VA_ARGS__) \
     X(size,       size_t,             1,  1,  1,  0,  1,  1, __VA_ARGS__) \
     X(ptrdiff,    ptrdiff_t,          1,  1,  1,  0,  1,  0, __VA_ARGS__)
+
+/* The types that no GPU has. */
+#define MESHMEM_HOST_TYPES(X, ...) \
+    X(longdouble, long double,        2,  0,  0,  0,  2,  0, __VA_ARGS__) \
+    X(complexf,   meshmem_complexf,   0,  0,  0,  0,  2,  0, __VA_ARGS__) \
+    X(complexd,   meshmem_complexd,   0,  0,  0,  0,  2,  0, __VA_ARGS__)
+
+/* The short floating-point types, in kernels where the target has them (shmemx_half_put, shmemx_bfloat16_sum_reduce). */
+#define MESHMEM_SHORT_FLOATS(X, ...) \
+    X(half,       meshmem_half,       __VA_ARGS__) \
+    X(bfloat16,   meshmem_bfloat16,   __VA_ARGS__)
 
 /* Elements of the sized routines (shmem_put32): their width in bits and a type of that width. */
 #define MESHMEM_SIZES(X, ...) \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
-// are. Invariant: it starts nothing and needs no launcher; it links base/ alone, so it works where
-// the library itself does not. Called by people, and to make docs/environment.md. Ends with 1 if a
+// are. Invariant: it starts nothing and needs no launcher; it links base/ and the GPU's runtime
+// alone, so it works where the library itself does not. Called by people, and to make docs/environment.md. Ends with 1 if a
 // variable has a bad value.
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 
 #include "base/environment.hpp"
 #include "base/machine.hpp"
+#include "info/devices.hpp"
 
 extern char** environ;
 
@@ -99,6 +100,8 @@ int run(int argc, char** argv) {
   } else {
     print_build();
     print_machine();
+    fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
+    print_devices(print_row);
     print_environment();
     status = report_mistakes();
   }

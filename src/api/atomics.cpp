@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomic memory operations (OpenSHMEM 1.6, section 9.7): the processor's own, on the peer's mapped
-// memory.
+// Atomic memory operations (OpenSHMEM 1.6, section 9.7): the processor's own on the peer's mapped
+// host memory, a kernel's on device memory.
 // Invariant: each is one atomic access of the width of its type. Integers wrap, so signed types are
 // computed as unsigned ones.
 #include <bit>
@@ -27,85 +27,100 @@ E from_word(Word<E> word) {
   return std::bit_cast<E>(word);
 }
 
-template <typename E, typename Where>
-Word<E>* target(Where where, const E* address, int pe) {
-  return reinterpret_cast<Word<E>*>(
-      translate(address_map, address, sizeof(E), where.world_pe(pe), where.routine));
+// One atomic at its place: the processor's own in host memory, else a kernel's.
+template <typename E, typename Where, typename Host>
+[[gnu::always_inline]] inline Word<E> apply(Where where, const E* address, int pe, const Host& host,
+                                            device::AtomicOp op, Word<E> operand = 0,
+                                            Word<E> condition = 0, bool fetches = true) {
+  const int at = where.world_pe(pe);
+  check_pe(address_map, at, where.routine);
+  std::byte* there = try_translate(address_map, address, sizeof(E), at);
+  if (!there) [[unlikely]] {
+    return static_cast<Word<E>>(
+        atomic_elsewhere(where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));
+  }
+  return host(reinterpret_cast<Word<E>*>(there));
 }
 
 // Acquire and release: programs build locks and queues of these; on x86-64 it costs nothing.
 template <typename E, typename Where>
 E atomic_fetch(Where where, const E* source, int pe) {
-  return from_word<E>(__atomic_load_n(target(where, source, pe), __ATOMIC_ACQUIRE));
+  return from_word<E>(apply(
+      where, source, pe, [](auto* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); },
+      device::AtomicOp::fetch));
 }
 template <typename E, typename Where>
 void atomic_set(Where where, E* dest, E value, int pe) {
-  __atomic_store_n(target(where, dest, pe), to_word(value), __ATOMIC_RELEASE);
-}
-template <typename E, typename Where>
-E atomic_swap(Where where, E* dest, E value, int pe) {
-  return from_word<E>(
-      __atomic_exchange_n(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL));
+  const auto set = [value](auto* word) {
+    __atomic_store_n(word, to_word(value), __ATOMIC_RELEASE);
+    return Word<E>{0};
+  };
+  apply(where, dest, pe, set, device::AtomicOp::set, to_word(value), 0, false);
 }
 template <typename E, typename Where>
 E atomic_compare_swap(Where where, E* dest, E cond, E value, int pe) {
-  Word<E> seen = to_word(cond);
-  __atomic_compare_exchange_n(target(where, dest, pe), &seen, to_word(value), false,
-                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-  return from_word<E>(seen);
-}
-template <typename E, typename Where>
-E atomic_fetch_add(Where where, E* dest, E value, int pe) {
+  const auto swap = [cond, value](auto* word) {
+    Word<E> seen = to_word(cond);
+    __atomic_compare_exchange_n(word, &seen, to_word(value), false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_ACQUIRE);
+    return seen;
+  };
   return from_word<E>(
-      __atomic_fetch_add(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL));
+      apply(where, dest, pe, swap, device::AtomicOp::compare_swap, to_word(value), to_word(cond)));
 }
-template <typename E, typename Where>
-E atomic_fetch_and(Where where, E* dest, E value, int pe) {
-  return from_word<E>(
-      __atomic_fetch_and(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL));
-}
-template <typename E, typename Where>
-E atomic_fetch_or(Where where, E* dest, E value, int pe) {
-  return from_word<E>(__atomic_fetch_or(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL));
-}
-template <typename E, typename Where>
-E atomic_fetch_xor(Where where, E* dest, E value, int pe) {
-  return from_word<E>(
-      __atomic_fetch_xor(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL));
-}
+
+// The others in two forms, of which one returns the value before: what the processor calls the
+// operation, and what kernels do.
+#define FETCHING(name, builtin, kernel_op)                                            \
+  template <typename E, typename Where>                                               \
+  E name(Where where, E* dest, E value, int pe) {                                     \
+    const auto change = [value](auto* word) {                                         \
+      return builtin(word, to_word(value), __ATOMIC_ACQ_REL);                         \
+    };                                                                                \
+    return from_word<E>(                                                              \
+        apply(where, dest, pe, change, device::AtomicOp::kernel_op, to_word(value))); \
+  }
+#define PLAIN(name, builtin, kernel_op)                                                    \
+  template <typename E, typename Where>                                                    \
+  void name(Where where, E* dest, E value, int pe) {                                       \
+    const auto change = [value](auto* word) {                                              \
+      builtin(word, to_word(value), __ATOMIC_ACQ_REL);                                     \
+      return Word<E>{0};                                                                   \
+    };                                                                                     \
+    apply(where, dest, pe, change, device::AtomicOp::kernel_op, to_word(value), 0, false); \
+  }
+FETCHING(atomic_swap, __atomic_exchange_n, swap)
+FETCHING(atomic_fetch_add, __atomic_fetch_add, add)
+FETCHING(atomic_fetch_and, __atomic_fetch_and, bit_and)
+FETCHING(atomic_fetch_or, __atomic_fetch_or, bit_or)
+FETCHING(atomic_fetch_xor, __atomic_fetch_xor, bit_xor)
+PLAIN(atomic_add, __atomic_fetch_add, add)
+PLAIN(atomic_and, __atomic_fetch_and, bit_and)
+PLAIN(atomic_or, __atomic_fetch_or, bit_or)
+PLAIN(atomic_xor, __atomic_fetch_xor, bit_xor)
+#undef FETCHING
+#undef PLAIN
 
 template <typename E, typename Where>
 E atomic_fetch_inc(Where where, E* dest, int pe) {
   return atomic_fetch_add(where, dest, E{1}, pe);
 }
-
-// The forms that fetch nothing.
-template <typename E, typename Where>
-void atomic_add(Where where, E* dest, E value, int pe) {
-  __atomic_fetch_add(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL);
-}
 template <typename E, typename Where>
 void atomic_inc(Where where, E* dest, int pe) {
   atomic_add(where, dest, E{1}, pe);
 }
-template <typename E, typename Where>
-void atomic_and(Where where, E* dest, E value, int pe) {
-  __atomic_fetch_and(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL);
-}
-template <typename E, typename Where>
-void atomic_or(Where where, E* dest, E value, int pe) {
-  __atomic_fetch_or(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL);
-}
-template <typename E, typename Where>
-void atomic_xor(Where where, E* dest, E value, int pe) {
-  __atomic_fetch_xor(target(where, dest, pe), to_word(value), __ATOMIC_ACQ_REL);
-}
 
 // The nonblocking forms fetch into memory, and are complete when they return.
+template <typename E>
+void deliver(const char* routine, E* fetch, E value) {
+  if (may_be_on_device(address_map, fetch)) [[unlikely]]
+    return copy_local(routine, fetch, &value, sizeof value);
+  *fetch = value;
+}
 #define NONBLOCKING(op)                                   \
   template <typename E, typename Where, typename... Rest> \
   void op##_nbi(Where where, E* fetch, Rest... rest) {    \
-    *fetch = op<E>(where, rest...);                       \
+    deliver(where.routine, fetch, op<E>(where, rest...)); \
   }
 NONBLOCKING(atomic_fetch)
 NONBLOCKING(atomic_swap)

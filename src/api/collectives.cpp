@@ -5,10 +5,11 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
-#include "base/fence.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
+#include "collectives/device_collectives.hpp"
 #include "collectives/sync.hpp"
+#include "transport/completion.hpp"
 
 namespace meshmem {
 namespace {
@@ -20,45 +21,77 @@ int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* 
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
     fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
   }
-  meshmem::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
+  } else {
+    meshmem::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
+  }
   return 0;
 }
 template <typename E>
 int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
              std::size_t nelems) {
-  meshmem::fcollect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  Team& team = collective_team(handle, routine);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::fcollect(team, dest, source, nelems * sizeof(E));
+  } else {
+    meshmem::fcollect(team, dest, source, nelems * sizeof(E));
+  }
   return 0;
 }
 template <typename E>
 int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
             std::size_t nelems) {
-  meshmem::collect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  Team& team = collective_team(handle, routine);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::collect(team, dest, source, nelems * sizeof(E));
+  } else {
+    meshmem::collect(team, dest, source, nelems * sizeof(E));
+  }
+  return 0;
+}
+int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                     const AlltoallShape& shape) {
+  Team& team = collective_team(handle, routine);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::alltoall(team, dest, source, shape);
+  } else {
+    meshmem::alltoall(team, dest, source, shape);
+  }
   return 0;
 }
 template <typename E>
 int alltoall(const char* routine, shmem_team_t handle, void* dest, const void* source,
              std::size_t nelems) {
-  meshmem::alltoall(collective_team(handle, routine), dest, source,
-                    {.elem_bytes = sizeof(E), .count = nelems});
-  return 0;
+  return alltoall_untyped(routine, handle, dest, source,
+                          {.elem_bytes = sizeof(E), .count = nelems});
 }
 template <typename E>
 int alltoalls(const char* routine, shmem_team_t handle, void* dest, const void* source,
               std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
-  meshmem::alltoall(
-      collective_team(handle, routine), dest, source,
+  return alltoall_untyped(
+      routine, handle, dest, source,
       {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
-  return 0;
 }
 
 int reduce_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                    const void* source, std::size_t count) {
-  reduce(collective_team(handle, routine), op, dest, source, count);
+  Team& team = collective_team(handle, routine);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::reduce(team, op, dest, source, count);
+  } else {
+    reduce(team, op, dest, source, count);
+  }
   return 0;
 }
 int scan_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                  const void* source, std::size_t count, bool inclusive) {
-  scan(collective_team(handle, routine), op, dest, source, count, inclusive);
+  Team& team = collective_team(handle, routine);
+  if (any_on_device(address_map, dest, source)) [[unlikely]] {
+    on_device::scan(team, op, dest, source, count, inclusive);
+  } else {
+    scan(team, op, dest, source, count, inclusive);
+  }
   return 0;
 }
 
@@ -104,7 +137,7 @@ MESHMEM_OPS_COLLECTIVE(COLLECTIVE, , mem, char, void)
 
 MESHMEM_ENTRY(void, barrier_all, (void)) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_barrier_all");
-  complete_stores();
+  complete_transfers("shmem_barrier_all");
   sync(world);
 }
 MESHMEM_ENTRY(void, sync_all, (void)) { sync(collective_team(SHMEM_TEAM_WORLD, "shmem_sync_all")); }

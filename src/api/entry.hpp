@@ -19,6 +19,12 @@
 
 namespace meshmem {
 
+// Ends the job unless the library is between init and finalize.
+inline void require_active(const char* routine) {
+  if (address_map.n_pes == 0) [[unlikely]]
+    refuse_pe(address_map, 0, routine);
+}
+
 // The place of a call: its name for messages, and whose numbers its PEs are.
 struct Call {
   const char* routine;
@@ -30,9 +36,11 @@ struct CallInContext {
   shmem_ctx_t ctx;
   int world_pe(int pe) const {
     if (ctx == SHMEM_CTX_DEFAULT) return pe;
-    if (ctx == SHMEM_CTX_INVALID) [[unlikely]]
+    require_active(routine);
+    const Team* found = runtime().teams().find(team_handle_of(ctx));
+    if (!found) [[unlikely]]
       refuse_context();
-    const Team& team = *context_of(ctx)->team;
+    const Team& team = *found;
     if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.n)) [[unlikely]]
       refuse_team_pe(team, pe);
     return team.world_pe(pe);
@@ -41,19 +49,16 @@ struct CallInContext {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_team_pe(const Team& team, int pe) const;
 };
 
-// Ends the job unless the library is between init and finalize.
-inline void require_active(const char* routine) {
-  if (address_map.n_pes == 0) [[unlikely]]
-    refuse_pe(address_map, 0, routine);
-}
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_team(shmem_team_t handle, const char* routine);
 
-// nullptr for SHMEM_TEAM_INVALID.
+// nullptr for SHMEM_TEAM_INVALID; a handle of no team ends the job.
 inline Team* team_of(shmem_team_t handle, const char* routine) {
   require_active(routine);
   if (handle == SHMEM_TEAM_INVALID) return nullptr;
-  if (handle == SHMEM_TEAM_WORLD) return &runtime().world();
-  if (handle == SHMEM_TEAM_SHARED) return &runtime().shared();
-  return reinterpret_cast<Team*>(handle);
+  Team* team = runtime().teams().find(handle);
+  if (!team) [[unlikely]]
+    refuse_team(handle, routine);
+  return team;
 }
 
 // For a collective, which must not be given the invalid team.

@@ -4,27 +4,31 @@
 // Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none;
 // barriers are where the standard has them, and nowhere if nothing is asked for.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "base/fence.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
+#include "shmemx.h"
+#include "transport/completion.hpp"
+#include "transport/elsewhere.hpp"
 
 namespace meshmem {
 namespace {
 
 // All PEs meet. Under MESHMEM_CHECK they also compare what they have allocated so far.
 void meet(const char* routine) {
-  complete_stores();  // completes the default context's puts, as barrier_all does
+  complete_transfers(routine);  // completes the default context's puts, as barrier_all does
   Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
   if (!runtime().environment().check) return sync(world);
   struct Histories {
     std::uint64_t least, most;
   };
-  const std::uint64_t mine = runtime().heap().history();
+  const std::uint64_t mine =
+      runtime().heap().history() ^ std::rotl(runtime().device_heap().history(), 1);
   Histories histories{mine, mine};
   const Reduction widest{[](void* dest, const void* a, const void* b, std::size_t) {
                            const auto &left = *static_cast<const Histories*>(a),
@@ -42,11 +46,27 @@ void meet(const char* routine) {
   }
 }
 
+// nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say nothing.
+SymmetricHeap* heap_for(long hints, const char* routine) {
+  const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
+  const bool by_default = runtime().environment().heap == HeapPlace::device;
+  const bool on_device = asks_device == asks_host ? by_default : asks_device;
+  if (!on_device) return &runtime().heap();
+  if (runtime().has_devices()) return &runtime().device_heap();
+  debug("{}: there is no device memory", routine);
+  return nullptr;
+}
+SymmetricHeap& heap_of(const void* block) {
+  SymmetricHeap& device_heap = runtime().device_heap();
+  return device_heap.holds(block) ? device_heap : runtime().heap();
+}
+
 void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine) {
   require_active(routine);
   if (bytes == 0) return nullptr;
+  SymmetricHeap* heap = heap_for(hints, routine);
   void* block =
-      runtime().heap().allocate(bytes, std::max(alignment, kMinAlignment), hints, routine);
+      heap ? heap->allocate(bytes, std::max(alignment, kMinAlignment), hints, routine) : nullptr;
   meet(routine);
   return block;
 }
@@ -55,11 +75,11 @@ void release(void* block, const char* routine) {
   require_active(routine);
   if (!block) return;
   meet(routine);
-  runtime().heap().release(block, routine);
+  heap_of(block).release(block, routine);
 }
 
 void* reallocate(void* block, std::size_t bytes, const char* routine) {
-  SymmetricHeap& heap = runtime().heap();
+  SymmetricHeap& heap = heap_of(block);
   const std::size_t old_bytes = heap.size_of(block, routine);
   meet(routine);  // nobody writes to the block any more
   if (heap.try_resize(block, bytes, routine)) {
@@ -68,7 +88,7 @@ void* reallocate(void* block, std::size_t bytes, const char* routine) {
   }
   void* moved = heap.allocate(bytes, kMinAlignment, heap.hints_of(block), routine);
   if (moved) {
-    std::memcpy(moved, block, std::min(old_bytes, bytes));
+    copy_local(routine, moved, block, std::min(old_bytes, bytes));
     heap.release(block, routine);
   }
   meet(routine);
@@ -95,8 +115,13 @@ MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = ~std::size_t{0};  // fits nowhere
   if (bytes == 0) return nullptr;
-  void* block = runtime().heap().allocate(bytes, kMinAlignment, 0, kRoutine);
-  if (block) std::memset(block, 0, bytes);
+  SymmetricHeap* heap = heap_for(0, kRoutine);
+  void* block = heap ? heap->allocate(bytes, kMinAlignment, 0, kRoutine) : nullptr;
+  if (block && is_on_device(address_map, block)) {
+    device_transfer().clear(block, bytes, kRoutine);
+  } else if (block) {
+    std::memset(block, 0, bytes);
+  }
   meet(kRoutine);
   return block;
 }

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory ordering (OpenSHMEM 1.6, section 9.11).
-// Invariant: all transfers within a node are accesses of the calling thread, so ordering them is a
+// Invariant: transfers between host memory are accesses of the calling thread, so ordering them is a
 // processor fence: release for fence (what came before is seen first), full for quiet (what came
-// before is seen by all).
-
+// before is seen by all). What a device does is waited for.
 #include "api/entry.hpp"
-#include "base/fence.hpp"
+#include "transport/completion.hpp"
 
 namespace meshmem {
 namespace {
 
 void order(const char* routine) {
   require_active(routine);
-  order_stores();
+  order_transfers(routine);
 }
 
 void complete(const char* routine) {
   require_active(routine);
-  complete_stores();
+  complete_transfers(routine);
 }
 
 }  // namespace

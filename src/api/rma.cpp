@@ -23,20 +23,24 @@ void get(Where where, void* dest, const void* source, std::size_t nelems, int pe
   get_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 
-// Complete when they return, which a nonblocking form may be.
 template <typename E, typename Where>
 void put_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  put<E>(where, dest, source, nelems, pe);
+  put_nbi_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 template <typename E, typename Where>
 void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  get<E>(where, dest, source, nelems, pe);
+  get_nbi_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 
 template <typename E, typename Where>
 [[gnu::always_inline]] inline void p(Where where, E* dest, E value, int pe) {
-  auto* there = reinterpret_cast<E*>(
-      translate(address_map, dest, sizeof(E), where.world_pe(pe), where.routine));
+  const int to = where.world_pe(pe);
+  check_pe(address_map, to, where.routine);
+  auto* there = reinterpret_cast<E*>(try_translate(address_map, dest, sizeof(E), to));
+  if (!there) [[unlikely]] {
+    const E copy = value;  // so that `value` itself stays in its register
+    return put_elsewhere(where.routine, dest, &copy, sizeof(E), to);
+  }
   if constexpr (sizeof(E) <= 8) {
     __atomic_store(there, &value, __ATOMIC_RELAXED);
   } else {
@@ -45,8 +49,15 @@ template <typename E, typename Where>
 }
 template <typename E, typename Where>
 [[gnu::always_inline]] inline E g(Where where, const E* source, int pe) {
-  const auto* there = reinterpret_cast<const E*>(
-      translate(address_map, source, sizeof(E), where.world_pe(pe), where.routine));
+  const int from = where.world_pe(pe);
+  check_pe(address_map, from, where.routine);
+  const auto* there =
+      reinterpret_cast<const E*>(try_translate(address_map, source, sizeof(E), from));
+  if (!there) [[unlikely]] {
+    E copy;
+    get_elsewhere(where.routine, &copy, source, sizeof(E), from);
+    return copy;
+  }
   E value;
   if constexpr (sizeof(E) <= 8) {
     __atomic_load(there, &value, __ATOMIC_RELAXED);
@@ -77,14 +88,23 @@ std::size_t span_bytes(std::ptrdiff_t stride, std::size_t bsize, std::size_t nbl
   return ((nblocks - 1) * static_cast<std::size_t>(stride) + bsize) * elem_bytes;
 }
 
+template <typename E>
+Blocks blocks_of(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize, std::size_t nblocks) {
+  constexpr auto kElem = static_cast<std::ptrdiff_t>(sizeof(E));
+  return {bsize * sizeof(E), nblocks, dst * kElem, sst * kElem};
+}
+
 template <typename E, typename Where>
 void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
            std::size_t bsize, std::size_t nblocks, int pe) {
   const int to = where.world_pe(pe);
   check_pe(address_map, to, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  auto* there =
-      translate(address_map, dest, span_bytes(dst, bsize, nblocks, sizeof(E)), to, where.routine);
+  auto* there = try_translate(address_map, dest, span_bytes(dst, bsize, nblocks, sizeof(E)), to);
+  if (!there || may_be_on_device(address_map, source)) [[unlikely]] {
+    return put_blocks_elsewhere(where.routine, dest, source, blocks_of<E>(dst, sst, bsize, nblocks),
+                                to);
+  }
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
 }
 template <typename E, typename Where>
@@ -93,8 +113,12 @@ void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const int from = where.world_pe(pe);
   check_pe(address_map, from, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  const auto* there = translate(address_map, source, span_bytes(sst, bsize, nblocks, sizeof(E)),
-                                from, where.routine);
+  const auto* there =
+      try_translate(address_map, source, span_bytes(sst, bsize, nblocks, sizeof(E)), from);
+  if (!there || may_be_on_device(address_map, dest)) [[unlikely]] {
+    return get_blocks_elsewhere(where.routine, dest, source, blocks_of<E>(dst, sst, bsize, nblocks),
+                                from);
+  }
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
 }
 template <typename E, typename Where>

@@ -11,14 +11,22 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "base/fence.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
+#include "transport/completion.hpp"
 
 namespace meshmem {
 
-void CallInContext::refuse_context() const { fatal("{}: called with SHMEM_CTX_INVALID", routine); }
+void CallInContext::refuse_context() const {
+  if (ctx == SHMEM_CTX_INVALID) fatal("{}: called with SHMEM_CTX_INVALID", routine);
+  fatal("{}: {} is no context of a living team", routine, static_cast<const void*>(ctx));
+}
+
+void refuse_team(shmem_team_t handle, const char* routine) {
+  fatal("{}: {} is no team (destroyed already, or never made)", routine,
+        static_cast<const void*>(handle));
+}
 
 void CallInContext::refuse_team_pe(const Team& team, int pe) const {
   fatal("{}: PE {} is not in 0..{} of the context's team", routine, pe, team.n - 1);
@@ -60,6 +68,15 @@ std::optional<std::string> start() {
   fatal_message(message);
 }
 
+// Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device; nullptr
+// if no way leads there.
+std::byte* find_copy(const void* address, int pe) {
+  if (std::byte* there = try_translate(address_map, address, 1, pe)) return there;
+  if (!may_be_on_device(address_map, address)) return nullptr;
+  const auto place = device_segments().find(address, 1, pe);
+  return place && place->for_kernels ? place->address : nullptr;
+}
+
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 
 }  // namespace
@@ -80,7 +97,7 @@ MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
 MESHMEM_ENTRY(void, finalize, (void)) {
   require_active("shmem_finalize");
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
-  complete_stores();
+  complete_transfers("shmem_finalize");
   sync(world);
   runtime().leave();
 }
@@ -111,21 +128,19 @@ MESHMEM_ENTRY(int, pe_accessible, (int pe)) {
 
 MESHMEM_ENTRY(int, addr_accessible, (const void* addr, int pe)) {
   require_active("shmem_addr_accessible");
-  return static_cast<unsigned>(pe) < address_map.n_pes && try_translate(address_map, addr, 1, pe)
-             ? 1
-             : 0;
+  if (static_cast<unsigned>(pe) >= address_map.n_pes) return 0;
+  return try_translate(address_map, addr, 1, pe) || is_on_device(address_map, addr) ? 1 : 0;
 }
 
 MESHMEM_ENTRY(void*, ptr, (const void* dest, int pe)) {
   require_active("shmem_ptr");
-  return static_cast<unsigned>(pe) < address_map.n_pes ? try_translate(address_map, dest, 1, pe)
-                                                       : nullptr;
+  return static_cast<unsigned>(pe) < address_map.n_pes ? find_copy(dest, pe) : nullptr;
 }
 
 MESHMEM_ENTRY(void*, team_ptr, (shmem_team_t handle, const void* dest, int pe)) {
   const Team* team = team_of(handle, "shmem_team_ptr");
   if (!team || static_cast<unsigned>(pe) >= static_cast<unsigned>(team->n)) return nullptr;
-  return try_translate(address_map, dest, 1, team->world_pe(pe));
+  return find_copy(dest, team->world_pe(pe));
 }
 
 MESHMEM_ENTRY(void, info_get_version, (int* major, int* minor)) {

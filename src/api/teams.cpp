@@ -10,14 +10,12 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "base/fence.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
+#include "transport/completion.hpp"
 
 namespace meshmem {
 namespace {
-
-shmem_team_t handle_of(Team& team) { return reinterpret_cast<shmem_team_t>(&team); }
 
 shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   shmem_team_config_t result{};
@@ -58,12 +56,16 @@ std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector
       continue;
     }
     const int slot = agreed.invalid ? -1 : TeamTable::first_free(agreed);
-    shmem_team_t made = SHMEM_TEAM_INVALID;
+    Team* team = nullptr;
     if (slot >= 0 && std::find(pes.begin(), pes.end(), address_map.my_pe) != pes.end()) {
-      made = handle_of(teams.add(pes, slot, agreed.highest_sequence, config));
+      team = &runtime().add_team(pes, slot, agreed.highest_sequence, config);
     }
     teams.end_offer(parent.slot, true);
-    if (slot >= 0) return made;
+    if (slot >= 0) {
+      // No kernel of a member writes to another's flags before they are cleared.
+      if (team && runtime().has_devices()) sync(*team);
+      return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
+    }
     debug("{}: no team: {}", parent.routine,
           agreed.invalid ? "invalid arguments" : "all slots for teams are taken");
     return std::nullopt;
@@ -134,7 +136,7 @@ MESHMEM_ENTRY(int, team_split_2d,
   if (!x_team) return 1;
   const auto y_team = try_make(*parent, valid, column, masked(yaxis_config, yaxis_mask));
   if (!y_team) {
-    runtime().teams().remove(*reinterpret_cast<Team*>(*x_team));
+    if (Team* made = runtime().teams().find(*x_team)) runtime().remove_team(*made);
     return 1;
   }
   *xaxis_team = *x_team;
@@ -150,21 +152,20 @@ MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
     fatal("{}: a predefined team cannot be destroyed", kRoutine);
   team->routine = kRoutine;
   sync(*team);
-  runtime().contexts().remove_all_of(team);
-  runtime().teams().remove(*team);
+  runtime().contexts().remove_all_of(handle);
+  runtime().remove_team(*team);
 }
 
 MESHMEM_ENTRY(int, team_create_ctx, (shmem_team_t handle, long options, shmem_ctx_t* ctx)) {
   *ctx = SHMEM_CTX_INVALID;
-  Team* team = team_of(handle, "shmem_team_create_ctx");
-  if (!team) return 1;
-  *ctx = runtime().contexts().add(*team, handle, options);
+  if (!team_of(handle, "shmem_team_create_ctx")) return 1;
+  *ctx = runtime().contexts().add(handle, options);
   return 0;
 }
 
 MESHMEM_ENTRY(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
   require_active("shmem_ctx_create");
-  *ctx = runtime().contexts().add(runtime().world(), SHMEM_TEAM_WORLD, options);
+  *ctx = runtime().contexts().add(SHMEM_TEAM_WORLD, options);
   return 0;
 }
 
@@ -172,16 +173,14 @@ MESHMEM_ENTRY(void, ctx_destroy, (shmem_ctx_t ctx)) {
   require_active("shmem_ctx_destroy");
   if (ctx == SHMEM_CTX_INVALID) return;
   if (ctx == SHMEM_CTX_DEFAULT) fatal("shmem_ctx_destroy: the default context cannot be destroyed");
-  complete_stores();
+  complete_transfers("shmem_ctx_destroy");
   runtime().contexts().remove(ctx);
 }
 
 MESHMEM_ENTRY(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   require_active("shmem_ctx_get_team");
-  *team = SHMEM_TEAM_INVALID;
-  if (ctx == SHMEM_CTX_INVALID) return 1;
-  *team = ctx == SHMEM_CTX_DEFAULT ? SHMEM_TEAM_WORLD : context_of(ctx)->team_handle;
-  return 0;
+  *team = team_handle_of(ctx);  // SHMEM_CTX_INVALID has SHMEM_TEAM_INVALID
+  return ctx == SHMEM_CTX_INVALID ? 1 : 0;
 }
 
 }  // namespace meshmem

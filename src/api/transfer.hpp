@@ -2,8 +2,8 @@
 //
 // Copies and signals between this PE and a mapped one: the bodies that puts, gets and
 // put-with-signal share.
-// Invariant: no lock, no allocation, no system call and no indirect call but memcpy's. Included by
-// api/ only.
+// Invariant: between host memory no lock, no allocation, no system call and no indirect call but
+// memcpy's. Included by api/ only.
 #ifndef MESHMEM_API_TRANSFER_HPP_
 #define MESHMEM_API_TRANSFER_HPP_
 
@@ -14,6 +14,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "memory/address_map.hpp"
+#include "transport/elsewhere.hpp"
 
 #define MESHMEM_UNWRAP(...) __VA_ARGS__
 
@@ -23,19 +24,26 @@ namespace meshmem {
 // yet.
 void put_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 void get_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
+// Complete, within host memory, when they return, which a nonblocking form may be.
+void put_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
+void get_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 
 // Release: publishes the data of the same call to whoever waits for the signal.
 template <typename Where>
 inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
                           int pe) {
-  auto* there = reinterpret_cast<std::uint64_t*>(
-      translate(address_map, sig_addr, sizeof *sig_addr, where.world_pe(pe), where.routine));
+  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) [[unlikely]]
+    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
+  const int to = where.world_pe(pe);
+  check_pe(address_map, to, where.routine);
+  auto* there =
+      reinterpret_cast<std::uint64_t*>(try_translate(address_map, sig_addr, sizeof *sig_addr, to));
+  if (!there) [[unlikely]]
+    return signal_elsewhere(where.routine, sig_addr, value, sig_op, to);
   if (sig_op == SHMEM_SIGNAL_SET) {
     __atomic_store_n(there, value, __ATOMIC_RELEASE);
-  } else if (sig_op == SHMEM_SIGNAL_ADD) {
-    __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
   } else {
-    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
+    __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
   }
 }
 

@@ -3,14 +3,18 @@
 // Point-to-point synchronization (OpenSHMEM 1.6, section 9.10) and the waiting side of signals
 // (9.8.7 and 9.8.8).
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
-// it can be read once the condition holds. Four representations serve all types.
+// it can be read once the condition holds; a variable in device memory by a copy, again and again.
+// Four representations serve all types.
 #include "base/wait.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "transport/device_transfer.hpp"
 
 namespace meshmem {
 namespace {
@@ -43,28 +47,85 @@ const char* sign_of(int cmp) {
   return kSigns[cmp];
 }
 
-// Checked once a call: the loops need not.
+// A copy in host memory of an array of the caller's that may be anywhere.
 template <typename T>
-void check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
+class HostCopy {
+ public:
+  HostCopy(const char* routine, const T* source, std::size_t count)
+      : routine_(routine), source_(source), host_(count) {}
+  const T* data() const { return host_.data(); }
+  void refresh() {
+    if (host_.empty()) return;
+    const DeviceTransfer::Lane lane = device_transfer().lane();  // not behind other work
+    lane->fetch(host_.data(), source_, host_.size() * sizeof(T), routine_);
+  }
+
+ private:
+  const char* routine_;
+  const T* source_;
+  std::vector<T> host_;
+};
+
+template <typename T>
+[[gnu::cold, gnu::noinline]] T load_from_device(const char* routine, const T* variable) {
+  HostCopy<T> copy(routine, variable, 1);
+  copy.refresh();
+  return *copy.data();
+}
+
+// Checked once a call: the loops need not. True: the variables are in device memory.
+template <typename T>
+bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
   require_active(routine);
   if (cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE)
     fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   if (count > 0 && !try_translate(address_map, variables, count * sizeof(T), address_map.my_pe))
       [[unlikely]] {
-    refuse_address(address_map, variables, count * sizeof(T), routine);
+    translate_on_device(address_map, variables, count * sizeof(T), address_map.my_pe, routine);
+    return true;
   }
+  return false;
 }
 
-template <typename T>
-T wait_for(const char* routine, const T* variable, int cmp, T wanted) {
+template <typename T, typename Load>
+T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load& load_it) {
   T seen{};
-  wait_until_ready([&] { return holds(seen = load(variable), cmp, wanted); },
+  wait_until_ready([&] { return holds(seen = load_it(variable), cmp, wanted); },
                    [&] {
                      return fmt::format("{} {} {} in {}, where it is {}",
                                         static_cast<const void*>(variable), sign_of(cmp), wanted,
                                         routine, seen);
                    });
   return seen;
+}
+
+template <typename T>
+T wait_for(const char* routine, const T* variable, int cmp, T wanted) {
+  return wait_for(routine, variable, cmp, wanted, [](const T* word) { return load(word); });
+}
+template <typename T>
+[[gnu::cold, gnu::noinline]] T wait_for_on_device(const char* routine, const T* variable, int cmp,
+                                                  T wanted) {
+  return wait_for(routine, variable, cmp, wanted,
+                  [routine](const T* word) { return load_from_device(routine, word); });
+}
+
+// Copies of those arrays of a call that are in device memory; the variables' is made anew each time
+// that they are looked at.
+template <typename T>
+struct OnDeviceArrays {
+  std::unique_ptr<HostCopy<T>> variables;
+  std::unique_ptr<HostCopy<int>> status;
+  std::unique_ptr<HostCopy<T>> wanted;
+};
+
+template <typename T>
+const T* copy_once(const char* routine, const T* source, std::size_t count,
+                   std::unique_ptr<HostCopy<T>>& copy) {
+  if (!source || !is_on_device(address_map, source)) return source;
+  copy = std::make_unique<HostCopy<T>>(routine, source, count);
+  copy->refresh();
+  return copy->data();
 }
 
 // The variables of one call: which are in, and what each is compared with.
@@ -76,7 +137,12 @@ struct Set {
   const T* wanted;
   std::size_t wanted_step;  // 0: all are compared with the same value
   int cmp;
+  std::unique_ptr<OnDeviceArrays<T>> copies;  // nullptr: all arrays are in host memory
 
+  void look() const {
+    if (copies && copies->variables) [[unlikely]]
+      copies->variables->refresh();
+  }
   bool contains(std::size_t i) const { return !status || status[i] == 0; }
   T wanted_by(std::size_t i) const { return wanted[i * wanted_step]; }
   bool is_met(std::size_t i) const {
@@ -89,6 +155,7 @@ struct Set {
     return true;
   }
   bool all_met() const {
+    look();
     for (std::size_t i = 0; i < count; ++i) {
       if (contains(i) && !is_met(i)) return false;
     }
@@ -98,6 +165,7 @@ struct Set {
   // for ever.
   std::size_t find_met() const {
     static thread_local std::size_t start = 0;
+    look();
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t index = (start + i) % count;
       if (!is_met(index)) continue;
@@ -107,10 +175,20 @@ struct Set {
     return SIZE_MAX;
   }
   std::size_t list_met(std::size_t* indices) const {
+    look();
     std::size_t found = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (is_met(i)) indices[found++] = i;
     }
+    return found;
+  }
+  // The same for indices that may be anywhere.
+  std::size_t report_met(const char* routine, std::size_t* indices) const {
+    if (!is_on_device(address_map, indices)) [[likely]]
+      return list_met(indices);
+    std::vector<std::size_t> list(count);
+    const std::size_t found = list_met(list.data());
+    copy_local(routine, indices, list.data(), found * sizeof list[0]);
     return found;
   }
 };
@@ -125,6 +203,8 @@ void wait_for_set(const char* routine, const Set<T>& set, const Ready& ready) {
 
 template <typename T>
 void wait_all(const char* routine, const Set<T>& set) {
+  if (set.copies) [[unlikely]]
+    return wait_for_set(routine, set, [&] { return set.all_met(); });
   for (std::size_t i = 0; i < set.count; ++i) {
     if (set.contains(i)) wait_for(routine, set.variables + i, set.cmp, set.wanted_by(i));
   }
@@ -140,7 +220,7 @@ template <typename T>
 std::size_t wait_some(const char* routine, const Set<T>& set, std::size_t* indices) {
   if (set.is_empty()) return 0;
   std::size_t found = 0;
-  wait_for_set(routine, set, [&] { return (found = set.list_met(indices)) > 0; });
+  wait_for_set(routine, set, [&] { return (found = set.report_met(routine, indices)) > 0; });
   return found;
 }
 
@@ -154,25 +234,47 @@ const Plain<E>* plain(const E* pointer) {
   return reinterpret_cast<const Plain<E>*>(pointer);
 }
 
+template <typename T>
+[[gnu::cold, gnu::noinline]] void copy_from_device(const char* routine, Set<T>& set,
+                                                   bool variables) {
+  set.copies = std::make_unique<OnDeviceArrays<T>>();
+  if (variables)
+    set.variables = copy_once(routine, set.variables, set.count, set.copies->variables);
+  set.status = copy_once(routine, set.status, set.count, set.copies->status);
+  if (set.wanted_step > 0)
+    set.wanted = copy_once(routine, set.wanted, set.count, set.copies->wanted);
+}
+
+template <typename T>
+Set<T> make_set(const char* routine, const T* variables, std::size_t count, const int* status,
+                int cmp, const T* wanted, std::size_t wanted_step) {
+  const bool on_device = check_wait(routine, variables, count, cmp);
+  Set<T> set{variables, count, status, wanted, wanted_step, cmp, nullptr};
+  if (on_device || any_on_device(address_map, status, wanted)) [[unlikely]]
+    copy_from_device(routine, set, on_device);
+  return set;
+}
+
 template <typename E>
 Set<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems, const int* status,
                      int cmp, const E& value) {
-  check_wait(routine, ivars, nelems, cmp);
-  return {plain(ivars), nelems, status, plain(&value), 0, cmp};
+  return make_set(routine, plain(ivars), nelems, status, cmp, plain(&value), 0);
 }
 template <typename E>
 Set<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems, const int* status,
                      int cmp, const E* values) {
-  check_wait(routine, ivars, nelems, cmp);
-  return {plain(ivars), nelems, status, plain(values), 1, cmp};
+  return make_set(routine, plain(ivars), nelems, status, cmp, plain(values), 1);
 }
 
 // The operations of the table. `value` is one value, or a pointer to one for each variable in the
 // vector forms.
 template <typename E>
 void wait_until(const char* routine, E* ivar, int cmp, E value) {
-  check_wait(routine, ivar, 1, cmp);
-  wait_for<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
+  if (check_wait(routine, ivar, 1, cmp)) [[unlikely]] {
+    wait_for_on_device<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
+  } else {
+    wait_for<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
+  }
 }
 // What a test says; one that fails lets others run, who may make it succeed.
 int answer(bool is_met) {
@@ -182,8 +284,9 @@ int answer(bool is_met) {
 
 template <typename E>
 int test(const char* routine, E* ivar, int cmp, E value) {
-  check_wait(routine, ivar, 1, cmp);
-  return answer(holds<Plain<E>>(load(plain(ivar)), cmp, static_cast<Plain<E>>(value)));
+  const bool on_device = check_wait(routine, ivar, 1, cmp);
+  const Plain<E> seen = on_device ? load_from_device(routine, plain(ivar)) : load(plain(ivar));
+  return answer(holds<Plain<E>>(seen, cmp, static_cast<Plain<E>>(value)));
 }
 template <typename E, typename V>
 void wait_until_all(const char* routine, E* ivars, std::size_t nelems, const int* status, int cmp,
@@ -215,7 +318,8 @@ std::size_t test_any(const char* routine, E* ivars, std::size_t nelems, const in
 template <typename E, typename V>
 std::size_t test_some(const char* routine, E* ivars, std::size_t nelems, std::size_t* indices,
                       const int* status, int cmp, V value) {
-  const std::size_t found = set_of<E>(routine, ivars, nelems, status, cmp, value).list_met(indices);
+  const std::size_t found =
+      set_of<E>(routine, ivars, nelems, status, cmp, value).report_met(routine, indices);
   answer(found > 0);
   return found;
 }
@@ -243,13 +347,16 @@ MESHMEM_TYPES(WAITS_OF_TYPE, )
 #undef WAITS_OF_TYPE
 
 MESHMEM_ENTRY(std::uint64_t, signal_fetch, (const std::uint64_t* sig_addr)) {
-  check_wait("shmem_signal_fetch", sig_addr, 1, SHMEM_CMP_EQ);
-  return load(sig_addr);
+  constexpr const char* kRoutine = "shmem_signal_fetch";
+  const bool on_device = check_wait(kRoutine, sig_addr, 1, SHMEM_CMP_EQ);
+  return on_device ? load_from_device(kRoutine, sig_addr) : load(sig_addr);
 }
 MESHMEM_ENTRY(std::uint64_t, signal_wait_until,
               (std::uint64_t * sig_addr, int cmp, std::uint64_t cmp_value)) {
-  check_wait("shmem_signal_wait_until", sig_addr, 1, cmp);
-  return wait_for("shmem_signal_wait_until", sig_addr, cmp, cmp_value);
+  constexpr const char* kRoutine = "shmem_signal_wait_until";
+  const bool on_device = check_wait(kRoutine, sig_addr, 1, cmp);
+  return on_device ? wait_for_on_device<std::uint64_t>(kRoutine, sig_addr, cmp, cmp_value)
+                   : wait_for<std::uint64_t>(kRoutine, sig_addr, cmp, cmp_value);
 }
 
 MESHMEM_ENTRY(void, signal_set, (std::uint64_t * sig_addr, std::uint64_t signal, int pe)) {

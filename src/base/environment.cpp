@@ -146,6 +146,29 @@ struct Syntax<Kind::optional_count> {
 };
 
 template <>
+struct Syntax<Kind::number> {
+  static constexpr std::string_view accepted = "a whole number from 0 to 18446744073709551615";
+  static bool parse(std::string_view text, std::uint64_t& out) {
+    const auto value = parse_whole<std::uint64_t>(text);
+    out = value.value_or(0);
+    return value.has_value();
+  }
+  static std::string show(std::uint64_t value) { return fmt::format("{}", value); }
+};
+
+template <>
+struct Syntax<Kind::heap_place> {
+  static constexpr std::string_view accepted = "host or device";
+  static bool parse(std::string_view text, HeapPlace& out) {
+    out = text == "device" ? HeapPlace::device : HeapPlace::host;
+    return text == "device" || text == "host";
+  }
+  static std::string show(HeapPlace value) {
+    return value == HeapPlace::device ? "device" : "host";
+  }
+};
+
+template <>
 struct Syntax<Kind::reduce_algorithm> {
   static constexpr std::string_view accepted =
       "auto, recursive_doubling, ring, one_shot or two_shot";

@@ -8,6 +8,7 @@
 #define MESHMEM_BASE_ENVIRONMENT_HPP_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ namespace meshmem {
 
 enum class ReduceAlgorithm { automatic, recursive_doubling, ring, one_shot, two_shot };
 
+enum class HeapPlace { host, device };  // where shmem_malloc takes memory from
+
 std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGORITHM spells it
 
 enum class Kind {
@@ -27,7 +30,9 @@ enum class Kind {
   optional_size,
   seconds,
   optional_count,
-  reduce_algorithm
+  number,
+  reduce_algorithm,
+  heap_place
 };
 
 // What a Kind is in C++; optional kinds tell "unset" from every value.
@@ -56,6 +61,14 @@ struct Value<Kind::seconds> {
 template <>
 struct Value<Kind::optional_count> {
   using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::number> {
+  using Type = std::uint64_t;
+};
+template <>
+struct Value<Kind::heap_place> {
+  using Type = HeapPlace;
 };
 template <>
 struct Value<Kind::reduce_algorithm> {

@@ -10,7 +10,7 @@ X(SHMEM_VERSION, version, presence, false, "Print the version of the library at 
 X(SHMEM_INFO, info, presence, false, "Print this list of environment variables at start-up.")
 X(SHMEM_SYMMETRIC_SIZE, symmetric_size, size, 0,
   "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. "
-  "0 means the PE's share of the machine's memory.")
+  "0 means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
 X(SHMEM_DEBUG, debug, presence, false,
   "Print debugging messages, such as why an allocation failed or a variable is not known.")
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
@@ -32,3 +32,20 @@ X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
 X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")
+X(MESHMEM_HEAP, heap, heap_place, HeapPlace::host,
+  "Where shmem_malloc, shmem_calloc and shmem_align take memory from: the host heap or the device "
+  "heap. shmem_malloc_with_hints can say otherwise.")
+X(MESHMEM_DEVICE, device, optional_count, std::nullopt,
+  "The number of the device that this PE uses, as HIP counts them in this process. Unset: the one "
+  "already current if that is not 0, else the PE's number modulo the number of devices.")
+X(MESHMEM_DEVICE_HEAP_SIZE, device_heap_size, optional_size, std::nullopt,
+  "Bytes of device memory for each PE's device heap; 0 does without devices. Unset: half of the "
+  "device's free memory in equal shares for the PEs that use it, at most 1 GiB (256 MiB of address "
+  "space on the cpu target).")
+X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
+  "Make the host heaps of all PEs reachable for kernels even if they are more than 4 GiB together; "
+  "the GPU's driver then takes all of that memory at once.")
+X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
+  "The number that the synchronization of kernels starts to count from; for tests of its overflow.")
+X(MESHMEM_CPU_DEVICES, cpu_devices, optional_count, std::nullopt,
+  "How many devices a process has on the cpu target. Unset: 1.")

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace meshmem {
 
@@ -45,7 +46,8 @@ std::string errno_text(int error = errno);
 // For calls that answer -1 and set errno: ends the job with "<what>: <reason>", or returns the
 // answer.
 template <typename Result, typename... Args>
-Result check(Result result, fmt::format_string<Args...> what, Args&&... args) {
+requires(!std::is_enum_v<Result>)  // of libraries with error codes of their own
+    Result check(Result result, fmt::format_string<Args...> what, Args&&... args) {
   if (result == (Result)-1L) [[unlikely]] {  // a C cast: MAP_FAILED is -1 as a pointer
     const int error = errno;
     fatal("cannot {}: {}", fmt::format(what, std::forward<Args>(args)...), errno_text(error));

@@ -7,6 +7,7 @@
 
 #include "collectives/data_movement.hpp"
 #include "collectives/flow.hpp"
+#include "memory/copy.hpp"
 
 namespace meshmem {
 namespace {
@@ -33,7 +34,7 @@ void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const voi
 void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void* source,
                       std::size_t bytes, int root) {
   if (team.me == root) {
-    if (dest != source) std::memcpy(dest, source, bytes);
+    if (dest != source) copy_buffer(dest, source, bytes);
     for (int pe = 0; pe < team.n; ++pe) {
       if (pe != root) await(team, team.of(pe).done, sequence, pe);
     }
@@ -41,7 +42,7 @@ void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void
     return;
   }
   await(team, team.of(root).arrive, sequence, root);  // its source is ready
-  std::memcpy(dest, team.translate(source, bytes, root), bytes);
+  copy_buffer(dest, team.translate(source, bytes, root), bytes);
   signal(team.mine().done, sequence);
 }
 

@@ -64,6 +64,7 @@ constexpr auto representation_of() {
 // Sums, products and bits do not depend on the sign; only order does.
 struct Sum {
   static constexpr bool kNeedsSign = false;
+  static constexpr auto kKernelOp = device::ReduceOp::sum;
   template <typename T>
   static T apply(T a, T b) {
     return static_cast<T>(a + b);
@@ -71,6 +72,7 @@ struct Sum {
 };
 struct Product {
   static constexpr bool kNeedsSign = false;
+  static constexpr auto kKernelOp = device::ReduceOp::prod;
   template <typename T>
   static T apply(T a, T b) {
     if constexpr (sizeof(T) < sizeof(int)) {
@@ -83,6 +85,7 @@ struct Product {
 };
 struct And {
   static constexpr bool kNeedsSign = false;
+  static constexpr auto kKernelOp = device::ReduceOp::bit_and;
   template <typename T>
   static T apply(T a, T b) {
     return static_cast<T>(a & b);
@@ -90,6 +93,7 @@ struct And {
 };
 struct Or {
   static constexpr bool kNeedsSign = false;
+  static constexpr auto kKernelOp = device::ReduceOp::bit_or;
   template <typename T>
   static T apply(T a, T b) {
     return static_cast<T>(a | b);
@@ -97,6 +101,7 @@ struct Or {
 };
 struct Xor {
   static constexpr bool kNeedsSign = false;
+  static constexpr auto kKernelOp = device::ReduceOp::bit_xor;
   template <typename T>
   static T apply(T a, T b) {
     return static_cast<T>(a ^ b);
@@ -104,6 +109,7 @@ struct Xor {
 };
 struct Max {
   static constexpr bool kNeedsSign = true;
+  static constexpr auto kKernelOp = device::ReduceOp::max;
   template <typename T>
   static T apply(T a, T b) {
     return a > b ? a : b;
@@ -111,6 +117,7 @@ struct Max {
 };
 struct Min {
   static constexpr bool kNeedsSign = true;
+  static constexpr auto kKernelOp = device::ReduceOp::min;
   template <typename T>
   static T apply(T a, T b) {
     return a < b ? a : b;
@@ -128,7 +135,7 @@ void combine(void* dest, const void* a, const void* b, std::size_t count) {
 template <typename Op, typename T>
 constexpr Reduction reduction() {
   using Representation = decltype(representation_of<T, Op::kNeedsSign>());
-  return {&combine<Op, Representation>, sizeof(T)};
+  return {&combine<Op, Representation>, sizeof(T), Op::kKernelOp, device::elem_type_of<T>()};
 }
 
 }  // namespace meshmem

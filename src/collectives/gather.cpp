@@ -7,6 +7,7 @@
 
 #include "collectives/data_movement.hpp"
 #include "collectives/flow.hpp"
+#include "memory/copy.hpp"
 
 namespace meshmem {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t kStagedBytes = 16 * 1024;
 
 void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes) {
-  std::memcpy(static_cast<std::byte*>(dest) + at, block, bytes);
+  copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
 }
 
 }  // namespace

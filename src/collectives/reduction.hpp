@@ -13,6 +13,7 @@
 
 #include "base/environment.hpp"
 #include "core/team.hpp"
+#include "device/operations.hpp"
 
 namespace meshmem {
 
@@ -22,6 +23,9 @@ using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t c
 struct Reduction {
   Combine combine;
   std::size_t elem_bytes;
+  // What kernels call it.
+  device::ReduceOp kernel_op = device::ReduceOp::sum;
+  device::ElemType kernel_type = device::ElemType::none;
 };
 
 // Chooses an algorithm and runs it.

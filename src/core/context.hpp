@@ -2,12 +2,12 @@
 //
 // Communication contexts. Within a node every put is a store of the calling thread, so a context
 // holds no queue: it is a team, whose PE numbers its calls use, and the options it was made with.
-// Invariant: a handle is a Context of this process's table, or one of the constants of shmem.h.
-// Called by api/.
+// Invariant: a handle is (unique number << 16) + the team's handle, so that a kernel too finds the
+// team without asking; SHMEM_CTX_DEFAULT is number 0 of SHMEM_TEAM_WORLD. Called by api/.
 #ifndef MESHMEM_CORE_CONTEXT_HPP_
 #define MESHMEM_CORE_CONTEXT_HPP_
 
-#include <memory>
+#include <cstdint>
 #include <mutex>
 #include <unordered_map>
 
@@ -15,23 +15,25 @@
 
 namespace meshmem {
 
-struct Context {
-  Team* team;
-  shmem_team_t team_handle;
-  long options;
-};
+inline constexpr int kContextTeamBits = 16;
+static_assert(kMaxTeams < 1 << kContextTeamBits);
 
-inline Context* context_of(shmem_ctx_t handle) { return reinterpret_cast<Context*>(handle); }
+inline shmem_team_t team_handle_of(shmem_ctx_t handle) {
+  constexpr std::uintptr_t kMask = (std::uintptr_t{1} << kContextTeamBits) - 1;
+  return reinterpret_cast<shmem_team_t>(reinterpret_cast<std::uintptr_t>(handle) & kMask);
+}
 
 class ContextTable {
  public:
-  shmem_ctx_t add(Team& team, shmem_team_t team_handle, long options);
-  void remove(shmem_ctx_t handle);       // unknown handles are left alone
-  void remove_all_of(const Team* team);  // nullptr: of every team
+  shmem_ctx_t add(shmem_team_t team, long options);
+  void remove(shmem_ctx_t handle);  // unknown handles are left alone
+  void remove_all_of(shmem_team_t team);
+  void remove_all();
 
  private:
   std::mutex mutex_;
-  std::unordered_map<Context*, std::unique_ptr<Context>> contexts_;
+  std::uintptr_t last_number_ = 0;
+  std::unordered_map<shmem_ctx_t, long> options_;
 };
 
 }  // namespace meshmem

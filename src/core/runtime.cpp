@@ -4,11 +4,13 @@
 //   connect  launcher -> arena (made by the node's first PE, found by the others through one
 //            exchange) -> static data -> who may
 //            use which cores
-//   open     heap, WORLD and SHARED, the address map
+//            -> devices: choose, map, check
+//   open     heaps, WORLD and SHARED, the address map, what kernels know
 // Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file
 // knows the order of steps.
 #include "core/runtime.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +20,11 @@
 #include "base/machine.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "memory/device_target.hpp"
 #include "memory/file_handover.hpp"
+#include "memory/host_heap_access.hpp"
 #include "memory/static_data.hpp"
+#include "transport/device_transfer.hpp"
 
 namespace meshmem {
 namespace {
@@ -33,6 +38,8 @@ constexpr int kSharedSlot = 1;
 std::size_t heap_bytes(const Environment& environment, int n_pes) {
   if (environment.symmetric_size > 0)
     return (environment.symmetric_size + kMinAlignment - 1) / kMinAlignment * kMinAlignment;
+  // Kernels reach the host heaps of a GPU target if the driver pins them, so they are small there.
+  if (!kDevicesAreProcessors) return std::size_t{256} << 20;
   // Half of the machine, in equal shares. Address space only, so there is no need to be modest.
   const std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
@@ -84,7 +91,10 @@ std::optional<std::string> Runtime::enter() {
       enable_debug(environment_.debug);
       connect();
     }
+    if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
+      return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
     open();
+    malloc_trim(0);  // start-up has freed much: a PE among many should be small
   }
   depth_.fetch_add(1, std::memory_order_release);
   return std::nullopt;
@@ -161,10 +171,24 @@ void Runtime::connect() {
   meet("share the static data");
   end_offer();
   arena_->close_file();
+  connect_device();
 
   const unsigned polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls);
   wait_policy = {
       .polls = polls, .timeout_seconds = environment_.timeout, .timeout_name = "MESHMEM_TIMEOUT"};
+}
+
+void Runtime::connect_device() {
+  DirectoryEntry* directory = arena_->directory();
+  const NodePeers peers{
+      .me = me_,
+      .n = n_pes_,
+      .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
+      .meet = [this](const char* step) { meet(step); }};
+  if (!device_memory_.choose(environment_, peers)) return;
+  device_transfer().open(device_memory_.device());
+  device_memory_.open(device_transfer().stream());
+  kernel_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
 }
 
 void Runtime::meet(const char* where) {
@@ -190,19 +214,51 @@ void Runtime::open() {
   for (int i = 0; i < n_pes_; ++i) start = std::max(start, arena_->directory()[i].highest_sequence);
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   for (int i = 0; i < n_pes_; ++i) everyone[static_cast<std::size_t>(i)] = i;
-  world_ = &teams_->add(everyone, kWorldSlot, start, {});
-  shared_ = &teams_->add(everyone, kSharedSlot, start, {});
+  if (device_memory_.is_open()) open_device();
+  world_ = &add_team(everyone, kWorldSlot, start, {});
+  add_team(everyone, kSharedSlot, start, {});
+  device_state_.publish();
   address_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");
 }
 
+void Runtime::open_device() {
+  const Slab& slab = device_memory_.data();
+  device_heap_.open(slab.base, slab.bytes);
+  device_segments().add({.base = reinterpret_cast<std::uintptr_t>(slab.base),
+                         .bytes = slab.bytes,
+                         .copies = slab.copies,
+                         .ranges = {},
+                         .all_for_kernels = device_memory_.all_reach_all()});
+  device_state_.open(device_memory_, address_map, kernel_heap_of_pe_,
+                     environment_.device_first_epoch);
+}
+
+Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                        const shmem_team_config_t& config) {
+  Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
+  device_state_.add_team(team);
+  return team;
+}
+
+void Runtime::remove_team(Team& team) {
+  device_state_.remove_team(team);
+  teams_->remove(team);
+}
+
 void Runtime::close() {
   meet("finalize");
-  contexts_.remove_all_of(nullptr);
+  device_state_.close();
+  for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);
+  device_segments().clear();
+  contexts_.remove_all();
   arena_->directory()[me_].highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;
+  // Pages that a GPU's driver has pinned stay what the GPU sees.
+  if (kDevicesAreProcessors || kernel_heap_of_pe_.empty()) heap_.give_back();
   heap_.close();
+  device_heap_.close();
   meet("finalize");
 }
 

@@ -17,9 +17,11 @@
 
 #include "base/environment.hpp"
 #include "core/context.hpp"
+#include "core/device_state.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
 #include "memory/arena.hpp"
+#include "memory/device_memory.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
@@ -35,14 +37,24 @@ class Runtime {
 
   const Environment& environment() const { return environment_; }
   SymmetricHeap& heap() { return heap_; }
+  // Empty, and open on no PE, where there are no devices.
+  SymmetricHeap& device_heap() { return device_heap_; }
+  bool has_devices() const { return device_state_.is_open(); }
+  DeviceMemory& device_memory() { return device_memory_; }
+  DeviceState& device_state() { return device_state_; }
   Team& world() { return *world_; }
-  Team& shared() { return *shared_; }
   TeamTable& teams() { return *teams_; }
   ContextTable& contexts() { return contexts_; }
+  // A team that host and kernels know. Its members meet before they use it in kernels.
+  Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                 const shmem_team_config_t& config);
+  void remove_team(Team& team);
 
  private:
   void connect();  // launcher, arena, static data: once a process
-  void open();     // heap and teams
+  void connect_device();
+  void open();  // heaps and teams
+  void open_device();
   void close();
   void meet(
       const char* where);  // a barrier in the arena's header, before there are teams and after them
@@ -61,10 +73,14 @@ class Runtime {
   std::uint64_t meetings_ = 0;
   bool more_pes_than_cores_ = false;
 
-  SymmetricHeap heap_;
+  DeviceMemory device_memory_;
+  DeviceState device_state_;
+  std::vector<std::byte*> kernel_heap_of_pe_;  // the host heaps, if kernels reach all of them
+
+  SymmetricHeap heap_{"SHMEM_SYMMETRIC_SIZE"};
+  SymmetricHeap device_heap_{"MESHMEM_DEVICE_HEAP_SIZE"};
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
-  Team* shared_ = nullptr;
   ContextTable contexts_;
 };
 

@@ -45,6 +45,15 @@ struct Team {
   }
 };
 
+// A handle is a number that means the same inside kernels, where there are no objects: the slot + 1.
+// SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED are the first two slots.
+inline std::uintptr_t number_of(shmem_team_t handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+inline shmem_team_t handle_of(int slot) {
+  return reinterpret_cast<shmem_team_t>(static_cast<std::uintptr_t>(slot) + 1);
+}
+
 // A team of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among
 // them.
 Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);

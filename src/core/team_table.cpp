@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slots and teams. Invariant: a team is where its handle points, for as long as it lives.
+// Slots and teams.
+// Invariant: a team stays where it is for as long as it lives, so find() needs no lock.
 #include "core/team_table.hpp"
 
 #include <algorithm>
@@ -63,6 +64,7 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
   team->config = config;
   team->more_pes_than_cores = more_pes_than_cores_;
   const std::lock_guard lock(mutex_);
+  by_slot_[static_cast<std::size_t>(slot)].store(team.get(), std::memory_order_release);
   return *(teams_[slot] = std::move(team));
 }
 
@@ -76,6 +78,7 @@ std::uint64_t TeamTable::highest_sequence() {
 void TeamTable::remove(Team& team) {
   const std::lock_guard lock(mutex_);
   highest_retired_ = std::max(highest_retired_, team.sequence);
+  by_slot_[static_cast<std::size_t>(team.slot)].store(nullptr, std::memory_order_release);
   teams_.erase(team.slot);
 }
 

@@ -8,6 +8,7 @@
 #define MESHMEM_CORE_TEAM_TABLE_HPP_
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +50,13 @@ class TeamTable {
   Team& add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
             const shmem_team_config_t& config);
   void remove(Team& team);
+
+  // The living team of a handle, nullptr if there is none. Takes no lock: most calls with a team or a
+  // context begin with it.
+  Team* find(shmem_team_t handle) const {
+    const std::uintptr_t slot = number_of(handle) - 1;
+    return slot < by_slot_.size() ? by_slot_[slot].load(std::memory_order_acquire) : nullptr;
+  }
   std::uint64_t highest_sequence();  // that any team of this PE has reached, past ones included
 
  private:
@@ -57,8 +65,9 @@ class TeamTable {
   bool more_pes_than_cores_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Team>> teams_;  // by slot
-  std::set<int> splitting_;                     // slots of the parents whose splits are under way
-  int offering_ = -1;                           // the one of them that has the right to offer
+  std::array<std::atomic<Team*>, kMaxTeams> by_slot_{};
+  std::set<int> splitting_;  // slots of the parents whose splits are under way
+  int offering_ = -1;        // the one of them that has the right to offer
   std::uint64_t highest_retired_ = 0;
 };
 

@@ -29,10 +29,25 @@ void refuse_address(const AddressMap& map, const void* address, std::size_t byte
             segment == &map.heap ? "symmetric heap" : "program's static data");
     }
   }
+  if (const auto past = device_segments().bytes_past_end(address, bytes)) {
+    fatal("{}: {} bytes at {} reach {} bytes past the end of the {}", routine, bytes, address,
+          *past, "device heap or registered buffer");
+  }
   fatal(
-      "{}: {} is not a symmetric address: neither in the heap of shmem_malloc nor a global or "
+      "{}: {} is not a symmetric address: neither in a heap of shmem_malloc nor a global or "
       "static variable of the executable",
       routine, address);
+}
+
+DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,
+                                int pe, const char* routine) {
+  const auto place = device_segments().find(address, bytes, pe);
+  if (!place) refuse_address(map, address, bytes, routine);
+  if (!place->address) {
+    fatal("{}: the device memory of PE {} cannot be reached from the device of PE {}", routine, pe,
+          map.my_pe);
+  }
+  return *place;
 }
 
 }  // namespace meshmem

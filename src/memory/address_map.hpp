@@ -2,6 +2,8 @@
 //
 // Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get
 // and atomic does first.
+// Two kinds of segment: what the processor reaches by loads and stores (the host heap, static data),
+// which the hot paths ask for, and device memory, where only kernels and copy engines go.
 // Invariant: a segment has the same length and layout in every PE, so an offset found in one's own
 // copy is right in every other. Filled at start-up, empty (no PE is in range) while the library is
 // not initialized.
@@ -10,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "memory/device_segments.hpp"
 
 namespace meshmem {
 
@@ -25,6 +29,10 @@ struct AddressMap {
   int my_pe = -1;
   Segment heap;
   Segment statics;
+  // Addresses between which all symmetric device memory lies, and perhaps other memory: one
+  // comparison, that no address passes where there are no devices.
+  std::uintptr_t device_begin = 0;
+  std::size_t device_bytes = 0;
 };
 
 extern constinit AddressMap address_map;
@@ -55,6 +63,23 @@ extern constinit AddressMap address_map;
   if (static_cast<unsigned>(pe) >= map.n_pes) [[unlikely]]
     refuse_pe(map, pe, routine);
 }
+
+[[gnu::always_inline]] inline bool may_be_on_device(const AddressMap& map, const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) - map.device_begin < map.device_bytes;
+}
+inline bool is_on_device(const AddressMap& map, const void* address) {
+  return may_be_on_device(map, address) && device_segments().holds(address);
+}
+// For collectives, which all members must run in the same way.
+template <typename... Pointers>
+inline bool any_on_device(const AddressMap& map, Pointers... addresses) {
+  return (is_on_device(map, addresses) || ...);
+}
+
+// Where the copy of PE `pe` is, for a caller who has found no host segment. A bad address ends the
+// job, and so does device memory that no way leads to.
+DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,
+                                int pe, const char* routine);
 
 // The same for a caller who must be right; a bad PE or address ends the job.
 [[gnu::always_inline]] inline std::byte* translate(const AddressMap& map, const void* address,

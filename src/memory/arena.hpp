@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <string>
 
+#include "memory/device_memory.hpp"
+
 namespace meshmem {
 
 // Regions, and with them the heaps, begin at multiples of this in memory: the size of a huge page.
@@ -44,6 +46,7 @@ struct alignas(64) DirectoryEntry {
   std::uint64_t program = 0;           // StaticData::fingerprint
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
+  DeviceOffer device;
 };
 
 // Both atomics are zero in a fresh arena. `arrivals` counts entries into start-up barriers.

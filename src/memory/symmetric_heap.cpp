@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Offsets to pointers and back, and the words for what goes wrong.
-// Invariant: memory of a closed heap is returned to the system.
+// Invariant: a heap is open while the library is initialized.
 #include "memory/symmetric_heap.hpp"
 
 #include <sys/mman.h>
@@ -17,10 +17,9 @@ void SymmetricHeap::open(std::byte* base, std::size_t bytes) {
   allocator_.emplace(bytes);
 }
 
-void SymmetricHeap::close() {
-  allocator_.reset();
-  madvise(base_, bytes_, MADV_REMOVE);
-}
+void SymmetricHeap::give_back() { madvise(base_, bytes_, MADV_REMOVE); }
+
+void SymmetricHeap::close() { allocator_.reset(); }
 
 void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hints,
                               const char* routine) {
@@ -32,9 +31,10 @@ void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hin
   const std::optional<std::size_t> offset = allocator_->allocate(bytes, alignment, hints);
   if (offset) return base_ + *offset;
   debug(
-      "{}: {} bytes asked for, {} of {} bytes free, the largest piece {}; SHMEM_SYMMETRIC_SIZE "
-      "sets the size of the heap",
-      routine, bytes, allocator_->free_bytes(), allocator_->capacity(), allocator_->largest_free());
+      "{}: {} bytes asked for, {} of {} bytes free, the largest piece {}; {} sets the size of the "
+      "heap",
+      routine, bytes, allocator_->free_bytes(), allocator_->capacity(), allocator_->largest_free(),
+      size_variable_);
   return nullptr;
 }
 
@@ -63,7 +63,7 @@ long SymmetricHeap::hints_of(void* block) {
 
 std::uint64_t SymmetricHeap::history() {
   const std::lock_guard lock(mutex_);
-  return allocator_->history();
+  return allocator_ ? allocator_->history() : 0;
 }
 
 void SymmetricHeap::refuse(void* block, const char* routine) const {

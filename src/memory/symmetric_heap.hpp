@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The symmetric heap of this PE: blocks at offsets that are the same in every PE, because all make
+// A symmetric heap of this PE, of host or of device memory: blocks at offsets that are the same in every PE, because all make
 // the same calls.
-// Invariant: no communication here; the API adds the barriers that the standard asks for. A mutex
+// Invariant: the memory itself is not touched, and no communication here; the API adds the barriers that the standard asks for. A mutex
 // keeps the book; the standard already demands one order of calls.
 #ifndef MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
 #define MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
@@ -17,8 +17,16 @@ namespace meshmem {
 
 class SymmetricHeap {
  public:
+  // The variable that sets its size, for messages.
+  explicit SymmetricHeap(const char* size_variable) : size_variable_(size_variable) {}
+
   void open(std::byte* base, std::size_t bytes);
-  void close();  // gives the memory back to the system
+  void give_back();  // its pages to the system; of host memory
+  void close();
+  bool holds(const void* block) const {
+    const std::byte* address = static_cast<const std::byte*>(block);
+    return allocator_ && address >= base_ && address < base_ + bytes_;
+  }
 
   // nullptr if it does not fit; with SHMEM_DEBUG a line says why.
   void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine);
@@ -35,6 +43,7 @@ class SymmetricHeap {
   }
   [[noreturn]] void refuse(void* block, const char* routine) const;
 
+  const char* size_variable_;
   std::mutex mutex_;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;

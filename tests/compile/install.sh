@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# install.sh BUILD_FOLDER CMAKE C_COMPILER C++_COMPILER
+# install.sh BUILD_FOLDER CMAKE C_COMPILER C++_COMPILER TARGET
 # Installs a build into a scratch prefix, moves the prefix, and builds and runs the project outside/ by each way that there is to
-# use meshmem: the wrappers, pkg-config, find_package. The launcher is the installed one; LD_LIBRARY_PATH is not set.
+# use meshmem: the wrappers, pkg-config, find_package. The launcher is the installed one; LD_LIBRARY_PATH is not set. Programs
+# with kernels run where TARGET is cpu, and are built where it is not.
 set -euo pipefail
-build=$1 cmake=$2 cc=$3 cxx=$4
+build=$1 cmake=$2 cc=$3 cxx=$4 target=$5
 outside=$(dirname "$(readlink -f "$0")")/outside
-unset LD_LIBRARY_PATH PKG_CONFIG_PATH MESHMEM_CC MESHMEM_CXX
+unset LD_LIBRARY_PATH PKG_CONFIG_PATH MESHMEM_CC MESHMEM_CXX MESHMEM_HIPCXX
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -34,6 +35,24 @@ through_wrappers() {
   "$prefix/bin/oshc++" -std=c++17 -Wall -Wextra -Werror "$outside/outside.cpp" -o "$scratch/by_oshcxx"
   run_program oshcc "$scratch/by_oshcc" '2 PEs in C'
   run_program oshc++ "$scratch/by_oshcxx" '2 PEs in C++'
+}
+
+# run_kernels WAY PROGRAM: the same for outside.hip.
+run_kernels() {
+  if [ "$target" = cpu ]; then
+    run_program "$1" "$2" '2 PEs in HIP'
+  else
+    [ -x "$2" ] || fail "$1: $2 was not built"
+  fi
+}
+
+# In one step, and compiling apart from linking.
+through_oshhip() {
+  "$prefix/bin/oshhip" -O2 -Wall -Wextra -Werror "$outside/outside.hip" -o "$scratch/by_oshhip"
+  run_kernels oshhip "$scratch/by_oshhip"
+  "$prefix/bin/oshhip" -c "$outside/outside.hip" -o "$scratch/outside_hip.o"
+  "$prefix/bin/oshhip" "$scratch/outside_hip.o" -o "$scratch/by_oshhip_object"
+  run_kernels 'oshhip with an object' "$scratch/by_oshhip_object"
 }
 
 # A link to a wrapper, as administrators make them, and compiling apart from linking.
@@ -63,12 +82,15 @@ through_find_package() {
   "$cmake" --build "$scratch/cmake" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
   run_program find_package "$scratch/cmake/outside_c" '2 PEs in C'
   run_program find_package "$scratch/cmake/outside_cpp" '2 PEs in C++'
+  run_kernels meshmem_device_sources "$scratch/cmake/outside_hip"
+  [ "$target" != cpu ] || run_program meshmem::device "$scratch/cmake/outside_kernel" '2 PEs in HIP'
 }
 
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
 ! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
 through_wrappers
+through_oshhip
 through_links
 through_pkg_config
 through_find_package

@@ -15,12 +15,20 @@ LAYERS = ["base", "bootstrap", "memory", "transport", "core", "collectives", "ap
 # What each area may use of the project's own headers.
 ALLOWED = {
     "include": {"include"},
-    "device": {"device", "include"},
+    "device": {"device", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
+    "device/hip_on_cpu": {"device/hip_on_cpu"},
+    "device/hip_on_cuda": {"device/hip_on_cuda"},
     "launcher": {"launcher", "src/base"},
-    "examples": {"examples", "include"},
+    "examples": {"examples", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
 }
 for index, layer in enumerate(LAYERS):
-    ALLOWED[f"src/{layer}"] = {f"src/{below}" for below in LAYERS[:index + 1]} | {"include", "device"}
+    ALLOWED[f"src/{layer}"] = ({f"src/{below}" for below in LAYERS[:index + 1]}
+                               | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
+# The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
+FOR_THE_HOST = {"device/state.hpp", "device/launch.hpp", "device/operations.hpp"}
+HIP_FOR_THE_HOST = "hip/hip_runtime_api.h"
+# The one public header that stands for the code inside kernels.
+KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.
 OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher"}, "fmt": {"launcher", "src"}}
 # What a program may be made to include by including a public header.
@@ -36,12 +44,17 @@ LONG_FILE = 400
 def area_of(path):
     """The directory that answers for a file, as ALLOWED names it; path is relative to the top."""
     parts = path.parts
-    return "/".join(parts[:2]) if parts[0] == "src" and len(parts) > 2 else parts[0]
+    divided = parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
+    return "/".join(parts[:2]) if divided and len(parts) > 2 else parts[0]
 
 
 def find_header(top, source, name):
     """The project's file that an include means, relative to the top, or None if it is none of the project's."""
-    for folder in [source.parent] + [pathlib.Path(root) for root in ["include", "src", "device", "launcher"]]:
+    # HIP's own names are those of the folder that the file is in, or of one of the two.
+    roots = [".", "include", "src", "device/hip_on_cpu", "device/hip_on_cuda", "launcher"]
+    if area_of(source) == "device/hip_on_cuda":
+        roots.remove("device/hip_on_cpu")
+    for folder in [source.parent] + [pathlib.Path(root) for root in roots]:
         candidate = (top / folder / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(top):
             return candidate.relative_to(top)
@@ -56,7 +69,12 @@ def complaint_about(top, source, quoted, angled):
     header = find_header(top, source, name)
     if header is not None:
         used = area_of(header)
-        return None if used in ALLOWED[area] else f"{area} may not use {used} ({name})"
+        allowed = used in ALLOWED[area] or (str(source) == KERNEL_API and used == "device")
+        if area == "launcher" and name == HIP_FOR_THE_HOST:
+            allowed = True
+        if area.startswith("src/") and used.startswith("device"):
+            allowed = str(header) in FOR_THE_HOST or name == HIP_FOR_THE_HOST
+        return None if allowed else f"{area} may not use {used} ({name})"
     if quoted:
         return f'"{name}" is no file of the project'
     if area == "include" and name not in STANDARD:
@@ -98,8 +116,14 @@ RIGHT = {
     "src/memory/arena.hpp": '#include "bootstrap/job.hpp"\n',
     "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
     "src/api/rma.cpp": '#include "core/team.hpp"\n',
+    "include/shmem/device.hpp": '#include "device/rma.hpp"\n',
     "device/state.hpp": "",
-    "device/rma.hpp": '#include "state.hpp"\n',
+    "device/rma.hpp": '#include <hip/hip_runtime.h>\n#include "device/state.hpp"\n',
+    "device/hip_on_cpu/hip/hip_runtime.h": '#include "hip/hip_runtime_api.h"\n',
+    "device/hip_on_cpu/hip/hip_runtime_api.h": "",
+    "device/hip_on_cuda/hip/hip_runtime.h": '#include "hip_runtime_api.h"\n',
+    "device/hip_on_cuda/hip/hip_runtime_api.h": "",
+    "src/memory/device_memory.hpp": '#include <hip/hip_runtime_api.h>\n#include "device/state.hpp"\n',
     "launcher/oshrun/main.cpp": '#include "oshrun/server.hpp"\n#include "base/error.hpp"\n#include <pmix_server.h>\n',
     "launcher/oshrun/server.hpp": "",
     "examples/01_hello.c": "#include <shmem.h>\n#include <stdio.h>\n",
@@ -112,6 +136,12 @@ PLANTED = [
     ("src/core/team.hpp", '#include "api/none.hpp"', "is no file of the project"),
     ("src/odds/ends.cpp", "#include <vector>", "src/odds is no layer"),
     ("device/rma.hpp", '#include "base/error.hpp"', "device may not use src/base"),
+    ("src/memory/arena.hpp", '#include "device/rma.hpp"', "src/memory may not use device (device/rma.hpp)"),
+    ("src/memory/arena.hpp", "#include <hip/hip_runtime.h>", "src/memory may not use device/hip_on_cpu"),
+    ("include/shmem.h", '#include "device/state.hpp"', "include may not use device"),
+    ("device/hip_on_cpu/hip/hip_runtime.h", '#include "device/state.hpp"', "device/hip_on_cpu may not use device"),
+    ("device/hip_on_cuda/hip/hip_runtime.h", '#include "../../hip_on_cpu/hip/hip_runtime.h"',
+     "device/hip_on_cuda may not use device/hip_on_cpu"),
     ("launcher/oshrun/main.cpp", '#include "core/team.hpp"', "launcher may not use src/core"),
     ("launcher/oshrun/main.cpp", "#include <shmem.h>", "launcher may not use include"),
     ("include/shmem.h", "#include <pmix.h>", "a public header may include standard headers only"),

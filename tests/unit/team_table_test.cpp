@@ -87,6 +87,17 @@ TEST_F(Table, UsesSlotsAgainWithHigherSequences) {
   EXPECT_EQ(table_.offer(1).highest_sequence, 500u);
 }
 
+TEST_F(Table, FindsALivingTeamByItsHandle) {
+  Team& team = table_.add({3}, 1, 0, {});
+  EXPECT_EQ(handle_of(team.slot), SHMEM_TEAM_SHARED);
+  EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), &team);
+  EXPECT_EQ(table_.find(SHMEM_TEAM_WORLD), nullptr);
+  EXPECT_EQ(table_.find(SHMEM_TEAM_INVALID), nullptr);
+  EXPECT_EQ(table_.find(handle_of(kMaxTeams)), nullptr);
+  table_.remove(team);
+  EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), nullptr);
+}
+
 TEST_F(Table, HasNoFreeSlotWhenAllAreTaken) {
   for (int slot = 0; slot < kMaxTeams; ++slot) table_.add({3}, slot, 0, {});
   EXPECT_EQ(TeamTable::first_free(table_.offer(0)), -1);

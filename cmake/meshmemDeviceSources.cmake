@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# meshmem_device_sources(TARGET FILE...): the files become sources of TARGET that are compiled as device code, whatever
+# the target of meshmem and the ending of their names are. Call it where TARGET is made. Without -fgpu-rdc: each file
+# stands for itself, and there is no device link step.
+# Included by the project's build and by the installed package; reads MESHMEM_TARGET.
+function(meshmem_device_sources target)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(source ${source} ABSOLUTE)
+    if(MESHMEM_TARGET STREQUAL "hip")
+      meshmem_compile_by_hipcc(${target} ${source})
+    elseif(MESHMEM_TARGET STREQUAL "cuda")
+      set_source_files_properties(${source} PROPERTIES LANGUAGE CUDA)
+      target_sources(${target} PRIVATE ${source})
+    else()
+      set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+      target_sources(${target} PRIVATE ${source})
+    endif()
+  endforeach()
+  if(MESHMEM_TARGET STREQUAL "cuda")
+    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)  # one runtime for program and library
+  else()
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+endfunction()
+
+# The object is made by a command of its own, with TARGET's include directories and definitions; further options for
+# it are in MESHMEM_HIPCC_OPTIONS.
+function(meshmem_compile_by_hipcc target source)
+  get_filename_component(name ${source} NAME)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.hip/${name}.o)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.hip)
+  set(includes $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+  set(definitions $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" kind)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS_${kind}}")
+  list(TRANSFORM MESHMEM_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${MESHMEM_HIPCC} ${architectures} -std=c++17 ${flags} ${MESHMEM_HIPCC_OPTIONS} -fPIC -fvisibility=hidden
+            "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+            -MD -MF ${object}.d -x hip -c ${source} -o ${object}
+    DEPENDS ${source}
+    DEPFILE ${object}.d
+    COMMENT "Building HIP object ${target}.hip/${name}.o"
+    COMMAND_EXPAND_LISTS VERBATIM)
+  target_sources(${target} PRIVATE ${object})
+endfunction()

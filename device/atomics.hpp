@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Atomic memory operations in kernels (OpenSHMEM 1.6, section 9.7), on the bits of 4- and 8-byte
+// types.
+// Invariant: system scope, relaxed; only add, swap and compare-and-swap are instructions of the
+// memory, the others are loops, since no more crosses every link. Integers wrap.
+#ifndef MESHMEM_DEVICE_ATOMICS_HPP_
+#define MESHMEM_DEVICE_ATOMICS_HPP_
+
+#include "device/operations.hpp"
+#include "device/teams.hpp"
+
+namespace meshmem {
+namespace device {
+
+template <typename B>
+MESHMEM_DEVICE B combine_bits(AtomicOp op, B old, B operand) {
+  switch (op) {
+    case AtomicOp::bit_and:
+      return old & operand;
+    case AtomicOp::bit_or:
+      return old | operand;
+    case AtomicOp::bit_xor:
+      return old ^ operand;
+    default:
+      return old;
+  }
+}
+
+// *there = op(*there, operand); the value before. compare_swap: only if it equals `condition`.
+template <typename B>
+MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0) {
+  switch (op) {
+    case AtomicOp::fetch:
+      return load_relaxed(there);
+    case AtomicOp::set:
+      store_relaxed(there, operand);
+      return operand;
+    case AtomicOp::swap:
+      return exchange(there, operand);
+    case AtomicOp::compare_swap:
+      return compare_exchange(there, condition, operand);
+    case AtomicOp::add:
+      return fetch_add(there, operand);
+    default:
+      break;
+  }
+  B old = load_relaxed(there);
+  for (;;) {
+    const B found = compare_exchange(there, old, combine_bits(op, old, operand));
+    if (found == old) return old;
+    old = found;
+  }
+}
+
+template <AtomicOp op, typename E, typename Pes>
+MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E condition = E()) {
+  using B = Bits<sizeof(E)>;
+  auto* there = reinterpret_cast<B*>(translate(const_cast<E*>(address), pes.world_pe(pe)));
+  return bit_cast<E>(apply_atomic(op, there, bit_cast<B>(operand), bit_cast<B>(condition)));
+}
+
+// The routines, in the order of shmem/ops.h. A fetched value is there when the call returns, which
+// nbi forms may promise.
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch(Pes pes, const E* source, int pe) {
+  return atomic<AtomicOp::fetch>(pes, source, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_set(Pes pes, E* dest, E value, int pe) {
+  atomic<AtomicOp::set>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_swap(Pes pes, E* dest, E value, int pe) {
+  return atomic<AtomicOp::swap>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_nbi(Pes pes, E* fetch, const E* source, int pe) {
+  *fetch = atomic_fetch(pes, source, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_swap_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
+  *fetch = atomic_swap(pes, dest, value, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_compare_swap(Pes pes, E* dest, E cond, E value, int pe) {
+  return atomic<AtomicOp::compare_swap>(pes, dest, pe, value, cond);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch_add(Pes pes, E* dest, E value, int pe) {
+  return atomic<AtomicOp::add>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_add(Pes pes, E* dest, E value, int pe) {
+  atomic<AtomicOp::add>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch_inc(Pes pes, E* dest, int pe) {
+  return atomic<AtomicOp::add>(pes, dest, pe, E(1));
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_inc(Pes pes, E* dest, int pe) {
+  atomic<AtomicOp::add>(pes, dest, pe, E(1));
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_compare_swap_nbi(Pes pes, E* fetch, E* dest, E cond, E value, int pe) {
+  *fetch = atomic_compare_swap(pes, dest, cond, value, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_inc_nbi(Pes pes, E* fetch, E* dest, int pe) {
+  *fetch = atomic_fetch_inc(pes, dest, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_add_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
+  *fetch = atomic_fetch_add(pes, dest, value, pe);
+}
+
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch_and(Pes pes, E* dest, E value, int pe) {
+  return atomic<AtomicOp::bit_and>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_and(Pes pes, E* dest, E value, int pe) {
+  atomic<AtomicOp::bit_and>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch_or(Pes pes, E* dest, E value, int pe) {
+  return atomic<AtomicOp::bit_or>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_or(Pes pes, E* dest, E value, int pe) {
+  atomic<AtomicOp::bit_or>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE E atomic_fetch_xor(Pes pes, E* dest, E value, int pe) {
+  return atomic<AtomicOp::bit_xor>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_xor(Pes pes, E* dest, E value, int pe) {
+  atomic<AtomicOp::bit_xor>(pes, dest, pe, value);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_and_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
+  *fetch = atomic_fetch_and(pes, dest, value, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_or_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
+  *fetch = atomic_fetch_or(pes, dest, value, pe);
+}
+template <typename E, typename Pes>
+MESHMEM_DEVICE void atomic_fetch_xor_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
+  *fetch = atomic_fetch_xor(pes, dest, value, pe);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_ATOMICS_HPP_

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a reduction does with two elements, and how elements travel in 4-byte words.
+// Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two that
+// do not compare. Elements are combined in PE order, so all PEs get the same bits.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
+
+#include <type_traits>
+
+#include "device/memory.hpp"
+#include "device/operations.hpp"
+
+namespace meshmem {
+namespace device {
+
+// Arithmetic that wraps: of the unsigned type of the size, but for floating point.
+template <typename E, bool is_integer = std::is_integral<E>::value>
+struct Arithmetic {
+  using Type = E;
+};
+template <typename E>
+struct Arithmetic<E, true> {
+  using Type = std::conditional_t<(sizeof(E) < 4), std::uint32_t, std::make_unsigned_t<E>>;
+};
+
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE E combine(E a, E b) {
+  using A = typename Arithmetic<E>::Type;
+  if constexpr (op == ReduceOp::sum) return static_cast<E>(static_cast<A>(a) + static_cast<A>(b));
+  if constexpr (op == ReduceOp::prod) return static_cast<E>(static_cast<A>(a) * static_cast<A>(b));
+  if constexpr (op == ReduceOp::min) return b < a ? b : a;
+  if constexpr (op == ReduceOp::max) return a < b ? b : a;
+  if constexpr (op == ReduceOp::bit_and) return static_cast<E>(a & b);
+  if constexpr (op == ReduceOp::bit_or) return static_cast<E>(a | b);
+  if constexpr (op == ReduceOp::bit_xor) return static_cast<E>(a ^ b);
+}
+
+// The elements that travel together: one of 4 or 8 bytes, or as many as fill 4.
+template <typename E>
+struct Unit {
+  static constexpr std::size_t kElems = sizeof(E) < 4 ? 4 / sizeof(E) : 1;
+  static constexpr std::size_t kWords = sizeof(E) < 4 ? 1 : sizeof(E) / 4;
+  E elem[kElems];
+};
+
+template <typename E>
+MESHMEM_DEVICE std::uint32_t word_of(const Unit<E>& unit, std::size_t k) {
+  std::uint32_t word;
+  memcpy(&word, reinterpret_cast<const std::byte*>(&unit) + 4 * k, sizeof word);
+  return word;
+}
+template <typename E>
+MESHMEM_DEVICE void set_word(Unit<E>& unit, std::size_t k, std::uint32_t word) {
+  memcpy(reinterpret_cast<std::byte*>(&unit) + 4 * k, &word, sizeof word);
+}
+
+// Unit `u` of an array of `count` elements; the last may be partly filled.
+template <typename E>
+MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
+  Unit<E> unit{};
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    if (u * Unit<E>::kElems + k < count) unit.elem[k] = array[u * Unit<E>::kElems + k];
+  return unit;
+}
+template <typename E>
+MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    if (u * Unit<E>::kElems + k < count) array[u * Unit<E>::kElems + k] = unit.elem[k];
+}
+
+// What the elements of several PEs are combined in, before they are stored as E again: E itself, or
+// float for the short floating-point types.
+template <typename E>
+struct Total {
+  using Type = E;
+  MESHMEM_DEVICE_MEMBER static E of(E elem) { return elem; }
+  MESHMEM_DEVICE_MEMBER static E rounded(E total) { return total; }
+};
+#ifdef MESHMEM_HAS_SHORT_FLOATS
+template <>
+struct Total<meshmem_half> {
+  using Type = float;
+  MESHMEM_DEVICE_MEMBER static float of(meshmem_half elem) { return __half2float(elem); }
+  MESHMEM_DEVICE_MEMBER static meshmem_half rounded(float total) { return __float2half(total); }
+};
+template <>
+struct Total<meshmem_bfloat16> {
+  using Type = float;
+  MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return static_cast<float>(elem); }
+  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {
+    return meshmem_bfloat16(total);
+  }
+};
+#endif
+
+template <typename E>
+struct UnitTotal {
+  typename Total<E>::Type elem[Unit<E>::kElems];
+};
+
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE void combine_unit(UnitTotal<E>& into, const Unit<E>& other) {
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    into.elem[k] = combine<op>(into.elem[k], Total<E>::of(other.elem[k]));
+}
+template <typename E>
+MESHMEM_DEVICE void begin_total(UnitTotal<E>& total, const Unit<E>& first) {
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) total.elem[k] = Total<E>::of(first.elem[k]);
+}
+template <typename E>
+MESHMEM_DEVICE Unit<E> rounded(const UnitTotal<E>& total) {
+  Unit<E> unit;
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) unit.elem[k] = Total<E>::rounded(total.elem[k]);
+  return unit;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies by the threads of a group, in the widest units that both ends allow.
+// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store, so
+// that a PE that waits for it never sees half of it; consecutive threads touch consecutive units.
+// Used by puts, gets and collectives.
+#ifndef MESHMEM_DEVICE_COPY_HPP_
+#define MESHMEM_DEVICE_COPY_HPP_
+
+#include "device/group.hpp"
+
+namespace meshmem {
+namespace device {
+
+// How the source is read: a put reads memory of its own PE, a get what others may have written.
+struct OwnSource {
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T load(const T* from) {
+    return *from;
+  }
+};
+struct OthersSource {
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T load(const T* from) {
+    return load_of_get(from);
+  }
+};
+
+// n units; several loads under way before the first store, which is what fills the link.
+template <typename Source, typename Unit, typename Group>
+MESHMEM_DEVICE void copy_units(const Group& group, std::byte* to, const std::byte* from,
+                               std::size_t n) {
+  constexpr int kInFlight = sizeof(Unit) == 16 ? 4 : 1;
+  const auto step = static_cast<std::size_t>(group.size());
+  auto* target = reinterpret_cast<Unit*>(to) + group.rank();
+  const auto* source = reinterpret_cast<const Unit*>(from) + group.rank();
+  const Unit* const end = reinterpret_cast<const Unit*>(from) + n;
+#pragma unroll 1
+  for (; kInFlight > 1 && source + (kInFlight - 1) * step < end;
+       source += kInFlight * step, target += kInFlight * step) {
+    Unit unit[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k)
+      unit[k] = Source::load(source + static_cast<std::size_t>(k) * step);
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) target[static_cast<std::size_t>(k) * step] = unit[k];
+  }
+#pragma unroll 1
+  for (; source < end; source += step, target += step) *target = Source::load(source);
+}
+
+// One piece of 1, 2, 4, 8 or 16 bytes.
+template <typename Source>
+MESHMEM_DEVICE void copy_piece(std::byte* to, const std::byte* from, std::size_t width) {
+  const auto move = [to, from](auto unit) {
+    using Unit = decltype(unit);
+    *reinterpret_cast<Unit*>(to) = Source::load(reinterpret_cast<const Unit*>(from));
+  };
+  switch (width) {
+    case 16:
+      return move(Bits128());
+    case 8:
+      return move(std::uint64_t());
+    case 4:
+      return move(std::uint32_t());
+    case 2:
+      return move(std::uint16_t());
+    default:
+      return move(std::uint8_t());
+  }
+}
+
+// The widest power of two of which both addresses are multiples, and which fits.
+MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* from,
+                                       std::size_t bytes) {
+  const auto all =
+      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | 16;
+  std::size_t width = all & (0 - all);
+  while (width > bytes) width /= 2;
+  return width;
+}
+
+// Ends that lie unevenly: the middle in the widest units that both ends share, the edges by the last
+// thread, which has the least to do.
+template <typename Source, typename Group>
+MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
+                                     std::size_t bytes) {
+  const auto apart =
+      (reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from)) | 16;
+  const std::size_t width = apart & (0 - apart);
+  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
+  const std::size_t head = before < bytes ? before : bytes;
+  const std::size_t units = (bytes - head) / width;
+#pragma unroll 1
+  for (auto i = static_cast<std::size_t>(group.rank()); i < units;
+       i += static_cast<std::size_t>(group.size()))
+    copy_piece<Source>(to + head + i * width, from + head + i * width, width);
+  if (group.rank() != group.size() - 1) return;
+  const std::size_t end = head + units * width;
+#pragma unroll 1
+  for (std::size_t at = 0; at < bytes;) {
+    if (at == head) at = end;
+    if (at == bytes) break;
+    const std::size_t limit = at < head ? head - at : bytes - at;
+    const std::size_t piece = piece_width(to + at, from + at, limit);
+    copy_piece<Source>(to + at, from + at, piece);
+    at += piece;
+  }
+}
+
+template <typename Source, typename Group>
+MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
+  auto* to = static_cast<std::byte*>(dest);
+  const auto* from = static_cast<const std::byte*>(source);
+  const auto all =
+      reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if ((all & 15) == 0) {
+    copy_units<Source, Bits128>(group, to, from, bytes / 16);
+  } else if ((all & 7) == 0 && bytes < 64) {
+    copy_units<Source, std::uint64_t>(group, to, from, bytes / 8);
+  } else {
+    copy_uneven<Source>(group, to, from, bytes);
+  }
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COPY_HPP_

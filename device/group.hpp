@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who calls a routine together: one Thread, a Wave (the threads that run in lockstep: 32 or 64, never
+// a literal), or a Block. All threads of the group call, with the same arguments.
+// Invariant: every group has rank(), size(), sync() and share(), which gives all the value of rank 0;
+// sync() and share() order the memory accesses of its members among each other. Used by all device code as a type argument.
+#ifndef MESHMEM_DEVICE_GROUP_HPP_
+#define MESHMEM_DEVICE_GROUP_HPP_
+
+#include <type_traits>
+
+#include "device/memory.hpp"
+
+namespace meshmem {
+namespace device {
+
+MESHMEM_DEVICE int thread_in_block() {
+  return static_cast<int>((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x);
+}
+MESHMEM_DEVICE int threads_of_block() {
+  return static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
+}
+
+struct Thread {
+  MESHMEM_DEVICE_MEMBER int rank() const { return 0; }
+  MESHMEM_DEVICE_MEMBER int size() const { return 1; }
+  MESHMEM_DEVICE_MEMBER void sync() const {}
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER T share(T value) const {
+    return value;
+  }
+};
+
+struct Wave {
+  MESHMEM_DEVICE_MEMBER int rank() const { return thread_in_block() % warpSize; }
+  MESHMEM_DEVICE_MEMBER int size() const {  // the last wave of a block may be short
+    const int first = thread_in_block() - rank();
+    const int left = threads_of_block() - first;
+    return left < warpSize ? left : warpSize;
+  }
+  MESHMEM_DEVICE_MEMBER void sync() const {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+    __syncwarp();  // all lanes that have not ended, converged or not
+#elif defined(MESHMEM_TARGET_IS_HIP)
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+#else
+    hip_on_cpu::wave_barrier();
+#endif
+  }
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER T share(T value) const {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "what a shuffle moves");
+    sync();  // a shuffle orders nothing
+    return bit_cast<T>(__shfl(bit_cast<Signed<sizeof(T)>>(value), 0));
+  }
+
+ private:
+  template <std::size_t bytes>
+  using Signed = std::conditional_t<bytes == 4, int, long long>;
+};
+
+struct Block {
+  MESHMEM_DEVICE_MEMBER int rank() const { return thread_in_block(); }
+  MESHMEM_DEVICE_MEMBER int size() const { return threads_of_block(); }
+  MESHMEM_DEVICE_MEMBER void sync() const { __syncthreads(); }
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER T share(T value) const {
+    __shared__ T shared;
+    if (rank() == 0) shared = value;
+    __syncthreads();
+    const T result = shared;
+    __syncthreads();
+    return result;
+  }
+};
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_GROUP_HPP_

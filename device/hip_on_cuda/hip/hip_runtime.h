@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// <hip/hip_runtime.h> on NVIDIA GPUs: what kernels and those who launch them write in HIP, for nvcc.
+// Invariant: wave operations speak of all lanes of a warp, so all of its threads come to them
+// together; masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.
+// Included by device/target.hpp and by programs that are built for cuda.
+#ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_
+#define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_
+
+#ifndef __CUDACC__
+#error "meshmem: kernels for NVIDIA GPUs are compiled by nvcc; host code includes hip_runtime_api.h"
+#endif
+
+// CUDA's headers of short floats define functions of the names that are macros below: they come first.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "hip_runtime_api.h"
+
+// ---- Launching
+
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+// A statement, as HIP's is.
+#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
+  do {                                                                     \
+    kernel<<<(grid), (block), (shared_bytes), (stream)>>>(__VA_ARGS__);    \
+  } while (0)
+
+// ---- Constants of a module
+
+#define HIP_SYMBOL(name) name
+
+template <typename T>
+hipError_t hipMemcpyToSymbol(const T& symbol, const void* source, std::size_t bytes,
+                             std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyHostToDevice) {
+  return hip_on_cuda::finished(
+      cudaMemcpyToSymbol(symbol, source, bytes, offset, static_cast<cudaMemcpyKind>(kind)));
+}
+template <typename T>
+hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
+                               std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyDeviceToHost) {
+  return hip_on_cuda::to_hip(
+      cudaMemcpyFromSymbol(dest, symbol, bytes, offset, static_cast<cudaMemcpyKind>(kind)));
+}
+
+// ---- Waves. CUDA declares functions of these names too, which new GPUs do not have.
+
+namespace hip_on_cuda {
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+template <typename T>
+__device__ inline T shfl(T value, int lane, int width = warpSize) {
+  return __shfl_sync(kAllLanes, value, lane, width);
+}
+template <typename T>
+__device__ inline T shfl_xor(T value, int mask, int width = warpSize) {
+  return __shfl_xor_sync(kAllLanes, value, mask, width);
+}
+template <typename T>
+__device__ inline T shfl_up(T value, unsigned distance, int width = warpSize) {
+  return __shfl_up_sync(kAllLanes, value, distance, width);
+}
+template <typename T>
+__device__ inline T shfl_down(T value, unsigned distance, int width = warpSize) {
+  return __shfl_down_sync(kAllLanes, value, distance, width);
+}
+__device__ inline unsigned long long ballot(int predicate) {
+  return __ballot_sync(kAllLanes, predicate);
+}
+__device__ inline int any(int predicate) { return __any_sync(kAllLanes, predicate); }
+__device__ inline int all(int predicate) { return __all_sync(kAllLanes, predicate); }
+}  // namespace hip_on_cuda
+
+#define __shfl(...) hip_on_cuda::shfl(__VA_ARGS__)
+#define __shfl_xor(...) hip_on_cuda::shfl_xor(__VA_ARGS__)
+#define __shfl_up(...) hip_on_cuda::shfl_up(__VA_ARGS__)
+#define __shfl_down(...) hip_on_cuda::shfl_down(__VA_ARGS__)
+#define __ballot(predicate) hip_on_cuda::ballot(predicate)
+#define __any(predicate) hip_on_cuda::any(predicate)
+#define __all(predicate) hip_on_cuda::all(predicate)
+
+// ---- Time: in steps of a nanosecond, the same on all multiprocessors
+
+__device__ inline long long wall_clock64() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+// ---- Atomics on types for which CUDA has none; two's complement makes them the unsigned ones
+
+namespace hip_on_cuda {
+__device__ inline unsigned long long* as_unsigned(long long* at) {
+  return reinterpret_cast<unsigned long long*>(at);
+}
+}  // namespace hip_on_cuda
+
+__device__ inline long long atomicAdd(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicAdd(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline long long atomicAdd_system(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicAdd_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline unsigned long long atomicSub(unsigned long long* at, unsigned long long value) {
+  return atomicAdd(at, 0 - value);
+}
+__device__ inline unsigned long long atomicSub_system(unsigned long long* at,
+                                                      unsigned long long value) {
+  return atomicAdd_system(at, 0 - value);
+}
+__device__ inline long long atomicSub(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicSub(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline long long atomicSub_system(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicSub_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline long long atomicExch(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicExch(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline long long atomicExch_system(long long* at, long long value) {
+  return static_cast<long long>(
+      atomicExch_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
+}
+__device__ inline long long atomicCAS(long long* at, long long expected, long long desired) {
+  return static_cast<long long>(atomicCAS(hip_on_cuda::as_unsigned(at),
+                                          static_cast<unsigned long long>(expected),
+                                          static_cast<unsigned long long>(desired)));
+}
+__device__ inline long long atomicCAS_system(long long* at, long long expected, long long desired) {
+  return static_cast<long long>(atomicCAS_system(hip_on_cuda::as_unsigned(at),
+                                                 static_cast<unsigned long long>(expected),
+                                                 static_cast<unsigned long long>(desired)));
+}
+
+#endif  // MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_

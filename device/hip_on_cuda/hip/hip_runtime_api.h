@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// <hip/hip_runtime_api.h> on NVIDIA GPUs: the calls of HIP's host API that meshmem and its examples
+// use, each one call of the CUDA runtime (12 or 13).
+// Invariant: a name means what it means in HIP; what CUDA cannot do is hipErrorNotSupported, and a
+// name that is not here does not compile. Plain C++17 does, nvcc is not needed.
+// Included by src/, by device/ through hip_runtime.h, and by programs that are built for cuda.
+#ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
+#define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hip_errors.h"
+
+#if CUDART_VERSION < 12000
+#error "meshmem: CUDA 12 or newer is needed"
+#endif
+
+using hipStream_t = cudaStream_t;
+using hipEvent_t = cudaEvent_t;
+using hipGraph_t = cudaGraph_t;
+using hipGraphExec_t = cudaGraphExec_t;
+using hipGraphNode_t = cudaGraphNode_t;
+using hipIpcMemHandle_t = cudaIpcMemHandle_t;
+using hipDeviceptr_t = void*;
+using hipHostFn_t = void (*)(void*);
+
+// ---- Devices
+
+struct hipDeviceProp_t {
+  char name[256];
+  char gcnArchName[256];  // as in sm_90
+  std::size_t totalGlobalMem;
+  std::size_t sharedMemPerBlock;
+  int multiProcessorCount;
+  int warpSize;
+  int maxThreadsPerBlock;
+  int major;
+  int minor;
+  int pciDomainID;
+  int pciBusID;
+  int pciDeviceID;
+};
+
+enum hipDeviceAttribute_t {
+  hipDeviceAttributeMaxThreadsPerBlock = cudaDevAttrMaxThreadsPerBlock,
+  hipDeviceAttributeMaxSharedMemoryPerBlock = cudaDevAttrMaxSharedMemoryPerBlock,
+  hipDeviceAttributeWarpSize = cudaDevAttrWarpSize,
+  hipDeviceAttributeMultiprocessorCount = cudaDevAttrMultiProcessorCount,
+  hipDeviceAttributeMaxThreadsPerMultiProcessor = cudaDevAttrMaxThreadsPerMultiProcessor,
+  hipDeviceAttributeComputeCapabilityMajor = cudaDevAttrComputeCapabilityMajor,
+  hipDeviceAttributeComputeCapabilityMinor = cudaDevAttrComputeCapabilityMinor,
+  hipDeviceAttributePciBusId = cudaDevAttrPciBusId,
+  hipDeviceAttributePciDeviceId = cudaDevAttrPciDeviceId,
+  hipDeviceAttributePciDomainID = cudaDevAttrPciDomainId,
+  hipDeviceAttributeCooperativeLaunch = cudaDevAttrCooperativeLaunch,
+  hipDeviceAttributeHostNativeAtomicSupported = cudaDevAttrHostNativeAtomicSupported,
+  hipDeviceAttributeL2CacheSize = cudaDevAttrL2CacheSize,
+  hipDeviceAttributeClockRate = cudaDevAttrClockRate,  // kHz
+  hipDeviceAttributeWallClockRate = 10017,             // kHz, of wall_clock64()
+};
+
+inline hipError_t hipGetDeviceCount(int* count) {
+  *count = 0;
+  return hip_on_cuda::to_hip(cudaGetDeviceCount(count));
+}
+inline hipError_t hipSetDevice(int device) { return hip_on_cuda::to_hip(cudaSetDevice(device)); }
+inline hipError_t hipGetDevice(int* device) { return hip_on_cuda::to_hip(cudaGetDevice(device)); }
+inline hipError_t hipDeviceSynchronize() { return hip_on_cuda::to_hip(cudaDeviceSynchronize()); }
+
+inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  cudaDeviceProp found;
+  const cudaError_t result = cudaGetDeviceProperties(&found, device);
+  if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
+  *properties = {};
+  std::memcpy(properties->name, found.name, sizeof properties->name);
+  std::memcpy(properties->gcnArchName, "sm_", 3);
+  char* digit = properties->gcnArchName + 3;
+  if (found.major >= 10) *digit++ = static_cast<char>('0' + found.major / 10);
+  *digit++ = static_cast<char>('0' + found.major % 10);
+  *digit = static_cast<char>('0' + found.minor);
+  properties->totalGlobalMem = found.totalGlobalMem;
+  properties->sharedMemPerBlock = found.sharedMemPerBlock;
+  properties->multiProcessorCount = found.multiProcessorCount;
+  properties->warpSize = found.warpSize;
+  properties->maxThreadsPerBlock = found.maxThreadsPerBlock;
+  properties->major = found.major;
+  properties->minor = found.minor;
+  properties->pciDomainID = found.pciDomainID;
+  properties->pciBusID = found.pciBusID;
+  properties->pciDeviceID = found.pciDeviceID;
+  return hipSuccess;
+}
+inline hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  if (attribute == hipDeviceAttributeWallClockRate) {
+    *value = 1000000;  // %globaltimer counts nanoseconds
+    return hipSuccess;
+  }
+  return hip_on_cuda::to_hip(
+      cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
+}
+inline hipError_t hipDeviceGetPCIBusId(char* id, int bytes, int device) {
+  return hip_on_cuda::to_hip(cudaDeviceGetPCIBusId(id, bytes, device));
+}
+inline hipError_t hipMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  return hip_on_cuda::to_hip(cudaMemGetInfo(free_bytes, total_bytes));
+}
+inline hipError_t hipDriverGetVersion(int* version) {
+  return hip_on_cuda::to_hip(cudaDriverGetVersion(version));
+}
+inline hipError_t hipRuntimeGetVersion(int* version) {
+  return hip_on_cuda::to_hip(cudaRuntimeGetVersion(version));
+}
+
+inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  return hip_on_cuda::to_hip(cudaDeviceCanAccessPeer(can, device, peer));
+}
+inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return hip_on_cuda::to_hip(cudaDeviceEnablePeerAccess(peer, flags));
+}
+// HSA's numbers of links: 4 is the GPUs' own, which is NVLink here, and 2 is PCI Express. Atomics
+// tell them apart: only NVLink carries all of them.
+inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
+                                               std::uint32_t* hops) {
+  if (device == peer) return hipErrorInvalidValue;
+  int atomics = 0;
+  const cudaError_t result =
+      cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device, peer);
+  if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
+  *link = atomics ? 4 : 2;
+  *hops = atomics ? 1 : 2;
+  return hipSuccess;
+}
+
+// ---- Memory
+
+enum hipMemcpyKind {
+  hipMemcpyHostToHost = cudaMemcpyHostToHost,
+  hipMemcpyHostToDevice = cudaMemcpyHostToDevice,
+  hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost,
+  hipMemcpyDeviceToDevice = cudaMemcpyDeviceToDevice,
+  hipMemcpyDefault = cudaMemcpyDefault,
+};
+
+enum hipMemoryType {
+  hipMemoryTypeUnregistered = cudaMemoryTypeUnregistered,
+  hipMemoryTypeHost = cudaMemoryTypeHost,
+  hipMemoryTypeDevice = cudaMemoryTypeDevice,
+  hipMemoryTypeManaged = cudaMemoryTypeManaged,
+};
+
+struct hipPointerAttribute_t {
+  union {
+    hipMemoryType type;
+    hipMemoryType memoryType;  // its name in HIP 5
+  };
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+  int isManaged;
+  unsigned allocationFlags;
+};
+
+// Macros, as in HIP: programs ask with #ifdef for those that older versions lack.
+#define hipDeviceMallocDefault 0x0
+#define hipDeviceMallocFinegrained 0x1
+#define hipDeviceMallocUncached 0x3
+
+enum : unsigned {
+  hipHostMallocDefault = cudaHostAllocDefault,
+  hipHostMallocPortable = cudaHostAllocPortable,
+  hipHostMallocMapped = cudaHostAllocMapped,
+  hipHostMallocWriteCombined = cudaHostAllocWriteCombined,
+  hipHostMallocCoherent = 0x40000000,
+
+  hipHostRegisterDefault = cudaHostRegisterDefault,
+  hipHostRegisterPortable = cudaHostRegisterPortable,
+  hipHostRegisterMapped = cudaHostRegisterMapped,
+
+  hipIpcMemLazyEnablePeerAccess = cudaIpcMemLazyEnablePeerAccess,
+};
+
+inline hipError_t hipMalloc(void** memory, std::size_t bytes) {
+  return hip_on_cuda::to_hip(cudaMalloc(memory, bytes));
+}
+template <typename T>
+hipError_t hipMalloc(T** memory, std::size_t bytes) {
+  return hipMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+inline hipError_t hipFree(void* memory) { return hip_on_cuda::to_hip(cudaFree(memory)); }
+
+// CUDA has one kind of device memory, which is coherent under operations of system scope.
+inline hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags) {
+  const bool known = flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained ||
+                     flags == hipDeviceMallocUncached;
+  return known ? hipMalloc(memory, bytes) : hipErrorNotSupported;
+}
+
+// Pinned memory of CUDA is coherent, and within reach of all devices.
+inline hipError_t hipHostMalloc(void** memory, std::size_t bytes, unsigned flags = 0) {
+  flags &= ~static_cast<unsigned>(hipHostMallocCoherent);
+  const unsigned known = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined;
+  if (flags & ~known) return hipErrorNotSupported;
+  return hip_on_cuda::to_hip(cudaHostAlloc(memory, bytes, flags));
+}
+template <typename T>
+hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
+  return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
+}
+inline hipError_t hipHostFree(void* memory) { return hip_on_cuda::to_hip(cudaFreeHost(memory)); }
+inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
+  return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
+}
+inline hipError_t hipHostUnregister(void* memory) {
+  return hip_on_cuda::to_hip(cudaHostUnregister(memory));
+}
+inline hipError_t hipHostGetDevicePointer(void** on_device, void* on_host, unsigned flags) {
+  return hip_on_cuda::to_hip(cudaHostGetDevicePointer(on_device, on_host, flags));
+}
+
+namespace hip_on_cuda {
+
+// HIP's synchronous calls are over when they return. CUDA's may not be: what comes from pageable memory
+// has been read then, but other streams, and other processes, may not see it yet.
+inline hipError_t finished(cudaError_t error) {
+  return to_hip(error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error);
+}
+
+}  // namespace hip_on_cuda
+
+inline hipError_t hipMemcpy(void* dest, const void* source, std::size_t bytes, hipMemcpyKind kind) {
+  return hip_on_cuda::finished(cudaMemcpy(dest, source, bytes, static_cast<cudaMemcpyKind>(kind)));
+}
+inline hipError_t hipMemcpyAsync(void* dest, const void* source, std::size_t bytes,
+                                 hipMemcpyKind kind, hipStream_t stream = nullptr) {
+  return hip_on_cuda::to_hip(
+      cudaMemcpyAsync(dest, source, bytes, static_cast<cudaMemcpyKind>(kind), stream));
+}
+inline hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source, int source_device,
+                                std::size_t bytes) {
+  return hip_on_cuda::finished(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
+}
+inline hipError_t hipMemcpyPeerAsync(void* dest, int dest_device, const void* source,
+                                     int source_device, std::size_t bytes,
+                                     hipStream_t stream = nullptr) {
+  return hip_on_cuda::to_hip(
+      cudaMemcpyPeerAsync(dest, dest_device, source, source_device, bytes, stream));
+}
+inline hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
+                              std::size_t source_pitch, std::size_t width, std::size_t height,
+                              hipMemcpyKind kind) {
+  return hip_on_cuda::finished(cudaMemcpy2D(dest, dest_pitch, source, source_pitch, width, height,
+                                            static_cast<cudaMemcpyKind>(kind)));
+}
+inline hipError_t hipMemcpy2DAsync(void* dest, std::size_t dest_pitch, const void* source,
+                                   std::size_t source_pitch, std::size_t width, std::size_t height,
+                                   hipMemcpyKind kind, hipStream_t stream = nullptr) {
+  return hip_on_cuda::to_hip(cudaMemcpy2DAsync(dest, dest_pitch, source, source_pitch, width,
+                                               height, static_cast<cudaMemcpyKind>(kind), stream));
+}
+inline hipError_t hipMemset(void* memory, int value, std::size_t bytes) {
+  return hip_on_cuda::finished(cudaMemset(memory, value, bytes));
+}
+inline hipError_t hipMemsetAsync(void* memory, int value, std::size_t bytes,
+                                 hipStream_t stream = nullptr) {
+  return hip_on_cuda::to_hip(cudaMemsetAsync(memory, value, bytes, stream));
+}
+
+inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  cudaPointerAttributes found;
+  const cudaError_t result = cudaPointerGetAttributes(&found, pointer);
+  if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
+  *attributes = {};
+  attributes->type = static_cast<hipMemoryType>(found.type);
+  attributes->device = found.device;
+  attributes->devicePointer = found.devicePointer;
+  attributes->hostPointer = found.hostPointer;
+  attributes->isManaged = found.type == cudaMemoryTypeManaged;
+  return hipSuccess;
+}
+
+namespace hip_on_cuda {
+// The CUDA runtime has no such call, and libcuda.so is not on every machine that links.
+using AddressRange = cudaError_t (*)(unsigned long long* base, std::size_t* bytes,
+                                     unsigned long long address);
+inline cudaError_t find_address_range(void** function) {
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  const cudaError_t result = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", function,
+                                                              12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t result =
+      cudaGetDriverEntryPoint("cuMemGetAddressRange", function, cudaEnableDefault, &found);
+#endif
+  if (result != cudaSuccess) return result;
+  return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+}  // namespace hip_on_cuda
+
+inline hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes,
+                                        hipDeviceptr_t pointer) {
+  void* function = nullptr;
+  const cudaError_t found = hip_on_cuda::find_address_range(&function);
+  if (found != cudaSuccess) return hip_on_cuda::to_hip(found);
+  unsigned long long start = 0;
+  // The driver's codes are the runtime's.
+  const cudaError_t result = reinterpret_cast<hip_on_cuda::AddressRange>(function)(
+      &start, bytes, reinterpret_cast<std::uintptr_t>(pointer));
+  *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
+  return hip_on_cuda::to_hip(result);
+}
+
+inline hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* memory) {
+  return hip_on_cuda::to_hip(cudaIpcGetMemHandle(handle, memory));
+}
+inline hipError_t hipIpcOpenMemHandle(void** memory, hipIpcMemHandle_t handle, unsigned flags) {
+  return hip_on_cuda::to_hip(cudaIpcOpenMemHandle(memory, handle, flags));
+}
+inline hipError_t hipIpcCloseMemHandle(void* memory) {
+  return hip_on_cuda::to_hip(cudaIpcCloseMemHandle(memory));
+}
+
+#include "hip_streams.h"
+
+#endif  // MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's own kernels and the functions that launch them: the only file of the library that
+// is compiled as device code.
+// Invariant: a kernel is one call of a routine that users' kernels have too. Collectives run in one
+// block; copies in a number of blocks that follows from their size.
+#include <hip/hip_runtime.h>
+
+#include "device/launch.hpp"
+#include "device/routines.hpp"
+
+namespace meshmem {
+namespace device {
+namespace {
+
+constexpr unsigned kThreads = 512;
+constexpr unsigned kCopyThreads = 512;
+constexpr unsigned kMostCopyBlocks = 64;
+constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
+constexpr std::size_t kOneBlockBytes = 64 * 1024;  // beyond, data moves in kernels of its own
+
+// All the blocks of a launch as one group that never waits.
+struct Grid {
+  MESHMEM_DEVICE_MEMBER int rank() const {
+    return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  }
+  MESHMEM_DEVICE_MEMBER int size() const { return static_cast<int>(gridDim.x * blockDim.x); }
+};
+
+unsigned copy_blocks_for(std::size_t bytes) {
+  const std::size_t wanted = (bytes + kBytesPerCopyBlock - 1) / kBytesPerCopyBlock;
+  return static_cast<unsigned>(wanted < 1                 ? 1
+                               : wanted > kMostCopyBlocks ? kMostCopyBlocks
+                                                          : wanted);
+}
+
+// ---- One PE with another
+
+__global__ void copy_kernel(void* to, const void* from, std::size_t bytes) {
+  before_get();
+  copy<OthersSource>(Grid(), to, from, bytes);
+}
+
+template <typename E>
+__global__ void strided_copy_kernel(StridedCopy job) {
+  before_get();
+  const std::size_t bsize = job.block_bytes / sizeof(E);
+  copy_blocks<OthersSource, E>(Grid(), job.to, job.to_stride / std::ptrdiff_t{sizeof(E)}, job.from,
+                               job.from_stride / std::ptrdiff_t{sizeof(E)}, bsize, job.n_blocks);
+}
+
+template <typename B>
+__global__ void store_kernel(B* there, B value) {
+  store_relaxed(there, value);
+}
+__global__ void store_pair_kernel(std::uint64_t* there, Scalar value) {
+  there[0] = value.word[0];
+  there[1] = value.word[1];
+}
+template <typename B>
+__global__ void load_kernel(B* to, const B* there) {
+  before_get();
+  *to = load_relaxed(there);
+}
+
+template <typename B>
+__global__ void atomic_kernel(AtomicOp op, B* there, B operand, B condition, B* fetched) {
+  const B old = apply_atomic(op, there, operand, condition);
+  if (fetched) *fetched = old;
+}
+
+__global__ void signal_kernel(std::uint64_t* there, std::uint64_t value, int sig_op) {
+  complete_all(Thread());
+  update_signal(there, value, sig_op);
+}
+__global__ void put_signal_kernel(void* there, const void* source, std::size_t bytes,
+                                  std::uint64_t* signal_there, std::uint64_t value, int sig_op) {
+  const Block group;
+  copy<OwnSource>(group, there, source, bytes);
+  release_all(group);
+  if (group.rank() == 0) {
+    release_mine();
+    update_signal(signal_there, value, sig_op);
+  }
+}
+
+template <typename E>
+__global__ void wait_kernel(const E* ivar, int cmp, E wanted) {
+  wait_until(Thread(), const_cast<E*>(ivar), cmp, wanted);
+}
+
+__global__ void quiet_kernel() { complete_all(Thread()); }
+
+// ---- Collectives of a team
+
+__global__ void sync_kernel(int slot, bool with_quiet) {
+  if (with_quiet) {
+    barrier(Block(), TeamSync(slot));
+  } else {
+    team_sync(Block(), TeamSync(slot));
+  }
+}
+__global__ void broadcast_kernel(int slot, void* dest, const void* source, std::size_t bytes,
+                                 int root) {
+  broadcast(Block(), TeamSync(slot), dest, source, bytes, root);
+}
+__global__ void fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  fcollect(Block(), TeamSync(slot), dest, source, bytes);
+}
+__global__ void collect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  collect(Block(), TeamSync(slot), dest, source, bytes);
+}
+__global__ void alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  alltoall(Block(), TeamSync(slot), dest, source, bytes);
+}
+template <typename E>
+__global__ void alltoalls_kernel(int slot, void* dest, const void* source, std::ptrdiff_t dst,
+                                 std::ptrdiff_t sst, std::size_t nelems) {
+  alltoalls<E>(Block(), TeamSync(slot), dest, source, dst, sst, nelems);
+}
+template <ReduceOp op, typename E>
+__global__ void reduce_kernel(int slot, E* dest, const E* source, std::size_t count) {
+  reduce<op>(Block(), TeamSync(slot), dest, source, count);
+}
+template <typename E>
+__global__ void scan_kernel(int slot, E* dest, const E* source, std::size_t count, bool inclusive) {
+  scan(Block(), TeamSync(slot), dest, source, count, inclusive);
+}
+
+// The data of a large broadcast, fcollect or alltoall, between two meetings; y counts the PEs.
+enum class Pushed { root_to_all, mine_to_all, block_to_each };
+__global__ void push_kernel(Pushed what, int slot, void* dest, const void* source,
+                            std::size_t bytes, int root) {
+  const TeamView& team = team_in(slot);
+  if (what == Pushed::root_to_all && team.me != root) return;
+  const int pe = (team.me + static_cast<int>(blockIdx.y)) % team.n;
+  auto* to = static_cast<std::byte*>(dest);
+  const auto* from = static_cast<const std::byte*>(source);
+  if (what != Pushed::root_to_all) to += static_cast<std::size_t>(team.me) * bytes;
+  if (what == Pushed::block_to_each) from += static_cast<std::size_t>(pe) * bytes;
+  if (pe == team.me && to == from) return;
+  copy<OwnSource>(Grid(), translate(to, world_pe_of(team, pe)), from, bytes);
+}
+
+// ---- For start-up
+
+__global__ void write_word_kernel(std::uint64_t* word, std::uint64_t value) {
+  store_relaxed(word, value);
+  complete_all(Thread());
+}
+__global__ void read_words_kernel(std::uint64_t* const* words, std::uint64_t* found, int n) {
+  acquire_fence();
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x))
+    found[i] = words[i] ? load_relaxed(words[i]) : 0;
+}
+
+// While load_kernels() runs, a launch only brings its kernel to the device.
+bool only_load = false;
+
+hipError_t load(const void* kernel) {
+#if defined(MESHMEM_TARGET_IS_CPU)
+  (void)kernel;
+  return hipSuccess;
+#else
+  hipFuncAttributes attributes;
+  return hipFuncGetAttributes(&attributes, kernel);
+#endif
+}
+
+// What a launch of a kernel comes to. The kernel is in parentheses, since it may have commas; and
+// HIP's launch is a statement, not an expression.
+#define MESHMEM_LAUNCH(kernel, blocks, threads, stream, ...)                   \
+  [&] {                                                                        \
+    if (only_load) return load(reinterpret_cast<const void*>(kernel));         \
+    hipLaunchKernelGGL(kernel, blocks, dim3(threads), 0, stream, __VA_ARGS__); \
+    return hipGetLastError();                                                  \
+  }()
+
+template <typename B>
+B bits_of(Scalar value) {
+  return static_cast<B>(value.word[0]);
+}
+
+template <typename B>
+hipError_t launch_store_of(void* there, Scalar value, hipStream_t stream) {
+  return MESHMEM_LAUNCH((store_kernel<B>), dim3(1), 1, stream, static_cast<B*>(there),
+                        bits_of<B>(value));
+}
+template <typename B>
+hipError_t launch_load_of(void* to, const void* there, hipStream_t stream) {
+  return MESHMEM_LAUNCH((load_kernel<B>), dim3(1), 1, stream, static_cast<B*>(to),
+                        static_cast<const B*>(there));
+}
+template <typename B>
+hipError_t launch_atomic_of(AtomicOp op, void* there, Scalar operand, Scalar condition,
+                            void* fetched, hipStream_t stream) {
+  return MESHMEM_LAUNCH((atomic_kernel<B>), dim3(1), 1, stream, op, static_cast<B*>(there),
+                        bits_of<B>(operand), bits_of<B>(condition), static_cast<B*>(fetched));
+}
+template <typename E>
+hipError_t launch_wait_of(const void* ivar, int cmp, Scalar value, hipStream_t stream) {
+  return MESHMEM_LAUNCH((wait_kernel<E>), dim3(1), 1, stream, static_cast<const E*>(ivar), cmp,
+                        static_cast<E>(bits_of<Bits<sizeof(E)>>(value)));
+}
+template <typename E>
+hipError_t launch_strided_of(const StridedCopy& copy, hipStream_t stream) {
+  return MESHMEM_LAUNCH((strided_copy_kernel<E>),
+                        dim3(copy_blocks_for(copy.block_bytes * copy.n_blocks)), kCopyThreads,
+                        stream, copy);
+}
+
+template <ReduceOp op, typename E>
+hipError_t launch_reduce_of(int slot, void* dest, const void* source, std::size_t count,
+                            hipStream_t stream) {
+  return MESHMEM_LAUNCH((reduce_kernel<op, E>), dim3(1), kThreads, stream, slot,
+                        static_cast<E*>(dest), static_cast<const E*>(source), count);
+}
+// E for min and max; U, which may be the unsigned type of the size, where the sign does not matter.
+template <typename E, typename U>
+hipError_t launch_reduce_of(ReduceOp op, int slot, void* dest, const void* source,
+                            std::size_t count, hipStream_t stream) {
+  switch (op) {
+    case ReduceOp::sum:
+      return launch_reduce_of<ReduceOp::sum, U>(slot, dest, source, count, stream);
+    case ReduceOp::prod:
+      return launch_reduce_of<ReduceOp::prod, U>(slot, dest, source, count, stream);
+    case ReduceOp::min:
+      return launch_reduce_of<ReduceOp::min, E>(slot, dest, source, count, stream);
+    case ReduceOp::max:
+      return launch_reduce_of<ReduceOp::max, E>(slot, dest, source, count, stream);
+    default:
+      break;
+  }
+  if constexpr (std::is_integral<U>::value) {
+    if (op == ReduceOp::bit_and)
+      return launch_reduce_of<ReduceOp::bit_and, U>(slot, dest, source, count, stream);
+    if (op == ReduceOp::bit_or)
+      return launch_reduce_of<ReduceOp::bit_or, U>(slot, dest, source, count, stream);
+    if (op == ReduceOp::bit_xor)
+      return launch_reduce_of<ReduceOp::bit_xor, U>(slot, dest, source, count, stream);
+  }
+  return hipErrorNotSupported;
+}
+
+template <typename E>
+hipError_t launch_scan_of(int slot, void* dest, const void* source, std::size_t count,
+                          bool inclusive, hipStream_t stream) {
+  return MESHMEM_LAUNCH((scan_kernel<E>), dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+                        static_cast<const E*>(source), count, inclusive);
+}
+
+// Meet, move, meet.
+hipError_t launch_push(Pushed what, int slot, int n, void* dest, const void* source,
+                       std::size_t bytes, int root, hipStream_t stream) {
+  if (const hipError_t error = launch_sync(slot, false, stream)) return error;
+  const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(n));
+  if (const hipError_t error = MESHMEM_LAUNCH(push_kernel, blocks, kCopyThreads, stream, what, slot,
+                                              dest, source, bytes, root))
+    return error;
+  return launch_sync(slot, false, stream);
+}
+
+}  // namespace
+
+hipError_t launch_copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
+  if (bytes == 0) return hipSuccess;
+  return MESHMEM_LAUNCH(copy_kernel, dim3(copy_blocks_for(bytes)), kCopyThreads, stream, to, from,
+                        bytes);
+}
+
+hipError_t launch_strided_copy(const StridedCopy& copy, hipStream_t stream) {
+  if (copy.block_bytes == 0 || copy.n_blocks == 0) return hipSuccess;
+  const auto all = reinterpret_cast<std::uintptr_t>(copy.to) |
+                   reinterpret_cast<std::uintptr_t>(copy.from) |
+                   static_cast<std::uintptr_t>(copy.to_stride) |
+                   static_cast<std::uintptr_t>(copy.from_stride) | copy.block_bytes;
+  if (all % 8 == 0) return launch_strided_of<std::uint64_t>(copy, stream);
+  if (all % 4 == 0) return launch_strided_of<std::uint32_t>(copy, stream);
+  if (all % 2 == 0) return launch_strided_of<std::uint16_t>(copy, stream);
+  return launch_strided_of<std::uint8_t>(copy, stream);
+}
+
+hipError_t launch_store(void* there, Scalar value, std::size_t bytes, hipStream_t stream) {
+  switch (bytes) {
+    case 1:
+      return launch_store_of<std::uint8_t>(there, value, stream);
+    case 2:
+      return launch_store_of<std::uint16_t>(there, value, stream);
+    case 4:
+      return launch_store_of<std::uint32_t>(there, value, stream);
+    case 8:
+      return launch_store_of<std::uint64_t>(there, value, stream);
+    case 16:
+      return MESHMEM_LAUNCH(store_pair_kernel, dim3(1), 1, stream,
+                            static_cast<std::uint64_t*>(there), value);
+    default:
+      return hipErrorInvalidValue;
+  }
+}
+
+hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream_t stream) {
+  switch (bytes) {
+    case 1:
+      return launch_load_of<std::uint8_t>(to, there, stream);
+    case 2:
+      return launch_load_of<std::uint16_t>(to, there, stream);
+    case 4:
+      return launch_load_of<std::uint32_t>(to, there, stream);
+    case 8:
+      return launch_load_of<std::uint64_t>(to, there, stream);
+    default:
+      return launch_copy(to, there, bytes, stream);
+  }
+}
+
+hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand, Scalar condition,
+                         void* fetched, hipStream_t stream) {
+  switch (type) {
+    case ElemType::i32:
+    case ElemType::u32:
+    case ElemType::f32:
+      return launch_atomic_of<std::uint32_t>(op, there, operand, condition, fetched, stream);
+    case ElemType::i64:
+    case ElemType::u64:
+    case ElemType::f64:
+      return launch_atomic_of<std::uint64_t>(op, there, operand, condition, fetched, stream);
+    default:
+      return hipErrorNotSupported;
+  }
+}
+
+hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op,
+                         hipStream_t stream) {
+  return MESHMEM_LAUNCH(signal_kernel, dim3(1), 1, stream, there, value, sig_op);
+}
+
+hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
+                             std::uint64_t* signal_there, std::uint64_t value, int sig_op,
+                             hipStream_t stream) {
+  if (bytes > kOneBlockBytes) {
+    if (const hipError_t error = launch_copy(there, source, bytes, stream)) return error;
+    return launch_signal(signal_there, value, sig_op, stream);
+  }
+  return MESHMEM_LAUNCH(put_signal_kernel, dim3(1), kThreads, stream, there, source, bytes,
+                        signal_there, value, sig_op);
+}
+
+hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar value,
+                             hipStream_t stream) {
+  switch (type) {
+    case ElemType::i32:
+      return launch_wait_of<std::int32_t>(ivar, cmp, value, stream);
+    case ElemType::u32:
+      return launch_wait_of<std::uint32_t>(ivar, cmp, value, stream);
+    case ElemType::i64:
+      return launch_wait_of<std::int64_t>(ivar, cmp, value, stream);
+    case ElemType::u64:
+      return launch_wait_of<std::uint64_t>(ivar, cmp, value, stream);
+    default:
+      return hipErrorNotSupported;
+  }
+}
+
+hipError_t launch_quiet(hipStream_t stream) {
+  if (only_load) return load(reinterpret_cast<const void*>(quiet_kernel));
+  hipLaunchKernelGGL(quiet_kernel, dim3(1), dim3(1), 0, stream);
+  return hipGetLastError();
+}
+
+hipError_t launch_sync(int slot, bool barrier, hipStream_t stream) {
+  return MESHMEM_LAUNCH(sync_kernel, dim3(1), 32, stream, slot, barrier);
+}
+
+hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream) {
+  if (bytes > kOneBlockBytes)
+    return launch_push(Pushed::root_to_all, slot, n, dest, source, bytes, root, stream);
+  return MESHMEM_LAUNCH(broadcast_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes,
+                        root);
+}
+hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
+                           hipStream_t stream) {
+  if (bytes > kOneBlockBytes)
+    return launch_push(Pushed::mine_to_all, slot, n, dest, source, bytes, 0, stream);
+  return MESHMEM_LAUNCH(fcollect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+}
+hipError_t launch_collect(int slot, void* dest, const void* source, std::size_t bytes,
+                          hipStream_t stream) {
+  return MESHMEM_LAUNCH(collect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+}
+hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std::size_t block_bytes,
+                           hipStream_t stream) {
+  if (block_bytes > kOneBlockBytes)
+    return launch_push(Pushed::block_to_each, slot, n, dest, source, block_bytes, 0, stream);
+  return MESHMEM_LAUNCH(alltoall_kernel, dim3(1), kThreads, stream, slot, dest, source,
+                        block_bytes);
+}
+hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                            std::ptrdiff_t source_stride, std::size_t elem_bytes,
+                            std::size_t nelems, hipStream_t stream) {
+#define MESHMEM_LAUNCH_ALLTOALLS(E)                                                    \
+  MESHMEM_LAUNCH((alltoalls_kernel<E>), dim3(1), kThreads, stream, slot, dest, source, \
+                 dest_stride, source_stride, nelems)
+  switch (elem_bytes) {
+    case 1:
+      return MESHMEM_LAUNCH_ALLTOALLS(std::uint8_t);
+    case 2:
+      return MESHMEM_LAUNCH_ALLTOALLS(std::uint16_t);
+    case 4:
+      return MESHMEM_LAUNCH_ALLTOALLS(std::uint32_t);
+    case 8:
+      return MESHMEM_LAUNCH_ALLTOALLS(std::uint64_t);
+    case 16:
+      return MESHMEM_LAUNCH_ALLTOALLS(Bits128);
+    default:
+      return hipErrorInvalidValue;
+  }
+#undef MESHMEM_LAUNCH_ALLTOALLS
+}
+
+hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
+                         std::size_t count, hipStream_t stream) {
+#define MESHMEM_REDUCE_CASE(type, E, U) \
+  case ElemType::type:                  \
+    return launch_reduce_of<std::E, std::U>(op, slot, dest, source, count, stream);
+  switch (type) {
+    MESHMEM_REDUCE_CASE(i8, int8_t, uint8_t)
+    MESHMEM_REDUCE_CASE(u8, uint8_t, uint8_t)
+    MESHMEM_REDUCE_CASE(i16, int16_t, uint16_t)
+    MESHMEM_REDUCE_CASE(u16, uint16_t, uint16_t)
+    MESHMEM_REDUCE_CASE(i32, int32_t, uint32_t)
+    MESHMEM_REDUCE_CASE(u32, uint32_t, uint32_t)
+    MESHMEM_REDUCE_CASE(i64, int64_t, uint64_t)
+    MESHMEM_REDUCE_CASE(u64, uint64_t, uint64_t)
+    case ElemType::f32:
+      return launch_reduce_of<float, float>(op, slot, dest, source, count, stream);
+    case ElemType::f64:
+      return launch_reduce_of<double, double>(op, slot, dest, source, count, stream);
+    default:
+      return hipErrorNotSupported;
+  }
+#undef MESHMEM_REDUCE_CASE
+}
+
+hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
+                       bool inclusive, hipStream_t stream) {
+  switch (type) {
+    case ElemType::i8:
+    case ElemType::u8:
+      return launch_scan_of<std::uint8_t>(slot, dest, source, count, inclusive, stream);
+    case ElemType::i16:
+    case ElemType::u16:
+      return launch_scan_of<std::uint16_t>(slot, dest, source, count, inclusive, stream);
+    case ElemType::i32:
+    case ElemType::u32:
+      return launch_scan_of<std::uint32_t>(slot, dest, source, count, inclusive, stream);
+    case ElemType::i64:
+    case ElemType::u64:
+      return launch_scan_of<std::uint64_t>(slot, dest, source, count, inclusive, stream);
+    case ElemType::f32:
+      return launch_scan_of<float>(slot, dest, source, count, inclusive, stream);
+    case ElemType::f64:
+      return launch_scan_of<double>(slot, dest, source, count, inclusive, stream);
+    default:
+      return hipErrorNotSupported;
+  }
+}
+
+hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream) {
+  return MESHMEM_LAUNCH(write_word_kernel, dim3(1), 1, stream, word, value);
+}
+hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
+                             hipStream_t stream) {
+  return MESHMEM_LAUNCH(read_words_kernel, dim3(1), 64, stream, words, found, n);
+}
+
+hipError_t load_kernels() {
+  only_load = true;
+  hipError_t error = hipSuccess;
+  const auto and_then = [&error](hipError_t result) {
+    if (error == hipSuccess) error = result;
+  };
+  StridedCopy strided{nullptr, 0, nullptr, 0, 0, 1};
+  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    and_then(launch_store(nullptr, Scalar(), bytes, nullptr));
+    and_then(launch_load(nullptr, nullptr, bytes, nullptr));
+    and_then(launch_alltoalls(0, nullptr, nullptr, 1, 1, bytes, 1, nullptr));
+    strided.block_bytes = bytes;
+    and_then(launch_strided_copy(strided, nullptr));
+  }
+  for (const std::size_t bytes : {std::size_t{8}, 2 * kOneBlockBytes}) {
+    and_then(launch_put_signal(nullptr, nullptr, bytes, nullptr, 0, 0, nullptr));
+    and_then(launch_broadcast(0, 1, nullptr, nullptr, bytes, 0, nullptr));
+    and_then(launch_fcollect(0, 1, nullptr, nullptr, bytes, nullptr));
+    and_then(launch_alltoall(0, 1, nullptr, nullptr, bytes, nullptr));
+  }
+  and_then(launch_collect(0, nullptr, nullptr, 1, nullptr));
+  and_then(launch_quiet(nullptr));
+  and_then(launch_read_words(nullptr, nullptr, 0, nullptr));
+  and_then(launch_write_word(nullptr, 0, nullptr));
+  for (int i = 0; i <= static_cast<int>(ElemType::f64); ++i) {
+    const auto type = static_cast<ElemType>(i);
+    const bool is_real = type == ElemType::f32 || type == ElemType::f64;
+    const bool has_atomics = type >= ElemType::i32;
+    and_then(launch_scan(0, type, nullptr, nullptr, 1, true, nullptr));
+    for (int op = 0; op <= static_cast<int>(is_real ? ReduceOp::max : ReduceOp::bit_xor); ++op)
+      and_then(launch_reduce(0, static_cast<ReduceOp>(op), type, nullptr, nullptr, 1, nullptr));
+    if (has_atomics)
+      and_then(launch_atomic(AtomicOp::fetch, type, nullptr, Scalar(), Scalar(), nullptr, nullptr));
+    if (has_atomics && !is_real) and_then(launch_wait_until(nullptr, type, 0, Scalar(), nullptr));
+  }
+  only_load = false;
+  return error;
+}
+
+}  // namespace device
+}  // namespace meshmem

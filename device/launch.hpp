@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's own kernels, as functions that put them on a stream: what host calls on device
+// memory and the on_stream routines are made of.
+// Invariant: asynchronous; nothing here allocates or synchronizes, so all can be captured into a
+// graph. Addresses called `there` have been translated by the caller; `dest` and `source` of
+// collectives are symmetric addresses of this PE. Defined in kernels.cpp, called by src/.
+#ifndef MESHMEM_DEVICE_LAUNCH_HPP_
+#define MESHMEM_DEVICE_LAUNCH_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/operations.hpp"
+#include "device/state.hpp"
+
+namespace meshmem {
+namespace device {
+
+// One element of at most 16 bytes, as a value.
+struct Scalar {
+  std::uint64_t word[2];
+};
+
+// A copy of this PE or between PEs by stores of a kernel: for small ones, where a copy engine takes
+// longer to start, and for ends that only a kernel reaches.
+hipError_t launch_copy(void* to, const void* from, std::size_t bytes, hipStream_t stream);
+
+// Blocks of `block_bytes` (elements of elem_bytes each); strides in bytes.
+struct StridedCopy {
+  void* to;
+  std::ptrdiff_t to_stride;
+  const void* from;
+  std::ptrdiff_t from_stride;
+  std::size_t block_bytes;
+  std::size_t n_blocks;
+};
+hipError_t launch_strided_copy(const StridedCopy& copy, hipStream_t stream);
+
+// One element of 1, 2, 4, 8 or 16 bytes; up to 8 bytes by one store or load.
+hipError_t launch_store(void* there, Scalar value, std::size_t bytes, hipStream_t stream);
+hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream_t stream);
+
+// *there = op(*there, operand, condition), the value before to *fetched unless that is null.
+// fetched is memory that the device reaches (pinned host memory is fine).
+hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand, Scalar condition,
+                         void* fetched, hipStream_t stream);
+
+// A signal after all that this stream has done before; with data, after the data.
+hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op, hipStream_t stream);
+hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
+                             std::uint64_t* signal_there, std::uint64_t value, int sig_op,
+                             hipStream_t stream);
+
+// The stream goes on when `ivar cmp value` holds; ivar is this PE's.
+hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar value,
+                             hipStream_t stream);
+
+hipError_t launch_quiet(hipStream_t stream);
+
+// Collectives of the team in `slot`, which has n PEs. barrier: with quiet before.
+hipError_t launch_sync(int slot, bool barrier, hipStream_t stream);
+hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream);
+hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
+                           hipStream_t stream);
+hipError_t launch_collect(int slot, void* dest, const void* source, std::size_t bytes,
+                          hipStream_t stream);
+hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std::size_t block_bytes,
+                           hipStream_t stream);
+hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                            std::ptrdiff_t source_stride, std::size_t elem_bytes,
+                            std::size_t nelems, hipStream_t stream);  // strides in elements
+// hipErrorNotSupported for a type that kernels do not have (long double, complex).
+hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
+                         std::size_t count, hipStream_t stream);
+hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
+                       bool inclusive, hipStream_t stream);
+
+// For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each
+// mapping; found[pe] is what lies at `word` of each copy. Device memory.
+hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream);
+hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
+                             hipStream_t stream);
+
+// Brings all kernels above to the current device. One that is loaded at its first launch may wait for
+// those that run, which may wait for it: for ever.
+hipError_t load_kernels();
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_LAUNCH_HPP_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ordered access to memory that other PEs see: the verbs that all device code is written in.
+//
+//   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
+//   load_poll                     a relaxed load of a flag that acquire_all follows
+//   release_all, release_mine     before a flag is stored; see below
+//   acquire_all, acquire_shared   after a flag was polled
+//   complete_all                  quiet: all that the group has stored has arrived
+//   pause                         between two polls
+//
+// To publish what a group of threads has stored:   To use what a flag announced:
+//   release_all(group);                              one or a few: load_poll until it is there
+//   one or a few: release_mine(); store the flags    acquire_all(group);
+//
+// Invariant: on AMD every thread releases before the barrier of the group and acquires after it,
+// since a wave can neither write back nor invalidate for another; on NVIDIA the barrier passes the
+// others' stores on, and one fence by the threads that store the flags, one acquiring load by those
+// that poll them, is enough.
+#ifndef MESHMEM_DEVICE_MEMORY_HPP_
+#define MESHMEM_DEVICE_MEMORY_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "device/target.hpp"
+
+namespace meshmem {
+namespace device {
+
+// The unsigned integer of a size, and 16 bytes as the widest unit of a copy.
+template <std::size_t bytes>
+struct BitsOf;
+template <>
+struct BitsOf<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct BitsOf<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct BitsOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct BitsOf<8> {
+  using Type = std::uint64_t;
+};
+struct alignas(16) Bits128 {
+  std::uint64_t word[2];
+};
+template <>
+struct BitsOf<16> {
+  using Type = Bits128;
+};
+template <std::size_t bytes>
+using Bits = typename BitsOf<bytes>::Type;
+
+template <typename To, typename From>
+MESHMEM_DEVICE To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "the same size");
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+#include "device/memory_cuda.hpp"
+#elif defined(MESHMEM_TARGET_IS_HIP)
+#include "device/memory_hip.hpp"
+#else
+#include "device/memory_cpu.hpp"
+#endif
+
+#endif  // MESHMEM_DEVICE_MEMORY_HPP_

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs of memory.hpp where a kernel's blocks are threads of the process.
+// Invariant: the order of the steps is that of AMD GPUs, so that this target shows the mistakes that
+// matter there. ThreadSanitizer knows no fences; under it the flags themselves release and acquire,
+// which still shows every access that no flag orders. Included by memory.hpp.
+#ifndef MESHMEM_DEVICE_MEMORY_CPU_HPP_
+#define MESHMEM_DEVICE_MEMORY_CPU_HPP_
+
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MESHMEM_UNDER_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MESHMEM_UNDER_TSAN 1
+#endif
+
+namespace meshmem {
+namespace device {
+
+#ifdef MESHMEM_UNDER_TSAN
+constexpr int kLoadOrder = __ATOMIC_ACQUIRE, kStoreOrder = __ATOMIC_RELEASE,
+              kBothOrders = __ATOMIC_ACQ_REL;
+inline void thread_fence(int) {}
+#else
+constexpr int kLoadOrder = __ATOMIC_RELAXED, kStoreOrder = __ATOMIC_RELAXED,
+              kBothOrders = __ATOMIC_RELAXED;
+inline void thread_fence(int order) { __atomic_thread_fence(order); }
+#endif
+
+template <typename T>
+inline T load_relaxed(const T* from) {
+  T value;
+  __atomic_load(from, &value, kLoadOrder);
+  return value;
+}
+template <typename T>
+inline void store_relaxed(T* to, T value) {
+  __atomic_store(to, &value, kStoreOrder);
+}
+
+template <typename T>
+inline T load_poll(const T* from) {
+  return load_relaxed(from);
+}
+
+inline void release_fence() { thread_fence(__ATOMIC_RELEASE); }
+inline void acquire_fence() { thread_fence(__ATOMIC_ACQUIRE); }
+
+template <typename Group>
+inline void release_all(const Group& group) {
+  release_fence();
+  group.sync();
+}
+inline void release_mine() {}
+template <typename Group>
+inline void acquire_all(const Group& group) {
+  group.sync();
+  acquire_fence();
+}
+// The same, with the leader's value for all.
+template <typename Group, typename T>
+inline T acquire_shared(const Group& group, T value) {
+  const T shared = group.share(value);
+  acquire_fence();
+  return shared;
+}
+
+template <typename Group>
+inline void complete_all(const Group& group) {
+  thread_fence(__ATOMIC_SEQ_CST);
+  group.sync();
+}
+inline void pause() { hip_on_cpu::yield(); }
+
+inline void before_get() { acquire_fence(); }
+template <typename T>
+inline T load_of_get(const T* from) {
+  return *from;
+}
+
+template <typename T>
+inline T fetch_add(T* at, T value) {
+  return __atomic_fetch_add(at, value, kBothOrders);
+}
+template <typename T>
+inline T exchange(T* at, T value) {
+  return __atomic_exchange_n(at, value, kBothOrders);
+}
+template <typename T>
+inline T compare_exchange(T* at, T expected, T desired) {
+  __atomic_compare_exchange_n(at, &expected, desired, false, kBothOrders, kLoadOrder);
+  return expected;
+}
+
+[[noreturn]] inline void trap() {
+  std::fflush(stdout);  // what the kernel printed
+  std::abort();
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_MEMORY_CPU_HPP_

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs of memory.hpp on NVIDIA GPUs (compute capability 7.0 and later), in PTX of its memory
+// model.
+// Invariant: system scope everywhere. A fence is cumulative, and so is a barrier of the block: one
+// fence by the thread that stores or has polled the flag speaks for all that synchronized with it.
+// Included by memory.hpp.
+#ifndef MESHMEM_DEVICE_MEMORY_CUDA_HPP_
+#define MESHMEM_DEVICE_MEMORY_CUDA_HPP_
+
+namespace meshmem {
+namespace device {
+
+// All that PEs share is global memory.
+template <typename T>
+MESHMEM_DEVICE std::size_t global(const T* address) {
+  return __cvta_generic_to_global(address);
+}
+
+MESHMEM_DEVICE std::uint8_t load_bits(const std::uint8_t* from) {
+  std::uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
+  return static_cast<std::uint8_t>(value);
+}
+MESHMEM_DEVICE std::uint16_t load_bits(const std::uint16_t* from) {
+  std::uint16_t value;
+  asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(value) : "l"(global(from)) : "memory");
+  return value;
+}
+MESHMEM_DEVICE std::uint32_t load_bits(const std::uint32_t* from) {
+  std::uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
+  return value;
+}
+MESHMEM_DEVICE std::uint64_t load_bits(const std::uint64_t* from) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(global(from)) : "memory");
+  return value;
+}
+MESHMEM_DEVICE Bits128 load_bits(const Bits128* from) {
+  Bits128 value;
+  asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(value.word[0]), "=l"(value.word[1])
+               : "l"(global(from))
+               : "memory");
+  return value;
+}
+MESHMEM_DEVICE void store_bits(std::uint8_t* to, std::uint8_t value) {
+  asm volatile("st.relaxed.sys.global.u8 [%0], %1;" ::"l"(global(to)),
+               "r"(static_cast<std::uint32_t>(value))
+               : "memory");
+}
+MESHMEM_DEVICE void store_bits(std::uint16_t* to, std::uint16_t value) {
+  asm volatile("st.relaxed.sys.global.u16 [%0], %1;" ::"l"(global(to)), "h"(value) : "memory");
+}
+MESHMEM_DEVICE void store_bits(std::uint32_t* to, std::uint32_t value) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(global(to)), "r"(value) : "memory");
+}
+MESHMEM_DEVICE void store_bits(std::uint64_t* to, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(global(to)), "l"(value) : "memory");
+}
+
+template <typename T>
+MESHMEM_DEVICE T load_relaxed(const T* from) {
+  return bit_cast<T>(load_bits(reinterpret_cast<const Bits<sizeof(T)>*>(from)));
+}
+template <typename T>
+MESHMEM_DEVICE void store_relaxed(T* to, T value) {
+  store_bits(reinterpret_cast<Bits<sizeof(T)>*>(to), bit_cast<Bits<sizeof(T)>>(value));
+}
+
+// Acquires by itself: a fence after the poll would wait for this thread's own stores on their way.
+MESHMEM_DEVICE std::uint32_t acquire_bits(const std::uint32_t* from) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
+  return value;
+}
+MESHMEM_DEVICE std::uint64_t acquire_bits(const std::uint64_t* from) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(global(from)) : "memory");
+  return value;
+}
+template <typename T>
+MESHMEM_DEVICE T load_poll(const T* from) {
+  return bit_cast<T>(acquire_bits(reinterpret_cast<const Bits<sizeof(T)>*>(from)));
+}
+
+MESHMEM_DEVICE void release_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+MESHMEM_DEVICE void acquire_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+template <typename Group>
+MESHMEM_DEVICE void release_all(const Group& group) {
+  group.sync();
+}
+MESHMEM_DEVICE void release_mine() { release_fence(); }
+template <typename Group>
+MESHMEM_DEVICE void acquire_all(const Group& group) {
+  group.sync();
+}
+template <typename Group, typename T>
+MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
+  return group.share(value);
+}
+
+// The leader's fence waits for what the others stored before the barrier. Sequentially consistent: what
+// is loaded after a quiet must not be older than what was stored before it.
+template <typename Group>
+MESHMEM_DEVICE void complete_all(const Group& group) {
+  group.sync();
+  if (group.rank() == 0) asm volatile("fence.sc.sys;" ::: "memory");
+  group.sync();
+}
+
+MESHMEM_DEVICE void pause() {}
+
+// The first-level cache is not coherent; a relaxed load of system scope passes it by.
+MESHMEM_DEVICE void before_get() {}
+template <typename T>
+MESHMEM_DEVICE T load_of_get(const T* from) {
+  return load_bits(from);
+}
+
+MESHMEM_DEVICE std::uint32_t fetch_add(std::uint32_t* at, std::uint32_t value) {
+  return atomicAdd_system(at, value);
+}
+MESHMEM_DEVICE std::uint64_t fetch_add(std::uint64_t* at, std::uint64_t value) {
+  return atomicAdd_system(reinterpret_cast<unsigned long long*>(at), value);
+}
+MESHMEM_DEVICE std::uint32_t exchange(std::uint32_t* at, std::uint32_t value) {
+  return atomicExch_system(at, value);
+}
+MESHMEM_DEVICE std::uint64_t exchange(std::uint64_t* at, std::uint64_t value) {
+  return atomicExch_system(reinterpret_cast<unsigned long long*>(at), value);
+}
+MESHMEM_DEVICE std::uint32_t compare_exchange(std::uint32_t* at, std::uint32_t expected,
+                                              std::uint32_t desired) {
+  return atomicCAS_system(at, expected, desired);
+}
+MESHMEM_DEVICE std::uint64_t compare_exchange(std::uint64_t* at, std::uint64_t expected,
+                                              std::uint64_t desired) {
+  return atomicCAS_system(reinterpret_cast<unsigned long long*>(at), expected, desired);
+}
+
+[[noreturn]] MESHMEM_DEVICE void trap() {
+  __trap();
+  __builtin_unreachable();
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_MEMORY_CUDA_HPP_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs of memory.hpp on AMD GPUs, by builtins that the compiler knows the memory model of.
+// Invariant: system scope everywhere; no assembly, nothing volatile or non-temporal (neither makes
+// memory coherent). Included by memory.hpp.
+#ifndef MESHMEM_DEVICE_MEMORY_HIP_HPP_
+#define MESHMEM_DEVICE_MEMORY_HIP_HPP_
+
+namespace meshmem {
+namespace device {
+
+template <typename T>
+MESHMEM_DEVICE T load_relaxed(const T* from) {
+  return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+MESHMEM_DEVICE void store_relaxed(T* to, T value) {
+  __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+template <typename T>
+MESHMEM_DEVICE T load_poll(const T* from) {
+  return load_relaxed(from);
+}
+
+MESHMEM_DEVICE void release_fence() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, ""); }
+MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
+
+// Each thread's stores are written back and awaited before the leader can pass the barrier.
+template <typename Group>
+MESHMEM_DEVICE void release_all(const Group& group) {
+  release_fence();
+  group.sync();
+}
+MESHMEM_DEVICE void release_mine() {}
+// No thread may use what its caches held before the flag was seen.
+template <typename Group>
+MESHMEM_DEVICE void acquire_all(const Group& group) {
+  group.sync();
+  acquire_fence();
+}
+// The same, with the leader's value for all.
+template <typename Group, typename T>
+MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
+  const T shared = group.share(value);
+  acquire_fence();
+  return shared;
+}
+
+// Each thread waits for its own stores; after the barrier, for all of the group's.
+template <typename Group>
+MESHMEM_DEVICE void complete_all(const Group& group) {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "");
+  group.sync();
+}
+MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
+
+// What a get reads must not come from a cache that was filled before; and a plain load of an address
+// that is the same for all threads goes through the scalar cache, which no fence empties.
+MESHMEM_DEVICE void before_get() { acquire_fence(); }
+template <typename T>
+MESHMEM_DEVICE T load_of_get(const T* from) {
+  return load_relaxed(from);
+}
+MESHMEM_DEVICE Bits128 load_of_get(const Bits128* from) {
+  return {{load_relaxed(&from->word[0]), load_relaxed(&from->word[1])}};
+}
+
+// Integer add, swap and compare-and-swap are all that PCIe carries.
+template <typename T>
+MESHMEM_DEVICE T fetch_add(T* at, T value) {
+  return __hip_atomic_fetch_add(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+MESHMEM_DEVICE T exchange(T* at, T value) {
+  return __hip_atomic_exchange(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+MESHMEM_DEVICE T compare_exchange(T* at, T expected, T desired) {
+  __hip_atomic_compare_exchange_strong(at, &expected, desired, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                       __HIP_MEMORY_SCOPE_SYSTEM);
+  return expected;
+}
+
+[[noreturn]] MESHMEM_DEVICE void trap() { __builtin_trap(); }
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_MEMORY_HIP_HPP_

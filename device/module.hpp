@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The State of a translation unit of device code: a small constant object of its own, so that no
+// device link step is needed, which the library fills when it starts. And the arithmetic that every
+// put, get and atomic in a kernel does first.
+// Invariant: all zero until shmem_init, so no address is symmetric before; the address of anything
+// else than the device heap, the host heap or a registered buffer ends the kernel. Included by
+// device code only.
+#ifndef MESHMEM_DEVICE_MODULE_HPP_
+#define MESHMEM_DEVICE_MODULE_HPP_
+
+#include <cstdio>
+
+#include "device/memory.hpp"
+#include "device/state.hpp"
+#include "shmem/module.h"
+
+namespace meshmem {
+namespace device {
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+static State module_state;  // kernels read what the host wrote: the same memory
+// A state for the kernels of this thread in place of it: tests whose PEs are threads of one process.
+inline thread_local const State* state_of_thread = nullptr;
+#else
+static __constant__ State module_state;
+#endif
+
+namespace {
+
+void upload_module_state(const void* state) {
+#if defined(MESHMEM_TARGET_IS_CPU)
+  memcpy(&module_state, state, sizeof module_state);
+#else
+  if (hipMemcpyToSymbol(HIP_SYMBOL(module_state), state, sizeof module_state) != hipSuccess) {
+    fprintf(stderr, "meshmem: a module of device code could not be told about the job: %s\n",
+            hipGetErrorString(hipGetLastError()));
+    abort();
+  }
+#endif
+}
+
+const struct ModuleRegistration {
+  ModuleRegistration() { shmemx_register_module(sizeof(State), &upload_module_state); }
+  ~ModuleRegistration() { shmemx_unregister_module(&upload_module_state); }
+} module_registration;
+
+}  // namespace
+
+MESHMEM_DEVICE const State& state() {
+#if defined(MESHMEM_TARGET_IS_CPU)
+  if (state_of_thread) return *state_of_thread;
+#endif
+  return module_state;
+}
+
+// Ends the kernel. Debug builds say why.
+[[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
+#ifndef NDEBUG
+  printf(
+      "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what shmem_malloc "
+      "and "
+      "shmemx_buffer_register made symmetric, not static variables or the stack\n",
+      state().me, address);
+#else
+  (void)address;
+#endif
+  trap();
+}
+[[noreturn]] MESHMEM_DEVICE void refuse_pe(int pe) {
+#ifndef NDEBUG
+  printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d, or its memory is not mapped here\n",
+         state().me, pe, state().n_pes - 1);
+#else
+  (void)pe;
+#endif
+  trap();
+}
+
+// Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
+MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
+  const State& job = state();
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(job.n_pes)) return nullptr;
+  const auto in_copy = [at](std::byte* copy, std::uintptr_t base) {
+    return copy ? copy + (at - base) : nullptr;
+  };
+  if (job.device_heap.holds(at)) return in_copy(job.device_heap.copy_of(pe), job.device_heap.base);
+  if (job.host_heap.holds(at)) return in_copy(job.host_heap.copy_of(pe), job.host_heap.base);
+  for (int i = 0; i < job.n_registered; ++i) {
+    const RegisteredBuffer& buffer = job.registered[i];
+    if (at - buffer.base < buffer.bytes) return in_copy(buffer.copy[pe], buffer.base);
+  }
+  return nullptr;
+}
+
+// The rarer cases, out of the way: another segment, a far PE, or a mistake.
+MESHMEM_DEVICE_COLD std::byte* translate_rare(const void* address, int pe) {
+  std::byte* there = try_translate(address, pe);
+  if (!there) {
+    if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes)) refuse_pe(pe);
+    refuse_address(address);
+  }
+  return there;
+}
+
+// The same for a caller who must be right.
+template <typename T>
+MESHMEM_DEVICE T* translate(const T* address, int pe) {
+  const State& job = state();
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - job.device_heap.base;
+  std::byte* there = offset < job.device_heap.bytes &&
+                             static_cast<unsigned>(pe) < static_cast<unsigned>(job.near_pes)
+                         ? job.device_heap.near_copy[pe] + offset
+                         : translate_rare(address, pe);
+  return reinterpret_cast<T*>(there);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_MODULE_HPP_

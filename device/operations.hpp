@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names for what an untyped launch is asked to do: element types and operations, as numbers that
+// host and device code share.
+// Invariant: an element type is derived from the C type, never written by hand.
+#ifndef MESHMEM_DEVICE_OPERATIONS_HPP_
+#define MESHMEM_DEVICE_OPERATIONS_HPP_
+
+#include <cstdint>
+#include <type_traits>
+
+namespace meshmem {
+namespace device {
+
+enum class ElemType { i8, u8, i16, u16, i32, u32, i64, u64, f32, f64, f16, bf16, none };
+
+template <typename E>
+constexpr ElemType elem_type_of() {
+  if (std::is_floating_point<E>::value)
+    return sizeof(E) == 4 ? ElemType::f32 : sizeof(E) == 8 ? ElemType::f64 : ElemType::none;
+  if (!std::is_integral<E>::value) return ElemType::none;
+  const bool is_signed = std::is_signed<E>::value;
+  return sizeof(E) == 1   ? (is_signed ? ElemType::i8 : ElemType::u8)
+         : sizeof(E) == 2 ? (is_signed ? ElemType::i16 : ElemType::u16)
+         : sizeof(E) == 4 ? (is_signed ? ElemType::i32 : ElemType::u32)
+         : sizeof(E) == 8 ? (is_signed ? ElemType::i64 : ElemType::u64)
+                          : ElemType::none;
+}
+
+enum class ReduceOp { sum, prod, min, max, bit_and, bit_or, bit_xor };
+
+enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_OPERATIONS_HPP_

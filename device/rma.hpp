@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.5, 9.6 and 9.8): stores
+// and loads through the mapping of the peer.
+// Invariant: a put has been issued, not completed, when it returns: its data arrives in no order
+// until fence, quiet or a signal. Every thread of the group calls; the names are those of the rows
+// of shmem/ops.h, read by shmem/device.hpp.
+#ifndef MESHMEM_DEVICE_RMA_HPP_
+#define MESHMEM_DEVICE_RMA_HPP_
+
+#include "device/copy.hpp"
+#include "device/module.hpp"
+#include "device/teams.hpp"
+
+namespace meshmem {
+namespace device {
+
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void put(const Group& group, Pes pes, void* dest, const void* source,
+                        std::size_t nelems, int pe) {
+  if (nelems == 0) return;
+  copy<OwnSource>(group, translate(dest, pes.world_pe(pe)), source, nelems * sizeof(E));
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* source,
+                        std::size_t nelems, int pe) {
+  if (nelems == 0) return;
+  before_get();
+  copy<OthersSource>(group, dest, translate(source, pes.world_pe(pe)), nelems * sizeof(E));
+}
+// A store is as nonblocking as it gets; a load is complete when it returns, which nbi forms may be.
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void put_nbi(const Group& group, Pes pes, void* dest, const void* source,
+                            std::size_t nelems, int pe) {
+  put<E>(group, pes, dest, source, nelems, pe);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void get_nbi(const Group& group, Pes pes, void* dest, const void* source,
+                            std::size_t nelems, int pe) {
+  get<E>(group, pes, dest, source, nelems, pe);
+}
+
+// Elements of more than 8 bytes do not occur in kernels.
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void p(const Group&, Pes pes, E* dest, E value, int pe) {
+  store_relaxed(translate(dest, pes.world_pe(pe)), value);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE E g(const Group&, Pes pes, const E* source, int pe) {
+  before_get();
+  return load_relaxed(translate(source, pes.world_pe(pe)));
+}
+
+// nblocks blocks of bsize elements, at every dst-th and sst-th element. Elements of 16 bytes need be
+// aligned to 8 only.
+template <typename Source, typename E, typename Group>
+MESHMEM_DEVICE void copy_blocks(const Group& group, void* dest, std::ptrdiff_t dst,
+                                const void* source, std::ptrdiff_t sst, std::size_t bsize,
+                                std::size_t nblocks) {
+  using Unit = Bits<(sizeof(E) < 8 ? sizeof(E) : 8)>;
+  constexpr std::size_t kUnits = sizeof(E) / sizeof(Unit);
+  bsize *= kUnits;
+  dst *= static_cast<std::ptrdiff_t>(kUnits);
+  sst *= static_cast<std::ptrdiff_t>(kUnits);
+  auto* to = static_cast<Unit*>(dest);
+  const auto* from = static_cast<const Unit*>(source);
+  const auto step = static_cast<std::size_t>(group.size());
+  for (auto i = static_cast<std::size_t>(group.rank()); i < bsize * nblocks; i += step) {
+    const auto block = static_cast<std::ptrdiff_t>(i / bsize);
+    const auto at = static_cast<std::ptrdiff_t>(i % bsize);
+    to[block * dst + at] = Source::load(from + block * sst + at);
+  }
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void ibput(const Group& group, Pes pes, void* dest, const void* source,
+                          std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
+                          std::size_t nblocks, int pe) {
+  if (bsize == 0 || nblocks == 0) return;
+  copy_blocks<OwnSource, E>(group, translate(dest, pes.world_pe(pe)), dst, source, sst, bsize,
+                            nblocks);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void ibget(const Group& group, Pes pes, void* dest, const void* source,
+                          std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
+                          std::size_t nblocks, int pe) {
+  if (bsize == 0 || nblocks == 0) return;
+  before_get();
+  copy_blocks<OthersSource, E>(group, dest, dst, translate(source, pes.world_pe(pe)), sst, bsize,
+                               nblocks);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void iput(const Group& group, Pes pes, void* dest, const void* source,
+                         std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems, int pe) {
+  ibput<E>(group, pes, dest, source, dst, sst, 1, nelems, pe);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void iget(const Group& group, Pes pes, void* dest, const void* source,
+                         std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems, int pe) {
+  ibget<E>(group, pes, dest, source, dst, sst, 1, nelems, pe);
+}
+
+// A signal word at its place. Relaxed: what it announces has been released before.
+MESHMEM_DEVICE void update_signal(std::uint64_t* there, std::uint64_t value, int sig_op) {
+  if (sig_op == SHMEM_SIGNAL_ADD) {
+    fetch_add(there, value);
+  } else {
+    store_relaxed(there, value);
+  }
+}
+
+// Data that the first wave of a block moves as fast as the block: the others need not be waited for.
+constexpr std::size_t kOneWaveBytes = 512;
+
+// All threads' data, then one thread's signal.
+template <typename Group>
+MESHMEM_DEVICE void push_with_signal(const Group& group, void* there, const void* source,
+                                     std::size_t bytes, std::uint64_t* signal_there,
+                                     std::uint64_t signal, int sig_op) {
+  if (bytes > 0) copy<OwnSource>(group, there, source, bytes);
+  release_all(group);
+  if (group.rank() == 0) {
+    release_mine();
+    update_signal(signal_there, signal, sig_op);
+  }
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const void* source,
+                               std::size_t nelems, std::uint64_t* sig_addr, std::uint64_t signal,
+                               int sig_op, int pe) {
+  const int world_pe = pes.world_pe(pe);
+  const std::size_t bytes = nelems * sizeof(E);
+  void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;
+  std::uint64_t* signal_there = translate(sig_addr, world_pe);
+  if constexpr (std::is_same<Group, Block>::value) {
+    if (bytes <= kOneWaveBytes) {
+      if (group.rank() < warpSize)
+        push_with_signal(Wave(), there, source, bytes, signal_there, signal, sig_op);
+      return;
+    }
+  }
+  push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
+}
+template <typename E, typename Group, typename Pes>
+MESHMEM_DEVICE void put_signal_nbi(const Group& group, Pes pes, void* dest, const void* source,
+                                   std::size_t nelems, std::uint64_t* sig_addr,
+                                   std::uint64_t signal, int sig_op, int pe) {
+  put_signal<E>(group, pes, dest, source, nelems, sig_addr, signal, sig_op, pe);
+}
+
+template <typename Pes>
+MESHMEM_DEVICE void signal_set(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
+  update_signal(translate(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_SET);
+}
+template <typename Pes>
+MESHMEM_DEVICE void signal_add(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
+  update_signal(translate(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_ADD);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_RMA_HPP_

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The routines without a type and the collectives as kernels call them: with the group that calls
+// first, then the parameters of shmem/ops.h.
+// Invariant: types are dropped here; a routine is a line or two. Read by shmem/device.hpp.
+#ifndef MESHMEM_DEVICE_ROUTINES_HPP_
+#define MESHMEM_DEVICE_ROUTINES_HPP_
+
+#include "device/atomics.hpp"
+#include "device/collectives/direct.hpp"
+#include "device/collectives/one_shot.hpp"
+#include "device/rma.hpp"
+#include "device/sync.hpp"
+#include "device/wait.hpp"
+
+namespace meshmem {
+namespace device {
+
+constexpr int kWorldSlot = 0;
+
+MESHMEM_DEVICE int my_pe() { return state().me; }
+MESHMEM_DEVICE int n_pes() { return state().n_pes; }
+MESHMEM_DEVICE void* ptr(const void* dest, int pe) { return try_translate(dest, pe); }
+MESHMEM_DEVICE void* team_ptr(shmem_team_t team, const void* dest, int pe) {
+  const int slot = slot_of(team);
+  if (slot == kNoTeam || static_cast<unsigned>(pe) >= static_cast<unsigned>(team_in(slot).n))
+    return nullptr;
+  return try_translate(dest, world_pe_of(team_in(slot), pe));
+}
+
+template <typename Group>
+MESHMEM_DEVICE void barrier_all(const Group& group) {
+  barrier(group, TeamSync(kWorldSlot));
+}
+template <typename Group>
+MESHMEM_DEVICE void sync_all(const Group& group) {
+  team_sync(group, TeamSync(kWorldSlot));
+}
+template <typename Group>
+MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
+  team_sync(group, TeamSync(team));
+  return 0;
+}
+
+// All stores of a thread are in one order, whatever the context and the PE.
+template <typename Group>
+MESHMEM_DEVICE void ctx_fence(const Group& group, shmem_ctx_t) {
+  fence(group);
+}
+template <typename Group>
+MESHMEM_DEVICE void ctx_quiet(const Group& group, shmem_ctx_t) {
+  quiet(group);
+}
+template <typename Pes>
+MESHMEM_DEVICE void pe_quiet(Pes, const int*, std::size_t) {
+  complete_all(Thread());
+}
+
+template <typename E, typename Group>
+MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
+                             std::size_t nelems, int root) {
+  return broadcast(group, TeamSync(team), dest, source, nelems * sizeof(E), root);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
+                           std::size_t nelems) {
+  return collect(group, TeamSync(team), dest, source, nelems * sizeof(E));
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
+                            std::size_t nelems) {
+  return fcollect(group, TeamSync(team), dest, source, nelems * sizeof(E));
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
+                            std::size_t nelems) {
+  return alltoall(group, TeamSync(team), dest, source, nelems * sizeof(E));
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
+                             std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
+  return alltoalls<Bits<sizeof(E)>>(group, TeamSync(team), dest, source, dst, sst, nelems);
+}
+
+template <typename E, typename Group>
+MESHMEM_DEVICE int sum_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return reduce<ReduceOp::sum>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int prod_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                               std::size_t nreduce) {
+  return reduce<ReduceOp::prod>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int min_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return reduce<ReduceOp::min>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int max_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return reduce<ReduceOp::max>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int and_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return reduce<ReduceOp::bit_and>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int or_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                             std::size_t nreduce) {
+  return reduce<ReduceOp::bit_or>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int xor_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return reduce<ReduceOp::bit_xor>(group, TeamSync(team), dest, source, nreduce);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return scan(group, TeamSync(team), dest, source, nreduce, true);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return scan(group, TeamSync(team), dest, source, nreduce, false);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_ROUTINES_HPP_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.9 and 9.11): flat, every
+// PE tells every other with one store, so it takes one hop.
+//
+// A team's collectives count up one 64-bit number, its epoch, which lies in the memory of each PE's
+// device: a captured graph counts on when it is replayed. Every operation makes a PE wait for all
+// others, so whoever has finished operation e knows that all have finished e - 1.
+// Invariant: epochs are compared by signed difference and never reset while the team lives. One
+// group at a time of each PE runs a collective of a team.
+#ifndef MESHMEM_DEVICE_SYNC_HPP_
+#define MESHMEM_DEVICE_SYNC_HPP_
+
+#include "device/group.hpp"
+#include "device/teams.hpp"
+
+namespace meshmem {
+namespace device {
+
+MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
+  return static_cast<std::int64_t>(epoch - wanted) >= 0;
+}
+
+// A team as its collectives see it: its PEs, and its place in their sync slabs.
+struct TeamSync {
+  const TeamView& team;
+  int slot;
+
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot)
+      : team(team_in(team_slot)), slot(team_slot) {}
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
+
+  MESHMEM_DEVICE_MEMBER std::byte* slab_of(int pe) const {
+    return state().sync.copy_of(world_pe_of(team, pe));
+  }
+  MESHMEM_DEVICE_MEMBER Flag* flags_of(int pe) const {
+    return reinterpret_cast<Flag*>(slab_of(pe) + state().sync_layout.flags(slot));
+  }
+  // The number of the last operation; only this PE reads and writes it.
+  MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
+  // What PE `from` last told PE `at`.
+  MESHMEM_DEVICE_MEMBER std::uint64_t* arrival(int at, int from) const {
+    return &flags_of(at)[1 + from].value;
+  }
+};
+
+// All members have come as far as `epoch`, which becomes the number of the last operation; what they
+// stored before can be read afterwards.
+template <typename Group>
+MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t epoch) {
+  const int n = sync.team.n;
+  const int me = sync.team.me;
+  release_all(group);  // publishes what each thread stored before to the polls below in the peers
+  if (group.rank() == 0) sync.epoch() = epoch;
+  if (group.rank() < n) {
+    release_mine();
+    for (int i = group.rank() + 1; i < n; i += group.size()) {
+      const int pe = me + i < n ? me + i : me + i - n;
+      store_relaxed(sync.arrival(pe, me), epoch);
+    }
+    for (int i = group.rank() + 1; i < n; i += group.size()) {
+      const int pe = me + i < n ? me + i : me + i - n;
+      while (!has_reached(load_poll(sync.arrival(me, pe)), epoch)) pause();
+    }
+  }
+  acquire_all(group);
+}
+
+template <typename Group>
+MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
+  meet(group, sync, sync.epoch() + 1);
+}
+
+template <typename Group>
+MESHMEM_DEVICE void quiet(const Group& group) {
+  complete_all(group);
+}
+// All stores of the group before it come before all after it.
+template <typename Group>
+MESHMEM_DEVICE void fence(const Group& group) {
+  release_all(group);
+  release_mine();
+}
+
+// The meeting's release waits for the stores of the group to arrive: it is a quiet too.
+template <typename Group>
+MESHMEM_DEVICE void barrier(const Group& group, const TeamSync& sync) {
+  team_sync(group, sync);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_SYNC_HPP_

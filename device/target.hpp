@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The only file that knows which compiler this is, and whether it is compiling for a GPU now.
+// Device code is a translation unit compiled by hipcc (AMD GPUs), by nvcc (NVIDIA GPUs), or by a
+// C++ compiler with MESHMEM_HIP_ON_CPU defined (a kernel's blocks are threads then).
+// Invariant: whatever is neither is host code; MESHMEM_DEVICE_CODE is undefined there, and the
+// qualifiers mean nothing. C++17.
+#ifndef MESHMEM_DEVICE_TARGET_HPP_
+#define MESHMEM_DEVICE_TARGET_HPP_
+
+#if defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU)
+#define MESHMEM_DEVICE_CODE 1
+#include <hip/hip_runtime.h>
+#define MESHMEM_DEVICE __device__ inline
+#define MESHMEM_DEVICE_MEMBER __device__
+#if defined(__CUDACC__)
+#define MESHMEM_DEVICE_COLD __device__ __noinline__ static
+#else
+#define MESHMEM_DEVICE_COLD __device__ __attribute__((noinline, cold, unused)) static
+#endif
+#define MESHMEM_HOST_DEVICE __host__ __device__ inline
+#define MESHMEM_HOST_DEVICE_MEMBER __host__ __device__
+#else
+#define MESHMEM_HOST_DEVICE inline
+#define MESHMEM_HOST_DEVICE_MEMBER
+#endif
+
+#if defined(__CUDACC__)
+#define MESHMEM_TARGET_IS_CUDA 1
+#elif defined(__HIP__)
+#define MESHMEM_TARGET_IS_HIP 1
+#if defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__ && !defined(__AMDGCN__)
+#error "meshmem knows no other HIP device than AMD's GPUs"
+#endif
+#elif defined(MESHMEM_HIP_ON_CPU)
+#define MESHMEM_TARGET_IS_CPU 1
+#endif
+
+// The short floating-point types, where the target has them.
+#if defined(MESHMEM_TARGET_IS_CUDA)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#define MESHMEM_HAS_SHORT_FLOATS 1
+typedef __half meshmem_half;
+typedef __nv_bfloat16 meshmem_bfloat16;
+#elif defined(MESHMEM_TARGET_IS_HIP)
+#include <hip/hip_bfloat16.h>
+#include <hip/hip_fp16.h>
+#define MESHMEM_HAS_SHORT_FLOATS 1
+typedef __half meshmem_half;
+typedef hip_bfloat16 meshmem_bfloat16;
+#endif
+
+// MESHMEM_DISPATCH(device, host) is the first statement where the code runs in a kernel, and the
+// second in host code. On the cpu target both are compiled, and which it is is known when it runs.
+#if defined(__CUDA_ARCH__) || (defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__)
+#define MESHMEM_DISPATCH(device, host) device;
+#elif defined(MESHMEM_HIP_ON_CPU)
+#define MESHMEM_DISPATCH(device, host) \
+  if (hip_on_cpu::in_kernel()) {       \
+    device;                            \
+  } else {                             \
+    host;                              \
+  }
+#else
+#define MESHMEM_DISPATCH(device, host) host;
+#endif
+
+#endif  // MESHMEM_DEVICE_TARGET_HPP_

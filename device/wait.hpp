@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.10), and signals that are
+// waited for.
+// Invariant: one thread of a group polls; whoever has seen its condition true has acquired what the
+// writer released before. A wait polls memory of this PE, and lets others run between two polls.
+#ifndef MESHMEM_DEVICE_WAIT_HPP_
+#define MESHMEM_DEVICE_WAIT_HPP_
+
+#include "device/group.hpp"
+#include "device/module.hpp"
+#include "shmem/constants.h"
+
+namespace meshmem {
+namespace device {
+
+template <typename E>
+MESHMEM_DEVICE bool holds(E value, int cmp, E wanted) {
+  switch (cmp) {
+    case SHMEM_CMP_EQ:
+      return value == wanted;
+    case SHMEM_CMP_NE:
+      return value != wanted;
+    case SHMEM_CMP_GT:
+      return value > wanted;
+    case SHMEM_CMP_LE:
+      return value <= wanted;
+    case SHMEM_CMP_LT:
+      return value < wanted;
+    case SHMEM_CMP_GE:
+      return value >= wanted;
+  }
+  trap();
+}
+
+// What the ivars are compared with: one value, or one for each.
+template <typename E>
+struct OneValue {
+  E value;
+  MESHMEM_DEVICE_MEMBER E operator[](std::size_t) const { return value; }
+};
+
+// The ivars that take part: those whose status is 0.
+struct Chosen {
+  const int* status;
+  MESHMEM_DEVICE_MEMBER bool operator()(std::size_t i) const { return !status || status[i] == 0; }
+};
+
+constexpr std::size_t kNone = SIZE_MAX;
+
+template <typename E, typename Values>
+MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
+                             Values wanted) {
+  for (std::size_t i = 0; i < nelems; ++i)
+    if (chosen(i) && !holds(load_poll(ivars + i), cmp, wanted[i])) return false;
+  return true;
+}
+
+// Where a search begins: anywhere, so that an ivar that is always ready does not hide the others.
+MESHMEM_DEVICE std::size_t search_start(std::size_t nelems) {
+  return nelems < 2 ? 0 : static_cast<std::size_t>(clock64()) % nelems;
+}
+
+// One round over the ivars; kNone if none holds. `empty` says that none takes part.
+template <typename E, typename Values>
+MESHMEM_DEVICE std::size_t find_one(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
+                                    Values wanted, bool& empty) {
+  empty = true;
+  const std::size_t start = search_start(nelems);
+  for (std::size_t k = 0; k < nelems; ++k) {
+    const std::size_t i = start + k < nelems ? start + k : start + k - nelems;
+    if (!chosen(i)) continue;
+    empty = false;
+    if (holds(load_poll(ivars + i), cmp, wanted[i])) return i;
+  }
+  return kNone;
+}
+
+template <typename E, typename Values>
+MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::size_t* indices,
+                                     Chosen chosen, int cmp, Values wanted, bool& empty) {
+  empty = true;
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < nelems; ++i) {
+    if (!chosen(i)) continue;
+    empty = false;
+    if (holds(load_poll(ivars + i), cmp, wanted[i])) indices[found++] = i;
+  }
+  return found;
+}
+
+// The leader runs `poll` until it says true; then all may use what the writers released.
+template <typename Group, typename Poll>
+MESHMEM_DEVICE void poll_until(const Group& group, Poll poll) {
+  if (group.rank() == 0)
+    while (!poll()) pause();
+  acquire_all(group);
+}
+
+// The same for a poll that has a result, which all of the group get.
+template <typename T, typename Group, typename Poll>
+MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
+  T result = T();
+  if (group.rank() == 0)
+    while (!poll(result)) pause();
+  return acquire_shared(group, result);
+}
+
+template <typename E, typename Group>
+MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value) {
+  poll_until(group, [=] { return holds(load_poll(ivar), cmp, cmp_value); });
+}
+template <typename E, typename Group, typename Values>
+MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
+                             int cmp, Values wanted) {
+  poll_until(group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); });
+}
+template <typename E, typename Group, typename Values>
+MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
+                                    int cmp, Values wanted) {
+  return poll_for<std::size_t>(group, [=](std::size_t& found) {
+    bool empty = false;
+    found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
+    return found != kNone || empty;
+  });
+}
+template <typename E, typename Group, typename Values>
+MESHMEM_DEVICE std::size_t wait_some(const Group& group, E* ivars, std::size_t nelems,
+                                     std::size_t* indices, Chosen chosen, int cmp, Values wanted) {
+  return poll_for<std::size_t>(group, [=](std::size_t& found) {
+    bool empty = false;
+    found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
+    return found != 0 || empty;
+  });
+}
+
+// The routines, in the order of shmem/ops.h.
+template <typename E, typename Group>
+MESHMEM_DEVICE void wait_until_all(const Group& group, E* ivars, std::size_t nelems,
+                                   const int* status, int cmp, E cmp_value) {
+  wait_all(group, ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE std::size_t wait_until_any(const Group& group, E* ivars, std::size_t nelems,
+                                          const int* status, int cmp, E cmp_value) {
+  return wait_any(group, ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE std::size_t wait_until_some(const Group& group, E* ivars, std::size_t nelems,
+                                           std::size_t* indices, const int* status, int cmp,
+                                           E cmp_value) {
+  return wait_some(group, ivars, nelems, indices, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE void wait_until_all_vector(const Group& group, E* ivars, std::size_t nelems,
+                                          const int* status, int cmp, const E* cmp_values) {
+  wait_all(group, ivars, nelems, Chosen{status}, cmp, cmp_values);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE std::size_t wait_until_any_vector(const Group& group, E* ivars, std::size_t nelems,
+                                                 const int* status, int cmp, const E* cmp_values) {
+  return wait_any(group, ivars, nelems, Chosen{status}, cmp, cmp_values);
+}
+template <typename E, typename Group>
+MESHMEM_DEVICE std::size_t wait_until_some_vector(const Group& group, E* ivars, std::size_t nelems,
+                                                  std::size_t* indices, const int* status, int cmp,
+                                                  const E* cmp_values) {
+  return wait_some(group, ivars, nelems, indices, Chosen{status}, cmp, cmp_values);
+}
+
+// Tests are of one thread. One that fails lets others run, since programs call it in a loop.
+MESHMEM_DEVICE void after_test(bool succeeded) {
+  if (succeeded) {
+    acquire_all(Thread());
+  } else {
+    pause();
+  }
+}
+template <typename E>
+MESHMEM_DEVICE int test(E* ivar, int cmp, E cmp_value) {
+  const bool yes = holds(load_poll(ivar), cmp, cmp_value);
+  after_test(yes);
+  return yes ? 1 : 0;
+}
+template <typename E, typename Values>
+MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp, Values wanted) {
+  const bool yes = all_hold(ivars, nelems, chosen, cmp, wanted);
+  after_test(yes);
+  return yes ? 1 : 0;
+}
+template <typename E, typename Values>
+MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
+                                   Values wanted) {
+  bool empty = false;
+  const std::size_t found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
+  after_test(found != kNone);
+  return found;
+}
+template <typename E, typename Values>
+MESHMEM_DEVICE std::size_t try_some(E* ivars, std::size_t nelems, std::size_t* indices,
+                                    Chosen chosen, int cmp, Values wanted) {
+  bool empty = false;
+  const std::size_t found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
+  after_test(found != 0);
+  return found;
+}
+template <typename E>
+MESHMEM_DEVICE int test_all(E* ivars, std::size_t nelems, const int* status, int cmp, E cmp_value) {
+  return try_all(ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E>
+MESHMEM_DEVICE std::size_t test_any(E* ivars, std::size_t nelems, const int* status, int cmp,
+                                    E cmp_value) {
+  return try_any(ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E>
+MESHMEM_DEVICE std::size_t test_some(E* ivars, std::size_t nelems, std::size_t* indices,
+                                     const int* status, int cmp, E cmp_value) {
+  return try_some(ivars, nelems, indices, Chosen{status}, cmp, OneValue<E>{cmp_value});
+}
+template <typename E>
+MESHMEM_DEVICE int test_all_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
+                                   const E* cmp_values) {
+  return try_all(ivars, nelems, Chosen{status}, cmp, cmp_values);
+}
+template <typename E>
+MESHMEM_DEVICE std::size_t test_any_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
+                                           const E* cmp_values) {
+  return try_any(ivars, nelems, Chosen{status}, cmp, cmp_values);
+}
+template <typename E>
+MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::size_t* indices,
+                                            const int* status, int cmp, const E* cmp_values) {
+  return try_some(ivars, nelems, indices, Chosen{status}, cmp, cmp_values);
+}
+
+MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
+  const std::uint64_t value = load_poll(sig_addr);
+  acquire_all(Thread());
+  return value;
+}
+template <typename Group>
+MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t* sig_addr, int cmp,
+                                               std::uint64_t cmp_value) {
+  return poll_for<std::uint64_t>(group, [=](std::uint64_t& value) {
+    value = load_poll(sig_addr);
+    return holds(value, cmp, cmp_value);
+  });
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_WAIT_HPP_

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenSHMEM inside kernels. shmem.h includes this where kernels are compiled (hipcc, nvcc, oshhip).
+ *
+ *   shmem_x             the standard's routine, on the host and in a kernel; there by one thread
+ *   shmemx_x_wave       in a kernel, by all threads of a wave (32 or 64, those that run together)
+ *   shmemx_x_block      in a kernel, by all threads of a block
+ *
+ * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as overloads
+ * (shmemx_put_block). All threads of the group make the call with the same arguments, and the group shares the
+ * work. In kernels addresses are in memory of shmem_malloc and its like, or registered; static variables and the
+ * stack are not symmetric there. long double and complex are for the host alone.
+ * Ordering and completion are those of the standard, for the calling thread or group: docs/gpu.md.
+ */
+#ifndef MESHMEM_SHMEM_DEVICE_HPP
+#define MESHMEM_SHMEM_DEVICE_HPP
+
+#include "device/routines.hpp"
+
+#define MESHMEM_LIST(...) __VA_ARGS__
+
+/* A name for both sides: in a kernel the first expression, else the library. */
+#define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                                 \
+  MESHMEM_HOST_DEVICE result shmem_##name params {                                               \
+    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::shmem_##name args) \
+  }
+
+/* Rows with contexts (puts, gets, strided, signals with data): by a group, PE numbers of the world or of the context. */
+#define MESHMEM_KERNEL_RMA(name, op, E, result, params, args)                                \
+  MESHMEM_TWO_SIDES(                                                                         \
+      result, name, params, args,                                                            \
+      op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), MESHMEM_LIST args))      \
+  MESHMEM_TWO_SIDES(                                                                         \
+      result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,                    \
+      op<E>(meshmem::device::Thread(), meshmem::device::ContextPes{ctx}, MESHMEM_LIST args)) \
+  MESHMEM_KERNEL_RMA_BY(wave, Wave, name, op, E, result, params, args)                       \
+  MESHMEM_KERNEL_RMA_BY(block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_RMA_BY(scope, Group, name, op, E, result, params, args)                \
+  MESHMEM_DEVICE result shmemx_##name##_##scope params {                                      \
+    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::WorldPes(),      \
+                                  MESHMEM_LIST args);                                         \
+  }                                                                                           \
+  MESHMEM_DEVICE result shmemx_ctx_##name##_##scope MESHMEM_WITH_CTX params {                 \
+    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::ContextPes{ctx}, \
+                                  MESHMEM_LIST args);                                         \
+  }
+
+/* One element, by one thread. */
+#define MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)                        \
+  MESHMEM_TWO_SIDES(                                                                    \
+      result, name, params, args,                                                       \
+      op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), MESHMEM_LIST args)) \
+  MESHMEM_TWO_SIDES(                                                                    \
+      result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,               \
+      op<E>(meshmem::device::Thread(), meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
+
+/* Atomics, and the routines with contexts that have no type. */
+#define MESHMEM_KERNEL_ATOMIC(name, op, E, result, params, args)                        \
+  MESHMEM_TWO_SIDES(result, name, params, args,                                         \
+                    op(meshmem::device::WorldPes(), MESHMEM_LIST args))                 \
+  MESHMEM_TWO_SIDES(result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args, \
+                    op(meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
+
+/* Collectives, reductions and waits: by a group. */
+#define MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)          \
+  MESHMEM_TWO_SIDES(result, name, params, args,                          \
+                    op<E>(meshmem::device::Thread(), MESHMEM_LIST args)) \
+  MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_GROUP_BY(scope, Group, name, op, E, result, params, args) \
+  MESHMEM_DEVICE result shmemx_##name##_##scope params {                         \
+    return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);  \
+  }
+
+/* test and its forms: one thread looks. */
+#define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
+  MESHMEM_TWO_SIDES(result, name, params, args, op<E>(MESHMEM_LIST args))
+
+/* clang-format off */
+#define MESHMEM_KERNEL_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(MESHMEM_KERNEL_SINGLE, NAME##_, TYPE)) \
+    MESHMEM_IN_##ext(MESHMEM_OPS_ATOMIC_EXT(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_ATOMIC_STD(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##bit(MESHMEM_OPS_ATOMIC_BIT(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_TEST(MESHMEM_KERNEL_TEST, NAME##_, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
+    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
+    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_GROUP, NAME##_, TYPE))
+#define MESHMEM_KERNEL_SIZED_ROW(BITS, E, ...) \
+    MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , BITS, E, void) \
+    MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, , BITS, E, void)
+
+MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_ROW, )
+MESHMEM_SIZES(MESHMEM_KERNEL_SIZED_ROW, )
+MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , mem, char, void)
+MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, , mem, char, void)
+MESHMEM_ROUTINES_CTX(MESHMEM_KERNEL_ATOMIC)
+/* clang-format on */
+
+/* Routines without a type: by a group, or as what one thread knows. */
+#define MESHMEM_KERNEL_PLAIN(result, name, params, args) \
+  MESHMEM_TWO_SIDES(result, name, params, args, name args)
+#define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)          \
+  MESHMEM_TWO_SIDES(result, name, params, args,                                         \
+                    name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args))        \
+  MESHMEM_DEVICE result shmemx_##name##_wave params {                                   \
+    return meshmem::device::name(meshmem::device::Wave() MESHMEM_LIST in_kernel_args);  \
+  }                                                                                     \
+  MESHMEM_DEVICE result shmemx_##name##_block params {                                  \
+    return meshmem::device::name(meshmem::device::Block() MESHMEM_LIST in_kernel_args); \
+  }
+MESHMEM_KERNEL_PLAIN(int, my_pe, (), ())
+MESHMEM_KERNEL_PLAIN(int, n_pes, (), ())
+MESHMEM_KERNEL_PLAIN(void*, ptr, (const void* dest, int pe), (dest, pe))
+MESHMEM_KERNEL_PLAIN(void*, team_ptr, (shmem_team_t team, const void* dest, int pe),
+                     (team, dest, pe))
+MESHMEM_KERNEL_PLAIN(int, team_my_pe, (shmem_team_t team), (team))
+MESHMEM_KERNEL_PLAIN(int, team_n_pes, (shmem_team_t team), (team))
+MESHMEM_KERNEL_PLAIN(int, team_translate_pe,
+                     (shmem_team_t src_team, int src_pe, shmem_team_t dest_team),
+                     (src_team, src_pe, dest_team))
+MESHMEM_KERNEL_PLAIN(uint64_t, signal_fetch, (const uint64_t* sig_addr), (sig_addr))
+MESHMEM_KERNEL_PLAIN_GROUP(uint64_t, signal_wait_until,
+                           (uint64_t * sig_addr, int cmp, uint64_t cmp_value),
+                           (sig_addr, cmp, cmp_value), (, sig_addr, cmp, cmp_value))
+MESHMEM_KERNEL_PLAIN_GROUP(void, barrier_all, (), (), ())
+MESHMEM_KERNEL_PLAIN_GROUP(void, sync_all, (), (), ())
+MESHMEM_KERNEL_PLAIN_GROUP(int, team_sync, (shmem_team_t team), (team), (, team))
+MESHMEM_KERNEL_PLAIN_GROUP(void, fence, (), (), ())
+MESHMEM_KERNEL_PLAIN_GROUP(void, quiet, (), (), ())
+MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_fence, (shmem_ctx_t ctx), (ctx), (, ctx))
+MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
+
+/* half and bfloat16, whose sums are formed in float: shmemx_half_put, shmemx_half_put_block, ... */
+#ifdef MESHMEM_HAS_SHORT_FLOATS
+#define MESHMEM_SHORT_RMA(name, op, E, result, params, args)                              \
+  MESHMEM_DEVICE result shmemx_##name params {                                            \
+    return meshmem::device::op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), \
+                                  MESHMEM_LIST args);                                     \
+  }                                                                                       \
+  MESHMEM_KERNEL_RMA_BY(wave, Wave, name, op, E, result, params, args)                    \
+  MESHMEM_KERNEL_RMA_BY(block, Block, name, op, E, result, params, args)
+#define MESHMEM_SHORT_SINGLE(name, op, E, result, params, args)                           \
+  MESHMEM_DEVICE result shmemx_##name params {                                            \
+    return meshmem::device::op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), \
+                                  MESHMEM_LIST args);                                     \
+  }
+#define MESHMEM_SHORT_GROUP(name, op, E, result, params, args)                   \
+  MESHMEM_DEVICE result shmemx_##name params {                                   \
+    return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args); \
+  }                                                                              \
+  MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, op, E, result, params, args)         \
+  MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
+/* clang-format off */
+#define MESHMEM_SHORT_ROW(NAME, TYPE, ...) \
+    MESHMEM_OPS_RMA(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
+    MESHMEM_OPS_STRIDED(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
+    MESHMEM_OPS_SINGLE(MESHMEM_SHORT_SINGLE, NAME##_, TYPE) \
+    MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, NAME##_, , TYPE, TYPE) \
+    MESHMEM_OPS_REDUCE_ORDER(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
+    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_GROUP, NAME##_, TYPE)
+MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
+/* clang-format on */
+#undef MESHMEM_SHORT_RMA
+#undef MESHMEM_SHORT_SINGLE
+#undef MESHMEM_SHORT_GROUP
+#undef MESHMEM_SHORT_ROW
+#endif
+
+/* Overloads of the wave and block forms; those of the standard's names are in shmem/generic.h. */
+#define MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                      \
+  MESHMEM_DEVICE result shmemx_##op##_wave params { return shmemx_##name##_wave args; } \
+  MESHMEM_DEVICE result shmemx_##op##_block params { return shmemx_##name##_block args; }
+#define MESHMEM_KERNEL_OVERLOAD_CTX(name, op, E, result, params, args) \
+  MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)           \
+  MESHMEM_DEVICE result shmemx_##op##_wave MESHMEM_WITH_CTX params {   \
+    return shmemx_ctx_##name##_wave MESHMEM_PASS_CTX args;             \
+  }                                                                    \
+  MESHMEM_DEVICE result shmemx_##op##_block MESHMEM_WITH_CTX params {  \
+    return shmemx_ctx_##name##_block MESHMEM_PASS_CTX args;            \
+  }
+/* clang-format off */
+#define MESHMEM_KERNEL_OVERLOAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
+    MESHMEM_GENERIC_##rma(MESHMEM_OPS_RMA(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_GENERIC_##rma(MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_GENERIC_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
+    MESHMEM_GENERIC_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_OVERLOAD, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_GENERIC_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
+    MESHMEM_GENERIC_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
+    MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE))
+MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
+/* clang-format on */
+
+#undef MESHMEM_KERNEL_RMA
+#undef MESHMEM_KERNEL_RMA_BY
+#undef MESHMEM_KERNEL_SINGLE
+#undef MESHMEM_KERNEL_ATOMIC
+#undef MESHMEM_KERNEL_GROUP
+#undef MESHMEM_KERNEL_GROUP_BY
+#undef MESHMEM_KERNEL_TEST
+#undef MESHMEM_KERNEL_ROW
+#undef MESHMEM_KERNEL_SIZED_ROW
+#undef MESHMEM_KERNEL_PLAIN
+#undef MESHMEM_KERNEL_PLAIN_GROUP
+#undef MESHMEM_KERNEL_OVERLOAD
+#undef MESHMEM_KERNEL_OVERLOAD_CTX
+#undef MESHMEM_KERNEL_OVERLOAD_ROW
+#undef MESHMEM_TWO_SIDES
+#undef MESHMEM_LIST
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a translation unit of device code makes itself known to the library. The header
+ * shmem/device.hpp does so by itself; programs need not call anything here.
+ */
+#ifndef MESHMEM_SHMEM_MODULE_H
+#define MESHMEM_SHMEM_MODULE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From now on `upload` is called with the state of the job, state_bytes long, whenever that is made or changes, and at
+ * once if the library is initialized. A state_bytes that is not the library's own ends the job with a line that says
+ * that the program was compiled with headers of another version. */
+void shmemx_register_module(size_t state_bytes, void (*upload)(const void* state));
+void shmemx_unregister_module(void (*upload)(const void* state));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers of the program's own that become symmetric (include/shmemx.h).
+// Invariant: what the PEs say to each other goes through messages, and all come to the same answer:
+// the buffer is symmetric on all PEs or on none.
+#include <algorithm>
+#include <vector>
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "collectives/staged.hpp"
+#include "collectives/sync.hpp"
+#include "memory/hip_error.hpp"
+#include "shmemx.h"
+#include "transport/completion.hpp"
+
+namespace meshmem {
+namespace {
+
+enum class Buffer { unknown, device, symmetric };
+
+// What a PE says of its buffer.
+struct Offer {
+  SharedRange range;
+  std::size_t bytes;
+  Buffer kind;
+};
+
+// What it says once it has tried to map the others'.
+struct Mapped {
+  bool all;
+  bool for_kernels;
+};
+
+bool is_symmetric(const void* address, std::size_t bytes) {
+  return try_translate(address_map, address, bytes, address_map.my_pe) ||
+         device_segments().find(address, bytes, address_map.my_pe).has_value();
+}
+
+bool is_of_this_device(const void* address) {
+  hipPointerAttribute_t attributes{};
+  return succeeds(hipPointerGetAttributes(&attributes, address)) &&
+         attributes.device == runtime().device_memory().device();
+}
+
+Offer describe(void* address, std::size_t bytes) {
+  Offer offer{};
+  offer.bytes = bytes;
+  if (is_symmetric(address, bytes)) {
+    offer.kind = Buffer::symmetric;
+  } else if (runtime().has_devices()) {
+    const OnDevice current(runtime().device_memory().device());
+    const bool shared = is_of_this_device(address) && succeeds(share(address, bytes, &offer.range));
+    offer.kind = shared ? Buffer::device : Buffer::unknown;
+  }
+  return offer;
+}
+
+// Why the buffers cannot be registered; nullptr if they can.
+const char* objection(const std::vector<Offer>& offers) {
+  for (const Offer& offer : offers) {
+    if (offer.kind == Buffer::unknown) return "one of the buffers is not of the PE's device";
+    if (offer.bytes != offers[0].bytes) return "the buffers are not of the same length";
+    if (offer.kind != offers[0].kind) return "some of the buffers are symmetric already";
+  }
+  if (offers[0].bytes == 0) return "the buffers are empty";
+  const std::size_t most = std::size_t{DeviceState::kMaxBuffers} + 1;  // and the heap
+  return device_segments().all().size() >= most ? "there are too many" : nullptr;
+}
+
+DeviceSegment map(void* address, const std::vector<Offer>& offers) {
+  DeviceMemory& memory = runtime().device_memory();
+  DeviceSegment segment{.base = reinterpret_cast<std::uintptr_t>(address),
+                        .bytes = offers[0].bytes,
+                        .copies = {},
+                        .ranges = {},
+                        .all_for_kernels = false};
+  for (int pe = 0; pe < static_cast<int>(offers.size()); ++pe) {
+    const SharedRange& range = offers[static_cast<std::size_t>(pe)].range;
+    DevicePlace place{static_cast<std::byte*>(address), memory.device(), true};
+    if (pe != address_map.my_pe && memory.map(range, pe, &place) != hipSuccess)
+      place.address = nullptr;
+    segment.copies.push_back(place);
+    segment.ranges.push_back(range);
+  }
+  return segment;
+}
+
+Mapped agree_on(Team& world, const DeviceSegment& segment) {
+  Mapped mine{true, true};
+  for (const DevicePlace& place : segment.copies) {
+    mine.all = mine.all && place.address;
+    mine.for_kernels = mine.for_kernels && place.for_kernels;
+  }
+  std::vector<Mapped> all(static_cast<std::size_t>(world.n));
+  staged::gather(world, all.data(), &mine, sizeof mine);
+  for (const Mapped& one : all) {
+    mine.all = mine.all && one.all;
+    mine.for_kernels = mine.for_kernels && one.for_kernels;
+  }
+  return mine;
+}
+
+int refuse(const char* routine, const char* why) {
+  debug("{}: {}", routine, why);
+  return 1;
+}
+
+}  // namespace
+
+extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t bytes) {
+  constexpr const char* kRoutine = "shmemx_buffer_register";
+  Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  const Offer mine = describe(ptr, bytes);
+  std::vector<Offer> offers(static_cast<std::size_t>(world.n));
+  staged::gather(world, offers.data(), &mine, sizeof mine);
+  if (const char* why = objection(offers)) return refuse(kRoutine, why);
+  if (mine.kind == Buffer::symmetric) return 0;
+
+  DeviceSegment segment = map(ptr, offers);
+  const Mapped mapped = agree_on(world, segment);
+  if (!mapped.all) {
+    runtime().device_memory().unmap(segment);
+    return refuse(kRoutine, "a buffer cannot be mapped into all PEs");
+  }
+  segment.all_for_kernels = mapped.for_kernels;
+  device_segments().add(std::move(segment));
+  runtime().device_state().update_buffers();
+  return 0;
+}
+
+extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
+  constexpr const char* kRoutine = "shmemx_buffer_unregister";
+  Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  complete_transfers(kRoutine);
+  sync(world);  // nobody puts to it any more
+  if (runtime().has_devices() &&
+      reinterpret_cast<std::uintptr_t>(ptr) == runtime().device_state().state().device_heap.base)
+    return 0;
+  const auto segment = device_segments().remove(ptr);
+  if (!segment) return is_symmetric(ptr, 1) ? 0 : refuse(kRoutine, "no such buffer is registered");
+  runtime().device_state().update_buffers();
+  runtime().device_memory().unmap(*segment);
+  sync(world);  // nobody frees it while another still maps it
+  return 0;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where modules of device code make themselves known (include/shmem/module.h). Invariant: called by
+// static initializers, so nothing here needs the library to be initialized.
+#include "core/modules.hpp"
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "shmemx.h"
+
+namespace meshmem {
+
+extern "C" MESHMEM_VISIBLE void shmemx_register_module(std::size_t state_bytes,
+                                                       void (*upload)(const void* state)) {
+  if (state_bytes != sizeof(device::State)) {
+    fatal(
+        "a module of device code was compiled with headers of another version of meshmem (its "
+        "state "
+        "has {} bytes, the library's {}); compile it again with this library's oshhip",
+        state_bytes, sizeof(device::State));
+  }
+  modules().add(upload);
+}
+
+extern "C" MESHMEM_VISIBLE void shmemx_unregister_module(void (*upload)(const void* state)) {
+  modules().remove(upload);
+}
+
+extern "C" MESHMEM_VISIBLE void shmemx_module_init() { modules().publish_again(); }
+
+}  // namespace meshmem

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host calls of collectives on device memory: kernels where those of all PEs reach both buffers and
+// have the type, else messages (staged.hpp).
+// Invariant: the choice depends on what all members have in common: the segments of symmetric
+// addresses, and what start-up has agreed on. Return when this PE's dest is there. Called by the API
+// if one of the buffers is on the device.
+#ifndef MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_
+#define MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_
+
+#include <cstddef>
+
+#include "collectives/data_movement.hpp"
+
+namespace meshmem::on_device {
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
+void collect(Team& team, void* dest, const void* source, std::size_t bytes);
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive);
+
+// Kernels of all PEs can run a collective on buffers at these symmetric addresses.
+bool kernels_reach(const void* dest, const void* source);
+
+}  // namespace meshmem::on_device
+
+#endif  // MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_

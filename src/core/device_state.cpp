@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables, one allocation: team views, the PEs of teams, far copies, registered buffers.
+// Invariant: a table is written before anything points to it.
+#include "core/device_state.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/modules.hpp"
+#include "device/launch.hpp"
+#include "memory/device_target.hpp"
+#include "memory/hip_error.hpp"
+#include "transport/device_transfer.hpp"
+
+namespace meshmem {
+namespace {
+
+static_assert(device::kTeamSlots == kMaxTeams);
+
+enum Which { kDeviceHeap, kHostHeap, kSync, kSegments };
+
+std::vector<std::byte*> for_kernels(const std::vector<DevicePlace>& places) {
+  std::vector<std::byte*> copies;
+  for (const DevicePlace& place : places)
+    copies.push_back(place.for_kernels ? place.address : nullptr);
+  return copies;
+}
+
+}  // namespace
+
+// Programs make thousands of teams: where device memory is host memory, a stream is a detour.
+void DeviceState::write(void* dest, const void* source, std::size_t bytes) const {
+  if constexpr (kDevicesAreProcessors) {
+    std::memcpy(dest, source, bytes);
+  } else {
+    device_transfer().copy(dest, source, bytes, "the tables of kernels");
+  }
+}
+
+void DeviceState::clear(void* memory, std::size_t bytes) const {
+  if constexpr (kDevicesAreProcessors) {
+    std::memset(memory, 0, bytes);
+  } else {
+    device_transfer().clear(memory, bytes, "the tables of kernels");
+  }
+}
+
+void DeviceState::make_tables(int n_pes) {
+  const auto n = static_cast<std::size_t>(n_pes);
+  std::size_t total = 0;
+  const auto room_for = [&](std::size_t bytes) {
+    const std::size_t offset = total;
+    total += (bytes + 255) / 256 * 256;
+    return offset;
+  };
+  const std::size_t views = room_for(sizeof(device::TeamView) * device::kTeamSlots);
+  const std::size_t pes = room_for(sizeof(int) * n * device::kTeamSlots);
+  const std::size_t far = room_for(sizeof(std::byte*) * n * kSegments);
+  const std::size_t buffers = room_for(sizeof(device::RegisteredBuffer) * kMaxBuffers);
+  const std::size_t copies = room_for(sizeof(std::byte*) * n * kMaxBuffers);
+  void* memory = nullptr;
+  const OnDevice current(device_);
+  check(hipMalloc(&memory, total), "take {} bytes of memory of device {}", total, device_);
+  tables_ = static_cast<std::byte*>(memory);
+  views_ = reinterpret_cast<device::TeamView*>(tables_ + views);
+  team_pes_ = reinterpret_cast<int*>(tables_ + pes);
+  far_ = reinterpret_cast<std::byte**>(tables_ + far);
+  buffers_ = reinterpret_cast<device::RegisteredBuffer*>(tables_ + buffers);
+  buffer_copies_ = reinterpret_cast<std::byte**>(tables_ + copies);
+  check(device::load_kernels(), "load the library's kernels on device {}", device_);
+}
+
+device::Segment DeviceState::segment_of(int which, const void* base, std::size_t bytes,
+                                        const std::vector<std::byte*>& copies) const {
+  device::Segment segment{};
+  segment.base = reinterpret_cast<std::uintptr_t>(base);
+  segment.bytes = bytes;
+  std::copy_n(copies.begin(), std::min(copies.size(), std::size_t{device::kNearPes}),
+              segment.near_copy);
+  std::byte** far = far_ + static_cast<std::size_t>(which) * copies.size();
+  write(far, copies.data(), sizeof(std::byte*) * copies.size());
+  segment.far_copy = far;
+  return segment;
+}
+
+void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
+                       const std::vector<std::byte*>& host_heaps, std::uint64_t first_epoch) {
+  const int n = static_cast<int>(memory.data().copies.size());
+  device_ = memory.device();
+  first_epoch_ = first_epoch;
+  slot_was_used_.resize(device::kTeamSlots);
+  if (!tables_) make_tables(n);
+  state_ = {};
+  state_.me = map.my_pe;
+  state_.n_pes = n;
+  state_.device_heap = segment_of(kDeviceHeap, memory.data().base, memory.data().bytes,
+                                  for_kernels(memory.data().copies));
+  if (!host_heaps.empty()) {
+    state_.host_heap = segment_of(kHostHeap, reinterpret_cast<const void*>(map.heap.base),
+                                  map.heap.bytes, host_heaps);
+  }
+  if (memory.all_reach_all()) {
+    state_.near_pes = std::min(n, device::kNearPes);
+    state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes,
+                             for_kernels(memory.sync().copies));
+  }
+  state_.sync_layout = device::SyncLayout::of(n);
+  state_.teams = views_;
+  state_.registered = buffers_;
+  const std::vector<device::TeamView> none(device::kTeamSlots, device::TeamView{-1, 0, nullptr});
+  write(views_, none.data(), sizeof none[0] * none.size());
+  is_open_ = true;
+}
+
+void DeviceState::publish() {
+  if (is_open_) modules().publish(state_, device_);
+}
+
+void DeviceState::close() {
+  if (!is_open_) return;
+  modules().withdraw();
+  is_open_ = false;
+}
+
+// As start-up left it, or no team that used it has run a collective in kernels. The second is known
+// only where a look at device memory costs nothing.
+bool DeviceState::is_clear(int slot) const {
+  if (!slot_was_used_[static_cast<std::size_t>(slot)]) return true;
+  if constexpr (!kDevicesAreProcessors) return false;
+  const std::uintptr_t flags = state_.sync.base + state_.sync_layout.flags(slot);
+  return reinterpret_cast<const device::Flag*>(flags)->value == first_epoch_;
+}
+
+// Flags stand at the first epoch, so that no number before it is one that has been reached.
+void DeviceState::clear_slot(int slot) {
+  if (state_.sync.base == 0) return;
+  const bool is_fresh = !slot_was_used_[static_cast<std::size_t>(slot)];
+  const bool is_zero = is_clear(slot);
+  slot_was_used_[static_cast<std::size_t>(slot)] = true;
+  auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
+  const device::SyncLayout& layout = state_.sync_layout;
+  if (!is_zero || (is_fresh && first_epoch_ != 0)) {
+    const std::vector<device::Flag> flags(layout.senders() + 1, device::Flag{first_epoch_});
+    write(slab + layout.flags(slot), flags.data(), layout.team_flag_bytes());
+  }
+  if (!is_zero) {
+    clear(slab + layout.stage(slot), layout.team_stage_bytes(slot));
+  }
+}
+
+void DeviceState::add_team(const Team& team) {
+  if (!is_open_) return;
+  const std::lock_guard lock(mutex_);
+  clear_slot(team.slot);
+  device::TeamView view{team.me, team.n, nullptr};
+  const bool is_world = std::is_sorted(team.pes.begin(), team.pes.end()) && team.pes.front() == 0 &&
+                        team.pes.back() == team.n - 1;
+  if (!is_world) {
+    int* pes = team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
+    write(pes, team.pes.data(), sizeof(int) * team.pes.size());
+    view.pes = pes;
+  }
+  write(views_ + team.slot, &view, sizeof view);
+}
+
+void DeviceState::remove_team(const Team& team) {
+  if (!is_open_) return;
+  const std::lock_guard lock(mutex_);
+  const device::TeamView none{-1, 0, nullptr};
+  write(views_ + team.slot, &none, sizeof none);
+}
+
+void DeviceState::update_buffers() {
+  if (!is_open_) return;
+  const std::lock_guard lock(mutex_);
+  std::vector<device::RegisteredBuffer> table;
+  for (const DeviceSegment& segment : device_segments().all()) {
+    if (segment.base == state_.device_heap.base) continue;
+    std::byte** copies = buffer_copies_ + table.size() * segment.copies.size();
+    write(copies, for_kernels(segment.copies).data(), sizeof(std::byte*) * segment.copies.size());
+    table.push_back({segment.base, segment.bytes, copies});
+  }
+  if (!table.empty()) write(buffers_, table.data(), sizeof table[0] * table.size());
+  state_.n_registered = static_cast<int>(table.size());
+  publish();
+}
+
+}  // namespace meshmem

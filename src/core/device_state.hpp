@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels know of the job, made and kept current: the State that all modules get, and the tables
+// in device memory that it points to.
+// Invariant: a team's flags in this PE's sync slab are at the first epoch and its stage is empty
+// before any member can be told that the team is there. Nothing here allocates after open(). Used by
+// Runtime, and by the registration of buffers.
+#ifndef MESHMEM_CORE_DEVICE_STATE_HPP_
+#define MESHMEM_CORE_DEVICE_STATE_HPP_
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "core/team.hpp"
+#include "device/state.hpp"
+#include "memory/device_memory.hpp"
+
+namespace meshmem {
+
+class DeviceState {
+ public:
+  static constexpr int kMaxBuffers = 256;
+
+  // host_heaps: where kernels find each PE's host heap; empty if they do not reach all.
+  void open(const DeviceMemory& memory, const AddressMap& map,
+            const std::vector<std::byte*>& host_heaps, std::uint64_t first_epoch);
+  void close();
+  bool is_open() const { return is_open_; }
+  const device::State& state() const { return state_; }
+
+  void add_team(const Team& team);
+  void remove_team(const Team& team);
+  // The registered buffers are now those of device_segments().
+  void update_buffers();
+  void publish();
+
+ private:
+  void make_tables(int n_pes);
+  void write(void* dest, const void* source, std::size_t bytes) const;
+  void clear(void* memory, std::size_t bytes) const;
+  device::Segment segment_of(int which, const void* base, std::size_t bytes,
+                             const std::vector<std::byte*>& copies) const;
+  bool is_clear(int slot) const;
+  void clear_slot(int slot);
+
+  std::mutex mutex_;
+  bool is_open_ = false;
+  device::State state_{};
+  int device_ = -1;
+  std::uint64_t first_epoch_ = 0;
+  std::vector<bool> slot_was_used_;
+
+  // In device memory; made once a process.
+  std::byte* tables_ = nullptr;
+  device::TeamView* views_ = nullptr;  // by slot
+  int* team_pes_ = nullptr;            // n_pes of each slot
+  std::byte** far_ = nullptr;          // n_pes of each of the three segments
+  device::RegisteredBuffer* buffers_ = nullptr;
+  std::byte** buffer_copies_ = nullptr;  // n_pes of each buffer
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_DEVICE_STATE_HPP_

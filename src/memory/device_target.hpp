@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What host code must know of the target that the library was built for.
+// Invariant: a question about the target is asked here, not by #if elsewhere in src/. Read by
+// start-up.
+#ifndef MESHMEM_MEMORY_DEVICE_TARGET_HPP_
+#define MESHMEM_MEMORY_DEVICE_TARGET_HPP_
+
+namespace meshmem {
+
+// Devices are the processors themselves: their memory is host memory, zero and taken on first touch,
+// and kernels reach the host heaps without further ado.
+#if defined(MESHMEM_TARGET_CPU)
+inline constexpr bool kDevicesAreProcessors = true;
+#else
+inline constexpr bool kDevicesAreProcessors = false;
+#endif
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_DEVICE_TARGET_HPP_

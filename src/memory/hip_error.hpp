@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What HIP answers, as the library's errors.
+// Invariant: the HIP runtime's own memory of the last error is left clean, so that a program that
+// asks for it sees only its own. Called wherever src/ calls HIP.
+#ifndef MESHMEM_MEMORY_HIP_ERROR_HPP_
+#define MESHMEM_MEMORY_HIP_ERROR_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+
+// Ends the job with "cannot <what>: <reason>" unless the call has succeeded.
+template <typename... Args>
+void check(hipError_t result, fmt::format_string<Args...> what, Args&&... args) {
+  if (result != hipSuccess) [[unlikely]] {
+    fatal("cannot {}: {}", fmt::format(what, std::forward<Args>(args)...),
+          hipGetErrorString(result));
+  }
+}
+
+// For a call whose failure is an answer: true if it has succeeded.
+inline bool succeeds(hipError_t result) {
+  if (result == hipSuccess) return true;
+  (void)hipGetLastError();
+  return false;
+}
+
+// Makes a device current for as long as this lives: programs may use others, and a thread that has
+// never called HIP has device 0.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    if (hipGetDevice(&before_) != hipSuccess || before_ == device) {
+      before_ = device;
+    } else {
+      check(hipSetDevice(device), "use device {}", device);
+      changed_ = true;
+    }
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() {
+    if (changed_) (void)hipSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_HIP_ERROR_HPP_

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# build_target.sh TARGET SOURCE_FOLDER BUILD_FOLDER CMAKE
+# Builds and links the whole library for TARGET (hip or cuda) in a folder of its own, a program with kernels by its oshhip, and one
+# without by its oshcc; the latter has to run, whether there is a GPU or not. Exit status 77 (skipped) without the compiler.
+set -euo pipefail
+target=$1 source=$2 build=$3 cmake=$4
+outside=$source/tests/compile/outside
+
+fail() {
+  echo "build_target.sh: $*" >&2
+  exit 1
+}
+
+declare -A compiler=([hip]=hipcc [cuda]=nvcc) usual_place=([hip]=/opt/rocm/bin [cuda]=/usr/local/cuda/bin)
+declare -A runtime=([hip]=libamdhip64.so [cuda]=libcudart.so)
+PATH=$PATH:${usual_place[$target]}
+command -v "${compiler[$target]}" >/dev/null || {
+  echo "SKIPPED: ${compiler[$target]} is not installed"
+  exit 77
+}
+
+mkdir -p "$build"
+"$cmake" -G Ninja -S "$source" -B "$build" -DMESHMEM_TARGET="$target" -DCMAKE_BUILD_TYPE=Release \
+  -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF >"$build/log" || fail "configure: $(cat "$build/log")"
+"$cmake" --build "$build" >"$build/log" || fail "build: $(cat "$build/log")"
+
+library=$build/lib/libmeshmem.so
+needed=$(readelf -d "$library")
+[[ $needed == *"${runtime[$target]}"* ]] || fail "$library does not need ${runtime[$target]}: $needed"
+
+"$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
+"$build/bin/oshhip" "$build/outside.o" -o "$build/outside_hip"
+"$build/bin/oshcc" "$outside/outside.c" -o "$build/outside_c"
+said=$("$build/bin/oshrun" -n 2 --timeout 60 "$build/outside_c" 2>"$build/log") || fail "ended with $?: $(cat "$build/log")"
+[ "$said" = '2 PEs in C' ] || fail "printed '$said'"
+[ "$(wc -l <"$build/log")" -le 2 ] || fail "more than one note of each PE: $(cat "$build/log")"
+cat "$build/log"
+echo "$target: built, linked, and runs host code"

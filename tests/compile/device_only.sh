@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# device_only.sh SOURCE_FOLDER CLANG ARCHITECTURE...
+# Compiles the device side of the library's kernels, and of a program's, for AMD GPUs that the distribution's hipcc does not know,
+# without a device library. Exit status 77 (skipped) without CLANG or HIP's headers.
+set -euo pipefail
+source=$1 clang=$2
+shift 2
+
+command -v "$clang" >/dev/null || {
+  echo "SKIPPED: $clang is not installed"
+  exit 77
+}
+echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 || {
+  echo "SKIPPED: HIP's headers are not installed"
+  exit 77
+}
+for architecture; do
+  for file in device/kernels.cpp tests/compile/outside/outside.hip; do
+    "$clang" -x hip --offload-arch="$architecture" --offload-device-only -nogpulib -std=c++17 -O3 -DNDEBUG \
+      -Wall -Wextra -Werror -I"$source" -I"$source/include" -c -emit-llvm "$source/$file" -o /dev/null
+    echo "$file compiles for $architecture"
+  done
+done
