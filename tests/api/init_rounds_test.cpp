@@ -4,7 +4,7 @@
 // finalize, and again. A program of its own, since the test's main must not be initialized before.
 // Invariant: PEs do not skip a step when one fails; each exits with its own verdict.
 #include <gtest/gtest.h>
-#include <shmem.h>
+#include <shmemx.h>
 
 #include <cstdio>
 #include <thread>
@@ -19,7 +19,25 @@ bool is_initialized() {
   return initialized != 0;
 }
 
+// The device heap, teams of kernels and streams; all is left as it is.
+void use_device(int round) {
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  auto* block = static_cast<long*>(shmem_malloc_with_hints(3 * sizeof(long), SHMEMX_MALLOC_DEVICE));
+  if (!block) return;  // there is no device
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, -1, n, nullptr, 0, &team), 0);
+  shmem_long_p(block, 1000 * round + me, (me + 1) % n);
+  shmem_long_p(block + 1, me + round, me);
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_long_g(block, me), 1000 * round + (me + n - 1) % n);
+  EXPECT_EQ(shmem_long_sum_reduce(team, block + 2, block + 1, 1), 0);
+  EXPECT_EQ(shmem_long_g(block + 2, me), n * (n - 1) / 2 + n * round);
+  const long value = round;
+  shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
+}
+
 void use_everything(int round) {
+  use_device(round);
   const int me = shmem_my_pe(), n = shmem_n_pes();
   auto* block = static_cast<long*>(shmem_malloc(100 * sizeof(long)));
   ASSERT_NE(block, nullptr);

@@ -5,7 +5,7 @@
 // end.
 // Invariant: what comes after a mistake that ends the job prints "still alive", which no
 // expectation allows.
-#include <shmem.h>
+#include <shmemx.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -41,6 +41,9 @@ const std::map<std::string, void (*)()> kMistakes = {
        shmem_team_create_ctx(SHMEM_TEAM_SHARED, 0, &ctx);
        shmem_ctx_long_p(ctx, &global, 1, n);
      }},
+    {"no_team", [] { shmem_team_sync(reinterpret_cast<shmem_team_t>(7)); }},
+    {"no_context_team",
+     [] { shmem_ctx_long_p(reinterpret_cast<shmem_ctx_t>(0x10007), &global, 1, 0); }},
     {"put_stack",
      [] {
        long local = 0;
@@ -98,6 +101,15 @@ bool runs_outside(const std::string& name) {
   return true;
 }
 
+// Without devices there is no such memory, on all PEs alike; so it is a null pointer that is put to.
+bool makes_no_device_memory(const std::string& name) {
+  if (name != "no_device_memory") return false;
+  void* block = shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE);
+  if (me == n - 1) shmem_putmem(block, &me, 4, 0);
+  shmem_barrier_all();
+  return true;
+}
+
 // All PEs make it, collectively.
 bool makes_past_the_end(const std::string& name) {
   if (name != "past_the_heap") return false;
@@ -118,7 +130,7 @@ int main(int, char** argv) {
   if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 3;
   me = shmem_my_pe();
   n = shmem_n_pes();
-  if (!makes_past_the_end(name)) {
+  if (!makes_past_the_end(name) && !makes_no_device_memory(name)) {
     auto found = kMistakes.find(name);
     if (found == kMistakes.end()) return 2;
     if (me == n - 1) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Routines that take their place on a stream: each, alone and in graphs that are replayed.
+// Invariant: nothing is waited for but the stream; what must hold then is checked after one
+// hipStreamSynchronize.
+#include "placed_array.hpp"
+#include "typed_routines.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr size_t kElems = 500;
+
+class Stream {
+ public:
+  Stream() { expect_success(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking)); }
+  ~Stream() { expect_success(hipStreamDestroy(stream_)); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator shmemx_stream_t() const { return stream_; }
+  hipStream_t hip() const { return stream_; }
+  void finish() { expect_success(hipStreamSynchronize(stream_)); }
+
+ private:
+  hipStream_t stream_ = nullptr;
+};
+
+TEST(OnStream, PutAndGetOfAllLengths) {
+  Stream stream;
+  for (const Place place : kPlaces) {
+    SCOPED_TRACE(name_of(place));
+    for (const size_t n : {size_t{0}, size_t{1}, size_t{1000}, (size_t{1} << 20) + 3}) {
+      PlacedArray<uint8_t> dest(place, n + 1), source(Place::device, n + 1);
+      source.write(samples<uint8_t>(n + 1, my_pe(), 1));
+      dest.write(samples<uint8_t>(n + 1, my_pe(), 2));
+      shmem_barrier_all();
+      shmemx_putmem_on_stream(dest, source, n, next_pe(), stream);
+      shmemx_quiet_on_stream(stream);
+      shmemx_barrier_all_on_stream(stream);
+      stream.finish();
+      std::vector<uint8_t> got = dest.read();
+      expect_filled("put", got.data(), n, previous_pe(), 1);
+      EXPECT_EQ(got[n], sample<uint8_t>(seed_of(my_pe(), n, 2)));
+      shmem_barrier_all();
+      shmemx_getmem_on_stream(source, dest, n, next_pe(), stream);
+      stream.finish();
+      expect_filled("get", source.read().data(), n, my_pe(), 1);
+      shmem_barrier_all();
+    }
+  }
+}
+
+// Data goes round the ring of PEs, each PE's stream waiting for the one before.
+TEST(OnStream, SignalsCarryDataRoundTheRing) {
+  Stream stream;
+  for (const size_t n : {size_t{1}, kElems, size_t{200000}}) {
+    PlacedArray<long> data(Place::device, n);
+    PlacedArray<uint64_t> sig(Place::device, 1);
+    sig.write({0});
+    data.write(samples<long>(n, my_pe()));
+    shmem_barrier_all();
+    if (my_pe() != 0) shmemx_signal_wait_until_on_stream(sig, SHMEM_CMP_EQ, 1, stream);
+    shmemx_putmem_signal_on_stream(data, data, n * sizeof(long), sig, 1, SHMEM_SIGNAL_ADD,
+                                   next_pe(), stream);
+    if (my_pe() == 0) shmemx_signal_wait_until_on_stream(sig, SHMEM_CMP_EQ, 1, stream);
+    stream.finish();
+    shmem_barrier_all();
+    expect_filled("ring", data.read().data(), n, 0);
+    shmemx_signal_op_on_stream(sig, 77, SHMEM_SIGNAL_SET, next_pe(), stream);
+    stream.finish();
+    shmem_signal_wait_until(sig, SHMEM_CMP_EQ, 77);
+    shmem_barrier_all();
+  }
+}
+
+TEST(OnStream, CollectivesMoveData) {
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes());
+  shmem_team_t reversed = SHMEM_TEAM_INVALID;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, n_pes() - 1, -1, n_pes(), nullptr, 0, &reversed);
+  for (const shmem_team_t team : {SHMEM_TEAM_WORLD, reversed}) {
+    const auto world = [&](size_t pe) {
+      return shmem_team_translate_pe(team, static_cast<int>(pe), SHMEM_TEAM_WORLD);
+    };
+    PlacedArray<int> dest(Place::device, n * kElems), source(Place::device, n * kElems);
+    source.write(samples<int>(n * kElems, my_pe()));
+    shmem_barrier_all();
+    const size_t bytes = kElems * sizeof(int);
+    EXPECT_EQ(shmemx_broadcastmem_on_stream(team, dest, source, bytes, n_pes() - 1, stream), 0);
+    EXPECT_EQ(shmemx_team_sync_on_stream(team, stream), 0);
+    stream.finish();
+    expect_filled("broadcast", dest.read().data(), kElems, world(n - 1));
+    EXPECT_EQ(shmemx_fcollectmem_on_stream(team, dest, source, bytes, stream), 0);
+    stream.finish();
+    expect_each("fcollect", dest.read().data(), n * kElems,
+                [&](size_t i) { return sample<int>(seed_of(world(i / kElems), i % kElems)); });
+    EXPECT_EQ(shmemx_team_sync_on_stream(team, stream), 0);
+    EXPECT_EQ(shmemx_alltoallmem_on_stream(team, dest, source, bytes, stream), 0);
+    stream.finish();
+    const auto me = static_cast<size_t>(shmem_team_my_pe(team));
+    expect_each("alltoall", dest.read().data(), n * kElems, [&](size_t i) {
+      return sample<int>(seed_of(world(i / kElems), me * kElems + i % kElems));
+    });
+    shmem_barrier_all();
+  }
+  shmem_team_destroy(reversed);
+}
+
+template <typename E, typename Reduce, typename Combine>
+void check_reduce(const char* what, const Reduce& reduce, const Combine& combine) {
+  SCOPED_TRACE(what);
+  Stream stream;
+  PlacedArray<E> dest(Place::device, kElems), source(Place::device, kElems);
+  const auto term = [](int pe, size_t i) {
+    return static_cast<E>((static_cast<size_t>(pe) * 7 + i * 3) % 5 + 1);
+  };
+  std::vector<E> mine(kElems);
+  for (size_t i = 0; i < kElems; ++i) mine[i] = term(my_pe(), i);
+  source.write(mine);
+  shmem_barrier_all();
+  EXPECT_EQ(reduce(SHMEM_TEAM_WORLD, dest.data(), source.data(), kElems, stream), 0);
+  EXPECT_EQ(reduce(SHMEM_TEAM_WORLD, source.data(), source.data(), kElems, stream), 0);
+  stream.finish();
+  const auto expected = [&](size_t i) {
+    E value = term(0, i);
+    for (int pe = 1; pe < n_pes(); ++pe) value = combine(value, term(pe, i));
+    return value;
+  };
+  expect_each(what, dest.read().data(), kElems, expected);
+  expect_each("in place", source.read().data(), kElems, expected);
+  shmem_barrier_all();
+}
+
+struct Combine {
+  template <typename E>
+  static E max_reduce(E a, E b) {
+    return a > b ? a : b;
+  }
+  template <typename E>
+  static E min_reduce(E a, E b) {
+    return a < b ? a : b;
+  }
+  template <typename E>
+  static E sum_reduce(E a, E b) {
+    return static_cast<E>(a + b);
+  }
+  template <typename E>
+  static E prod_reduce(E a, E b) {
+    return static_cast<E>(a * b);
+  }
+  template <typename E>
+  static E and_reduce(E a, E b) {
+    return static_cast<E>(a & b);
+  }
+  template <typename E>
+  static E or_reduce(E a, E b) {
+    return static_cast<E>(a | b);
+  }
+  template <typename E>
+  static E xor_reduce(E a, E b) {
+    return static_cast<E>(a ^ b);
+  }
+};
+
+TEST(OnStream, ReducesEveryTypeByEveryOperation) {
+#define CHECK(name, op, E, result, params, args) \
+  check_reduce<E>(#name, shmemx_##name##_on_stream, [](E a, E b) { return Combine::op<E>(a, b); });
+  MESHMEM_REDUCTIONS(CHECK, MESHMEM_IN)
+#undef CHECK
+}
+
+// A step of an iteration: sum, pass on with a signal, wait for what comes.
+TEST(OnStream, AGraphIsReplayed) {
+  constexpr int kReplays = 200;
+  Stream stream;
+  PlacedArray<long> mine(Place::device, kElems), sums(Place::device, kElems),
+      passed(Place::device, kElems);
+  PlacedArray<uint64_t> sig(Place::device, 1);
+  sig.write({0});
+  mine.write(std::vector<long>(kElems, 1));
+  shmem_barrier_all();
+
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t replay = nullptr;
+  expect_success(hipStreamBeginCapture(stream.hip(), hipStreamCaptureModeGlobal));
+  shmemx_sum_reduce_on_stream(SHMEM_TEAM_WORLD, sums.data(), mine.data(), kElems, stream);
+  shmemx_putmem_signal_on_stream(passed, sums, kElems * sizeof(long), sig, 1, SHMEM_SIGNAL_ADD,
+                                 next_pe(), stream);
+  shmemx_signal_wait_until_on_stream(sig, SHMEM_CMP_GE, 1, stream);
+  shmemx_barrier_all_on_stream(stream);
+  expect_success(hipStreamEndCapture(stream.hip(), &graph));
+  expect_success(hipGraphInstantiate(&replay, graph, nullptr, nullptr, 0));
+  for (int i = 0; i < kReplays; ++i) expect_success(hipGraphLaunch(replay, stream.hip()));
+  stream.finish();
+  expect_all("sums", sums.read().data(), kElems, static_cast<long>(n_pes()));
+  expect_all("passed", passed.read().data(), kElems, static_cast<long>(n_pes()));
+  shmem_barrier_all();
+  EXPECT_EQ(sig.read_first(), static_cast<uint64_t>(kReplays));
+  expect_success(hipGraphExecDestroy(replay));
+  expect_success(hipGraphDestroy(graph));
+  shmem_barrier_all();
+}
+
+}  // namespace
+}  // namespace meshmem

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives in kernels that move data: broadcast, collect, fcollect, alltoall and alltoalls of every
+// type, by a thread, a wave and a block, on several teams.
+// Invariant: the whole of dest is compared with a model, so that what must stay is seen to stay; all
+// five run one after another in one kernel, without a barrier between them.
+#include "../api/team_views.hpp"
+#include "forms.hpp"
+
+namespace meshmem {
+namespace {
+
+#define MESHMEM_ROW_MOVE(NAME, TYPE, rma, ...) \
+  MESHMEM_IN_##rma(MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, NAME, NAME##_, , TYPE, TYPE))
+MESHMEM_KERNEL_TYPES(MESHMEM_ROW_MOVE, )
+MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, mem, , mem, char, void)
+
+constexpr int kOld = 900;
+constexpr size_t kAreas = 5;
+constexpr ptrdiff_t kDestStride = 2, kSourceStride = 3;
+
+// An area of dest for each routine, with at least an element before and after that stays.
+template <typename E>
+struct MoveJob {
+  E* dest;
+  const E* source;
+  size_t n, n_collect, area;
+  int root;
+  int* failures;
+};
+
+template <typename Row>
+__global__ void move_kernel(Call call, shmem_team_t team, MoveJob<typename Row::E> job) {
+  if (!takes_part(call.form)) return;
+  auto* dest = job.dest + 1;
+  int failed = Row::broadcast(call, team, dest, job.source, job.n, job.root);
+  failed |= Row::fcollect(call, team, dest + job.area, job.source, job.n);
+  failed |= Row::collect(call, team, dest + 2 * job.area, job.source, job.n_collect);
+  failed |= Row::alltoall(call, team, dest + 3 * job.area, job.source, job.n);
+  failed |= Row::alltoalls(call, team, dest + 4 * job.area, job.source, kDestStride, kSourceStride,
+                           job.n);
+  if (failed && leads(call.form)) *job.failures = failed;
+}
+
+// What PE `pe` of a team brings to a collect.
+size_t collected(size_t n, size_t pe) { return pe % 3 == 1 ? 0 : n + pe; }
+
+template <typename E>
+class MoveModel {
+ public:
+  MoveModel(const TeamView& view, size_t n, int root)
+      : area((n + view.size()) * view.size() * static_cast<size_t>(kDestStride) + 2),
+        source_size((n + 1) * view.size() * static_cast<size_t>(kSourceStride) + view.size()),
+        expected(samples<E>(kAreas * area, my_pe(), kOld)) {
+    for (size_t i = 0; i < n; ++i) put(0, i, view.world(static_cast<size_t>(root)), i);
+    size_t at = 0;
+    for (size_t pe = 0; pe < view.size(); ++pe) {
+      const int world = view.world(pe);
+      for (size_t i = 0; i < collected(n, pe); ++i) put(2, at++, world, i);
+      for (size_t i = 0; i < n; ++i) {
+        const size_t theirs = pe * n + i, mine = static_cast<size_t>(view.me) * n + i;
+        put(1, theirs, world, i);
+        put(3, theirs, world, mine);
+        put(4, theirs * static_cast<size_t>(kDestStride), world,
+            mine * static_cast<size_t>(kSourceStride));
+      }
+    }
+  }
+
+  const size_t area, source_size;
+  std::vector<E> expected;
+
+ private:
+  // Element `from` of what a PE of the world brings comes to `to` of a routine's area.
+  void put(size_t routine, size_t to, int pe, size_t from) {
+    expected[routine * area + 1 + to] = sample<E>(seed_of(pe, from));
+  }
+};
+
+// Memory for any type and team, since PEs that are not of a team allocate with the others.
+struct Workspace {
+  DeviceArray<meshmem_bits128> dest{1 << 16}, source{1 << 16};
+  DeviceArray<int> failures{1, 0};
+
+  template <typename E>
+  E* dest_of(size_t elems) {
+    EXPECT_LE(elems * sizeof(E), dest.size() * sizeof(meshmem_bits128));
+    return reinterpret_cast<E*>(dest.data());
+  }
+  template <typename E>
+  E* source_of(size_t elems) {
+    EXPECT_LE(elems * sizeof(E), source.size() * sizeof(meshmem_bits128));
+    return reinterpret_cast<E*>(source.data());
+  }
+};
+
+template <typename Row>
+void check_moves(Workspace& space, const TeamView& view, Form form, size_t n) {
+  using E = typename Row::E;
+  SCOPED_TRACE(testing::Message() << Row::type() << " by a " << name_of(form) << ", count " << n);
+  const int root = static_cast<int>((n + 1) % view.size());
+  const MoveModel<E> model(view, n, root);
+  E* dest = space.dest_of<E>(model.expected.size());
+  E* source = space.source_of<E>(model.source_size);
+  upload(dest, samples<E>(model.expected.size(), my_pe(), kOld));
+  upload(source, samples<E>(model.source_size, my_pe()));
+  const size_t n_collect = collected(n, static_cast<size_t>(view.me));
+  launch(move_kernel<Row>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, view.team,
+         MoveJob<E>{dest, source, n, n_collect, model.area, root, space.failures.data()});
+  synchronize();
+  expect_equal("dest of all five", download(dest, model.expected.size()), model.expected);
+  expect_equal("source", download(source, model.source_size),
+               samples<E>(model.source_size, my_pe()));
+  EXPECT_EQ(space.failures.first(), 0);
+}
+
+template <typename Check>
+void for_each_move(const Check& check) {
+#define MESHMEM_CHECK_ROW(NAME, TYPE, rma, ...) MESHMEM_IN_##rma(check(Move_##NAME());)
+  MESHMEM_KERNEL_TYPES(MESHMEM_CHECK_ROW, )
+#undef MESHMEM_CHECK_ROW
+  check(Move_mem());
+}
+
+TEST(DeviceCollectives, S53_EveryTypeByEveryGroup) {
+  Workspace space;
+  const TeamView world = world_view();
+  for_each_move([&](auto row) {
+    for (const Form form : kGroups) check_moves<decltype(row)>(space, world, form, 7);
+  });
+}
+
+TEST(DeviceCollectives, S53_EveryTypeOnEveryTeam) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    size_t turn = 0;
+    for_each_move([&](auto row) {
+      ++turn;
+      check_moves<decltype(row)>(space, view, kGroups[turn % 3], 1 + turn % 6);
+    });
+  });
+}
+
+TEST(DeviceCollectives, S18_ZeroCountsMoveNothingAndStayMatched) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    for (const Form form : kGroups) {
+      check_moves<Move_long>(space, view, form, 0);
+      check_moves<Move_mem>(space, view, form, 0);
+      check_moves<Move_short>(space, view, form, 1);
+    }
+  });
+}
+
+TEST(DeviceCollectives, S53_LargerCounts) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    check_moves<Move_mem>(space, view, Form::kBlock, 5003);
+    check_moves<Move_float>(space, view, Form::kBlock, 1021);
+    check_moves<Move_ulong>(space, view, Form::kWave, 515);
+    check_moves<Move_short>(space, view, Form::kThread, 333);
+  });
+}
+
+// Rows and columns of PEs.
+TEST(DeviceCollectives, TeamsOfSplit2d) {
+  Workspace space;
+  const int range = 2, n = n_pes();
+  TeamView x{SHMEM_TEAM_INVALID, my_pe() % range, {}}, y{SHMEM_TEAM_INVALID, my_pe() / range, {}};
+  ASSERT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, range < n ? range : n, nullptr, 0, &x.team,
+                                nullptr, 0, &y.team),
+            0);
+  for (int pe = 0; pe < n; ++pe) {
+    if (pe / range == my_pe() / range) x.pes.push_back(pe);
+    if (pe % range == my_pe() % range) y.pes.push_back(pe);
+  }
+  for (const Form form : kGroups) {
+    check_moves<Move_int>(space, x, form, 9);
+    check_moves<Move_double>(space, y, form, 9);
+  }
+  shmem_barrier_all();
+  shmem_team_destroy(x.team);
+  shmem_team_destroy(y.team);
+}
+
+__global__ void sync_kernel(Call call, shmem_team_t team, int rounds, int* failures) {
+  if (!takes_part(call.form)) return;
+  for (int i = 0; i < rounds; ++i) {
+    const int failed = Untyped::team_sync(call, team);
+    if (failed && leads(call.form)) *failures = failed;
+  }
+}
+
+TEST(DeviceCollectives, S51_TeamSyncByEveryGroup) {
+  DeviceArray<int> failures(1, 0);
+  on_every_team([&](const TeamView& view) {
+    for (const Form form : kGroups) {
+      launch(sync_kernel, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, view.team, 50,
+             failures.data());
+    }
+    synchronize();
+    EXPECT_EQ(failures.first(), 0);
+  });
+}
+
+}  // namespace
+}  // namespace meshmem

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mistakes in kernels that end the job: device_misuse <mistake>. The last PE makes it, the others wait
+// in a barrier.
+// Invariant: compiled without NDEBUG, since only then do kernels say what is wrong. Run by CMakeLists.txt
+// in this folder, which knows what each mistake should print.
+#include <hip/hip_runtime.h>
+#include <shmem.h>
+#include <shmemx.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+__device__ long device_variable;
+
+__global__ void put_to_variable() { shmem_long_p(&device_variable, 1, 0); }
+__global__ void put_to_stack() {
+  long local[2] = {1, 2};
+  shmem_long_put(local, local + 1, 1, 0);
+}
+__global__ void atomic_on(long* address) { shmem_long_atomic_inc(address, 0); }
+__global__ void get_from_pe(long* heap, int pe) { heap[1] = shmem_long_g(heap, pe); }
+__global__ void signal_pe(uint64_t* heap, int pe) {
+  shmemx_signal_wait_until_block(heap, SHMEM_CMP_EQ, 0);
+  if (threadIdx.x == 3) shmem_signal_add(heap, 1, pe);
+}
+__global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
+
+void make(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  static long variable;
+  if (is("variable")) hipLaunchKernelGGL(put_to_variable, dim3(1), dim3(1), 0, nullptr);
+  if (is("stack")) hipLaunchKernelGGL(put_to_stack, dim3(1), dim3(1), 0, nullptr);
+  if (is("host_variable")) hipLaunchKernelGGL(atomic_on, dim3(1), dim3(1), 0, nullptr, &variable);
+  if (is("null")) hipLaunchKernelGGL(atomic_on, dim3(1), dim3(1), 0, nullptr, nullptr);
+  if (is("pe")) hipLaunchKernelGGL(get_from_pe, dim3(1), dim3(1), 0, nullptr, heap, 9);
+  if (is("negative_pe")) {
+    hipLaunchKernelGGL(signal_pe, dim3(2), dim3(40), 0, nullptr, reinterpret_cast<uint64_t*>(heap),
+                       -1);
+  }
+  if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  shmem_init();
+  auto* heap = static_cast<long*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE));
+  if (argc != 2 || !heap || hipMemset(heap, 0, 64) != hipSuccess) {
+    std::fprintf(stderr, "misuse: it takes a mistake, and a device\n");
+    return 2;
+  }
+  shmem_barrier_all();
+  if (shmem_my_pe() == shmem_n_pes() - 1) {
+    make(argv[1], heap);
+    const hipError_t error = hipDeviceSynchronize();
+    if (error != hipSuccess) {
+      std::fprintf(stderr, "misuse: the kernel ended with: %s\n", hipGetErrorString(error));
+      shmem_global_exit(3);
+    }
+    std::printf("still alive\n");
+  }
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
