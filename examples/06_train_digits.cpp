@@ -12,133 +12,22 @@
 // MESHMEM_DETERMINISTIC=1 not even that: see GradientSum.
 
 #include <shmem.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstring>
-#include <fstream>
-#include <numeric>
-#include <sstream>
 
 #include "arguments.hpp"
 #include "classifier.hpp"
-
-#ifndef MESHMEM_EXAMPLES_DATA
-#define MESHMEM_EXAMPLES_DATA "examples/data"
-#endif
+#include "digits.hpp"
 
 namespace {
 
 using examples::Classifier;
+using examples::Clock;
 using examples::Image;
+using examples::kBlocks;
+using examples::seconds_since;
 
-constexpr char kUsage[] =
-    "usage: 06_train_digits [options]\n"
-    "Trains a classifier of handwritten digits over all PEs.\n"
-    "  --data FILE   images, one a line: 64 pixels of 0 to 16, then the digit\n"
-    "  --epochs N    how often each image is used (default 20)\n"
-    "  --hidden N    units of the hidden layer (default 128)\n"
-    "  --batch N     images between two steps of the model (default 64)\n"
-    "  --seed N      of the first model and the order of the images (default 1)\n"
-    "  --exact       print all bits of the losses, as hexadecimal floating point\n";
-
-struct Settings {
-  std::string data;
-  std::size_t epochs;
-  std::size_t hidden;
-  std::size_t batch;
-  unsigned seed;
-  bool exact;
-};
-
-// The data beside this source file when it was compiled, or else below the current folder.
-std::string default_data() {
-  const std::string installed = MESHMEM_EXAMPLES_DATA "/digits.csv";
-  for (const std::string& path : {installed, std::string("data/digits.csv")}) {
-    if (access(path.c_str(), R_OK) == 0) return path;
-  }
-  return "examples/data/digits.csv";
-}
-
-Settings read_settings(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  Settings settings;
-  settings.data = arguments.text("--data", default_data());
-  settings.epochs = static_cast<std::size_t>(arguments.number("--epochs", 20, 1, 100000));
-  settings.hidden = static_cast<std::size_t>(arguments.number("--hidden", 128, 1, 100000));
-  settings.batch = static_cast<std::size_t>(arguments.number("--batch", 64, 1, 1000000));
-  settings.seed = static_cast<unsigned>(arguments.number("--seed", 1, 0, 1L << 31));
-  settings.exact = arguments.flag("--exact");
-  arguments.finish();
-  return settings;
-}
-
-// ----------------------------------------------------------------------- 1. Each PE has its images
-
-// Training images are dealt, one each, to a fixed number of blocks, and the blocks to the PEs.
-// A batch takes equally much of every block, so that PEs have equal work, and so that what is in a
-// batch does not depend on the number of PEs. PEs above kBlocks have no block, and only help to
-// add.
-constexpr std::size_t kBlocks = 32;
-
-struct Share {
-  std::vector<std::vector<Image>> blocks{kBlocks};  // those of other PEs stay empty
-  std::vector<Image> held_out;                      // every sixth image is kept for the test
-  std::size_t all_training = 0;                     // of all PEs
-  std::size_t all_held_out = 0;
-};
-
-bool is_mine(std::size_t item) {
-  return item % static_cast<std::size_t>(shmem_n_pes()) == static_cast<std::size_t>(shmem_my_pe());
-}
-
-bool parse_image(const std::string& line, Image& image) {
-  std::istringstream numbers(line);
-  int value;
-  char comma;
-  for (float& pixel : image.pixels) {
-    if (!(numbers >> value >> comma) || value < 0 || value > 16 || comma != ',') return false;
-    pixel = static_cast<float>(value) / 16;
-  }
-  if (!(numbers >> value) || value < 0 || value > 9) return false;
-  image.digit = static_cast<std::size_t>(value);
-  return (numbers >> std::ws).eof();
-}
-
-void keep(const Image& image, std::size_t number, Share& share) {
-  if (number % 6 == 5) {
-    if (is_mine(share.all_held_out++)) share.held_out.push_back(image);
-  } else {
-    const std::size_t block = share.all_training++ % kBlocks;
-    if (is_mine(block)) share.blocks[block].push_back(image);
-  }
-}
-
-// Reads the file, keeps this PE's share of it, and returns what is wrong, if anything.
-std::string try_read_share(const std::string& path, Share& share) {
-  std::ifstream file(path);
-  std::string line;
-  Image image;
-  for (std::size_t number = 0; file && std::getline(file, line); ++number) {
-    if (!parse_image(line, image)) {
-      return "line " + std::to_string(number + 1) + " of '" + path +
-             "' is not 64 pixels of 0 to 16 and a digit";
-    }
-    keep(image, number, share);
-  }
-  if (!file.eof()) {
-    return "cannot read '" + path + "': " + std::strerror(errno) + "; give one with --data FILE";
-  }
-  return share.all_held_out == 0 ? "'" + path + "' has too few images" : "";
-}
-
-// ------------------------------------------------------------------- 2. The sum over all PEs' work
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+// ------------------------------------------------------------------- 1. The sum over all PEs' work
 
 // The library reads this variable too: its reductions then add in the order of the PEs.
 bool deterministic() {
@@ -195,50 +84,11 @@ class GradientSum {
   double seconds_ = 0;
 };
 
-// --------------------------------------------------------------------------- 3. What the user sees
-
-// A bar in the last line of a terminal. PE 0 draws it; where the output is no terminal, none does.
-class ProgressBar {
- public:
-  // oshrun passes the output on, so that it is a pipe here; it says whether it writes to a
-  // terminal.
-  ProgressBar() {
-    const char* told = std::getenv("MESHMEM_OUTPUT_TTY");
-    shown_ = shmem_my_pe() == 0 && (isatty(STDOUT_FILENO) || (told && std::strcmp(told, "1") == 0));
-  }
-
-  void draw(double done) {
-    if (!shown_ || seconds_since(last_) < 0.04) return;
-    last_ = Clock::now();
-    constexpr int kWidth = 40;
-    const int full = static_cast<int>(done * kWidth);
-    std::printf("\r[%.*s%*s] %3.0f %%", full, "########################################",
-                kWidth - full, "", done * 100);
-    std::fflush(stdout);
-  }
-
-  void erase() const {
-    if (shown_) std::printf("\r\033[K");
-  }
-
- private:
-  bool shown_;
-  Clock::time_point last_;
-};
-
-void print_epoch(const Settings& settings, std::size_t epoch, double loss, double accuracy) {
-  if (shmem_my_pe() != 0) return;
-  std::printf("epoch %3zu  ", epoch);
-  std::printf(settings.exact ? "loss %a" : "loss %.6f", loss);
-  std::printf("  held out %6.2f %%\n", accuracy * 100);
-  std::fflush(stdout);
-}
-
-// ------------------------------------------------------------------------------------- 4. Training
+// ------------------------------------------------------------------------------------- 2. Training
 
 class Training {
  public:
-  Training(const Settings& settings, Share share)
+  Training(const examples::DigitsSettings& settings, examples::Share share)
       : settings_(settings),
         share_(std::move(share)),
         model_(settings.hidden, settings.seed),
@@ -252,18 +102,15 @@ class Training {
       const double loss = train_epoch() / static_cast<double>(share_.all_training);
       accuracy = measure_accuracy();
       bar_.erase();
-      print_epoch(settings_, epoch_ + 1, loss, accuracy);
+      examples::print_epoch(settings_, epoch_ + 1, loss, accuracy);
     }
     if (shmem_my_pe() == 0) print_summary(seconds_since(start), accuracy);
   }
 
  private:
-  // A new order of the images within each block. It depends on nothing but seed, epoch and block.
   void shuffle() {
     for (std::size_t block = 0; block < kBlocks; ++block) {
-      std::seed_seq seed{std::size_t{settings_.seed}, epoch_, block};
-      std::mt19937 random(seed);
-      std::shuffle(share_.blocks[block].begin(), share_.blocks[block].end(), random);
+      examples::shuffle(share_.blocks[block], settings_.seed, epoch_, block);
     }
   }
 
@@ -283,16 +130,15 @@ class Training {
   // Images begin .. end - 1 of the epoch, where blocks take turns: image i is in block i % kBlocks.
   // The loss travels behind the gradient, as one more number to add.
   double train_batch(std::size_t begin, std::size_t end) {
-    constexpr float kRate = 0.2f;
     sum_.clear();
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t block = i % kBlocks;
-      if (!is_mine(block)) continue;
+      if (!examples::is_mine(block)) continue;
       float* row = sum_.row_of_block(block);
       row[model_.size()] += model_.add_gradient(share_.blocks[block][i / kBlocks], row);
     }
     const float* total = sum_.add_up();
-    model_.descend(total, kRate / static_cast<float>(end - begin));
+    model_.descend(total, examples::kRate / static_cast<float>(end - begin));
     return total[model_.size()];
   }
 
@@ -307,31 +153,28 @@ class Training {
   }
 
   void print_summary(double seconds, double accuracy) const {
-    const auto images = static_cast<double>(settings_.epochs * share_.all_training);
-    std::printf("%s, %zu parameters, %zu images: %.2f s, %.0f images/s\n",
-                examples::number_of_pes().c_str(), model_.size(), share_.all_training, seconds,
-                images / seconds);
+    examples::print_speed(settings_, share_, model_.size(), seconds);
     std::printf(
         "gradients: %zu sums of %zu floats, %.2f s, %.0f us each with waiting, %.0f %% of the "
         "time\n",
         sum_.calls(), sum_.floats(), sum_.seconds(),
         sum_.seconds() * 1e6 / static_cast<double>(sum_.calls()), sum_.seconds() * 100 / seconds);
-    std::printf("accuracy on %zu held-out images: %.2f %%\n", share_.all_held_out, accuracy * 100);
+    examples::print_accuracy(share_, accuracy);
   }
 
-  Settings settings_;
-  Share share_;
+  examples::DigitsSettings settings_;
+  examples::Share share_;
   Classifier model_;
   GradientSum sum_;
-  ProgressBar bar_;
+  examples::ProgressBar bar_;
   std::size_t epoch_ = 0;
 };
 
 void run(int argc, char** argv) {
-  const Settings settings = read_settings(argc, argv);
-  Share share;
-  examples::agree(try_read_share(settings.data, share));
-  Training(settings, std::move(share)).run();
+  examples::Arguments arguments(argc, argv, examples::digits_usage("06_train_digits"));
+  const auto settings = examples::take_digits_settings(arguments);
+  arguments.finish();
+  Training(settings, examples::read_share(settings.data)).run();
 }
 
 }  // namespace

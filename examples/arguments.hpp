@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the larger examples share: options on the command line, errors that end all PEs together,
-// and memory for all of them. Included by 05_wordcount, 06_train_digits and 07_heat2d.
+// and memory for all of them. Included by most examples from 05_wordcount on.
 // Invariant: whatever throws here throws on every PE or on none, so that no PE is left waiting for
 // one that has gone.
 #ifndef MESHMEM_EXAMPLES_ARGUMENTS_HPP

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The model of 06_train_digits: a classifier with one hidden layer (ReLU), softmax and cross
-// entropy, trained by gradient descent with momentum. It knows nothing of PEs.
+// entropy, trained by gradient descent with momentum. It knows nothing of PEs. 13_train_digits_gpu
+// begins with its parameters.
 // Invariant: equal seeds, images and gradients give equal bits, in any process of this program.
 #ifndef MESHMEM_EXAMPLES_CLASSIFIER_HPP
 #define MESHMEM_EXAMPLES_CLASSIFIER_HPP
@@ -17,6 +18,7 @@ namespace examples {
 
 constexpr std::size_t kPixels = 64;
 constexpr std::size_t kDigits = 10;
+constexpr float kMomentum = 0.9f;
 
 struct Image {
   std::array<float, kPixels> pixels;  // 0 paper .. 1 ink
@@ -34,6 +36,7 @@ class Classifier {
 
   // How many parameters there are: weights and biases of both layers, in this order.
   std::size_t size() const { return weights2() + kDigits * hidden_ + kDigits; }
+  const std::vector<float>& parameters() const { return parameters_; }
 
   // Adds the gradient of the image's loss to gradient[0..size()) and returns the loss.
   float add_gradient(const Image& image, float* gradient) {
@@ -62,7 +65,6 @@ class Classifier {
 
   // One step down the gradient times `rate`, with momentum.
   void descend(const float* gradient, float rate) {
-    constexpr float kMomentum = 0.9f;
     for (std::size_t i = 0; i < size(); ++i) {
       velocity_[i] = kMomentum * velocity_[i] - rate * gradient[i];
       parameters_[i] += velocity_[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a picture as a PNG file, row by row, without compression: a PNG may hold its pixels in
-// "stored" blocks, which need no library. Used by 07_heat2d.
+// "stored" blocks, which need no library. Used by heat.hpp.
 // Invariant: exactly `height` rows of `width` pixels are added before finish().
 #ifndef MESHMEM_EXAMPLES_PNG_HPP
 #define MESHMEM_EXAMPLES_PNG_HPP

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an example under oshrun for the checks beside this file: <check>.py OSHRUN PROGRAM PES.
+"""Runs an example for the checks beside this file: <check>.py LAUNCHER PROGRAM PES.
 
-A check is a script; it fails by check(), which shows what the program printed.
+LAUNCHER is oshrun or mpirun. A check is a script; it fails by check(), which shows what the program
+printed. Where an example says that there is no GPU it ends with 77, which tests for GPUs take as skipped.
 """
 
 import os
 import subprocess
 import sys
 
-OSHRUN, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+LAUNCHER, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 PES = int(sys.argv[3])
 NAME = os.path.basename(PROGRAM)
 
@@ -25,17 +26,28 @@ def check(condition, claim, shown=""):
         sys.exit(f"{NAME} on {PES} PEs: not so: {claim}\n{shown}")
 
 
-def command(arguments, pes):
-    return [OSHRUN, "-n", str(pes or PES), PROGRAM, *map(str, arguments)]
+def command(arguments, pes, program=None):
+    words = [LAUNCHER, "-n", str(pes or PES)]
+    if os.path.basename(LAUNCHER) == "mpirun":
+        words[1:1] = ["--allow-run-as-root", "--oversubscribe"]
+    return [*words, program or PROGRAM, *map(str, arguments)]
 
 
-def run(*arguments, pes=None, env=None, folder=None):
-    """Runs the example, which has to succeed, and returns the lines of its stdout."""
-    done = subprocess.run(command(arguments, pes), env=environment(env), cwd=folder, timeout=120,
+def run(*arguments, pes=None, env=None, folder=None, program=None):
+    """Runs the example (or another one), which has to succeed, and returns the lines of its stdout."""
+    done = subprocess.run(command(arguments, pes, program), env=environment(env), cwd=folder, timeout=120,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode == 1 and "no GPU memory for the PEs to share" in done.stderr:
+        print(done.stderr)
+        sys.exit(77)
     check(done.returncode == 0, f"{arguments} ends with status 0, not {done.returncode}",
           done.stdout + done.stderr)
     return done.stdout.splitlines()
+
+
+def sibling(name):
+    """Another example's program."""
+    return os.path.join(os.path.dirname(PROGRAM), name)
 
 
 def check_refuses(*arguments, says, status):

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What 07_heat2d and 12_halo_kernel share: the plate's division into bands, how heat spreads, and
+// what comes out: lines of output and a picture. How bands exchange their edges is theirs.
+// Invariant: every cell, the sums and the picture have the same bits for any division into bands,
+// and on CPUs and GPUs.
+#ifndef MESHMEM_EXAMPLES_HEAT_HPP
+#define MESHMEM_EXAMPLES_HEAT_HPP
+
+#include <shmem.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "arguments.hpp"
+#include "png.hpp"
+
+// What kernels call too is marked so where kernels are compiled.
+#ifdef MESHMEM_COMPILES_KERNELS
+#define EXAMPLES_KERNELS_TOO __host__ __device__
+#else
+#define EXAMPLES_KERNELS_TOO
+#endif
+
+namespace examples {
+
+struct HeatSettings {
+  long width, height, steps, every;
+  std::string output;
+};
+
+inline HeatSettings take_heat_settings(Arguments& arguments, long every, const char* output) {
+  HeatSettings settings;
+  settings.width = arguments.number("--width", 320, 1, 20000);
+  settings.height = arguments.number("--height", 240, 1, 20000);
+  settings.steps = arguments.number("--steps", 1000, 0, 1L << 40);
+  settings.every = arguments.number("--every", every, 1, 1L << 40);
+  settings.output = arguments.text("--output", output);
+  return settings;
+}
+
+// Rows in bands as equal as can be. With more bands than rows the last bands have none.
+struct Bands {
+  long height;
+  long count;
+
+  EXAMPLES_KERNELS_TOO long first_row(long band) const {
+    const long extra = height % count;  // the first ones have one row more
+    return height / count * band + (band < extra ? band : extra);
+  }
+  EXAMPLES_KERNELS_TOO long rows(long band) const { return first_row(band + 1) - first_row(band); }
+  EXAMPLES_KERNELS_TOO long most_rows() const { return rows(0); }
+  EXAMPLES_KERNELS_TOO bool has_rows(long band) const { return band < count && rows(band) > 0; }
+
+  long of_row(long y) const {
+    long band = 0;
+    while (y >= first_row(band + 1)) ++band;
+    return band;
+  }
+};
+
+// A cold plate with a hot ring, a hot disc and two bars.
+inline double first_temperature(const HeatSettings& settings, long x, long y) {
+  const double u = (static_cast<double>(x) + 0.5) / static_cast<double>(settings.width);
+  const double v = (static_cast<double>(y) + 0.5) / static_cast<double>(settings.height);
+  const double from_ring = std::hypot((u - 0.32) * 4, (v - 0.5) * 3);
+  const double from_disc = std::hypot((u - 0.78) * 4, (v - 0.3) * 3);
+  if (from_ring > 0.75 && from_ring < 0.95) return 100;
+  if (from_disc < 0.4) return 80;
+  if (u > 0.62 && u < 0.94 && (std::fabs(v - 0.65) < 0.025 || std::fabs(v - 0.8) < 0.025)) {
+    return 100;
+  }
+  return 0;
+}
+
+// Each cell of row `here` moves towards the mean of its four neighbours. Both factors are powers of
+// two: their products are exact, so that compilers may round them or not, which those for GPUs do.
+EXAMPLES_KERNELS_TOO inline double next_temperature(const double* up, const double* here,
+                                                    const double* down, long x, long width) {
+  constexpr double kSpeed = 0.125;  // stable up to 0.25
+  const double left = here[x > 0 ? x - 1 : x];
+  const double right = here[x + 1 < width ? x + 1 : x];
+  return here[x] + kSpeed * ((up[x] + down[x]) + (left + right) - 4 * here[x]);
+}
+
+// A line of output every so many steps: the largest change of a cell in the last step, and the sum
+// of all cells, which must not change.
+class HeatReport {
+ public:
+  explicit HeatReport(long height)
+      : rows_(static_cast<std::size_t>(height)),
+        row_heat_(allocate<double>(rows_)),
+        all_row_heat_(allocate<double>(rows_)),
+        change_(allocate<double>(2)) {}
+
+  // A row of this PE: its cells now, and one step before.
+  void add_row(long y, const double* now, const double* before, long width) {
+    double sum = 0;
+    for (long x = 0; x < width; ++x) {
+      sum += now[x];
+      change_[kMine] = std::max(change_[kMine], std::fabs(now[x] - before[x]));
+    }
+    row_heat_[y] = sum;
+  }
+
+  // Called by all PEs, after each has added its rows. A maximum is the same in any order. The total
+  // is made of the rows' sums, in their order: the reduction only collects them, as it adds zeros
+  // to each but one.
+  void print(long step) {
+    shmem_sync_all();  // all have read the last answers
+    shmem_double_max_reduce(SHMEM_TEAM_WORLD, &change_[kAll], &change_[kMine], 1);
+    shmem_double_sum_reduce(SHMEM_TEAM_WORLD, all_row_heat_, row_heat_, rows_);
+    change_[kMine] = 0;
+    double total = 0;
+    for (std::size_t y = 0; y < rows_; ++y) total += all_row_heat_[y];
+    if (shmem_my_pe() != 0) return;
+    std::printf("step %6ld  largest change %.9e  total heat %.9f\n", step, change_[kAll], total);
+    std::fflush(stdout);
+  }
+
+ private:
+  enum { kMine, kAll };
+
+  std::size_t rows_;
+  double* row_heat_;  // of my rows; 0 for the others
+  double* all_row_heat_;
+  double* change_;
+};
+
+// Black, purple, red, orange, yellow, white: 0 to 1.
+inline Colour colour_of(double heat) {
+  constexpr double kStops[][3] = {{0, 0, 4},     {66, 10, 104},  {147, 38, 103},
+                                  {221, 81, 58}, {252, 165, 10}, {252, 255, 164}};
+  constexpr int kLast = 5;
+  const double place = std::min(std::max(heat, 0.0), 1.0) * kLast;
+  const int stop = std::min(static_cast<int>(place), kLast - 1);
+  const auto mix = [&](int channel) {
+    const double from = kStops[stop][channel];
+    return static_cast<std::uint8_t>(from + (kStops[stop + 1][channel] - from) * (place - stop));
+  };
+  return {mix(0), mix(1), mix(2)};
+}
+
+// The picture, which PE 0 writes; the others need not help. Its file is opened before the work: a
+// wrong name should not cost it.
+class HeatPicture {
+ public:
+  explicit HeatPicture(const HeatSettings& settings) : settings_(settings) {
+    if (shmem_my_pe() == 0) png_ = std::make_unique<PngWriter>(settings.output);
+    agree(error());
+  }
+
+  // fetch_row(y) is a vector with the cells of any row.
+  template <typename FetchRow>
+  void write(FetchRow fetch_row) {
+    if (png_) write_rows(fetch_row);
+    agree(error());
+  }
+
+ private:
+  std::string error() const {
+    if (!png_ || png_->good()) return "";
+    return "cannot write '" + settings_.output + "': " + std::strerror(errno) +
+           "; give a file with --output FILE";
+  }
+
+  template <typename FetchRow>
+  void write_rows(FetchRow fetch_row) {
+    std::vector<std::vector<double>> rows;
+    double hottest = 1e-300;
+    for (long y = 0; y < settings_.height; ++y) {
+      rows.push_back(fetch_row(y));
+      for (double cell : rows.back()) hottest = std::max(hottest, cell);
+    }
+    png_->begin(static_cast<std::uint32_t>(settings_.width),
+                static_cast<std::uint32_t>(settings_.height));
+    for (const std::vector<double>& cells : rows) {
+      std::vector<Colour> colours;
+      for (double cell : cells) colours.push_back(colour_of(cell / hottest));
+      png_->add_row(colours);
+    }
+    png_->finish();
+  }
+
+  HeatSettings settings_;
+  std::unique_ptr<PngWriter> png_;
+};
+
+inline void print_heat_summary(const HeatSettings& settings, double seconds) {
+  if (shmem_my_pe() != 0) return;
+  const auto cells = static_cast<double>(settings.width * settings.height * settings.steps);
+  std::printf("%s: %.2f s, %.0f million cells/s; wrote %s\n", number_of_pes().c_str(), seconds,
+              cells / seconds / 1e6, settings.output.c_str());
+}
+
+}  // namespace examples
+
+#endif
