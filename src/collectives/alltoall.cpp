@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "collectives/data_movement.hpp"
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 
 namespace meshmem {
 namespace {
@@ -43,12 +43,17 @@ void alltoall_staged(Team& team, std::uint64_t sequence, void* dest, const void*
                      const AlltoallShape& shape) {
   const std::size_t block = shape.count * shape.elem_bytes;
   const std::size_t bytes = block * static_cast<std::size_t>(team.n);
+  const std::size_t my_block = static_cast<std::size_t>(team.me) * block;
   post_message(team, sequence, source, bytes);
+  std::byte received[kStagedBytes];
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
-    const std::byte* message = await_message(team, sequence, bytes, pe);
-    copy_elements(block_of_dest(dest, pe, shape), shape.dest_stride,
-                  message + static_cast<std::size_t>(team.me) * block, 1, shape);
+    const auto* from = static_cast<const std::byte*>(source) + my_block;
+    if (pe != team.me) {
+      receive_part(team, sequence, received, bytes, pe, my_block, block);
+      from = received;
+    }
+    copy_elements(block_of_dest(dest, pe, shape), shape.dest_stride, from, 1, shape);
   }
   all_have_started(team, sequence);
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "collectives/data_movement.hpp"
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 #include "memory/copy.hpp"
 
 namespace meshmem {
@@ -15,7 +15,7 @@ namespace {
 // Up to here the root copies once more, into its stage, and goes on. Where PEs share cores that is worth
 // more, since a root that waits for its readers gives up its core.
 std::size_t most_staged_bytes(const Team& team) {
-  return team.more_pes_than_cores ? 32 * 1024 : 1024;
+  return team.more_pes_than_cores ? 32 * 1024 : kLinesBytes;
 }
 
 void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const void* source,
@@ -25,10 +25,9 @@ void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const voi
     if (dest != source) std::memcpy(dest, source, bytes);
     return;
   }
-  const std::byte* data = await_message(team, sequence, bytes, root);
-  // The root may be ahead: fetch what comes next while this is copied.
-  __builtin_prefetch(&message_line(team.of(root), sequence + 1, bytes));
-  std::memcpy(dest, data, bytes);
+  receive_message(team, sequence, dest, bytes, root);
+  // The root may be ahead: fetch what comes next while the caller works.
+  if (bytes <= kLinesBytes) __builtin_prefetch(&message_line(team.of(root), sequence + 1, 0));
 }
 
 void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void* source,

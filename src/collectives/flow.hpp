@@ -16,9 +16,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "base/wait.hpp"
 #include "core/team.hpp"
@@ -80,33 +78,6 @@ inline void finish_together(Team& team, std::uint64_t sequence) {
     await(team, team.of(pe).done, sequence, pe);
   }
   all_have_started(team, sequence);
-}
-
-// A message to all: in the line itself if it fits, else in the stage behind it.
-inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t bytes) {
-  return bytes <= kLinePayload ? area.slot[sequence % kLineSlots]
-                               : area.staged[sequence % kStageSlots];
-}
-inline std::byte* message_data(TeamArea& area, std::uint64_t sequence, std::size_t bytes) {
-  return bytes <= kLinePayload ? area.slot[sequence % kLineSlots].payload
-                               : area.stage[sequence % kStageSlots];
-}
-inline int message_depth(std::size_t bytes) {
-  return bytes <= kLinePayload ? kLineSlots : kStageSlots;
-}
-
-// Shows `data` (at most kStageBytes) to all members.
-inline void post_message(Team& team, std::uint64_t sequence, const void* data, std::size_t bytes) {
-  reserve(team, sequence, message_depth(bytes));
-  std::memcpy(message_data(team.mine(), sequence, bytes), data, bytes);
-  signal(message_line(team.mine(), sequence, bytes), sequence);
-}
-
-// The message of PE `pe`, once it is there.
-inline const std::byte* await_message(const Team& team, std::uint64_t sequence, std::size_t bytes,
-                                      int pe) {
-  await(team, message_line(team.of(pe), sequence, bytes), sequence, pe);
-  return message_data(team.of(pe), sequence, bytes);
 }
 
 }  // namespace meshmem

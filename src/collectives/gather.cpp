@@ -6,13 +6,15 @@
 #include <cstring>
 
 #include "collectives/data_movement.hpp"
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 #include "memory/copy.hpp"
 
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kStagedBytes = 16 * 1024;
+// Up to here blocks are messages. Larger ones are read out of the sources, which saves a copy and costs
+// a second wait: worth it unless PEs share cores.
+std::size_t most_sent_bytes(const Team& team) { return team.more_pes_than_cores ? 16 * 1024 : 512; }
 
 void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes) {
   copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
@@ -23,8 +25,8 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   const std::uint64_t sequence = begin_operation(team);
-  const bool staged = bytes <= kStagedBytes;
-  if (staged) {
+  const bool sent = bytes <= most_sent_bytes(team);
+  if (sent) {
     post_message(team, sequence, source, bytes);
   } else {
     announce(team, sequence);
@@ -34,14 +36,14 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
     const std::size_t at = static_cast<std::size_t>(pe) * bytes;
     if (pe == team.me) {
       copy_block(dest, at, source, bytes);
-    } else if (staged) {
-      copy_block(dest, at, await_message(team, sequence, bytes, pe), bytes);
+    } else if (sent) {
+      receive_message(team, sequence, static_cast<std::byte*>(dest) + at, bytes, pe);
     } else {
       await(team, team.of(pe).arrive, sequence, pe);
       copy_block(dest, at, team.translate(source, bytes, pe), bytes);
     }
   }
-  if (staged) {
+  if (sent) {
     all_have_started(team, sequence);
   } else {
     finish_together(team, sequence);
@@ -55,7 +57,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   std::size_t at = 0;
   for (int pe = 0; pe < team.n; ++pe) {
     std::size_t length = 0;
-    std::memcpy(&length, await_message(team, sequence, sizeof length, pe), sizeof length);
+    receive_message(team, sequence, &length, sizeof length, pe);
     if (length == 0) continue;
     copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
     at += length;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 #include "collectives/reduction.hpp"
 
 namespace meshmem {
@@ -17,12 +17,16 @@ void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::b
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
-  // From here on dest, which may be source, is free to be written: one's own part is in the message
-  // too.
-  const std::byte* first = await_message(team, sequence, bytes, 0);
+  // The own part is taken from where it is, since what has just been sent is slow to read back; unless
+  // dest, which may be source, has been written by then.
+  const bool keeps_own = team.me < 2 || dest != source;
+  MessageRoom room_of_first, room;
+  const auto part_of = [&](int pe, MessageRoom& its_room) {
+    return pe == team.me && keeps_own ? source : await_message(team, sequence, bytes, pe, its_room);
+  };
+  const std::byte* first = part_of(0, room_of_first);
   for (int pe = 1; pe < team.n; ++pe) {
-    const std::byte* next = await_message(team, sequence, bytes, pe);
-    op.combine(dest, pe == 1 ? first : dest, next, count);
+    op.combine(dest, pe == 1 ? first : dest, part_of(pe, room), count);
   }
   all_have_started(team, sequence);
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "collectives/data_movement.hpp"
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 
 namespace meshmem {
 namespace {
@@ -18,8 +18,9 @@ void scan_slice(Team& team, const Reduction& op, std::byte* dest, const std::byt
   post_message(team, sequence, source, bytes);
   const int terms = team.me + (inclusive ? 1 : 0);
   if (terms == 0) std::memset(dest, 0, bytes);
+  MessageRoom room;
   for (int pe = 0; pe < team.n; ++pe) {
-    const std::byte* message = await_message(team, sequence, bytes, pe);
+    const std::byte* message = await_message(team, sequence, bytes, pe, room);
     if (pe >= terms) continue;
     if (pe == 0) {
       std::memcpy(dest, message, bytes);

@@ -23,7 +23,7 @@ struct Threshold {
   ReduceAlgorithm algorithm;
 };
 constexpr Threshold kThresholds[] = {
-    {256, 2, ReduceAlgorithm::one_shot},
+    {512, 2, ReduceAlgorithm::one_shot},
     {1024, 4, ReduceAlgorithm::one_shot},
     {512, 1 << 30, ReduceAlgorithm::one_shot},
     {~std::size_t{0}, 1 << 30, ReduceAlgorithm::two_shot},

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives/flow.hpp"
+#include "collectives/message.hpp"
 #include "transport/elsewhere.hpp"
 
 namespace meshmem::staged {
@@ -18,7 +18,8 @@ template <typename Take>
 void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take) {
   const std::uint64_t sequence = begin_operation(team);
   post_message(team, sequence, mine, bytes);
-  for (int pe = 0; pe < team.n; ++pe) take(pe, await_message(team, sequence, bytes, pe));
+  MessageRoom room;
+  for (int pe = 0; pe < team.n; ++pe) take(pe, await_message(team, sequence, bytes, pe, room));
   all_have_started(team, sequence);
 }
 

@@ -25,7 +25,8 @@ struct alignas(kCacheLine) Line {
 };
 inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
-inline constexpr int kLineSlots = 16;                  // small messages under way in a team
+inline constexpr int kLineSlots = 16;                  // messages in lines under way in a team
+inline constexpr int kMessageLines = 20;               // of one of them at most
 inline constexpr int kStageSlots = 2;                  // staged ones
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
@@ -37,10 +38,11 @@ struct TeamArea {
   Line ring;     // operation and step: how far this PE is in a ring
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
-  Line round[kStageSlots][kMaxRounds];  // recursive doubling
-  Line meet[2][kMaxRounds];             // dissemination barrier: written by the partner
-  Line slot[kLineSlots];                // small messages
-  Line staged[kStageSlots];             // says that stage[] is filled
+  Line round[kStageSlots][kMaxRounds];       // recursive doubling
+  Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
+  Line slot[kLineSlots];                     // messages in lines: the first line of each
+  Line staged[kStageSlots];                  // says that stage[] is filled
+  Line more[kLineSlots][kMessageLines - 1];  // the other lines of slot[]
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
 };
 

@@ -252,7 +252,8 @@ std::vector<Step> rooted_script(std::uint64_t seed, int n, std::size_t most_word
 TEST_P(Mixed, ARootDoesNotOverwriteWhatSlowPesStillRead) {
   const std::uint64_t seed = test_seed();
   std::vector<std::vector<Step>> scripts;
-  scripts.push_back(rooted_script(seed, GetParam(), 14, 1000));    // in lines
+  scripts.push_back(rooted_script(seed, GetParam(), 14, 1000));    // in a line
+  scripts.push_back(rooted_script(seed, GetParam(), 280, 1000));   // in several
   scripts.push_back(rooted_script(seed, GetParam(), 2000, 1000));  // in stages
   scripts.push_back(rooted_script(seed, GetParam(), 12'000, 30));  // of all sorts
   scripts.push_back(rooted_script(seed, GetParam(), 30, 5));

@@ -49,6 +49,9 @@ inline void age(TeamArea& area, std::uint64_t sequence) {
   for (auto& half : area.meet)
     for (Line& line : half) set(line);
   for (Line& line : area.slot) set(line);
+  for (auto& lines : area.more) {
+    for (Line& line : lines) set(line);
+  }
   for (Line& line : area.staged) set(line);
 }
 

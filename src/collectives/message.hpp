@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages of a PE to all members of its team: up to kLinesBytes in lines that each carry the
+// operation's number beside their payload, so that one transfer of a cache line brings both; longer
+// ones in a stage behind one line, which costs the reader a second transfer.
+// Invariant: all members call with the same sequence and bytes. The slots are used again in the
+// sense of flow.hpp.
+#ifndef MESHMEM_COLLECTIVES_MESSAGE_HPP_
+#define MESHMEM_COLLECTIVES_MESSAGE_HPP_
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/flow.hpp"
+
+namespace meshmem {
+
+inline constexpr std::size_t kLinesBytes = kMessageLines * kLinePayload;
+
+inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t index) {
+  const auto slot = sequence % kLineSlots;
+  return index == 0 ? area.slot[slot] : area.more[slot][index - 1];
+}
+
+// Copies what a line holds, without a call.
+inline void copy_payload(std::byte* dest, const std::byte* source, std::size_t bytes) {
+  if (bytes == kLinePayload) {
+    std::memcpy(dest, source, kLinePayload);
+  } else if (bytes == 8) {
+    std::memcpy(dest, source, 8);
+  } else if (bytes == 4) {
+    std::memcpy(dest, source, 4);
+  } else {
+    std::memcpy(dest, source, bytes);
+  }
+}
+
+// Shows `data` (at most kStageBytes) to all members.
+inline void post_message(Team& team, std::uint64_t sequence, const void* data, std::size_t bytes) {
+  const auto* source = static_cast<const std::byte*>(data);
+  if (bytes > kLinesBytes) {
+    reserve(team, sequence, kStageSlots);
+    std::memcpy(team.mine().stage[sequence % kStageSlots], source, bytes);
+    signal(team.mine().staged[sequence % kStageSlots], sequence);
+    return;
+  }
+  reserve(team, sequence, kLineSlots);
+  std::size_t at = 0;
+  for (std::size_t index = 0; at < bytes || index == 0; ++index) {
+    Line& line = message_line(team.mine(), sequence, index);
+    const std::size_t length = std::min(bytes - at, kLinePayload);
+    copy_payload(line.payload, source + at, length);
+    signal(line, sequence);
+    at += length;
+  }
+}
+
+// Waits for the message of PE `pe`, which is in a stage.
+inline const std::byte* await_staged(const Team& team, std::uint64_t sequence, int pe) {
+  await(team, team.of(pe).staged[sequence % kStageSlots], sequence, pe);
+  return team.of(pe).stage[sequence % kStageSlots];
+}
+
+// Writes `length` bytes from `begin` on of the message of PE `pe` to dest, once they are there.
+inline void receive_part(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
+                         int pe, std::size_t begin, std::size_t length) {
+  auto* to = static_cast<std::byte*>(dest);
+  if (bytes > kLinesBytes) {
+    std::memcpy(to, await_staged(team, sequence, pe) + begin, length);
+    return;
+  }
+  while (length > 0) {
+    Line& line = message_line(team.of(pe), sequence, begin / kLinePayload);
+    await(team, line, sequence, pe);
+    const std::size_t offset = begin % kLinePayload;
+    const std::size_t here = std::min(length, kLinePayload - offset);
+    copy_payload(to, line.payload + offset, here);
+    to += here;
+    begin += here;
+    length -= here;
+  }
+}
+
+// Writes the message of PE `pe` to dest, once it is there.
+inline void receive_message(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
+                            int pe) {
+  receive_part(team, sequence, dest, bytes, pe, 0, bytes);
+}
+
+// Room for a message that comes in several lines.
+struct MessageRoom {
+  alignas(kCacheLine) std::byte bytes[kLinesBytes];
+};
+
+// The message of PE `pe`, once it is there: where it lies, or in `room`.
+inline const std::byte* await_message(const Team& team, std::uint64_t sequence, std::size_t bytes,
+                                      int pe, MessageRoom& room) {
+  if (bytes > kLinesBytes) return await_staged(team, sequence, pe);
+  if (bytes <= kLinePayload) {
+    Line& line = message_line(team.of(pe), sequence, 0);
+    await(team, line, sequence, pe);
+    return line.payload;
+  }
+  receive_message(team, sequence, room.bytes, bytes, pe);
+  return room.bytes;
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_MESSAGE_HPP_
