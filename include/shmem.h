@@ -3,7 +3,8 @@
  * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later;
  * they are overloads there). Holds what the standard names, and names of its own that begin with
  * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from two
- * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there).
+ * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there); what the standard
+ * has deprecated, from shmem/deprecated.h.
  *
  * Unless a routine says otherwise: addresses called dest, source, ivar or sig_addr on the remote
  * side are symmetric (in the heap of shmem_malloc, or global and static variables of the
@@ -14,6 +15,7 @@
 #define SHMEM_H
 
 #include "shmem/constants.h"
+#include "shmem/deprecated.h"
 #include "shmem/ops.h"
 #include "shmem/types.h"
 
@@ -39,6 +41,13 @@ MESHMEM_NORETURN void shmem_global_exit(int status);
   result shmem_##name params;                                  \
   result shmem_ctx_##name MESHMEM_WITH_CTX params;
 MESHMEM_ALL_ON_HOST(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
+MESHMEM_DEPRECATED(MESHMEM_DECLARE)
+#ifndef __cplusplus
+MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_DECLARE)
+#endif
+#define MESHMEM_DECLARE_NAMED(name, op, E, result, params, args) result name params;
+MESHMEM_DEPRECATED_NAMES(MESHMEM_DECLARE_NAMED)
+#undef MESHMEM_DECLARE_NAMED
 /* Where kernels are compiled, the routines that they have too are functions for both sides
  * (shmem/device.hpp), and these are what their host side calls. */
 #ifdef MESHMEM_COMPILES_KERNELS

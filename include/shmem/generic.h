@@ -18,6 +18,7 @@
   }
 #define MESHMEM_SIDES inline
 MESHMEM_TYPED_ON_HOST(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
+MESHMEM_DEPRECATED_GENERIC(MESHMEM_OVERLOAD)
 #ifdef MESHMEM_COMPILES_KERNELS
 #undef MESHMEM_SIDES
 #define MESHMEM_SIDES MESHMEM_HOST_DEVICE
@@ -62,6 +63,14 @@ extern const struct meshmem_has_no_routine_for_this_type {
 #define MESHMEM_CASE_logic(NAME, T, rma, ext, amo, bit, arith, logic, pre, op) \
     MESHMEM_GENERIC_##logic(T*: pre##NAME##_##op, const T*: pre##NAME##_##op,)
 
+/* The same of MESHMEM_DEPRECATED_TYPES. */
+#define MESHMEM_CASE_old(NAME, T, old, sum, wait, until, logic, order, arith, op) \
+    MESHMEM_IN_##old(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
+#define MESHMEM_CASE_sum(NAME, T, old, sum, wait, until, logic, order, arith, op) \
+    MESHMEM_IN_##sum(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
+#define MESHMEM_CASE_until(NAME, T, old, sum, wait, until, logic, order, arith, op) \
+    MESHMEM_IN_##until(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
+
 /* The function for the type of `which`; the call's arguments follow. In SELECT_CTX a context may come first. */
 #define MESHMEM_SELECT(family, op, which) \
     _Generic((which), MESHMEM_TYPES(MESHMEM_CASE_##family, shmem_, op) \
@@ -71,6 +80,13 @@ extern const struct meshmem_has_no_routine_for_this_type {
              shmem_ctx_t: _Generic((MESHMEM_SECOND(__VA_ARGS__)), \
                                    MESHMEM_TYPES(MESHMEM_CASE_##family, shmem_ctx_, op) \
                                    default: meshmem_has_no_routine_for_this_type), \
+             default: meshmem_has_no_routine_for_this_type)
+
+#define MESHMEM_SELECT_DEPRECATED(family, op, which) \
+    _Generic((which), MESHMEM_DEPRECATED_TYPES(MESHMEM_CASE_##family, op) \
+             default: meshmem_has_no_routine_for_this_type)
+#define MESHMEM_SELECT_UNTIL(op, which) \
+    _Generic((which), MESHMEM_TYPES(MESHMEM_CASE_amo, shmem_, op) MESHMEM_DEPRECATED_TYPES(MESHMEM_CASE_until, op) \
              default: meshmem_has_no_routine_for_this_type)
 
 #define shmem_put(...) MESHMEM_SELECT_CTX(rma, put, __VA_ARGS__)(__VA_ARGS__)
@@ -109,14 +125,14 @@ extern const struct meshmem_has_no_routine_for_this_type {
 #define shmem_atomic_fetch_or_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_or_nbi, __VA_ARGS__)(__VA_ARGS__)
 #define shmem_atomic_fetch_xor_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_xor_nbi, __VA_ARGS__)(__VA_ARGS__)
 
-#define shmem_wait_until(...) MESHMEM_SELECT(amo, wait_until, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until(...) MESHMEM_SELECT_UNTIL(wait_until, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_all(...) MESHMEM_SELECT(amo, wait_until_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_any(...) MESHMEM_SELECT(amo, wait_until_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_some(...) MESHMEM_SELECT(amo, wait_until_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_all_vector(...) MESHMEM_SELECT(amo, wait_until_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_any_vector(...) MESHMEM_SELECT(amo, wait_until_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_wait_until_some_vector(...) MESHMEM_SELECT(amo, wait_until_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test(...) MESHMEM_SELECT(amo, test, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test(...) MESHMEM_SELECT_UNTIL(test, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_test_all(...) MESHMEM_SELECT(amo, test_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_test_any(...) MESHMEM_SELECT(amo, test_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_test_some(...) MESHMEM_SELECT(amo, test_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
@@ -143,7 +159,20 @@ extern const struct meshmem_has_no_routine_for_this_type {
     _Generic((MESHMEM_FIRST(__VA_ARGS__)), shmem_ctx_t: shmem_ctx_signal_add, default: shmem_signal_add)(__VA_ARGS__)
 #define shmem_signal_set(...) \
     _Generic((MESHMEM_FIRST(__VA_ARGS__)), shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set)(__VA_ARGS__)
-#define shmem_sync(team) shmem_team_sync(team)
+/* By the number of arguments: a team's, or the function for an active set, which has four. */
+#define MESHMEM_FIFTH_OF(a, b, c, d, e, ...) e
+#define shmem_sync(...) \
+    MESHMEM_FIFTH_OF(__VA_ARGS__, shmem_sync, no_routine, no_routine, shmem_team_sync, )(__VA_ARGS__)
+
+/* Deprecated. */
+#define shmem_fetch(...) MESHMEM_SELECT_DEPRECATED(old, fetch, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_set(...) MESHMEM_SELECT_DEPRECATED(old, set, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_swap(...) MESHMEM_SELECT_DEPRECATED(old, swap, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_cswap(...) MESHMEM_SELECT_DEPRECATED(sum, cswap, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_finc(...) MESHMEM_SELECT_DEPRECATED(sum, finc, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_inc(...) MESHMEM_SELECT_DEPRECATED(sum, inc, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_fadd(...) MESHMEM_SELECT_DEPRECATED(sum, fadd, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_add(...) MESHMEM_SELECT_DEPRECATED(sum, add, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 /* clang-format on */
 
 #endif

@@ -5,9 +5,8 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
-#include "collectives/data_movement.hpp"
-#include "collectives/device_collectives.hpp"
 #include "collectives/sync.hpp"
 #include "transport/completion.hpp"
 
@@ -21,43 +20,24 @@ int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* 
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
     fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
   }
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
-  } else {
-    meshmem::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
-  }
+  anywhere::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
   return 0;
 }
 template <typename E>
 int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
              std::size_t nelems) {
-  Team& team = collective_team(handle, routine);
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::fcollect(team, dest, source, nelems * sizeof(E));
-  } else {
-    meshmem::fcollect(team, dest, source, nelems * sizeof(E));
-  }
+  anywhere::fcollect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
   return 0;
 }
 template <typename E>
 int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
             std::size_t nelems) {
-  Team& team = collective_team(handle, routine);
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::collect(team, dest, source, nelems * sizeof(E));
-  } else {
-    meshmem::collect(team, dest, source, nelems * sizeof(E));
-  }
+  anywhere::collect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
   return 0;
 }
 int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
                      const AlltoallShape& shape) {
-  Team& team = collective_team(handle, routine);
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::alltoall(team, dest, source, shape);
-  } else {
-    meshmem::alltoall(team, dest, source, shape);
-  }
+  anywhere::alltoall(collective_team(handle, routine), dest, source, shape);
   return 0;
 }
 template <typename E>
@@ -76,22 +56,12 @@ int alltoalls(const char* routine, shmem_team_t handle, void* dest, const void* 
 
 int reduce_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                    const void* source, std::size_t count) {
-  Team& team = collective_team(handle, routine);
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::reduce(team, op, dest, source, count);
-  } else {
-    reduce(team, op, dest, source, count);
-  }
+  anywhere::reduce(collective_team(handle, routine), op, dest, source, count);
   return 0;
 }
 int scan_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                  const void* source, std::size_t count, bool inclusive) {
-  Team& team = collective_team(handle, routine);
-  if (any_on_device(address_map, dest, source)) [[unlikely]] {
-    on_device::scan(team, op, dest, source, count, inclusive);
-  } else {
-    scan(team, op, dest, source, count, inclusive);
-  }
+  anywhere::scan(collective_team(handle, routine), op, dest, source, count, inclusive);
   return 0;
 }
 

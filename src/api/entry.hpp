@@ -10,12 +10,12 @@
 #include "memory/address_map.hpp"
 #include "pshmem.h"
 
-// Defines one routine. The body follows as { ... }.
+// Defines one routine. The body follows as { ... }. NAMED: with all of its name, as in shmem_put.
 #define MESHMEM_VISIBLE __attribute__((visibility("default")))
-#define MESHMEM_ENTRY(result, name, params)             \
-  extern "C" MESHMEM_VISIBLE result shmem_##name params \
-      __attribute__((weak, alias("pshmem_" #name)));    \
-  extern "C" MESHMEM_VISIBLE result pshmem_##name params
+#define MESHMEM_ENTRY(result, name, params) MESHMEM_NAMED_ENTRY(result, shmem_##name, params)
+#define MESHMEM_NAMED_ENTRY(result, name, params)                                        \
+  extern "C" MESHMEM_VISIBLE result name params __attribute__((weak, alias("p" #name))); \
+  extern "C" MESHMEM_VISIBLE result p##name params
 
 namespace meshmem {
 

@@ -95,6 +95,16 @@ void* reallocate(void* block, std::size_t bytes, const char* routine) {
   return moved;
 }
 
+void* resize(void* block, std::size_t bytes, const char* routine) {
+  if (!block) return allocate(bytes, kMinAlignment, 0, routine);
+  if (bytes == 0) {
+    release(block, routine);
+    return nullptr;
+  }
+  require_active(routine);
+  return reallocate(block, bytes, routine);
+}
+
 }  // namespace
 
 MESHMEM_ENTRY(void*, malloc, (std::size_t size)) {
@@ -129,14 +139,19 @@ MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
 MESHMEM_ENTRY(void, free, (void* ptr)) { release(ptr, "shmem_free"); }
 
 MESHMEM_ENTRY(void*, realloc, (void* ptr, std::size_t size)) {
-  constexpr const char* kRoutine = "shmem_realloc";
-  if (!ptr) return allocate(size, kMinAlignment, 0, kRoutine);
-  if (size == 0) {
-    release(ptr, kRoutine);
-    return nullptr;
-  }
-  require_active(kRoutine);
-  return reallocate(ptr, size, kRoutine);
+  return resize(ptr, size, "shmem_realloc");
+}
+
+// Deprecated names.
+MESHMEM_NAMED_ENTRY(void*, shmalloc, (std::size_t size)) {
+  return allocate(size, kMinAlignment, 0, "shmalloc");
+}
+MESHMEM_NAMED_ENTRY(void*, shmemalign, (std::size_t alignment, std::size_t size)) {
+  return allocate(size, alignment, 0, "shmemalign");
+}
+MESHMEM_NAMED_ENTRY(void, shfree, (void* ptr)) { release(ptr, "shfree"); }
+MESHMEM_NAMED_ENTRY(void*, shrealloc, (void* ptr, std::size_t size)) {
+  return resize(ptr, size, "shrealloc");
 }
 
 }  // namespace meshmem

@@ -3,9 +3,12 @@
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -79,6 +82,22 @@ std::byte* find_copy(const void* address, int pe) {
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 
+void finish(const char* routine) {
+  Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
+  complete_transfers(routine);
+  sync(world);
+  runtime().leave();
+}
+
+int my_pe(const char* routine) {
+  require_active(routine);
+  return address_map.my_pe;
+}
+int n_pes(const char* routine) {
+  require_active(routine);
+  return static_cast<int>(address_map.n_pes);
+}
+
 }  // namespace
 
 MESHMEM_ENTRY(void, init, (void)) {
@@ -94,12 +113,21 @@ MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
   return 0;
 }
 
-MESHMEM_ENTRY(void, finalize, (void)) {
-  require_active("shmem_finalize");
-  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
-  complete_transfers("shmem_finalize");
-  sync(world);
-  runtime().leave();
+MESHMEM_ENTRY(void, finalize, (void)) { finish("shmem_finalize"); }
+
+// No atexit: a PE that ends with another status than 0 is likely to have met an error, and the
+// others to wait for something else than its end. The launcher takes it for the failure that it is.
+MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
+  static std::atomic<bool> is_first{true};
+  static const pid_t process = getpid();
+  if (!is_first.exchange(false)) return;
+  if (const auto error = start()) fail_together("start_pes: " + *error);
+  on_exit(
+      [](int status, void*) {
+        const bool is_a_pe = getpid() == process;  // and no child of fork
+        if (status == 0 && is_a_pe && runtime().is_active()) finish("the end of the program");
+      },
+      nullptr);
 }
 
 MESHMEM_ENTRY(void, global_exit, (int status)) {
@@ -112,14 +140,10 @@ MESHMEM_ENTRY(void, query_initialized, (int* initialized)) {
 }
 MESHMEM_ENTRY(void, query_thread, (int* provided)) { *provided = kGrantedThreadLevel; }
 
-MESHMEM_ENTRY(int, my_pe, (void)) {
-  require_active("shmem_my_pe");
-  return address_map.my_pe;
-}
-MESHMEM_ENTRY(int, n_pes, (void)) {
-  require_active("shmem_n_pes");
-  return static_cast<int>(address_map.n_pes);
-}
+MESHMEM_ENTRY(int, my_pe, (void)) { return my_pe("shmem_my_pe"); }
+MESHMEM_ENTRY(int, n_pes, (void)) { return n_pes("shmem_n_pes"); }
+MESHMEM_NAMED_ENTRY(int, _my_pe, (void)) { return my_pe("_my_pe"); }
+MESHMEM_NAMED_ENTRY(int, _num_pes, (void)) { return n_pes("_num_pes"); }
 
 MESHMEM_ENTRY(int, pe_accessible, (int pe)) {
   require_active("shmem_pe_accessible");

@@ -4,7 +4,7 @@
 // (9.8.7 and 9.8.8).
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
 // it can be read once the condition holds; a variable in device memory by a copy, again and again.
-// Four representations serve all types.
+// Six representations serve all types.
 #include "base/wait.hpp"
 
 #include <cstdint>
@@ -225,10 +225,12 @@ std::size_t wait_some(const char* routine, const Set<T>& set, std::size_t* indic
 }
 
 // int32_t for int, uint64_t for size_t, ...
+template <std::size_t bytes>
+using WordOf = std::conditional_t<bytes == 2, std::uint16_t,
+                                  std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>;
 template <typename E>
-using Plain = std::conditional_t<std::is_signed_v<E>,
-                                 std::conditional_t<sizeof(E) == 4, std::int32_t, std::int64_t>,
-                                 std::conditional_t<sizeof(E) == 4, std::uint32_t, std::uint64_t>>;
+using Plain = std::conditional_t<std::is_signed_v<E>, std::make_signed_t<WordOf<sizeof(E)>>,
+                                 WordOf<sizeof(E)>>;
 template <typename E>
 const Plain<E>* plain(const E* pointer) {
   return reinterpret_cast<const Plain<E>*>(pointer);
@@ -336,6 +338,12 @@ VECTOR_FORM(test_any)
 VECTOR_FORM(test_some)
 #undef VECTOR_FORM
 
+// The oldest form.
+template <typename E>
+void wait(const char* routine, E* ivar, E value) {
+  wait_until(routine, ivar, SHMEM_CMP_NE, value);
+}
+
 }  // namespace
 
 #define WAIT(name, op, E, result, params, args) \
@@ -343,8 +351,23 @@ VECTOR_FORM(test_some)
 #define WAITS_OF_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, unused) \
   MESHMEM_IN_##amo(MESHMEM_OPS_WAIT(WAIT, NAME##_, TYPE))
 MESHMEM_TYPES(WAITS_OF_TYPE, )
+#define OLDER_WAITS_OF_TYPE(NAME, TYPE, old, sum, wait, until, logic, order, arith, unused) \
+  MESHMEM_IN_##wait(MESHMEM_OPS_DEPRECATED_WAIT(WAIT, NAME##_, TYPE))                       \
+      MESHMEM_IN_##until(MESHMEM_OPS_DEPRECATED_UNTIL(WAIT, NAME##_, TYPE))
+MESHMEM_DEPRECATED_TYPES(OLDER_WAITS_OF_TYPE, )
 #undef WAIT
 #undef WAITS_OF_TYPE
+#undef OLDER_WAITS_OF_TYPE
+
+MESHMEM_ENTRY(void, wait, (long* ivar, long cmp_value)) { wait("shmem_wait", ivar, cmp_value); }
+
+// shmem.h has an overload of this name and type in C++, so the function goes by another name here.
+extern "C" MESHMEM_VISIBLE void wait_until_of_long(long* ivar, int cmp,
+                                                   long cmp_value) __asm__("shmem_wait_until")
+    __attribute__((weak, alias("pshmem_wait_until")));
+extern "C" MESHMEM_VISIBLE void pshmem_wait_until(long* ivar, int cmp, long cmp_value) {
+  wait_until("shmem_wait_until", ivar, cmp, cmp_value);
+}
 
 MESHMEM_ENTRY(std::uint64_t, signal_fetch, (const std::uint64_t* sig_addr)) {
   constexpr const char* kRoutine = "shmem_signal_fetch";

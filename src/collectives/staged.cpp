@@ -69,9 +69,11 @@ void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   const std::size_t own_bytes = team.me == root ? bytes : 0;
+  const bool in_place = team.me == root && dest == source;
   exchange_parts(team, source, own_bytes, bytes,
                  [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
-                   if (pe == root) copy_local(team.routine, at(dest, offset), data, length);
+                   if (pe == root && !in_place)
+                     copy_local(team.routine, at(dest, offset), data, length);
                  });
 }
 

@@ -127,7 +127,7 @@ void Runtime::connect() {
 
   const StaticData statics = find_static_data();
   layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
-             .control_bytes = sizeof(TeamArea) * kMaxTeams,
+             .control_bytes = sizeof(TeamArea) * kMaxTeams + sizeof(ActiveSetList),
              .static_bytes = statics.bytes(),
              .heap_bytes = heap_bytes(environment_, n_pes_)};
   const std::size_t wanted_heap = layout_.heap_bytes;
@@ -212,6 +212,9 @@ void Runtime::open() {
   // Sequence numbers go on where the teams of an earlier round stopped.
   std::uint64_t start = 0;
   for (int i = 0; i < n_pes_; ++i) start = std::max(start, arena_->directory()[i].highest_sequence);
+  first_sequence_ = start;
+  active_sets_ = reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) +
+                                                  sizeof(TeamArea) * kMaxTeams);
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   for (int i = 0; i < n_pes_; ++i) everyone[static_cast<std::size_t>(i)] = i;
   if (device_memory_.is_open()) open_device();
@@ -244,6 +247,17 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
 void Runtime::remove_team(Team& team) {
   device_state_.remove_team(team);
   teams_->remove(team);
+}
+
+Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
+  is_new = false;
+  const int slot = active_sets_->slot_of(set);
+  if (slot < 0) return nullptr;
+  if (Team* team = teams_->find(handle_of(slot))) return team;
+  const std::lock_guard lock(active_sets_mutex_);
+  if (Team* team = teams_->find(handle_of(slot))) return team;
+  is_new = true;
+  return &add_team(set.pes(), slot, first_sequence_, {});
 }
 
 void Runtime::close() {

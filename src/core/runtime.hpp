@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "core/active_sets.hpp"
 #include "core/context.hpp"
 #include "core/device_state.hpp"
 #include "core/team.hpp"
@@ -49,6 +50,9 @@ class Runtime {
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
   void remove_team(Team& team);
+  // The team that stands for an active set of which this PE is a member, as long as the library is
+  // open. nullptr: too many different sets. `is_new`: this call has made it.
+  Team* active_set_team(const ActiveSet& set, bool& is_new);
 
  private:
   void connect();  // launcher, arena, static data: once a process
@@ -81,6 +85,9 @@ class Runtime {
   SymmetricHeap device_heap_{"MESHMEM_DEVICE_HEAP_SIZE"};
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
+  std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
+  ActiveSetList* active_sets_ = nullptr;
+  std::mutex active_sets_mutex_;  // to make a team once
   ContextTable contexts_;
 };
 

@@ -30,7 +30,11 @@ inline constexpr int kMessageLines = 20;               // of one of them at most
 inline constexpr int kStageSlots = 2;                  // staged ones
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
-inline constexpr int kMaxTeams = 2048;  // alive at once in a PE
+inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
+// The last of these slots are for active sets, of which each that is ever used has one of its own;
+// the others are for teams that programs make, and the predefined ones.
+inline constexpr int kActiveSetSlots = 512;
+inline constexpr int kFirstActiveSetSlot = kMaxTeams - kActiveSetSlots;
 
 struct TeamArea {
   Line arrive;   // the last operation that this PE has announced

@@ -22,7 +22,7 @@ TeamTable::Offer TeamTable::offer(int parent_slot) {
     return offer;
   }
   offering_ = parent_slot;
-  offer.free_slots.fill(~std::uint64_t{0});
+  std::fill_n(offer.free_slots.begin(), kFirstActiveSetSlot / 64, ~std::uint64_t{0});
   for (const auto& [slot, team] : teams_)
     offer.free_slots[static_cast<std::size_t>(slot) / 64] &= ~(std::uint64_t{1} << (slot % 64));
   return offer;

@@ -176,6 +176,60 @@ ARITHMETIC_TYPES(TEST_ARITHMETIC)
   }
 LOGIC_TYPES(TEST_LOGIC)
 
+/* What is deprecated. */
+#define DEPRECATED_SUM_TYPES(X) X(int, int) X(long, long) X(longlong, long long)
+#define DEPRECATED_TYPES(X) X(float, float) X(double, double) DEPRECATED_SUM_TYPES(X)
+#define DEPRECATED_WAIT_TYPES(X) X(short, short) X(ushort, unsigned short)
+
+#define TEST_DEPRECATED(NAME, T)          \
+  static void deprecated_##NAME(void) {   \
+    static T dest[2];                     \
+    static const T source = 0;            \
+    const T value = 1;                    \
+    CALL(fetch, NAME, &source, 0);        \
+    CALL(fetch, NAME, dest, 0);           \
+    CALL(set, NAME, dest, value, 0);      \
+    CALL(swap, NAME, &dest[1], value, 0); \
+  }
+DEPRECATED_TYPES(TEST_DEPRECATED)
+
+#define TEST_DEPRECATED_SUM(NAME, T)           \
+  static void deprecated_sum_##NAME(void) {    \
+    static T dest;                             \
+    const T value = 1;                         \
+    CALL(cswap, NAME, &dest, value, value, 0); \
+    CALL(finc, NAME, &dest, 0);                \
+    CALL(inc, NAME, &dest, 0);                 \
+    CALL(fadd, NAME, &dest, value, 0);         \
+    CALL(add, NAME, &dest, value, 0);          \
+  }
+DEPRECATED_SUM_TYPES(TEST_DEPRECATED_SUM)
+
+#define TEST_DEPRECATED_WAIT(NAME, T)                   \
+  static void deprecated_wait_##NAME(void) {            \
+    static T ivar;                                      \
+    const T value = 0;                                  \
+    CALL(wait_until, NAME, &ivar, SHMEM_CMP_EQ, value); \
+    CALL(test, NAME, &ivar, SHMEM_CMP_EQ, value);       \
+  }
+DEPRECATED_WAIT_TYPES(TEST_DEPRECATED_WAIT)
+
+/* Functions of one type or none, whose names are those of generics too, or nearly. */
+static void deprecated_untyped(void) {
+  static long word, pSync[SHMEM_SYNC_SIZE];
+  shmem_sync(0, 0, 1, pSync), expect_called("shmem_sync");
+  shmem_barrier(0, 0, 1, pSync), expect_called("shmem_barrier");
+  shmem_wait(&word, 1), expect_called("shmem_wait");
+  shmem_wait_until(&word, SHMEM_CMP_EQ, 0), expect_called("shmem_long_wait_until");
+  void (*wait_until)(long*, int, long) = shmem_wait_until;
+  wait_until(&word, SHMEM_CMP_EQ, 0);
+#ifdef __cplusplus
+  expect_called("shmem_long_wait_until");
+#else
+  expect_called("shmem_wait_until");
+#endif
+}
+
 /* Names that stand for another type come to the routine of that type. */
 static void aliases(void) {
   static size_t size;
@@ -209,6 +263,13 @@ int main(void) {
   BITWISE_AMO_TYPES(RUN_BITWISE)
   ARITHMETIC_TYPES(RUN_ARITHMETIC)
   LOGIC_TYPES(RUN_LOGIC)
+#define RUN_DEPRECATED(NAME, T) deprecated_##NAME();
+#define RUN_DEPRECATED_SUM(NAME, T) deprecated_sum_##NAME();
+#define RUN_DEPRECATED_WAIT(NAME, T) deprecated_wait_##NAME();
+  DEPRECATED_TYPES(RUN_DEPRECATED)
+  DEPRECATED_SUM_TYPES(RUN_DEPRECATED_SUM)
+  DEPRECATED_WAIT_TYPES(RUN_DEPRECATED_WAIT)
+  deprecated_untyped();
   aliases();
   untyped(SHMEM_CTX_DEFAULT, SHMEM_TEAM_WORLD);
   printf("%d generic calls, %d of them to the wrong routine\n", calls, wrong);

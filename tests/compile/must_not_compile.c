@@ -10,6 +10,7 @@ static float floats[4], more_floats[4];
 static const float constants[4] = {0};
 static double doubles[4];
 static uint64_t word;
+static long longs[4];
 struct pixel {
   float x, y;
 };
@@ -18,7 +19,7 @@ static struct pixel pixels[4];
 int main(void) {
   void* untyped = floats;
   (void)untyped, (void)floats, (void)more_floats, (void)constants, (void)doubles, (void)word,
-      (void)pixels;
+      (void)longs, (void)pixels;
 
   // case control
 #ifdef case_control
@@ -30,6 +31,8 @@ int main(void) {
   shmem_float_put(floats, constants, 4, 0);
   shmem_sum_reduce(SHMEM_TEAM_WORLD, floats, floats, 4);
   shmem_wait_until(&word, SHMEM_CMP_EQ, (uint64_t)1);
+  shmem_swap(&floats[0], 1.0f, 0);
+  shmem_sync(0, 0, 1, longs);
 #endif
 
   // case struct_has_no_put | has_no_routine_for_this_type | no match.*shmem_put
@@ -90,6 +93,21 @@ int main(void) {
   // case float_is_not_waited_for | has_no_routine_for_this_type | no match.*shmem_wait_until
 #ifdef case_float_is_not_waited_for
   shmem_wait_until(&floats[0], SHMEM_CMP_EQ, 1.0f);
+#endif
+
+  // case float_has_no_add | has_no_routine_for_this_type | no match.*shmem_add
+#ifdef case_float_has_no_add
+  shmem_add(&floats[0], 1.0f, 0);
+#endif
+
+  // case unsigned_has_no_old_swap | has_no_routine_for_this_type | no match.*shmem_swap
+#ifdef case_unsigned_has_no_old_swap
+  shmem_swap(&word, (uint64_t)1, 0);
+#endif
+
+  // case sync_has_one_argument_or_four | no_routine | no match.*shmem_sync
+#ifdef case_sync_has_one_argument_or_four
+  shmem_sync(0, 0, 1);
 #endif
 
   // case pe_is_missing | too few arguments | no match.*shmem_put

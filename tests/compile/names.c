@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the name of every routine that the two tables hold, one a line, for symbols.py to compare
+// Prints the name of every routine that the tables hold, one a line, for symbols.py to compare
 // with the standard's list and with what the library exports. It reads the tables alone, so that no
 // header can add a name.
+#include <shmem/deprecated.h>
 #include <shmem/ops.h>
 #include <shmem/types.h>
 #include <stdio.h>
@@ -12,9 +13,14 @@ int main(void) {
 #define PRINT_NAME_CTX(name, op, E, result, params, args) \
   puts("shmem_" #name);                                   \
   puts("shmem_ctx_" #name);
+#define PRINT_WHOLE_NAME(name, op, E, result, params, args) puts(#name);
   MESHMEM_ALL_ROUTINES(PRINT_NAME_CTX, PRINT_NAME)
+  MESHMEM_DEPRECATED(PRINT_NAME)
+  MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(PRINT_NAME)
+  MESHMEM_DEPRECATED_NAMES(PRINT_WHOLE_NAME)
 #undef PRINT_NAME
 #undef PRINT_NAME_CTX
+#undef PRINT_WHOLE_NAME
   puts("shmem_global_exit");  // of no row, since it does not return
   return 0;
 }

@@ -26,6 +26,13 @@ Result nothing() {
 #define RECORD_CTX(name, op, E, result, params, args) \
   RECORD(name, op, E, result, params, args)           \
   RECORD(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, args)
+// In C++ an overload has its name and type.
+#define RECORD_FOR_C(name, op, E, result, params, args)          \
+  extern "C" result name##_for_c params __asm__("shmem_" #name); \
+  result name##_for_c params { last_called = "shmem_" #name; }
 MESHMEM_ALL_ROUTINES(RECORD_CTX, RECORD)
+MESHMEM_DEPRECATED(RECORD)
+MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(RECORD_FOR_C)
 #undef RECORD
 #undef RECORD_CTX
+#undef RECORD_FOR_C

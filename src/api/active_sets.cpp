@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives of active sets (OpenSHMEM 1.6, section 9.9, deprecated): those of the team that the
+// library keeps for the set.
+// Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also when
+// its team is made.
+#include "api/entry.hpp"
+#include "api/transfer.hpp"
+#include "collectives/anywhere.hpp"
+#include "collectives/combine.hpp"
+#include "collectives/sync.hpp"
+#include "transport/completion.hpp"
+
+namespace meshmem {
+namespace {
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_set(const ActiveSet& set, const char* routine) {
+  const std::string name =
+      fmt::format("PE_start {}, logPE_stride {}, PE_size {}", set.start, set.log_stride, set.size);
+  const auto n = static_cast<int>(address_map.n_pes);
+  if (!set.is_within(n)) fatal("{}: {} is no active set of PEs 0..{}", routine, name, n - 1);
+  if (!set.contains(address_map.my_pe))
+    fatal("{}: this PE is not in the active set {}", routine, name);
+  fatal("{}: {} different active sets have been used, and no more are possible; make teams instead",
+        routine, kActiveSetSlots);
+}
+
+// The team of a set for one call of `routine`.
+Team& team_of(const ActiveSet& set, const char* routine) {
+  require_active(routine);
+  if (!set.is_within(static_cast<int>(address_map.n_pes)) || !set.contains(address_map.my_pe))
+      [[unlikely]]
+    refuse_set(set, routine);
+  bool is_new = false;
+  Team* team = runtime().active_set_team(set, is_new);
+  if (!team) [[unlikely]]
+    refuse_set(set, routine);
+  team->routine = routine;
+  // No kernel of a member writes to another's flags before they are cleared.
+  if (is_new && runtime().has_devices()) sync(*team);
+  return *team;
+}
+
+template <typename E>
+void set_broadcast(const char* routine, void* dest, const void* source, std::size_t nelems,
+                   int PE_root, int PE_start, int logPE_stride, int PE_size, long*) {
+  Team& team = team_of({PE_start, logPE_stride, PE_size}, routine);
+  if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n))
+    fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, team.n - 1);
+  anywhere::broadcast_to_others(team, dest, source, nelems * sizeof(E), PE_root);
+}
+template <typename E>
+void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,
+                 int PE_start, int logPE_stride, int PE_size, long*) {
+  anywhere::collect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+                    nelems * sizeof(E));
+}
+template <typename E>
+void set_fcollect(const char* routine, void* dest, const void* source, std::size_t nelems,
+                  int PE_start, int logPE_stride, int PE_size, long*) {
+  anywhere::fcollect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+                     nelems * sizeof(E));
+}
+template <typename E>
+void set_alltoalls(const char* routine, void* dest, const void* source, std::ptrdiff_t dst,
+                   std::ptrdiff_t sst, std::size_t nelems, int PE_start, int logPE_stride,
+                   int PE_size, long*) {
+  anywhere::alltoall(
+      team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+      {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
+}
+template <typename E>
+void set_alltoall(const char* routine, void* dest, const void* source, std::size_t nelems,
+                  int PE_start, int logPE_stride, int PE_size, long* pSync) {
+  set_alltoalls<E>(routine, dest, source, 1, 1, nelems, PE_start, logPE_stride, PE_size, pSync);
+}
+
+void reduce_untyped(const char* routine, const Reduction& op, void* dest, const void* source,
+                    int nreduce, const ActiveSet& set) {
+  if (nreduce < 0) fatal("{}: nreduce is {}", routine, nreduce);
+  anywhere::reduce(team_of(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
+}
+
+#define REDUCE(name, Op)                                                              \
+  template <typename E>                                                               \
+  void name(const char* routine, E* dest, const E* source, int nreduce, int PE_start, \
+            int logPE_stride, int PE_size, E*, long*) {                               \
+    reduce_untyped(routine, reduction<Op, E>(), dest, source, nreduce,                \
+                   {PE_start, logPE_stride, PE_size});                                \
+  }
+REDUCE(and_to_all, And)
+REDUCE(or_to_all, Or)
+REDUCE(xor_to_all, Xor)
+REDUCE(max_to_all, Max)
+REDUCE(min_to_all, Min)
+REDUCE(sum_to_all, Sum)
+REDUCE(prod_to_all, Product)
+#undef REDUCE
+
+}  // namespace
+
+#define OF_A_SET(name, op, E, result, params, args) \
+  MESHMEM_ENTRY(result, name, params) { op<E>("shmem_" #name, MESHMEM_UNWRAP args); }
+#define REDUCTIONS_OF_TYPE(NAME, TYPE, old, sum, wait, until, logic, order, arith, unused) \
+  MESHMEM_IN_##logic(MESHMEM_OPS_DEPRECATED_LOGIC(OF_A_SET, NAME##_, TYPE))                \
+      MESHMEM_IN_##order(MESHMEM_OPS_DEPRECATED_ORDER(OF_A_SET, NAME##_, TYPE))            \
+          MESHMEM_IN_##arith(MESHMEM_OPS_DEPRECATED_ARITH(OF_A_SET, NAME##_, TYPE))
+MESHMEM_DEPRECATED_TYPES(REDUCTIONS_OF_TYPE, )
+MESHMEM_OPS_DEPRECATED_COLLECTIVE(OF_A_SET, 32, std::uint32_t)
+MESHMEM_OPS_DEPRECATED_COLLECTIVE(OF_A_SET, 64, std::uint64_t)
+#undef OF_A_SET
+#undef REDUCTIONS_OF_TYPE
+
+MESHMEM_ENTRY(void, barrier, (int PE_start, int logPE_stride, int PE_size, long*)) {
+  Team& team = team_of({PE_start, logPE_stride, PE_size}, "shmem_barrier");
+  complete_transfers("shmem_barrier");
+  sync(team);
+}
+MESHMEM_ENTRY(void, sync, (int PE_start, int logPE_stride, int PE_size, long*)) {
+  sync(team_of({PE_start, logPE_stride, PE_size}, "shmem_sync"));
+}
+
+}  // namespace meshmem

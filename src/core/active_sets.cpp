@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of active sets: a hash table of their names, in which the place of a name is the number
+// of its slot.
+// Invariant: a PE that looks for a name passes no empty place, so it finds what another has entered.
+#include "core/active_sets.hpp"
+
+namespace meshmem {
+namespace {
+
+// Never 0. Sets of one PE communicate with nobody, so they share a name, and with it a slot.
+std::uint64_t name_of(const ActiveSet& set) {
+  if (set.size == 1) return 1;
+  return static_cast<std::uint64_t>(set.start) << 37 |
+         static_cast<std::uint64_t>(set.log_stride) << 32 | static_cast<std::uint64_t>(set.size);
+}
+
+std::size_t first_place_of(std::uint64_t name) {
+  return static_cast<std::size_t>((name * 0x9e3779b97f4a7c15u) >> 32) % kActiveSetSlots;
+}
+
+}  // namespace
+
+std::vector<int> ActiveSet::pes() const {
+  std::vector<int> pes;
+  for (int i = 0; i < size; ++i) pes.push_back(start + (i << log_stride));
+  return pes;
+}
+
+int ActiveSetList::slot_of(const ActiveSet& set) {
+  const std::uint64_t name = name_of(set);
+  std::size_t place = first_place_of(name);
+  for (int tries = 0; tries < kActiveSetSlots; ++tries) {
+    std::uint64_t found = names[place].load(std::memory_order_relaxed);
+    // Nothing but the name itself is published by entering it.
+    if (found == 0 &&
+        names[place].compare_exchange_strong(found, name, std::memory_order_relaxed)) {
+      found = name;
+    }
+    if (found == name) return kFirstActiveSetSlot + static_cast<int>(place);
+    place = (place + 1) % kActiveSetSlots;
+  }
+  return -1;
+}
+
+}  // namespace meshmem

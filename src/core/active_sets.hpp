@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Active sets, the PE lists of OpenSHMEM before teams, and which slot of team areas each has. A set
+// gets its slot when the first of its PEs asks, and keeps it: the list of those that have one is in
+// shared memory, so that its members agree without a message and PEs outside it take no part.
+// Invariant: entries are only ever added, so what one PE has found all find; the slots are used by
+// nothing else, so a team of a set begins where all slots do in this round of the library.
+#ifndef MESHMEM_CORE_ACTIVE_SETS_HPP_
+#define MESHMEM_CORE_ACTIVE_SETS_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/team_area.hpp"
+
+namespace meshmem {
+
+// PEs start, start + 2^log_stride, ..., `size` of them.
+struct ActiveSet {
+  int start;
+  int log_stride;
+  int size;
+
+  bool is_within(int n_pes) const {
+    if (start < 0 || size < 1 || size > n_pes || log_stride < 0 || log_stride > 30) return false;
+    return start + (static_cast<std::int64_t>(size - 1) << log_stride) < n_pes;
+  }
+  // Of a set within the job.
+  bool contains(int pe) const {
+    const int distance = pe - start;
+    return distance >= 0 && (distance & ((1 << log_stride) - 1)) == 0 &&
+           distance >> log_stride < size;
+  }
+  std::vector<int> pes() const;
+};
+
+// All bytes zero: no set has a slot yet.
+struct alignas(4096) ActiveSetList {
+  std::atomic<std::uint64_t> names[kActiveSetSlots];
+
+  // The slot of the set; -1: it has none, and all are taken. Some loads if it has one already.
+  int slot_of(const ActiveSet& set);
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_ACTIVE_SETS_HPP_
