@@ -25,12 +25,17 @@ namespace {
         routine, kActiveSetSlots);
 }
 
-// The team of a set for one call of `routine`.
-Team& team_of(const ActiveSet& set, const char* routine) {
+void check_set(const ActiveSet& set, const char* routine) {
   require_active(routine);
   if (!set.is_within(static_cast<int>(address_map.n_pes)) || !set.contains(address_map.my_pe))
       [[unlikely]]
     refuse_set(set, routine);
+}
+
+// The team of a set for one call of `routine`, which has found nothing wrong: the first one may wait
+// for the other members.
+Team& team_of(const ActiveSet& set, const char* routine) {
+  check_set(set, routine);
   bool is_new = false;
   Team* team = runtime().active_set_team(set, is_new);
   if (!team) [[unlikely]]
@@ -44,10 +49,11 @@ Team& team_of(const ActiveSet& set, const char* routine) {
 template <typename E>
 void set_broadcast(const char* routine, void* dest, const void* source, std::size_t nelems,
                    int PE_root, int PE_start, int logPE_stride, int PE_size, long*) {
-  Team& team = team_of({PE_start, logPE_stride, PE_size}, routine);
-  if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n))
-    fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, team.n - 1);
-  anywhere::broadcast_to_others(team, dest, source, nelems * sizeof(E), PE_root);
+  const ActiveSet set{PE_start, logPE_stride, PE_size};
+  check_set(set, routine);
+  if (PE_root < 0 || PE_root >= PE_size)
+    fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, PE_size - 1);
+  anywhere::broadcast_to_others(team_of(set, routine), dest, source, nelems * sizeof(E), PE_root);
 }
 template <typename E>
 void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,

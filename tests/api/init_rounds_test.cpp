@@ -48,6 +48,14 @@ void use_everything(int round) {
   block[1] = me + round;
   EXPECT_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &block[2], &block[1], 1), 0);
   EXPECT_EQ(block[2], n * (n - 1) / 2 + n * round);
+  // An active set's team is made anew in each round.
+  static long pWrk[SHMEM_REDUCE_MIN_WRKDATA_SIZE], pSync[SHMEM_REDUCE_SYNC_SIZE];
+  const int half = (n + 1) / 2;
+  for (int i = 0; i < 5; ++i) {
+    if (me % 2 == 1) continue;
+    shmem_long_sum_to_all(&block[3], &block[1], 1, 0, 1, half, pWrk, pSync);
+    EXPECT_EQ(block[3], half * (half - 1) + half * round);
+  }
   // S3: what is left at the end, a block, a team and a context, is taken back by the last finalize.
   shmem_team_t team = SHMEM_TEAM_INVALID;
   EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team), 0);

@@ -98,8 +98,9 @@ TEST_F(Table, FindsALivingTeamByItsHandle) {
   EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), nullptr);
 }
 
+// Those of active sets are never offered.
 TEST_F(Table, HasNoFreeSlotWhenAllAreTaken) {
-  for (int slot = 0; slot < kMaxTeams; ++slot) table_.add({3}, slot, 0, {});
+  for (int slot = 0; slot < kFirstActiveSetSlot; ++slot) table_.add({3}, slot, 0, {});
   EXPECT_EQ(TeamTable::first_free(table_.offer(0)), -1);
 }
 

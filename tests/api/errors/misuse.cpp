@@ -63,6 +63,16 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"p_null", [] { shmem_int_p(nullptr, 1, 0); }},
     {"sig_op",
      [] { shmem_putmem_signal(&global, &me, 1, reinterpret_cast<uint64_t*>(&global), 1, 77, 0); }},
+    {"set_too_large", [] { shmem_barrier(1, 1, 3, &global); }},
+    {"set_empty", [] { shmem_fcollect32(&global, &global, 1, 3, 0, 0, &global); }},
+    {"set_of_others", [] { shmem_int_sum_to_all(&me, &me, 1, 0, 1, 2, &me, &global); }},
+    {"set_root", [] { shmem_broadcast64(&global, &global, 1, n, 0, 0, n, &global); }},
+    {"set_count", [] { shmem_int_sum_to_all(&me, &me, -1, 0, 0, n, &me, &global); }},
+    {"start_pes_exit_3",
+     [] {
+       start_pes(0);
+       std::exit(3);
+     }},
     {"exit_7",
      [] {
        std::printf("last words");  // S6: without a newline, in a buffer
