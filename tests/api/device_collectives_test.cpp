@@ -227,5 +227,74 @@ TEST(DeviceCollectives, TeamsOfSomePesComeAndGo) {
   }
 }
 
+// The deprecated collectives of the even PEs, then of all.
+TEST(DeviceCollectives, OfActiveSetsMoveDataBetweenAnyPlaces) {
+  static long pSync[SHMEM_SYNC_SIZE];
+  constexpr size_t kElems = 9001;  // more than one message
+  on_all_places([](Place to, Place from) {
+    PlacedArray<uint64_t> dest(to, total(kElems)), source(from, total(kElems));
+    source.write(samples<uint64_t>(total(kElems), my_pe(), 1));
+    dest.write(samples<uint64_t>(total(kElems), my_pe(), 2));
+    shmem_barrier_all();
+    for (const int step : {2, 1}) {
+      const int size = (n_pes() + step - 1) / step, log_stride = step - 1, root = size - 1;
+      if (my_pe() % step != 0) continue;
+      const bool is_root = my_pe() == root * step;
+      shmem_broadcast64(dest, source, kElems, root, 0, log_stride, size, pSync);
+      expect_filled("broadcast", dest.read().data(), kElems, root * step, is_root ? 2 : 1);
+      dest.write(samples<uint64_t>(kElems, my_pe(), 2));
+      shmem_barrier(0, log_stride, size, pSync);
+
+      shmem_alltoall64(dest, source, 5, 0, log_stride, size, pSync);
+      const auto mine = static_cast<size_t>(my_pe() / step) * 5;
+      expect_each("alltoall", dest.read().data(), 5 * static_cast<size_t>(size), [&](size_t i) {
+        return sample<uint64_t>(seed_of(static_cast<int>(i / 5) * step, mine + i % 5, 1));
+      });
+      shmem_barrier(0, log_stride, size, pSync);
+      shmem_fcollect64(dest, source, kElems, 0, log_stride, size, pSync);
+      for (int pe = 0; pe < size; ++pe) {
+        expect_filled("fcollect", dest.read().data() + static_cast<size_t>(pe) * kElems, kElems,
+                      pe * step, 1);
+      }
+      dest.write(samples<uint64_t>(kElems, my_pe(), 2));
+      shmem_barrier(0, log_stride, size, pSync);
+    }
+  });
+}
+
+TEST(DeviceCollectives, OfActiveSetsReduce) {
+  static long pSync[SHMEM_SYNC_SIZE];
+  on_all_places([](Place to, Place from) {
+    PlacedArray<int> dest(to, 300), source(from, 300), work(from, 151);
+    source.write(samples<int>(300, my_pe(), 1));
+    shmem_barrier_all();
+    shmem_int_xor_to_all(dest, source, 300, 0, 0, n_pes(), work, pSync);
+    expect_each("xor", dest.read().data(), 300, [](size_t i) {
+      int value = 0;
+      for (int pe = 0; pe < n_pes(); ++pe) value ^= sample<int>(seed_of(pe, i, 1));
+      return value;
+    });
+  });
+}
+
+TEST(DeviceWaits, OfDeprecatedTypesLookIntoDeviceMemory) {
+  PlacedArray<short> flag(Place::device, 1);
+  PlacedArray<unsigned short> positive(Place::registered, 1);
+  PlacedArray<long> count(Place::device, 1);
+  flag.write({3});
+  positive.write({1});
+  count.write({40});
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_long_fadd(count, 2, next_pe()), 40);
+  shmem_short_p(flag, -7, next_pe());
+  shmem_ushort_p(positive, 0x8007, next_pe());
+  shmem_short_wait(flag, 3);
+  shmem_short_wait_until(flag, SHMEM_CMP_LT, 0);
+  shmem_ushort_wait_until(positive, SHMEM_CMP_GT, 0x8000);
+  EXPECT_EQ(shmem_short_test(flag, SHMEM_CMP_EQ, -7), 1);
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_long_fetch(count, my_pe()), 42);
+}
+
 }  // namespace
 }  // namespace meshmem
