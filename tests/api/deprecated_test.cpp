@@ -75,10 +75,13 @@ TEST(OldWait, S45_LastsUntilTheVariableHasAnotherValue) {
     SCOPED_TRACE(row.type);
     using E = typename std::decay_t<decltype(row)>::Element;
     for (const E old : {E(0), E(-3), sample<E>(9)}) {
-      expect_to_wait<E>(old, old, static_cast<E>(old + 1), [&](E* ivar) { row.wait(ivar, old); });
+      const auto wait = [&row, old](E* ivar) { row.wait(ivar, old); };
+      expect_to_wait<E>(old, old, static_cast<E>(old + 1), wait);
+      expect_to_wait<E>(old, old, static_cast<E>(old - 1), wait);
     }
   });
   expect_to_wait<long>(5, 5, 6, [](long* ivar) { shmem_wait(ivar, 5); });
+  expect_to_wait<long>(5, 5, -6, [](long* ivar) { shmem_wait(ivar, 5); });
 }
 
 // Each comparison with 5, or with one that has the top bit.
