@@ -338,7 +338,6 @@ VECTOR_FORM(test_any)
 VECTOR_FORM(test_some)
 #undef VECTOR_FORM
 
-// The oldest form.
 template <typename E>
 void wait(const char* routine, E* ivar, E value) {
   wait_until(routine, ivar, SHMEM_CMP_NE, value);
