@@ -7,11 +7,13 @@
 // expectation allows.
 #include <shmemx.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -68,6 +70,22 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"set_of_others", [] { shmem_int_sum_to_all(&me, &me, 1, 0, 1, 2, &me, &global); }},
     {"set_root", [] { shmem_broadcast64(&global, &global, 1, n, 0, 0, n, &global); }},
     {"set_count", [] { shmem_int_sum_to_all(&me, &me, -1, 0, 0, n, &me, &global); }},
+    {"clear_lock", [] { shmem_clear_lock(&global); }},
+    {"set_lock_twice",
+     [] {
+       shmem_set_lock(&global);
+       shmem_set_lock(&global);
+     }},
+    {"lock_stack",
+     [] {
+       long local = 0;
+       shmem_set_lock(&local);
+     }},
+    {"lock_not_zero",
+     [] {
+       shmem_long_p(&global, 12345, 0);
+       shmem_set_lock(&global);
+     }},
     {"exit_7",
      [] {
        std::printf("last words");  // S6: without a newline, in a buffer
@@ -124,6 +142,25 @@ bool exits_alone(const std::string& name) {
   return true;
 }
 
+// The last PE gives back, or waits for, a lock that PE 0 holds. The others wait for no one.
+bool makes_lock_of_another(const std::string& name) {
+  if (name != "clear_lock_of_another" && name != "lock_timeout") return false;
+  if (me == 0) shmem_set_lock(&global);
+  shmem_barrier_all();
+  if (me < n - 1) std::this_thread::sleep_for(std::chrono::minutes(1));
+  if (name == "lock_timeout") shmem_set_lock(&global);
+  shmem_clear_lock(&global);
+  return true;
+}
+
+bool makes_device_lock(const std::string& name) {
+  if (name != "device_lock") return false;
+  auto* lock = static_cast<long*>(shmem_malloc_with_hints(sizeof(long), SHMEMX_MALLOC_DEVICE));
+  if (me == n - 1) shmem_test_lock(lock);
+  shmem_barrier_all();
+  return true;
+}
+
 // All PEs make it, collectively.
 bool makes_past_the_end(const std::string& name) {
   if (name != "past_the_heap") return false;
@@ -144,7 +181,8 @@ int main(int, char** argv) {
   if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 3;
   me = shmem_my_pe();
   n = shmem_n_pes();
-  if (!makes_past_the_end(name) && !makes_no_device_memory(name) && !exits_alone(name)) {
+  if (!makes_past_the_end(name) && !makes_no_device_memory(name) && !exits_alone(name) &&
+      !makes_lock_of_another(name) && !makes_device_lock(name)) {
     auto found = kMistakes.find(name);
     if (found == kMistakes.end()) return 2;
     if (me == n - 1) {

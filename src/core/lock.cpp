@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The queue of a lock.
+//   acquire  swap my number into the tail; who was there before me is my predecessor: tell it who
+//            comes next, and wait until it says that the lock is mine
+//   release  with nobody behind me, the tail goes back to 0; else tell the next PE
+// Invariant: a PE's place is written by itself while it is in no queue, and later by its two
+// neighbours only, a bit or a field each, with atomic ORs.
+#include "core/lock.hpp"
+
+#include "base/error.hpp"
+#include "base/wait.hpp"
+
+namespace meshmem {
+
+// The two halves of a symmetric long. All accesses are atomic, and of a half.
+struct Lock::Words {
+  std::uint32_t tail;   // in PE 0 only: the number of the last in the queue, 0 = the lock is free
+  std::uint32_t place;  // of this PE: kQueued, kHeld, and the number of the next in the queue
+};
+
+namespace {
+
+constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
+constexpr std::uint32_t kHeld = 1u << 30;
+constexpr std::uint32_t kNext = kHeld - 1;
+
+std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
+
+// Replaces `expected` by `desired` if that is what there is.
+bool replace(std::uint32_t& word, std::uint32_t expected, std::uint32_t desired) {
+  return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+Lock::Lock(const AddressMap& map, long* lock, const char* routine)
+    : map_(map),
+      lock_(lock),
+      routine_(routine),
+      my_number_(static_cast<std::uint32_t>(map.my_pe) + 1) {
+  static_assert(sizeof(Words) == sizeof *lock && alignof(Words) <= alignof(long));
+  if (!try_translate(map, lock, sizeof *lock, map.my_pe)) [[unlikely]] {
+    if (is_on_device(map, lock))
+      fatal("{}: the lock at {} is in device memory; locks have to be in host memory", routine,
+            static_cast<const void*>(lock));
+    refuse_address(map, lock, sizeof *lock, routine);
+  }
+  mine_ = &words_of(map.my_pe);
+  home_ = &words_of(0);
+}
+
+Lock::Words& Lock::words_of(int pe) const {
+  return *reinterpret_cast<Words*>(try_translate(map_, lock_, sizeof *lock_, pe));
+}
+
+std::string Lock::holder_text() const {
+  for (int pe = 0; pe < static_cast<int>(map_.n_pes); ++pe)
+    if (load(words_of(pe).place) & kHeld) return fmt::format("which PE {} holds", pe);
+  return "which nobody holds";
+}
+
+std::string Lock::text() const { return fmt::format("the lock at {}", static_cast<void*>(lock_)); }
+
+void Lock::refuse_second() const {
+  fatal("{}: this PE has or waits for {} already", routine_, text());
+}
+
+// An OR: a successor may have entered itself already.
+void Lock::hold() { __atomic_fetch_or(&mine_->place, kQueued | kHeld, __ATOMIC_RELAXED); }
+
+void Lock::acquire() {
+  // Locks are between PEs. The threads of one that go for the same lock have to take turns, and no
+  // PE waits for itself.
+  if (!replace(mine_->place, 0, kQueued)) refuse_second();
+  // Acquire: of what the last holder did, if it has left. Release: of my place, before I can be
+  // found in it.
+  const std::uint32_t before = __atomic_exchange_n(&home_->tail, my_number_, __ATOMIC_ACQ_REL);
+  if (before == 0) return hold();
+  if (before == my_number_) refuse_second();
+  if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
+  // Release: publishes nothing but the number itself; the predecessor reads it before it tells me.
+  __atomic_fetch_or(&words_of(static_cast<int>(before) - 1).place, my_number_, __ATOMIC_RELEASE);
+  wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
+                   [&] { return fmt::format("{} in {}, {}", text(), routine_, holder_text()); });
+}
+
+bool Lock::try_acquire() {
+  // Busy as well if a thread of this PE has it or waits for it.
+  if (load(mine_->place) != 0 || !replace(home_->tail, 0, my_number_)) return false;
+  hold();
+  return true;
+}
+
+void Lock::require_held() {
+  if (load(mine_->place) & kHeld) return;
+  fatal("{}: this PE does not hold {}, {}", routine_, text(), holder_text());
+}
+
+void Lock::release() {
+  // Release: publishes what was done under the lock to whoever finds the tail empty.
+  if (replace(home_->tail, my_number_, 0)) {
+    __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
+    return;
+  }
+  // Someone has taken the tail, and is about to say who.
+  std::uint32_t next = 0;
+  wait_until_ready([&] { return (next = load(mine_->place) & kNext) != 0; },
+                   [&] { return fmt::format("the next PE to want {} in {}", text(), routine_); });
+  __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
+  // Release: publishes what was done under the lock to the next PE's poll.
+  __atomic_fetch_or(&words_of(static_cast<int>(next) - 1).place, kHeld, __ATOMIC_RELEASE);
+}
+
+}  // namespace meshmem

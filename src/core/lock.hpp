@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The locks of PEs: a queue of those that want one, kept in the lock itself. The program's symmetric
+// `long` is eight bytes in every PE; PE 0's copy holds the queue's tail, and each PE's own copy that
+// PE's place in the queue: whether it waits or holds, and who comes next. Each PE waits on its own
+// copy, and a release touches that of the next PE alone.
+// Invariant: a lock that nobody wants is 0 in all PEs, so none is ever made or given back, and a PE
+// may hold or wait for any number. Called by api/; unit tests have PEs that are threads.
+#ifndef MESHMEM_CORE_LOCK_HPP_
+#define MESHMEM_CORE_LOCK_HPP_
+
+#include <cstdint>
+#include <string>
+
+#include "memory/address_map.hpp"
+
+namespace meshmem {
+
+// One lock, as one call sees it. Refuses an address that is no symmetric host memory.
+class Lock {
+ public:
+  Lock(const AddressMap& map, long* lock, const char* routine);
+
+  // Returns when this PE holds the lock: in the order of the calls.
+  void acquire();
+  // True if nobody had the lock, and this PE holds it now.
+  bool try_acquire();
+  // Ends the job if this PE does not hold the lock. What must be seen by the next holder is complete
+  // before release().
+  void require_held();
+  void release();
+
+ private:
+  struct Words;
+
+  Words& words_of(int pe) const;
+  void hold();
+  std::string text() const;
+  std::string holder_text() const;  // at this moment
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_second() const;
+
+  const AddressMap& map_;
+  long* lock_;
+  const char* routine_;
+  std::uint32_t my_number_;  // PE + 1: 0 is nobody
+  Words* mine_;
+  Words* home_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_LOCK_HPP_
