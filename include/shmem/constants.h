@@ -33,6 +33,8 @@
 #define SHMEM_CTX_SERIALIZED (1L << 0)
 #define SHMEM_CTX_PRIVATE (1L << 1)
 #define SHMEM_CTX_NOSTORE (1L << 2)
+#define SHMEM_CTX_SESSION_BATCH (1L << 0)
+#define SHMEM_CTX_SESSION_TOTAL_OPS (1L << 0)
 #define SHMEM_TEAM_NUM_CONTEXTS (1L << 0)
 #define SHMEM_MALLOC_ATOMICS_REMOTE (1L << 0)
 #define SHMEM_MALLOC_SIGNAL_REMOTE (1L << 1)
@@ -50,6 +52,10 @@ typedef struct meshmem_context* shmem_ctx_t;
 typedef struct {
   int num_contexts; /* how many contexts the team should be able to have; a wish, not a limit */
 } shmem_team_config_t;
+
+typedef struct {
+  size_t total_ops; /* how many calls the session will have, at most */
+} shmem_ctx_session_config_t;
 
 #ifdef __cplusplus
 __extension__ typedef float _Complex meshmem_complexf;

@@ -162,8 +162,9 @@
     F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
     F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
 
-/* The others: those that kernels have too, and those of the host alone, each in the order of the standard. Locks (9.13) are
- * symmetric longs in host memory, 0 on all PEs before their first use; PEs get one in the order in which they ask. */
+/* The others: those that kernels have too, and those of the host alone, each in the order of the standard. Sessions (9.9) are
+ * hints, of which this library has no use. Locks (9.13) are symmetric longs in host memory, 0 on all PEs before their first
+ * use; PEs get one in the order in which they ask. pcontrol (10) does nothing: it is for tools to take its place. */
 #define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F)
 
 #define MESHMEM_KERNEL_ROUTINES(F) \
@@ -217,9 +218,14 @@
     F(team_create_ctx, team_create_ctx, void, int, (shmem_team_t team, long options, shmem_ctx_t *ctx), (team, options, ctx)) \
     F(ctx_destroy, ctx_destroy, void, void, (shmem_ctx_t ctx), (ctx)) \
     F(ctx_get_team, ctx_get_team, void, int, (shmem_ctx_t ctx, shmem_team_t *team), (ctx, team)) \
+    F(ctx_session_start, ctx_session_start, void, void, \
+      (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask), \
+      (ctx, options, config, config_mask)) \
+    F(ctx_session_stop, ctx_session_stop, void, void, (shmem_ctx_t ctx), (ctx)) \
     F(clear_lock, clear_lock, void, void, (long *lock), (lock)) \
     F(set_lock, set_lock, void, void, (long *lock), (lock)) \
-    F(test_lock, test_lock, void, int, (long *lock), (lock))
+    F(test_lock, test_lock, void, int, (long *lock), (lock)) \
+    F(pcontrol, pcontrol, void, void, (int level, ...), (level))
 
 /* The rows of all types: CTX reads those that exist with a context too, PLAIN the others. IN is MESHMEM_IN, or
  * MESHMEM_GENERIC for one row a distinct C type (shmem/types.h). */

@@ -46,6 +46,8 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"no_team", [] { shmem_team_sync(reinterpret_cast<shmem_team_t>(7)); }},
     {"no_context_team",
      [] { shmem_ctx_long_p(reinterpret_cast<shmem_ctx_t>(0x10007), &global, 1, 0); }},
+    {"no_session_context",
+     [] { shmem_ctx_session_start(reinterpret_cast<shmem_ctx_t>(0x10007), 0, nullptr, 0); }},
     {"put_stack",
      [] {
        long local = 0;
