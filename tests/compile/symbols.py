@@ -7,6 +7,7 @@ symbols.py --self-test
 
 The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
 standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias.
+The library itself refers to no shmem_ name: a tool that has taken it would see calls that no program made.
 """
 import argparse
 import pathlib
@@ -32,11 +33,16 @@ def exported(library):
     return {row[-1].split("@")[0]: (row[-2], row[0]) for row in rows if row[-2] != "A"}
 
 
+def references(library):
+    """The shmem_ names that the loader would have to find for the library."""
+    return set(re.findall(r"\b(shmem_\w+)", run("readelf", "-rW", library)))
+
+
 def twin(name):
     return "p" + name
 
 
-def complaints(golden, table, symbols):
+def complaints(golden, table, symbols, referenced=()):
     """Every way in which the three lists do not fit together, one sentence each."""
     allowed = set(golden) | {twin(name) for name in golden}
     for name in sorted(set(table) - set(golden)):
@@ -54,6 +60,8 @@ def complaints(golden, table, symbols):
             yield f"{twin(name)} is not a strong symbol at the address of {name}"
         if kind != "W":
             yield f"{name} is not weak, so that a profiling tool cannot take its place"
+    for name in sorted(referenced):
+        yield f"{name} is called by the library itself"
 
 
 def readme_complaint(readme, count, total):
@@ -103,7 +111,7 @@ def main():
 
     golden = golden_names()
     symbols = exported(arguments.library)
-    found = list(complaints(golden, run(arguments.names).split(), symbols))
+    found = list(complaints(golden, run(arguments.names).split(), symbols, references(arguments.library)))
     count = len(set(symbols) & set(golden))
     found += filter(None, [readme_complaint(arguments.readme, count, len(golden))])
     print(f"{count} of {len(golden)} routines of OpenSHMEM 1.6 are exported")
