@@ -5,8 +5,8 @@
  * tool defines a shmem_ name itself, does its work, and calls the pshmem_ name; the library never
  * calls a shmem_ name, so each call of a program is seen once.
  */
-#ifndef PSHMEM_H
-#define PSHMEM_H
+#ifndef MESHMEM_PSHMEM_H
+#define MESHMEM_PSHMEM_H
 
 #include "shmem.h"
 

@@ -11,8 +11,8 @@
  * executable); a PE number outside 0..n_pes-1 and an address that is not symmetric end the job with
  * a line that says so.
  */
-#ifndef SHMEM_H
-#define SHMEM_H
+#ifndef MESHMEM_SHMEM_H
+#define MESHMEM_SHMEM_H
 
 #include "shmem/constants.h"
 #include "shmem/deprecated.h"

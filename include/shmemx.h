@@ -5,8 +5,8 @@
  * the forms for waves and blocks included, is in shmem/device.hpp, which shmem.h includes where
  * kernels are compiled.
  */
-#ifndef SHMEMX_H
-#define SHMEMX_H
+#ifndef MESHMEM_SHMEMX_H
+#define MESHMEM_SHMEMX_H
 
 #include "shmem.h"
 #include "shmem/module.h"

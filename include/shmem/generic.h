@@ -24,6 +24,37 @@ MESHMEM_DEPRECATED_GENERIC(MESHMEM_OVERLOAD)
 #define MESHMEM_SIDES MESHMEM_HOST_DEVICE
 #endif
 MESHMEM_TYPED_IN_KERNELS(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
+
+/* std::complex, or a class template like it, for C's complex types, whose layout it has. A template, since
+ * <complex> would bring all of <math.h> into programs that have no use for it. The typed names stay
+ * functions of one signature, whose address can be taken. */
+namespace meshmem {
+template <template <class> class Complex>
+inline meshmem_complexf* in_c(Complex<float>* numbers) {
+  return reinterpret_cast<meshmem_complexf*>(numbers);
+}
+template <template <class> class Complex>
+inline const meshmem_complexf* in_c(const Complex<float>* numbers) {
+  return reinterpret_cast<const meshmem_complexf*>(numbers);
+}
+template <template <class> class Complex>
+inline meshmem_complexd* in_c(Complex<double>* numbers) {
+  return reinterpret_cast<meshmem_complexd*>(numbers);
+}
+template <template <class> class Complex>
+inline const meshmem_complexd* in_c(const Complex<double>* numbers) {
+  return reinterpret_cast<const meshmem_complexd*>(numbers);
+}
+}  // namespace meshmem
+#define MESHMEM_OVERLOAD_COMPLEX(name, op, E, result, params, args)                    \
+  template <template <class> class Complex>                                            \
+  inline auto shmem_##op params->decltype(source->real() + source->imag(), result()) { \
+    static_assert(sizeof *source == sizeof *meshmem::in_c(source), "not two numbers"); \
+    return shmem_##name(team, meshmem::in_c(dest), meshmem::in_c(source), nreduce);    \
+  }
+MESHMEM_OPS_REDUCE_ARITH(MESHMEM_OVERLOAD_COMPLEX, complexf_, Complex<float>)
+MESHMEM_OPS_REDUCE_ARITH(MESHMEM_OVERLOAD_COMPLEX, complexd_, Complex<double>)
+#undef MESHMEM_OVERLOAD_COMPLEX
 #undef MESHMEM_OVERLOAD
 #undef MESHMEM_OVERLOAD_CTX
 

@@ -7,6 +7,7 @@
 // algorithm promises is expected.
 #include <unistd.h>
 
+#include <complex>
 #include <cstdlib>
 #include <cstring>
 
@@ -266,6 +267,21 @@ TEST(Reduce, S58_SpecialFloatsAreExact) {
   shmem_barrier_all();
   EXPECT_EQ(shmem_double_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 3), 0);
   EXPECT_EQ(dest[2], tiny * n_pes());
+}
+
+template <typename Real>
+void check_std_complex() {
+  using Complex = std::complex<Real>;
+  static Complex dest[3], source[3];
+  for (int i = 0; i < 3; ++i) source[i] = Complex(Real(my_pe() + i), Real(1));
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 3), 0);
+  EXPECT_EQ(dest[1], Complex(Real(n_pes() * (n_pes() - 1) / 2 + n_pes()), Real(n_pes())));
+}
+
+TEST(Reduce, TakesStdComplex) {
+  check_std_complex<float>();
+  check_std_complex<double>();
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <shmem.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __cplusplus
+#include <complex>
+#endif
 
 #ifdef __cplusplus
 extern "C" const char* last_called;
@@ -80,7 +83,11 @@ static void expect_called(const char* name) {
   static void collective_##NAME(shmem_team_t team) {               \
     static T dest[8];                                              \
     static const T source[8] = {0};                                \
+    const T* pointer = source;                                     \
     CALL(broadcast, NAME, team, dest, source, 8, 0);               \
+    CALL(broadcast, NAME, team, &dest[1], pointer, 1, 0);          \
+    CALL(fcollect, NAME, team, dest, pointer, 8);                  \
+    CALL(max_reduce, NAME, team, &dest[1], pointer, 1);            \
     CALL(collect, NAME, team, dest, source, 8);                    \
     CALL(fcollect, NAME, team, dest, source, 8);                   \
     CALL(alltoall, NAME, team, dest, source, 8);                   \
@@ -92,9 +99,13 @@ RMA_TYPES(TEST_RMA)
 
 #define TEST_EXTENDED(NAME, T)                            \
   static void extended_##NAME(shmem_ctx_t ctx) {          \
-    static T dest;                                        \
-    static const T source = 0;                            \
+    static T dest, array[2];                              \
+    static const T source = 0, constants[2] = {0};        \
     T fetch, value = 1;                                   \
+    BOTH(atomic_fetch, NAME, array, 0);                   \
+    BOTH(atomic_fetch, NAME, constants, 0);               \
+    BOTH(atomic_set, NAME, array, value, 0);              \
+    BOTH(atomic_fetch_nbi, NAME, array, constants, 0);    \
     BOTH(atomic_fetch, NAME, &source, 0);                 \
     BOTH(atomic_fetch, NAME, &dest, 0);                   \
     BOTH(atomic_set, NAME, &dest, value, 0);              \
@@ -106,8 +117,10 @@ EXTENDED_AMO_TYPES(TEST_EXTENDED)
 
 #define TEST_STANDARD(NAME, T)                                                           \
   static void standard_##NAME(shmem_ctx_t ctx) {                                         \
-    static T dest;                                                                       \
+    static T dest, array[2];                                                             \
     T fetch, value = 1;                                                                  \
+    BOTH(atomic_inc, NAME, array, 0);                                                    \
+    BOTH(atomic_fetch_add_nbi, NAME, array, &array[1], value, 0);                        \
     BOTH(atomic_compare_swap, NAME, &dest, value, value, 0);                             \
     BOTH(atomic_fetch_inc, NAME, &dest, 0);                                              \
     BOTH(atomic_inc, NAME, &dest, 0);                                                    \
@@ -155,14 +168,16 @@ STANDARD_AMO_TYPES(TEST_STANDARD)
   }
 BITWISE_AMO_TYPES(TEST_BITWISE)
 
-#define TEST_ARITHMETIC(NAME, T)                     \
-  static void arithmetic_##NAME(shmem_team_t team) { \
-    static T dest[2];                                \
-    static const T source[2] = {0};                  \
-    CALL(sum_reduce, NAME, team, dest, source, 2);   \
-    CALL(prod_reduce, NAME, team, dest, dest, 2);    \
-    CALL(sum_inscan, NAME, team, dest, source, 2);   \
-    CALL(sum_exscan, NAME, team, dest, source, 2);   \
+#define TEST_ARITHMETIC(NAME, T)                        \
+  static void arithmetic_##NAME(shmem_team_t team) {    \
+    static T dest[2];                                   \
+    static const T source[2] = {0};                     \
+    CALL(sum_reduce, NAME, team, dest, source, 2);      \
+    CALL(prod_reduce, NAME, team, dest, dest, 2);       \
+    CALL(sum_inscan, NAME, team, dest, source, 2);      \
+    CALL(sum_exscan, NAME, team, dest, source, 2);      \
+    const T* pointer = source;                          \
+    CALL(sum_reduce, NAME, team, &dest[1], pointer, 1); \
   }
 ARITHMETIC_TYPES(TEST_ARITHMETIC)
 
@@ -175,6 +190,14 @@ ARITHMETIC_TYPES(TEST_ARITHMETIC)
     CALL(xor_reduce, NAME, team, dest, source, 2); \
   }
 LOGIC_TYPES(TEST_LOGIC)
+
+/* C's complex types in both languages; in C++ std::complex too. */
+#ifdef __cplusplus
+namespace in_std {
+TEST_ARITHMETIC(complexf, std::complex<float>)
+TEST_ARITHMETIC(complexd, std::complex<double>)
+}  // namespace in_std
+#endif
 
 /* What is deprecated. */
 #define DEPRECATED_SUM_TYPES(X) X(int, int) X(long, long) X(longlong, long long)
@@ -263,6 +286,9 @@ int main(void) {
   BITWISE_AMO_TYPES(RUN_BITWISE)
   ARITHMETIC_TYPES(RUN_ARITHMETIC)
   LOGIC_TYPES(RUN_LOGIC)
+#ifdef __cplusplus
+  in_std::arithmetic_complexf(SHMEM_TEAM_WORLD), in_std::arithmetic_complexd(SHMEM_TEAM_WORLD);
+#endif
 #define RUN_DEPRECATED(NAME, T) deprecated_##NAME();
 #define RUN_DEPRECATED_SUM(NAME, T) deprecated_sum_##NAME();
 #define RUN_DEPRECATED_WAIT(NAME, T) deprecated_wait_##NAME();

@@ -90,6 +90,11 @@ int main(void) {
   shmem_and_reduce(SHMEM_TEAM_WORLD, floats, floats, 4);
 #endif
 
+  // case pixel_is_no_complex | has_no_routine_for_this_type | no match.*shmem_sum_reduce
+#ifdef case_pixel_is_no_complex
+  shmem_sum_reduce(SHMEM_TEAM_WORLD, pixels, pixels, 4);
+#endif
+
   // case float_is_not_waited_for | has_no_routine_for_this_type | no match.*shmem_wait_until
 #ifdef case_float_is_not_waited_for
   shmem_wait_until(&floats[0], SHMEM_CMP_EQ, 1.0f);
