@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.5, 9.6 and 9.8): stores
+// Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.6 and 9.8): stores
 // and loads through the mapping of the peer.
 // Invariant: a put has been issued, not completed, when it returns: its data arrives in no order
 // until fence, quiet or a signal. Every thread of the group calls; the names are those of the rows

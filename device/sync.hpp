@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.9 and 9.11): flat, every
-// PE tells every other with one store, so it takes one hop.
+// Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.10 and 9.12): flat,
+// every PE tells every other with one store, so it takes one hop.
 //
 // A team's collectives count up one 64-bit number, its epoch, which lies in the memory of each PE's
 // device: a captured graph counts on when it is replayed. Every operation makes a PE wait for all

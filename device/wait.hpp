@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.10), and signals that are
+// Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.11), and signals that are
 // waited for.
 // Invariant: one thread of a group polls; whoever has seen its condition true has acquired what the
 // writer released before. A wait polls memory of this PE, and lets others run between two polls.

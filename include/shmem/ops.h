@@ -18,7 +18,7 @@
 
 /* clang-format off */
 
-/* 9.5 and 9.6, remote memory access, and 9.8, signaling: blocking, nonblocking (complete at quiet), and with a signal.
+/* 9.6, remote memory access, and 9.8, signaling: blocking, nonblocking (complete at quiet), and with a signal.
  * dest of a put, source of a get and sig_addr are symmetric. sig_op is SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD; the signal is
  * updated after the data of the same call has arrived, and also when nelems is 0. */
 #define MESHMEM_OPS_RMA(F, PRE, MID, E, T) \
@@ -37,7 +37,7 @@
       (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
       (dest, source, nelems, sig_addr, signal, sig_op, pe))
 
-/* 9.5.4 to 9.5.7 and 9.5.9 to 9.5.12, strided: element i at index i * dst of dest and i * sst of source. Block-strided: nblocks
+/* 9.6, strided: element i at index i * dst of dest and i * sst of source. Block-strided: nblocks
  * blocks of bsize consecutive elements, block b at b * dst and b * sst; dst, sst >= bsize. */
 #define MESHMEM_OPS_STRIDED(F, PRE, MID, E, T) \
     F(PRE##iput##MID, iput, E, void, \
@@ -53,7 +53,7 @@
       (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe), \
       (dest, source, dst, sst, bsize, nblocks, pe))
 
-/* 9.5.2 and 9.5.8, one element by value. */
+/* 9.6, one element by value. */
 #define MESHMEM_OPS_SINGLE(F, PRE, E) \
     F(PRE##p, p, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
     F(PRE##g, g, E, E, (const E *source, int pe), (source, pe))
@@ -89,7 +89,7 @@
     F(PRE##atomic_fetch_or_nbi, atomic_fetch_or_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe)) \
     F(PRE##atomic_fetch_xor_nbi, atomic_fetch_xor_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
 
-/* 9.10, point-to-point synchronization on the local, symmetric ivar(s). cmp is one of SHMEM_CMP_*. status is a mask of nelems
+/* 9.11, point-to-point synchronization on the local, symmetric ivar(s). cmp is one of SHMEM_CMP_*. status is a mask of nelems
  * ints, nonzero = leave out, NULL = none left out. any: the index found, SIZE_MAX if the set is empty; some: how many of
  * `indices` were filled; test*: 1 or 0. The vector forms compare ivars[i] with cmp_values[i]. */
 #define MESHMEM_OPS_WAIT(F, PRE, E) MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) MESHMEM_OPS_TEST(F, PRE, E)
@@ -128,7 +128,7 @@
       (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
       (ivars, nelems, indices, status, cmp, cmp_values))
 
-/* 9.9, collectives of a team: 0 on success. dest and source are symmetric and, but for reductions and scans in place,
+/* 9.10, collectives of a team: 0 on success. dest and source are symmetric and, but for reductions and scans in place,
  * do not overlap. broadcast: nelems of PE_root's source to every dest, the root's too. fcollect: nelems of each PE, in
  * team order; collect: as many as each PE says. alltoall: block k of PE l's source to block l of PE k's dest. */
 #define MESHMEM_OPS_COLLECTIVE(F, PRE, MID, E, T) \
@@ -156,7 +156,7 @@
     MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce) \
     MESHMEM_OP_REDUCE(F, PRE, E, sum_inscan) MESHMEM_OP_REDUCE(F, PRE, E, sum_exscan)
 
-/* Routines without a type. With a context (9.8.5, 9.11): */
+/* Routines without a type. With a context (9.8, 9.12): */
 #define MESHMEM_ROUTINES_CTX(F) \
     F(signal_add, signal_add, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
     F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team collectives (OpenSHMEM 1.6, section 9.9), with their types dropped at once.
+// Team collectives (OpenSHMEM 1.6, section 9.10), with their types dropped at once.
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
 
 #include "api/entry.hpp"

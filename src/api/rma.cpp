@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Remote memory access (OpenSHMEM 1.6, sections 9.5 and 9.6): loads and stores through the mapping
+// Remote memory access (OpenSHMEM 1.6, section 9.6): loads and stores through the mapping
 // of the peer.
 // Invariant: an aligned element of 1, 2, 4 or 8 bytes that is moved alone is moved by one load and
 // one store, so that a waiting PE never sees half of it.

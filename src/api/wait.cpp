@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Point-to-point synchronization (OpenSHMEM 1.6, section 9.10) and the waiting side of signals
+// Point-to-point synchronization (OpenSHMEM 1.6, section 9.11) and the waiting side of signals
 // (9.8.7 and 9.8.8).
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
 // it can be read once the condition holds; a variable in device memory by a copy, again and again.
