@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "api/entry.hpp"
+#include "base/delay.hpp"
 #include "base/error.hpp"
 #include "memory/address_map.hpp"
 #include "transport/elsewhere.hpp"
@@ -40,6 +41,7 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
       reinterpret_cast<std::uint64_t*>(try_translate(address_map, sig_addr, sizeof *sig_addr, to));
   if (!there) [[unlikely]]
     return signal_elsewhere(where.routine, sig_addr, value, sig_op, to);
+  delay_step();
   if (sig_op == SHMEM_SIGNAL_SET) {
     __atomic_store_n(there, value, __ATOMIC_RELEASE);
   } else {

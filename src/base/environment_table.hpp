@@ -32,6 +32,9 @@ X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
 X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")
+X(MESHMEM_DELAY, delay, optional_count, std::nullopt,
+  "For tests of the library itself: random short delays where PEs synchronize, which follow from "
+  "this number and the PE's. Only in libraries that were configured with -DMESHMEM_DELAYS=ON.")
 X(MESHMEM_HEAP, heap, heap_place, HeapPlace::host,
   "Where shmem_malloc, shmem_calloc and shmem_align take memory from: the host heap or the device "
   "heap. shmem_malloc_with_hints can say otherwise.")

@@ -9,6 +9,8 @@
 
 #include <atomic>
 
+#include "base/delay.hpp"
+
 namespace meshmem {
 
 #if defined(__SANITIZE_THREAD__)
@@ -17,10 +19,16 @@ namespace meshmem {
 #endif
 
 // shmem_fence: what this thread has stored so far is seen before what it stores next.
-inline void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
+inline void order_stores() {
+  delay_step();
+  std::atomic_thread_fence(std::memory_order_release);
+}
 
 // shmem_quiet: what this thread has stored so far is seen by all before it goes on.
-inline void complete_stores() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void complete_stores() {
+  delay_step();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
 
 #if defined(__SANITIZE_THREAD__)
 #pragma GCC diagnostic pop

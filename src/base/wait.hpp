@@ -11,6 +11,8 @@
 #include <chrono>
 #include <string>
 
+#include "base/delay.hpp"
+
 namespace meshmem {
 
 struct WaitPolicy {
@@ -62,9 +64,8 @@ template <typename Ready, typename Describe>
   }
 }
 
-// Returns when ready() is true. describe() makes the text "PE 2 to reach ..." for the timeout.
 template <typename Ready, typename Describe>
-inline void wait_until_ready(const Ready& ready, const Describe& describe) {
+inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // The first polls go without a pause: an answer that is under way takes about a cache-line
   // transfer.
   constexpr unsigned kEagerPolls = 64;
@@ -75,6 +76,13 @@ inline void wait_until_ready(const Ready& ready, const Describe& describe) {
     if (i >= kEagerPolls) relax();
   }
   wait_long(ready, describe);
+}
+
+// Returns when ready() is true. describe() makes the text "PE 2 to reach ..." for the timeout.
+template <typename Ready, typename Describe>
+inline void wait_until_ready(const Ready& ready, const Describe& describe) {
+  poll_until_ready(ready, describe);
+  delay_step();  // what was waited for may change again, if nobody keeps it
 }
 
 }  // namespace meshmem

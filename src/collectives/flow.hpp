@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "base/delay.hpp"
 #include "base/wait.hpp"
 #include "core/team.hpp"
 
@@ -32,6 +33,7 @@ inline std::uint64_t begin_operation(Team& team) { return ++team.sequence; }
 
 // Publishes all that this PE has written so far to whoever finds the epoch with await().
 inline void signal(Line& line, std::uint64_t epoch) {
+  delay_step();
   line.epoch.store(epoch, std::memory_order_release);
 }
 

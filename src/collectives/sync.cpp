@@ -45,6 +45,7 @@ void sync_dissemination(Team& team) {
 void sync_counting(Team& team) {
   const std::uint64_t sequence = begin_operation(team);
   TeamArea& meeting_place = team.of(0);
+  delay_step();
   // acq_rel: the last to arrive has read what all others published by arriving, and hands it on by
   // the release word.
   const std::uint64_t arrived =

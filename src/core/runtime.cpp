@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/delay.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
 #include "base/wait.hpp"
@@ -89,6 +90,8 @@ std::optional<std::string> Runtime::enter() {
               parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
         return error;
       enable_debug(environment_.debug);
+      if (environment_.delay && !kHasDelays)
+        return "MESHMEM_DELAY: this library was built without delays (-DMESHMEM_DELAYS=ON)";
       connect();
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
@@ -113,6 +116,7 @@ void Runtime::connect() {
   const Job& job = connect_to_launcher();
   n_pes_ = job.n_pes;
   me_ = job.pe;
+  if (environment_.delay) start_delays(*environment_.delay, me_);
   if (static_cast<int>(job.node_pes.size()) != n_pes_) {
     fatal(
         "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
