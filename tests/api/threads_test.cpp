@@ -15,7 +15,7 @@
 namespace meshmem {
 namespace {
 
-constexpr size_t kThreads = 5;
+constexpr size_t kThreads = 8;
 
 // Runs work(thread) on kThreads threads and waits for them.
 void in_threads(const std::function<void(size_t thread)>& work) {
@@ -212,6 +212,97 @@ TEST(Threads, S62_AllocateWhileOthersPut) {
   });
   shmem_barrier_all();
   expect_all("words", &words[1], kThreads - 1, 820L);
+}
+
+// What the threads of S28_DoUnlikeThingsAtOnce share: a word, or an array, for each thread.
+struct Shared {
+  static constexpr size_t kElems = 70;
+  SymmetricArray<uint64_t> data{kThreads * kElems}, signal{kThreads}, turn{kThreads};
+  SymmetricArray<long> word{kThreads}, mine{kThreads}, sum{kThreads};
+  SymmetricArray<int> drawn{index(n_pes(), 0) * 16};
+  std::vector<TeamView> views;  // a team for each thread
+};
+
+// Runs its own team's collectives, and those of a team that it splits from it.
+void collect_and_split(Shared& shared, size_t t, int round) {
+  const TeamView& view = shared.views[t];
+  const int n = view.n(), half = (n + 1) / 2;
+  shared.mine[t] = round + view.me;
+  EXPECT_EQ(shmem_long_sum_reduce(view.team, &shared.sum[t], &shared.mine[t], 1), 0);
+  EXPECT_EQ(shared.sum[t], static_cast<long>(round) * n + n * (n - 1) / 2);
+  shmem_team_t part = SHMEM_TEAM_WORLD;
+  const bool first_half = view.me < half;
+  EXPECT_EQ(shmem_team_split_strided(view.team, 0, 1, half, nullptr, 0, &part), 0);
+  EXPECT_EQ(part != SHMEM_TEAM_INVALID, first_half);
+  if (first_half) {
+    EXPECT_EQ(shmem_long_broadcast(part, &shared.sum[t], &shared.mine[t], 1, half - 1), 0);
+    EXPECT_EQ(shared.sum[t], round + half - 1);
+  }
+  shmem_team_destroy(part);
+}
+
+// Puts through contexts that live for one round.
+void put_through_contexts(Shared& shared, size_t t, int round) {
+  const TeamView& view = shared.views[t];
+  shmem_ctx_t ctx = SHMEM_CTX_INVALID, other = SHMEM_CTX_INVALID;
+  EXPECT_EQ(shmem_team_create_ctx(view.team, round % 2 ? SHMEM_CTX_PRIVATE : 0, &ctx), 0);
+  EXPECT_EQ(shmem_ctx_create(SHMEM_CTX_SERIALIZED, &other), 0);
+  if (ctx == SHMEM_CTX_INVALID || other == SHMEM_CTX_INVALID) return;
+  uint64_t* place = &shared.data[t * Shared::kElems];
+  std::vector<uint64_t> source(Shared::kElems), back(Shared::kElems);
+  fill(source.data(), source.size(), my_pe(), round);
+  const int next = shmem_team_translate_pe(SHMEM_TEAM_WORLD, next_pe(), view.team);
+  shmem_ctx_uint64_put_nbi(ctx, place, source.data(), source.size(), next);
+  shmem_ctx_quiet(ctx);
+  shmem_ctx_uint64_get(other, back.data(), place, back.size(), next_pe());
+  expect_filled("get", back.data(), back.size(), my_pe(), round);
+  shmem_ctx_destroy(other);
+  shmem_ctx_destroy(ctx);
+}
+
+// All threads with this role, of all PEs, draw from one counter.
+void draw_tickets(Shared& shared, size_t, int) {
+  const long ticket = shmem_long_atomic_fetch_inc(&shared.word[0], 0);
+  shmem_int_atomic_inc(&shared.drawn[static_cast<size_t>(ticket) % shared.drawn.size()],
+                       n_pes() - 1);
+}
+
+void send_and_wait(Shared& shared, size_t t, int round) {
+  const auto number = static_cast<uint64_t>(round) + 1;
+  std::vector<uint64_t> source(Shared::kElems);
+  fill(source.data(), source.size(), my_pe(), round);
+  uint64_t* place = &shared.data[t * Shared::kElems];
+  shmem_uint64_put_signal_nbi(place, source.data(), source.size(), &shared.signal[t], number,
+                              SHMEM_SIGNAL_SET, next_pe());
+  EXPECT_EQ(shmem_signal_wait_until(&shared.signal[t], SHMEM_CMP_EQ, number), number);
+  expect_filled("put_signal", place, source.size(), previous_pe(), round);
+  shmem_signal_set(&shared.turn[t], number, previous_pe());
+  shmem_signal_wait_until(&shared.turn[t], SHMEM_CMP_EQ, number);
+}
+
+TEST(Threads, S28_DoUnlikeThingsAtOnce) {
+  using Role = void (*)(Shared&, size_t thread, int round);
+  constexpr Role kRoles[] = {collect_and_split, put_through_contexts, draw_tickets, send_and_wait};
+  constexpr size_t kNumRoles = std::size(kRoles);
+  const int rounds = 16;
+  Shared shared;
+  for (size_t t = 0; t < kThreads; ++t) {
+    shared.signal[t] = shared.turn[t] = 0;
+    shared.word[t] = 0;
+    shared.views.push_back(t % 3 ? make_view(n_pes() - 1, -1, n_pes()) : make_view(0, 1, n_pes()));
+  }
+  std::fill(shared.drawn.data(), shared.drawn.data() + shared.drawn.size(), 0);
+  shmem_barrier_all();
+  in_threads([&](size_t thread) {
+    for (int round = 0; round < rounds; ++round) kRoles[thread % kNumRoles](shared, thread, round);
+  });
+  shmem_barrier_all();
+  const long drawn = shmem_long_g(&shared.word[0], 0);
+  EXPECT_EQ(drawn, static_cast<long>(kThreads / kNumRoles) * rounds * n_pes());
+  if (my_pe() == n_pes() - 1)
+    expect_all("drawn", shared.drawn.data(), static_cast<size_t>(drawn), 1);
+  shmem_barrier_all();
+  for (const TeamView& view : shared.views) shmem_team_destroy(view.team);
 }
 
 // Threads that are gone leave nothing undone: their puts are completed by a quiet of their own.
