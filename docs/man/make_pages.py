@@ -5,7 +5,7 @@
 make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
 Each operation has a page of its own name that leads to that of its family (shmem_get.3 to shmem_put.3). An operation of
-the tables that routines.txt does not name is an error, unless it is one of the standard's deprecated routines.
+the tables that routines.txt does not name is an error. What the standard has deprecated is on one page.
 """
 import pathlib
 import re
@@ -13,26 +13,34 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SYMBOLS = HERE.parents[1] / "tests/compile/symbols_1.6.txt"
-TABLES = """#include <shmem/ops.h>
+DEPRECATED_PAGE = "shmem_deprecated"
+TABLES = """#include <shmem/deprecated.h>
+#include <shmem/ops.h>
 #include <shmem/types.h>
 #define TYPE(NAME, T, ...) @type|NAME|T|
 MESHMEM_TYPES(TYPE, )
 #define ROW(name, op, E, result, params, args) @row|name|op|result|params|
 #define ROW_CTX(name, op, E, result, params, args) @ctx|name|op|result|params|
+#define ROW_OLD(name, op, E, result, params, args) @old|name|op|result|params|
+#define ROW_WHOLE(name, op, E, result, params, args) @whole|name|op|result|params|
 MESHMEM_ALL_ROUTINES(ROW_CTX, ROW)
+MESHMEM_DEPRECATED(ROW_OLD)
+MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(ROW_OLD)
+MESHMEM_DEPRECATED_NAMES(ROW_WHOLE)
 """
 # Of no row, since it does not return.
 EXTRA = [("row", "global_exit", "global_exit", "void", "(int status)")]
 
 
 def read_tables(include, compiler):
-    """The types, name -> C's name, and the rows as (row|ctx, name, op, result, params)."""
+    """The types, name -> C's name, and the rows as (kind, name, op, result, params).
+
+    Kinds: row, ctx (it has a form with a context), old (deprecated), whole (likewise, and nothing precedes the name)."""
     command = [compiler, "-E", "-P", "-x", "c", "-I", include, "-"]
     text = subprocess.run(command, input=TABLES, check=True, capture_output=True, text=True).stdout
     text = re.sub(r"\s+", " ", text)
     types = dict(re.findall(r"@type\|(\w+)\|([\w ]+)\|", text))
-    rows = re.findall(r"@(row|ctx)\|(\w+)\|(\w+)\|([^|]+)\|([^|]+)\|", text)
+    rows = re.findall(r"@(row|ctx|old|whole)\|(\w+)\|(\w+)\|([^|]+)\|([^|]+)\|", text)
     return types, rows + EXTRA
 
 
@@ -56,22 +64,32 @@ def tidy(prototype):
 
 
 class Operation:
-    """The rows of one op: typed, sized (put32) and mem forms, or a single routine."""
+    """The rows of one op: typed, sized (put32) and mem forms, or a single routine. `names` are those of its pages."""
 
     def __init__(self, op, rows, types):
         self.op, self.has_ctx = op, any(kind == "ctx" for kind, *_ in rows)
         self.types = [name for name in types if any(row[1] == f"{name}_{op}" for row in rows)]
         self.prototypes = []
+        self.names = []
+        self.is_generic = bool(self.types) and rows[0][0] in ("row", "ctx")
         rest = [row for row in rows if not any(row[1] == f"{name}_{op}" for name in self.types)]
+        if self.types or rows[0][0] in ("row", "ctx"):
+            self.names.append(f"shmem_{op}")
         if self.types:
-            _, name, _, result, params = next(row for row in rows if row[1] == f"{self.types[0]}_{op}")
+            # A type that parameters of another kind (int pe, size_t nelems, long *pSync) have not.
+            example = next(name for name in self.types if types[name] not in ("int", "long", "size_t"))
+            _, name, _, result, params = next(row for row in rows if row[1] == f"{example}_{op}")
             signature = f"{result} shmem_TYPE_{op}{params}"
-            self.prototypes.append(re.sub(rf"\b{types[self.types[0]]}\b", "TYPE", signature))
+            self.prototypes.append(re.sub(rf"\b{types[example]}\b", "TYPE", signature))
         sized = [row for row in rest if re.search(r"\d", row[1])]
         if len(sized) == 5:
             self.prototypes.append(f"{sized[0][3]} shmem_{re.sub('8', 'SIZE', sized[0][1], count=1)}{sized[0][4]}")
             rest = [row for row in rest if row not in sized]
-        self.prototypes += [f"{result} shmem_{name}{params}" for _, name, _, result, params in rest]
+        for kind, name, _, result, params in rest:
+            whole = name if kind == "whole" else f"shmem_{name}"
+            self.prototypes.append(f"{result} {whole}{params}")
+            if kind in ("old", "whole") and whole not in self.names:
+                self.names.append(whole)
 
 
 def roff(text):
@@ -96,9 +114,9 @@ def synopsis(operations):
     if with_ctx:
         names = ", ".join(f"`shmem_{operation.op}`" for operation in with_ctx)
         lines += [".PP", roff(f"With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, of {names}.")]
-    if any(operation.types for operation in operations):
-        lines += [".PP", roff("Without the type's name they are C11 generics and C++ overloads, as in `shmem_"
-                              + next(o.op for o in operations if o.types) + "`.")]
+    generic = next((operation.op for operation in operations if operation.is_generic), None)
+    if generic:
+        lines += [".PP", roff(f"Without the type's name they are C11 generics and C++ overloads, as in `shmem_{generic}`.")]
     lists = {}
     for operation in operations:
         lists.setdefault(tuple(operation.types), []).append(operation.op)
@@ -112,7 +130,7 @@ def synopsis(operations):
 
 
 def render(page, family, operations, version):
-    names = ", ".join([page] + [f"shmem_{o.op}" for o in operations if f"shmem_{o.op}" != page])
+    names = ", ".join([page] + [name for o in operations for name in o.names if name != page])
     lines = [f'.TH {page} 3 "" "meshmem {version}" "OpenSHMEM 1.6"',
              ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS", *synopsis(operations),
              ".SH DESCRIPTION"]
@@ -124,18 +142,16 @@ def render(page, family, operations, version):
 
 def operations_of(families, rows, types):
     """Page -> its operations; an error for what has no page."""
-    deprecated = set(re.findall(r"^(\w+) DEPRECATED", SYMBOLS.read_text(), flags=re.MULTILINE))
     page_of = {op: page for page, family in families.items() for op in family["ops"]}
     grouped = {}
     for row in rows:
-        page, op = page_of.get(row[2]), row[2]
-        if f"shmem_{row[1]}" in deprecated or row[1] in deprecated:
-            page, op = "shmem_deprecated", row[1]
+        op = row[2]
+        page = DEPRECATED_PAGE if row[0] in ("old", "whole") else page_of.get(op)
         if page is None:
             sys.exit(f"make_pages.py: no page of routines.txt names the operation {row[2]} of shmem_{row[1]}")
         grouped.setdefault(page, {}).setdefault(op, []).append(row)
     for op, page in page_of.items():
-        if page != "shmem_deprecated" and op not in grouped.get(page, {}):
+        if page != DEPRECATED_PAGE and op not in grouped.get(page, {}):
             sys.exit(f"make_pages.py: the page {page} names {op}, which is no operation of the tables")
     order = {op: i for i, op in enumerate(page_of)}
     return {page: [Operation(op, found, types) for op, found in sorted(ops.items(), key=lambda item: order.get(item[0], 0))]
@@ -150,10 +166,12 @@ def main():
         old.unlink()
     families = read_families()
     types, rows = read_tables(include, compiler)
-    for page, operations in operations_of(families, rows, types).items():
+    pages = operations_of(families, rows, types)
+    for page, operations in pages.items():
         (folder / f"{page}.3").write_text(render(page, families[page], operations, version))
-        for operation in operations:
-            link = folder / f"shmem_{operation.op}.3"
+    for page, operations in sorted(pages.items(), key=lambda item: item[0] == DEPRECATED_PAGE):
+        for name in (name for operation in operations for name in operation.names):
+            link = folder / f"{name}.3"
             if not link.exists():
                 link.write_text(f".so man3/{page}.3\n")
 

@@ -29,7 +29,7 @@ def routines_of(page):
     with_ctx = re.search(r"^With a context: .* of ([\w, ]+)\.$", text, flags=re.MULTILINE)
     ctx_ops = with_ctx[1].replace("shmem_", "").split(", ") if with_ctx else []
     names = set()
-    for name in re.findall(r"\b(shmem_\w+)\(.*;$", text, flags=re.MULTILINE):
+    for name in re.findall(r"\b(_?(?:shmem_|sh|start_|my_|num_)\w+)\([^()]*\);$", text, flags=re.MULTILINE):
         op = re.sub(r"^shmem_(TYPE_)?|SIZE|mem(?=$|_)", "", name)
         types = every_type.get(op, every_type.get("", []))
         forms = [name.replace("TYPE", t).replace("SIZE", bits) for t in (types if "TYPE" in name else [""])

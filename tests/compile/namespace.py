@@ -41,13 +41,14 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_NORETURN", "shmem_global_exit has two prototypes, in shmem.h and pshmem.h"),
        (r"meshmem_(team|context)", "what handles point to"),
        (r"meshmem_(complex[fd]|bits128)", "element types of the tables that have no name in all languages"),
-       (r"MESHMEM_(CASE_\w+|SELECT(_CTX)?|(FIRST|SECOND)(_OF)?)|meshmem_has_no_routine_for_this_type",
+       (r"MESHMEM_DEPRECATED(_\w+)?", "the table of deprecated routines: likewise"),
+       (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)|meshmem_has_no_routine_for_this_type",
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
        (r"MESHMEM_(REDUCTIONS|REDUCTION_ROW|WITH_STREAM|PASS_STREAM)", "the table of reductions on streams, shmemx.h"),
        ]
 # What each header may add, beside that.
-PREFIXES = {"shmem.h": "(?!)", "pshmem.h": "pshmem_.*", "shmemx.h": "shmemx_.*|SHMEMX_.*"}
+PREFIXES = {"shmem.h": "(?!)", "pshmem.h": "pshmem_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))", "shmemx.h": "shmemx_.*|SHMEMX_.*"}
 
 
 def standard_names():
