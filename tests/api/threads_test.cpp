@@ -219,6 +219,7 @@ struct Shared {
   static constexpr size_t kElems = 70;
   SymmetricArray<uint64_t> data{kThreads * kElems}, signal{kThreads}, turn{kThreads};
   SymmetricArray<long> word{kThreads}, mine{kThreads}, sum{kThreads};
+  SymmetricArray<long> lock{kThreads}, guarded{kThreads};
   SymmetricArray<int> drawn{index(n_pes(), 0) * 16};
   std::vector<TeamView> views;  // a team for each thread
 };
@@ -260,11 +261,15 @@ void put_through_contexts(Shared& shared, size_t t, int round) {
   shmem_ctx_destroy(ctx);
 }
 
-// All threads with this role, of all PEs, draw from one counter.
-void draw_tickets(Shared& shared, size_t, int) {
+// All threads with this role, of all PEs, draw from one counter. A second one is for the threads of one
+// number and has a lock, which a PE's threads do not share.
+void draw_tickets(Shared& shared, size_t t, int) {
   const long ticket = shmem_long_atomic_fetch_inc(&shared.word[0], 0);
   shmem_int_atomic_inc(&shared.drawn[static_cast<size_t>(ticket) % shared.drawn.size()],
                        n_pes() - 1);
+  shmem_set_lock(&shared.lock[t]);
+  shmem_long_p(&shared.guarded[t], shmem_long_g(&shared.guarded[t], 0) + 1, 0);
+  shmem_clear_lock(&shared.lock[t]);
 }
 
 void send_and_wait(Shared& shared, size_t t, int round) {
@@ -288,7 +293,7 @@ TEST(Threads, S28_DoUnlikeThingsAtOnce) {
   Shared shared;
   for (size_t t = 0; t < kThreads; ++t) {
     shared.signal[t] = shared.turn[t] = 0;
-    shared.word[t] = 0;
+    shared.word[t] = shared.lock[t] = shared.guarded[t] = 0;
     shared.views.push_back(t % 3 ? make_view(n_pes() - 1, -1, n_pes()) : make_view(0, 1, n_pes()));
   }
   std::fill(shared.drawn.data(), shared.drawn.data() + shared.drawn.size(), 0);
@@ -301,6 +306,10 @@ TEST(Threads, S28_DoUnlikeThingsAtOnce) {
   EXPECT_EQ(drawn, static_cast<long>(kThreads / kNumRoles) * rounds * n_pes());
   if (my_pe() == n_pes() - 1)
     expect_all("drawn", shared.drawn.data(), static_cast<size_t>(drawn), 1);
+  for (size_t t = 0; t < kThreads; ++t) {
+    if (kRoles[t % kNumRoles] != draw_tickets) continue;
+    EXPECT_EQ(shmem_long_g(&shared.guarded[t], 0), static_cast<long>(rounds) * n_pes());
+  }
   shmem_barrier_all();
   for (const TeamView& view : shared.views) shmem_team_destroy(view.team);
 }
