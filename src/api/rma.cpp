@@ -10,6 +10,7 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "transport/completion.hpp"
 
 namespace meshmem {
 namespace {
@@ -132,10 +133,19 @@ void iget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::
   ibget<E>(where, dest, source, dst, sst, 1, nelems, pe);
 }
 
+// A store of the processor would overtake data that a stream still holds. A signal in device memory
+// has its place behind them on the stream.
+[[gnu::cold, gnu::noinline]] void let_data_go_first(const char* routine,
+                                                    const std::uint64_t* sig_addr, int pe) {
+  if (try_translate(address_map, sig_addr, sizeof *sig_addr, pe)) order_transfers(routine);
+}
+
 template <typename E, typename Where>
 void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
                 std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
   put<E>(where, dest, source, nelems, pe);
+  if (device_work.is_under_way()) [[unlikely]]
+    let_data_go_first(where.routine, sig_addr, where.world_pe(pe));
   update_signal(where, sig_addr, signal, sig_op, pe);
 }
 template <typename E, typename Where>

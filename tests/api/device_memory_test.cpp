@@ -163,6 +163,29 @@ TEST(DeviceSignals, PutSignalDeliversDataBeforeTheSignal) {
   });
 }
 
+// One element is stored by a kernel, which the call does not wait for.
+TEST(DeviceSignals, ASignalInHostMemoryFollowsAnElementInDeviceMemory) {
+  constexpr size_t kBusy = 6 << 20;
+  PlacedArray<char> busy(Place::device, 2 * kBusy);
+  PlacedArray<uint64_t> sig(Place::host, 1);
+  sig.write({0});
+  uint64_t round = 0;
+  for_each_rma([&](auto row) {
+    using E = typename decltype(row)::Element;
+    if (is_left_out(row.type)) return;
+    SCOPED_TRACE(row.type);
+    PlacedArray<E> dest(Place::device, 1);
+    for (const auto put : {row.put_signal, row.put_signal_nbi}) {
+      const E value = sample<E>(seed_of(my_pe(), ++round));
+      shmem_barrier_all();
+      shmem_putmem_nbi(busy, busy + kBusy, kBusy, my_pe());  // what the stream does first
+      put(dest, &value, 1, sig, round, SHMEM_SIGNAL_SET, next_pe());
+      shmem_signal_wait_until(sig, SHMEM_CMP_EQ, round);
+      EXPECT_TRUE(same(dest.read_first(), sample<E>(seed_of(previous_pe(), round))));
+    }
+  });
+}
+
 TEST(DeviceSignals, SetAndAddReachTheWord) {
   PlacedArray<uint64_t> sig(Place::device, 1);
   sig.write({0});
