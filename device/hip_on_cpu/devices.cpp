@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process has (1).
-// Invariant: all processes of a machine that say the same number see the same devices.
+// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process has (1),
+// MESHMEM_CPU_PEERS whether they reach each other (yes).
+// Invariant: all processes of a machine that say the same see the same devices.
 #include "devices.hpp"
 
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "errors.hpp"
@@ -39,6 +41,16 @@ int read_device_count() {
       "meshmem: MESHMEM_CPU_DEVICES is \"%s\": set it to a number from 1 to %d, or unset it\n",
       text, kMaxDevices);
   return 0;
+}
+
+// A claim alone: all memory is the processor's. Values that are none are found out by the library.
+bool are_peers() {
+  static const bool are = [] {
+    const char* text = std::getenv("MESHMEM_CPU_PEERS");
+    const std::string_view value = text == nullptr ? "" : text;
+    return value != "0" && value != "no" && value != "off" && value != "false";
+  }();
+  return are;
 }
 
 // A line of /proc/meminfo, in bytes.
@@ -199,7 +211,7 @@ hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
 
 hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
   const hipError_t error = can == nullptr ? hipErrorInvalidValue : check_pair(device, peer);
-  if (error == hipSuccess) *can = device != peer;
+  if (error == hipSuccess) *can = device != peer && are_peers();
   return remember(error);
 }
 
@@ -209,6 +221,7 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   const hipError_t error = check_pair(device, peer);
   if (error != hipSuccess || device == peer)
     return remember(error == hipSuccess ? hipErrorInvalidDevice : error);
+  if (!are_peers()) return remember(hipErrorPeerAccessUnsupported);
   return remember(peer_enabled[device][peer].exchange(true) ? hipErrorPeerAccessAlreadyEnabled
                                                             : hipSuccess);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: points in streams that have a time and can be waited for, and that carry a capture from stream to stream.
-// Invariant: waiting for an event means its last recording at the time of the call, whatever is recorded later.
+// Invariant: waiting for an event means its last recording at the time of the call, whatever is recorded later. It is
+// recorded in streams of the device that it was made on; those of all devices may wait for it.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -44,6 +45,7 @@ class Recording {
 
 // Guarded by Streams::mutex.
 struct Event {
+  int device;
   bool has_time;
   std::shared_ptr<Recording> recording;  // null before the first one
   std::shared_ptr<Capture> capture;      // not null when the last recording was captured
@@ -69,6 +71,7 @@ hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording
 }
 
 hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& streams) {
+  if (event.device != stream->device()) return hipErrorInvalidHandle;
   if (stream->capture != nullptr) {
     if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
     event.capture = stream->capture;
@@ -124,6 +127,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   if (flags & hipEventInterprocess) return remember(hipErrorNotSupported);
   if (device_count() == 0) return remember(hipErrorNoDevice);
   auto made = std::make_shared<Event>();
+  made->device = current_device();
   made->has_time = (flags & hipEventDisableTiming) == 0;
   *event = ProcessState<Events>::get().handles.add(std::move(made));
   return hipSuccess;

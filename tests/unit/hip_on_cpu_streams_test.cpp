@@ -57,6 +57,24 @@ TEST(HipStreams, WaitForEventsOfOthers) {
   EXPECT_EQ(hipEventDestroy(event), hipErrorInvalidHandle);
 }
 
+TEST(HipStreams, RecordEventsOfTheirOwnDeviceOnly) {
+  const OwnStream here;
+  hipEvent_t of_device_1;
+  ASSERT_HIP(hipSetDevice(1));
+  ASSERT_HIP(hipEventCreate(&of_device_1));
+  {
+    const OwnStream there;
+    EXPECT_EQ(hipEventRecord(of_device_1, here), hipErrorInvalidHandle);
+    EXPECT_HIP(hipEventRecord(of_device_1, nullptr));  // the default stream of device 1
+    ASSERT_HIP(hipSetDevice(0));
+    EXPECT_EQ(hipEventRecord(of_device_1, nullptr), hipErrorInvalidHandle);
+    EXPECT_HIP(hipEventRecord(of_device_1, there));
+    EXPECT_HIP(hipStreamWaitEvent(here, of_device_1, 0));  // any stream may wait for it
+    EXPECT_HIP(hipEventSynchronize(of_device_1));
+  }
+  EXPECT_HIP(hipEventDestroy(of_device_1));
+}
+
 TEST(HipStreams, MeasureTime) {
   const OwnStream stream;
   hipEvent_t start, stop;

@@ -58,6 +58,19 @@ TEST(HipDevices, ArePeers) {
   EXPECT_EQ(hops, 1u);
 }
 
+TEST(HipDevicesDeathTest, AreNoPeersWhereTheEnvironmentSaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("MESHMEM_CPU_PEERS", "0", 1);
+        int can = -1;
+        const bool refused = hipDeviceCanAccessPeer(&can, 0, 1) == hipSuccess && can == 0 &&
+                             hipDeviceEnablePeerAccess(1, 0) == hipErrorPeerAccessUnsupported;
+        _exit(refused ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "^$");
+}
+
 TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
