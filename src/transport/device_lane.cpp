@@ -12,8 +12,6 @@ namespace meshmem {
 DeviceLane::DeviceLane(int device) : device_(device) {
   const OnDevice current(device_);
   check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable), "take pinned host memory");
-  check(hipEventCreateWithFlags(&done_, hipEventDisableTiming), "make an event on device {}",
-        device_);
 }
 
 hipStream_t DeviceLane::stream() {
@@ -25,20 +23,28 @@ hipStream_t DeviceLane::stream() {
   return stream_;
 }
 
-void DeviceLane::wait_for(hipStream_t stream, const char* routine) {
-  {
-    const OnDevice current(device_);
-    check(hipEventRecord(done_, stream), "record an event on device {}", device_);
+hipEvent_t DeviceLane::record(hipStream_t stream, int device) {
+  const OnDevice current(device);
+  hipEvent_t& done = done_[device];
+  if (!done) {
+    check(hipEventCreateWithFlags(&done, hipEventDisableTiming), "make an event on device {}",
+          device);
   }
+  check(hipEventRecord(done, stream), "record an event on device {}", device);
+  return done;
+}
+
+void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
+  const hipEvent_t done = record(stream, device);
   hipError_t state = hipErrorNotReady;
   wait_until_ready(
       [&] {
-        state = hipEventQuery(done_);
+        state = hipEventQuery(done);
         if (state == hipErrorNotReady) (void)hipGetLastError();
         return state != hipErrorNotReady;
       },
-      [&] { return fmt::format("device {} in {}", device_, routine); });
-  check(state, "run {} on device {}", routine, device_);
+      [&] { return fmt::format("device {} in {}", device, routine); });
+  check(state, "run {} on device {}", routine, device);
 }
 
 void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char* routine) {
@@ -46,7 +52,7 @@ void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char
     const OnDevice current(device_);
     check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "read {} bytes", bytes);
   }
-  wait_for(stream(), routine);
+  wait(routine);
 }
 
 std::unique_ptr<DeviceLane> DeviceLanes::take() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one thread needs to wait for a device: an event, a pinned word for an answer, and a stream of
-// its own for work that may not stand behind that of other threads.
+// What one thread needs to wait for devices: an event for each, a pinned page for answers, and a
+// stream of its own for work that may not stand behind that of other threads.
 // Invariant: a lane belongs to one call at a time. A collective or a poll on a stream that it shares
 // with another could wait for something that stands behind it.
 #ifndef MESHMEM_TRANSPORT_DEVICE_LANE_HPP_
@@ -10,6 +10,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -27,17 +28,19 @@ class DeviceLane {
   void* pinned() const { return pinned_; }
   hipStream_t stream();  // made when it is first asked for
 
-  // Returns when the stream has done all that it was given so far. `routine` is for the message when
-  // MESHMEM_TIMEOUT has passed.
-  void wait_for(hipStream_t stream, const char* routine);
+  // Returns when the stream, which is of `device`, has done all that it was given so far. `routine`
+  // is for the message when MESHMEM_TIMEOUT has passed.
+  void wait_for(hipStream_t stream, int device, const char* routine);
   // Copies to host memory, behind nothing else.
   void fetch(void* to, const void* from, std::size_t bytes, const char* routine);
-  void wait(const char* routine) { wait_for(stream(), routine); }
+  void wait(const char* routine) { wait_for(stream(), device_, routine); }
 
  private:
+  hipEvent_t record(hipStream_t stream, int device);
+
   int device_;
   void* pinned_ = nullptr;
-  hipEvent_t done_ = nullptr;
+  std::map<int, hipEvent_t> done_;  // by device, whose streams alone can record it
   hipStream_t stream_ = nullptr;
 };
 

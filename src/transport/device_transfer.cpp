@@ -7,6 +7,7 @@
 #include "transport/device_transfer.hpp"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "memory/hip_error.hpp"
@@ -43,13 +44,13 @@ void DeviceTransfer::open(int device) {
 
 void DeviceTransfer::complete(const char* routine) {
   const std::uint64_t issued = device_work.issued.load(std::memory_order_acquire);
-  std::vector<hipStream_t> streams{stream_};
+  std::vector<std::pair<int, hipStream_t>> streams{{device_, stream_}};
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [device, stream] : far_streams_) streams.push_back(stream);
+    streams.insert(streams.end(), far_streams_.begin(), far_streams_.end());
   }
   const Lane waiting = lane();
-  for (const hipStream_t stream : streams) waiting->wait_for(stream, routine);
+  for (const auto& [device, stream] : streams) waiting->wait_for(stream, device, routine);
   std::uint64_t before = device_work.completed.load(std::memory_order_relaxed);
   while (before < issued &&
          !device_work.completed.compare_exchange_weak(before, issued, std::memory_order_release)) {
@@ -76,13 +77,13 @@ void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
   const OnDevice current(device_);
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
-  lane()->wait_for(stream_, routine);
+  lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::clear(void* memory, std::size_t bytes, const char* routine) {
   const OnDevice current(device_);
   check(hipMemsetAsync(memory, 0, bytes, stream_), "clear {} bytes", bytes);
-  lane()->wait_for(stream_, routine);
+  lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::issue_store(const DevicePlace& there, const void* value, std::size_t bytes) {
@@ -101,14 +102,14 @@ void DeviceTransfer::load(void* value, const DevicePlace& there, std::size_t byt
   const Lane answer = lane();
   check(device::launch_load(answer->pinned(), there.address, bytes, stream), "load {} bytes",
         bytes);
-  answer->wait_for(stream, routine);
+  answer->wait_for(stream, there.device, routine);
   std::memcpy(value, answer->pinned(), bytes);
 }
 
 void DeviceTransfer::copy_strided(const device::StridedCopy& copy, const char* routine) {
   const OnDevice current(device_);
   check(device::launch_strided_copy(copy, stream_), "copy {} blocks", copy.n_blocks);
-  lane()->wait_for(stream_, routine);
+  lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::issue_signal(const DevicePlace& there, std::uint64_t value, int sig_op) {
@@ -137,7 +138,7 @@ std::uint64_t DeviceTransfer::fetch_atomic(const DevicePlace& there, device::Ato
   check(device::launch_atomic(op, word_type(bytes), there.address, scalar(operand),
                               scalar(condition), answer->pinned(), stream),
         "start an atomic operation");
-  answer->wait_for(stream, routine);
+  answer->wait_for(stream, there.device, routine);
   std::uint64_t fetched = 0;
   std::memcpy(&fetched, answer->pinned(), bytes);
   return fetched;

@@ -56,7 +56,7 @@ class DeviceTransfer {
   std::uint64_t fetch_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
                              std::uint64_t operand, std::uint64_t condition, const char* routine);
 
-  // A stream, an event and a pinned page for one call.
+  // A stream, events and a pinned page for one call.
   class Lane {
    public:
     explicit Lane(DeviceLanes& lanes) : lanes_(lanes), lane_(lanes.take()) {}
