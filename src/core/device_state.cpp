@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables, one allocation: team views, the PEs of teams, far copies, registered buffers.
-// Invariant: a table is written before anything points to it.
+// Invariant: a table is written before anything points to it. A row of the table of buffers is one
+// buffer's as long as that is registered, and is not written then: running kernels may have it in
+// caches.
 #include "core/device_state.hpp"
 
 #include <algorithm>
@@ -108,6 +110,7 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   state_.sync_layout = device::SyncLayout::of(n);
   state_.teams = views_;
   state_.registered = buffers_;
+  rows_.clear();
   const std::vector<device::TeamView> none(device::kTeamSlots, device::TeamView{-1, 0, nullptr});
   write(views_, none.data(), sizeof none[0] * none.size());
   is_open_ = true;
@@ -171,18 +174,41 @@ void DeviceState::remove_team(const Team& team) {
   write(views_ + team.slot, &none, sizeof none);
 }
 
+void DeviceState::free_rows(const std::vector<DeviceSegment>& segments) {
+  const device::RegisteredBuffer none{};
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const auto is_its = [&](const DeviceSegment& segment) { return segment.base == rows_[row]; };
+    if (rows_[row] == 0 || std::any_of(segments.begin(), segments.end(), is_its)) continue;
+    write(buffers_ + row, &none, sizeof none);
+    rows_[row] = 0;
+  }
+  while (!rows_.empty() && rows_.back() == 0) rows_.pop_back();
+}
+
+// The bytes come last: until then no address is in the row.
+void DeviceState::fill_row(const DeviceSegment& segment) {
+  const auto free_row = std::find(rows_.begin(), rows_.end(), 0);
+  const auto row = static_cast<std::size_t>(free_row - rows_.begin());
+  if (free_row == rows_.end()) rows_.push_back(0);
+  rows_[row] = segment.base;
+  std::byte** copies = buffer_copies_ + row * segment.copies.size();
+  write(copies, for_kernels(segment.copies).data(), sizeof(std::byte*) * segment.copies.size());
+  device::RegisteredBuffer buffer{segment.base, 0, copies};
+  write(buffers_ + row, &buffer, sizeof buffer);
+  buffer.bytes = segment.bytes;
+  write(buffers_ + row, &buffer, sizeof buffer);
+}
+
 void DeviceState::update_buffers() {
   if (!is_open_) return;
   const std::lock_guard lock(mutex_);
-  std::vector<device::RegisteredBuffer> table;
-  for (const DeviceSegment& segment : device_segments().all()) {
-    if (segment.base == state_.device_heap.base) continue;
-    std::byte** copies = buffer_copies_ + table.size() * segment.copies.size();
-    write(copies, for_kernels(segment.copies).data(), sizeof(std::byte*) * segment.copies.size());
-    table.push_back({segment.base, segment.bytes, copies});
+  const std::vector<DeviceSegment> segments = device_segments().all();
+  free_rows(segments);
+  for (const DeviceSegment& segment : segments) {
+    const bool has_row = std::find(rows_.begin(), rows_.end(), segment.base) != rows_.end();
+    if (segment.base != state_.device_heap.base && !has_row) fill_row(segment);
   }
-  if (!table.empty()) write(buffers_, table.data(), sizeof table[0] * table.size());
-  state_.n_registered = static_cast<int>(table.size());
+  state_.n_registered = static_cast<int>(rows_.size());
   publish();
 }
 

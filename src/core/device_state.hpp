@@ -15,6 +15,7 @@
 #include "core/team.hpp"
 #include "device/state.hpp"
 #include "memory/device_memory.hpp"
+#include "memory/device_segments.hpp"
 
 namespace meshmem {
 
@@ -43,6 +44,8 @@ class DeviceState {
                              const std::vector<std::byte*>& copies) const;
   bool is_clear(int slot) const;
   void clear_slot(int slot);
+  void free_rows(const std::vector<DeviceSegment>& segments);
+  void fill_row(const DeviceSegment& segment);
 
   std::mutex mutex_;
   bool is_open_ = false;
@@ -50,6 +53,8 @@ class DeviceState {
   int device_ = -1;
   std::uint64_t first_epoch_ = 0;
   std::vector<bool> slot_was_used_;
+  std::vector<std::uintptr_t>
+      rows_;  // whose the rows of buffers_ are: its base, or 0 for a free one
 
   // In device memory; made once a process.
   std::byte* tables_ = nullptr;

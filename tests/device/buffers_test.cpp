@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers that the program has registered, as kernels find them: in a table, a row for each.
+// Invariant: a kernel may run, with rows in its caches, while the host registers and unregisters
+// other buffers; so the rows of those that stay are never written.
+#include "device_array.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr size_t kElems = 100;
+constexpr int kNowhere = -1;
+
+__global__ void find_row(const void* address, int* row) {
+  const device::State& job = device::state();
+  *row = kNowhere;
+  for (int i = 0; i < job.n_registered; ++i) {
+    const device::RegisteredBuffer& buffer = job.registered[i];
+    if (reinterpret_cast<uintptr_t>(address) - buffer.base < buffer.bytes) *row = i;
+  }
+}
+
+__global__ void put(long* dest, const long* source, int pe) {
+  shmemx_long_put_block(dest, source, kElems, pe);
+}
+
+class Registered {
+ public:
+  Registered() {
+    must(hipMalloc(&data_, kElems * sizeof(long)), "hipMalloc");
+    enter();
+  }
+  ~Registered() {
+    if (is_in_) leave();
+    must(hipFree(data_), "hipFree");
+  }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+
+  void enter() {
+    EXPECT_EQ(shmemx_buffer_register(data_, kElems * sizeof(long)), 0);
+    is_in_ = true;
+  }
+  void leave() {
+    EXPECT_EQ(shmemx_buffer_unregister(data_), 0);
+    is_in_ = false;
+  }
+
+  int row() const {
+    DeviceArray<int> row(1);
+    launch(find_row, 1, 1, data_ + kElems - 1, row.data());
+    return row.first();
+  }
+  // By a kernel of the PE before.
+  void expect_put(int round) {
+    DeviceArray<long> source(samples<long>(kElems, my_pe(), round));
+    shmem_barrier_all();
+    launch(put, 1, 64, data_, source.data(), next_pe());
+    meet_after_kernels();
+    expect_equal("put", download(data_, kElems), samples<long>(kElems, previous_pe(), round));
+    shmem_barrier_all();
+  }
+
+ private:
+  long* data_ = nullptr;
+  bool is_in_ = false;
+};
+
+TEST(RegisteredBuffers, KeepTheirRowWhileOthersComeAndGo) {
+  Registered first, second, third;
+  const int row_of_second = second.row(), row_of_third = third.row();
+  first.leave();
+  EXPECT_EQ(first.row(), kNowhere);
+  EXPECT_EQ(second.row(), row_of_second);
+  EXPECT_EQ(third.row(), row_of_third);
+  second.leave();
+  EXPECT_EQ(second.row(), kNowhere);
+  first.enter();
+  EXPECT_EQ(third.row(), row_of_third);
+}
+
+TEST(RegisteredBuffers, AreReachedInRowsThatOthersHaveLeft) {
+  Registered first, second, third;
+  first.leave();
+  second.expect_put(1);
+  third.expect_put(2);
+  Registered fourth;
+  fourth.expect_put(3);
+  third.leave();
+  fourth.leave();
+  third.enter();
+  second.expect_put(4);
+  third.expect_put(5);
+}
+
+}  // namespace
+}  // namespace meshmem
