@@ -28,33 +28,35 @@ void require_device(const char* routine) {
     fatal("{}: there is no device memory (SHMEM_DEBUG=1 says why)", routine);
 }
 
-struct End {
+// Where a copy of the stream's finds it, and whether a kernel would too.
+struct StreamEnd {
   void* address;
   bool for_kernels;
 };
 
 // In the host heap of PE `pe`: where kernels find it, if they do.
-End host_end(std::byte* on_host, const void* address, int pe) {
+StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
   const device::Segment& heap = runtime().device_state().state().host_heap;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   if (!heap.holds(number)) return {on_host, false};
   const bool near = pe < device::kNearPes;  // others are in a table that only kernels read
-  return near ? End{heap.near_copy[pe] + (number - heap.base), true} : End{on_host, false};
+  return near ? StreamEnd{heap.near_copy[pe] + (number - heap.base), true}
+              : StreamEnd{on_host, false};
 }
 
-End far_end(const char* routine, const void* address, std::size_t bytes, int pe) {
+StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes, int pe) {
   check_pe(address_map, pe, routine);
   if (std::byte* there = try_translate(address_map, address, bytes, pe))
-    return host_end(there, address, pe);
+    return end_in_host_heap(there, address, pe);
   const DevicePlace place = translate_on_device(address_map, address, bytes, pe, routine);
   return {place.address, place.for_kernels};
 }
 
 // Any memory of this PE; what is unknown may be out of a kernel's reach.
-End near_end(const void* address) {
+StreamEnd end_here(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   if (is_on_device(address_map, address)) return {here, true};
-  return host_end(here, address, address_map.my_pe);
+  return end_in_host_heap(here, address, address_map.my_pe);
 }
 
 bool is_captured(hipStream_t stream) {
@@ -63,7 +65,7 @@ bool is_captured(hipStream_t stream) {
          status == hipStreamCaptureStatusActive;
 }
 
-void copy(const char* routine, const End& to, const End& from, std::size_t bytes,
+void copy(const char* routine, const StreamEnd& to, const StreamEnd& from, std::size_t bytes,
           hipStream_t stream) {
   if (bytes == 0) return;
   const OnDevice current(runtime().device_memory().device());
@@ -82,7 +84,7 @@ void launch(const char* routine, const Launch& launch_kernel) {
 
 // A word that a kernel updates or waits for.
 std::uint64_t* word_for_kernels(const char* routine, std::uint64_t* address, int pe) {
-  const End end = far_end(routine, address, sizeof *address, pe);
+  const StreamEnd end = end_at_pe(routine, address, sizeof *address, pe);
   if (!end.for_kernels)
     fatal("{}: kernels do not reach the signal at {} of PE {}", routine,
           static_cast<const void*>(address), pe);
@@ -128,14 +130,16 @@ MESHMEM_VISIBLE void shmemx_putmem_on_stream(void* dest, const void* source, std
                                              int pe, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_putmem_on_stream";
   require_device(kRoutine);
-  copy(kRoutine, far_end(kRoutine, dest, nbytes, pe), near_end(source), nbytes, stream_of(stream));
+  copy(kRoutine, end_at_pe(kRoutine, dest, nbytes, pe), end_here(source), nbytes,
+       stream_of(stream));
 }
 
 MESHMEM_VISIBLE void shmemx_getmem_on_stream(void* dest, const void* source, std::size_t nbytes,
                                              int pe, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_getmem_on_stream";
   require_device(kRoutine);
-  copy(kRoutine, near_end(dest), far_end(kRoutine, source, nbytes, pe), nbytes, stream_of(stream));
+  copy(kRoutine, end_here(dest), end_at_pe(kRoutine, source, nbytes, pe), nbytes,
+       stream_of(stream));
 }
 
 MESHMEM_VISIBLE void shmemx_putmem_signal_on_stream(void* dest, const void* source,
@@ -145,8 +149,8 @@ MESHMEM_VISIBLE void shmemx_putmem_signal_on_stream(void* dest, const void* sour
   constexpr const char* kRoutine = "shmemx_putmem_signal_on_stream";
   require_device(kRoutine);
   check_signal_op(kRoutine, sig_op);
-  const End to = nbytes == 0 ? End{dest, true} : far_end(kRoutine, dest, nbytes, pe);
-  const End from = near_end(source);
+  const StreamEnd to = nbytes == 0 ? StreamEnd{dest, true} : end_at_pe(kRoutine, dest, nbytes, pe);
+  const StreamEnd from = end_here(source);
   std::uint64_t* word = word_for_kernels(kRoutine, sig_addr, pe);
   const bool by_kernel = to.for_kernels && from.for_kernels && nbytes <= kMostKernelBytes;
   if (!by_kernel) copy(kRoutine, to, from, nbytes, stream_of(stream));

@@ -83,12 +83,6 @@ void copy_blocks(E* dest, std::ptrdiff_t dest_stride, const E* source, std::ptrd
   }
 }
 
-// Bytes from the first element to the end of the last.
-std::size_t span_bytes(std::ptrdiff_t stride, std::size_t bsize, std::size_t nblocks,
-                       std::size_t elem_bytes) {
-  return ((nblocks - 1) * static_cast<std::size_t>(stride) + bsize) * elem_bytes;
-}
-
 template <typename E>
 Blocks blocks_of(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize, std::size_t nblocks) {
   constexpr auto kElem = static_cast<std::ptrdiff_t>(sizeof(E));
@@ -101,11 +95,10 @@ void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const int to = where.world_pe(pe);
   check_pe(address_map, to, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  auto* there = try_translate(address_map, dest, span_bytes(dst, bsize, nblocks, sizeof(E)), to);
-  if (!there || may_be_on_device(address_map, source)) [[unlikely]] {
-    return put_blocks_elsewhere(where.routine, dest, source, blocks_of<E>(dst, sst, bsize, nblocks),
-                                to);
-  }
+  const Blocks blocks = blocks_of<E>(dst, sst, bsize, nblocks);
+  auto* there = try_translate(address_map, dest, blocks.dest_span(), to);
+  if (!there || may_be_on_device(address_map, source)) [[unlikely]]
+    return put_blocks_elsewhere(where.routine, dest, source, blocks, to);
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
 }
 template <typename E, typename Where>
@@ -114,12 +107,10 @@ void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const int from = where.world_pe(pe);
   check_pe(address_map, from, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  const auto* there =
-      try_translate(address_map, source, span_bytes(sst, bsize, nblocks, sizeof(E)), from);
-  if (!there || may_be_on_device(address_map, dest)) [[unlikely]] {
-    return get_blocks_elsewhere(where.routine, dest, source, blocks_of<E>(dst, sst, bsize, nblocks),
-                                from);
-  }
+  const Blocks blocks = blocks_of<E>(dst, sst, bsize, nblocks);
+  const auto* there = try_translate(address_map, source, blocks.source_span(), from);
+  if (!there || may_be_on_device(address_map, dest)) [[unlikely]]
+    return get_blocks_elsewhere(where.routine, dest, source, blocks, from);
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
 }
 template <typename E, typename Where>

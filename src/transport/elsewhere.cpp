@@ -111,11 +111,6 @@ void copy_blocks(const char* routine, const End& to, const End& from, const Bloc
   }
 }
 
-// Bytes from the first block to the end of the last.
-std::size_t span_bytes(std::ptrdiff_t stride, const Blocks& blocks) {
-  return (blocks.count - 1) * static_cast<std::size_t>(stride) + blocks.bytes;
-}
-
 }  // namespace
 
 void put_elsewhere(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
@@ -135,13 +130,11 @@ void get_nbi_elsewhere(const char* routine, void* dest, const void* source, std:
 
 void put_blocks_elsewhere(const char* routine, void* dest, const void* source, const Blocks& blocks,
                           int pe) {
-  copy_blocks(routine, far_end(routine, dest, span_bytes(blocks.dest_stride, blocks), pe),
-              near_end(source), blocks);
+  copy_blocks(routine, far_end(routine, dest, blocks.dest_span(), pe), near_end(source), blocks);
 }
 void get_blocks_elsewhere(const char* routine, void* dest, const void* source, const Blocks& blocks,
                           int pe) {
-  copy_blocks(routine, near_end(dest),
-              far_end(routine, source, span_bytes(blocks.source_stride, blocks), pe), blocks);
+  copy_blocks(routine, near_end(dest), far_end(routine, source, blocks.source_span(), pe), blocks);
 }
 
 void signal_elsewhere(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,

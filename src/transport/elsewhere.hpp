@@ -26,12 +26,21 @@ namespace meshmem {
 [[gnu::cold, gnu::noinline]] void get_nbi_elsewhere(const char* routine, void* dest,
                                                     const void* source, std::size_t bytes, int pe);
 
-// Blocks at strides, both in bytes.
+// At least one block, at strides, both in bytes.
 struct Blocks {
   std::size_t bytes;
   std::size_t count;
   std::ptrdiff_t dest_stride;
   std::ptrdiff_t source_stride;
+
+  // From the first block to the end of the last.
+  std::size_t dest_span() const { return span(dest_stride); }
+  std::size_t source_span() const { return span(source_stride); }
+
+ private:
+  std::size_t span(std::ptrdiff_t stride) const {
+    return (count - 1) * static_cast<std::size_t>(stride) + bytes;
+  }
 };
 [[gnu::cold, gnu::noinline]] void put_blocks_elsewhere(const char* routine, void* dest,
                                                        const void* source, const Blocks& blocks,
