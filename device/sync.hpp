@@ -6,8 +6,13 @@
 // A team's collectives count up one 64-bit number, its epoch, which lies in the memory of each PE's
 // device: a captured graph counts on when it is replayed. Every operation makes a PE wait for all
 // others, so whoever has finished operation e knows that all have finished e - 1.
-// Invariant: epochs are compared by signed difference and never reset while the team lives. One
-// group at a time of each PE runs a collective of a team.
+//
+// Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
+// operations, long after which a packet of a long message might still lie in its stage. So whoever
+// takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
+// there, wipes its stage and meets them again.
+// Invariant: epochs are compared by signed difference and never reset while the team lives;
+// next_epoch() alone counts them up. One group at a time of each PE runs a collective of a team.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -16,6 +21,8 @@
 
 namespace meshmem {
 namespace device {
+
+constexpr std::uint64_t kWipeEvery = std::uint64_t{1} << 30;
 
 MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
   return static_cast<std::int64_t>(epoch - wanted) >= 0;
@@ -67,8 +74,31 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
 }
 
 template <typename Group>
+MESHMEM_DEVICE void wipe_stage(const Group& group, const TeamSync& sync) {
+  const SyncLayout& layout = state().sync_layout;
+  auto* stage =
+      reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) + layout.stage(sync.slot));
+  const std::size_t words = layout.team_stage_bytes(sync.slot) / sizeof *stage;
+  for (auto i = static_cast<std::size_t>(group.rank()); i < words;
+       i += static_cast<std::size_t>(group.size()))
+    store_relaxed(stage + i, std::uint64_t{0});
+}
+
+// The epoch of the next operation after `epoch`.
+template <typename Group>
+MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
+                                        std::uint64_t epoch) {
+  ++epoch;
+  if (epoch % kWipeEvery != 0) return epoch;
+  meet(group, sync, epoch);  // nobody reads packets any more
+  wipe_stage(group, sync);
+  meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
+  return epoch + 2;
+}
+
+template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
-  meet(group, sync, sync.epoch() + 1);
+  meet(group, sync, next_epoch(group, sync, sync.epoch()));
 }
 
 template <typename Group>

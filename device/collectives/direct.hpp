@@ -57,7 +57,7 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
                            std::size_t bytes) {
   const int n = sync.team.n;
   const int me = sync.team.me;
-  const std::uint64_t epoch = next_packet_epoch(group, sync, sync.epoch());
+  const std::uint64_t epoch = next_epoch(group, sync, sync.epoch());
   const auto low = static_cast<std::uint32_t>(bytes);
   const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(bytes) >> 32);
   for (int pe = group.rank(); pe < n; pe += group.size()) {

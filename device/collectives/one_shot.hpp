@@ -30,7 +30,7 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
 
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
-    epoch = next_packet_epoch(group, sync, epoch);
+    epoch = next_epoch(group, sync, epoch);
     for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last; u += step) {
       const Unit<E> unit = load_unit(source, count, u);
       for (int i = 1; i < n; ++i) {  // not everybody to PE 0 first

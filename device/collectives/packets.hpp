@@ -4,9 +4,8 @@
 // barrier: whoever sees the flag has the data.
 //
 // A message is a row of packets in the stage of the receiver, in the part of its sender and of the
-// parity of the operation. The flag is the operation's epoch, cut to 32 bits; it comes around after
-// 2^32 operations, long after which a packet of a long message might still lie there. So each time
-// the epoch passes a multiple of 2^30 the members meet, wipe their stages and meet again.
+// parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees to it
+// that no packet lies there when its flag comes around.
 // Invariant: a sender fills the stage of parity p only when it knows that the operation that used
 // it last is over in all PEs, which is so because every operation makes a PE wait for all others.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
@@ -19,7 +18,6 @@ namespace device {
 
 constexpr std::size_t kPacketBytes = 8;
 constexpr std::size_t kPacketData = 4;
-constexpr std::uint64_t kWipeEvery = std::uint64_t{1} << 30;
 
 MESHMEM_DEVICE std::uint64_t make_packet(std::uint32_t data, std::uint32_t flag) {
   return static_cast<std::uint64_t>(flag) << 32 | data;
@@ -44,29 +42,6 @@ MESHMEM_DEVICE std::uint32_t receive_packet(const std::uint64_t* from, std::uint
       return static_cast<std::uint32_t>(packet);
     pause();
   }
-}
-
-template <typename Group>
-MESHMEM_DEVICE void wipe_stage(const Group& group, const TeamSync& sync) {
-  const SyncLayout& layout = state().sync_layout;
-  auto* stage =
-      reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) + layout.stage(sync.slot));
-  const std::size_t words = layout.team_stage_bytes(sync.slot) / sizeof *stage;
-  for (auto i = static_cast<std::size_t>(group.rank()); i < words;
-       i += static_cast<std::size_t>(group.size()))
-    store_relaxed(stage + i, std::uint64_t{0});
-}
-
-// The epoch of the next exchange of packets after `epoch`.
-template <typename Group>
-MESHMEM_DEVICE std::uint64_t next_packet_epoch(const Group& group, const TeamSync& sync,
-                                               std::uint64_t epoch) {
-  ++epoch;
-  if (epoch % kWipeEvery != 0) return epoch;
-  meet(group, sync, epoch);  // nobody reads packets any more
-  wipe_stage(group, sync);
-  meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
-  return epoch + 2;
 }
 
 }  // namespace device

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 #include <hip/hip_runtime.h>
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "device/routines.hpp"
@@ -56,9 +58,20 @@ class World {
   }
 
   const State& state(int pe) const { return states_[static_cast<std::size_t>(pe)]; }
-  int n() const { return n_; }
+
+  // As if all PEs had done this many operations, between two of them.
+  void go_on_from(std::uint64_t epoch) {
+    for (const State& state : states_) set_epoch(state, epoch);
+  }
 
  private:
+  void set_epoch(const State& state, std::uint64_t epoch) {
+    for (const int slot : {0, 1, 20}) {
+      auto* flags =
+          reinterpret_cast<Flag*>(state.sync.near_copy[state.me] + state.sync_layout.flags(slot));
+      for (int i = 0; i <= n_; ++i) flags[i].value = epoch;
+    }
+  }
   void describe(int pe, const SyncLayout& layout, std::uint64_t first_epoch) {
     State& state = states_[static_cast<std::size_t>(pe)];
     state = State();
@@ -80,10 +93,7 @@ class World {
     teams[1] = {n_ - 1 - pe, n_, reversed_.data()};
     if (pe % 2 == 0) teams[20] = {pe / 2, static_cast<int>(even_.size()), even_.data()};
     state.teams = teams;
-    for (const int slot : {0, 1, 20}) {
-      auto* flags = reinterpret_cast<Flag*>(state.sync.near_copy[pe] + layout.flags(slot));
-      for (int i = 0; i <= n_; ++i) flags[i].value = first_epoch;
-    }
+    set_epoch(state, first_epoch);
   }
 
   int n_;
@@ -320,6 +330,83 @@ TEST(KernelCollectives, CountOnWhereEpochsWrap) {
   for (const int bits : {30, 31, 32, 63})
     check(3, some_seed(), By::block, (std::uint64_t{1} << bits) - kSteps / 2, kSteps);
   check(3, some_seed(), By::block, std::uint64_t{0} - kSteps / 2, kSteps);
+}
+
+// ---- Packets that are as old as their flag's way around
+
+constexpr std::uint64_t kQuarter = std::uint64_t{1} << 30;
+constexpr std::size_t kLong = 8;
+
+__global__ void add_up(const State* state, Word* dest, const Word* source, std::size_t count) {
+  state_of_thread = state;
+  reduce<ReduceOp::sum>(Block(), TeamSync(kWorldSlot), dest, source, count);
+}
+__global__ void meet_all(const State* state) {
+  state_of_thread = state;
+  barrier(Block(), TeamSync(kWorldSlot));
+}
+
+// Two PEs whose operations are launched one by one; all bring the same.
+class TwoPes {
+ public:
+  explicit TwoPes(std::uint64_t first_epoch) : world_(2, first_epoch) {
+    for (auto& stream : streams_)
+      EXPECT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+  }
+  ~TwoPes() {
+    for (auto& stream : streams_) EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  }
+
+  World& world() { return world_; }
+  void barrier() {
+    for (const int pe : {0, 1})
+      hipLaunchKernelGGL(meet_all, dim3(1), dim3(4), 0, streams_[pe], &world_.state(pe));
+    finish();
+  }
+  // The sums in PE 0; PE 1 enters only when PE 0 has had time to take what it should not.
+  std::vector<Word> sums(Word brought, std::size_t count, bool is_late = false) {
+    source_.assign(kLong, brought);
+    start_sums(0, count);
+    if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    start_sums(1, count);
+    finish();
+    return {dest_[0], dest_[0] + count};
+  }
+
+ private:
+  void start_sums(int pe, std::size_t count) {
+    hipLaunchKernelGGL(add_up, dim3(1), dim3(4), 0, streams_[pe], &world_.state(pe), dest_[pe],
+                       source_.data(), count);
+  }
+  void finish() {
+    for (auto& stream : streams_) EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+  }
+
+  World world_;
+  hipStream_t streams_[2];
+  std::vector<Word> source_;
+  Word dest_[2][kLong] = {};
+};
+
+// A long message leaves packets that the short ones of 2^32 operations do not overwrite. Whatever takes
+// the epoch over the multiples of 2^30 on the way has to wipe them.
+template <typename Cross>
+void check_that_old_packets_are_wiped(const Cross& cross) {
+  TwoPes pes(kQuarter - 2);
+  EXPECT_EQ(pes.sums(1, kLong), std::vector<Word>(kLong, 2));
+  for (std::uint64_t k = 1; k <= 4; ++k) {
+    pes.world().go_on_from(k * kQuarter - 1);
+    cross(pes);
+  }
+  pes.world().go_on_from(5 * kQuarter - 2);
+  EXPECT_EQ(pes.sums(50, kLong, true), std::vector<Word>(kLong, 100));
+}
+
+TEST(KernelCollectives, PacketsAreWipedWhereABarrierTakesTheEpochOn) {
+  check_that_old_packets_are_wiped([](TwoPes& pes) { pes.barrier(); });
+}
+TEST(KernelCollectives, PacketsAreWipedWhereAReductionTakesTheEpochOn) {
+  check_that_old_packets_are_wiped([](TwoPes& pes) { pes.sums(1, 1); });
 }
 
 }  // namespace
