@@ -2,9 +2,9 @@
 //
 // Collectives that move data: each PE pushes its blocks straight into the others' dest, between a
 // meeting at which all sources and dests are ready and one at which all has arrived.
-// Invariant: a dest is written only after its PE has entered the call, and is complete when the call
-// returns. A call that moves nothing does nothing, on all PEs alike. Bodies of broadcast, collect,
-// fcollect, alltoall and alltoalls.
+// Invariant: a dest is written, and a source read, only after all threads of the group in its PE have
+// entered the call; a dest is complete when the call returns. A call that moves nothing does nothing,
+// on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 
@@ -57,6 +57,7 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
                            std::size_t bytes) {
   const int n = sync.team.n;
   const int me = sync.team.me;
+  group.sync();  // the lengths tell that all threads have entered
   const std::uint64_t epoch = next_epoch(group, sync, sync.epoch());
   const auto low = static_cast<std::uint32_t>(bytes);
   const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(bytes) >> 32);

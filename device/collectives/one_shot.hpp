@@ -4,8 +4,8 @@
 // what it gets, in PE order.
 // Words: a *unit* is what travels together (combine.hpp), a *part* as many units as fit into the
 // stage at once; parts take turns in its two halves.
-// Invariant: any count, in place or not; a thread reads its units of the source before it writes the
-// same ones of the dest.
+// Invariant: any count, in place or not. Nothing is read or written before all threads of the group
+// have entered; then a thread reads its units of the source before it writes the same ones of the dest.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 
@@ -28,6 +28,7 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
   const auto step = static_cast<std::size_t>(group.size());
   std::uint64_t epoch = sync.epoch();
 
+  group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
@@ -60,8 +61,8 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
       }
       store_unit(dest, count, u, rounded<E>(total));
     }
-    group
-        .sync();  // the whole part has come: whoever is in the next one knows that all left the last
+    // The whole part has come: whoever is in the next one knows that all left the last.
+    group.sync();
     if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();

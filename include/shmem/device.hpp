@@ -11,6 +11,7 @@
  * work. In kernels addresses are in memory of shmem_malloc and its like, or registered; static variables and the
  * stack are not symmetric there. long double and complex are for the host alone.
  * Ordering and completion are those of the standard, for the calling thread or group: docs/gpu.md.
+ * Collectives begin and end with a barrier of the group; puts and gets by a group have none on either side.
  */
 #ifndef MESHMEM_SHMEM_DEVICE_HPP
 #define MESHMEM_SHMEM_DEVICE_HPP

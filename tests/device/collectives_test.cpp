@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives in kernels that move data: broadcast, collect, fcollect, alltoall and alltoalls of every
-// type, by a thread, a wave and a block, on several teams.
+// type, by a thread, a wave and a block, on several teams. And what all collectives by a group promise
+// while its threads are still on their way to the call.
 // Invariant: the whole of dest is compared with a model, so that what must stay is seen to stay; all
 // five run one after another in one kernel, without a barrier between them.
 #include "../api/team_views.hpp"
@@ -14,6 +15,7 @@ namespace {
   MESHMEM_IN_##rma(MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, NAME, NAME##_, , TYPE, TYPE))
 MESHMEM_KERNEL_TYPES(MESHMEM_ROW_MOVE, )
 MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, mem, , mem, char, void)
+MESHMEM_CALLS(Sum, MESHMEM_ROWS_ARITH, uint64, uint64_, , uint64_t, uint64_t)
 
 constexpr int kOld = 900;
 constexpr size_t kAreas = 5;
@@ -201,6 +203,99 @@ TEST(DeviceCollectives, S51_TeamSyncByEveryGroup) {
     synchronize();
     EXPECT_EQ(failures.first(), 0);
   });
+}
+
+// A collective by a group, one of whose threads comes late, without a barrier of the group before it.
+enum class Late { broadcast, fcollect, collect, alltoall, sum_reduce, sum_inscan };
+constexpr int kLateRoutines = 6;
+constexpr uint64_t kUntouched = ~uint64_t{0};
+
+struct LateJob {
+  uint64_t *dest, *source, *errors;
+  size_t n;  // elements of a PE: as many as the group has threads, so that each reads one
+};
+
+__device__ uint64_t brought(uint64_t round, int pe, size_t i) {
+  return (round << 32) + (static_cast<uint64_t>(pe) << 16) + i;
+}
+
+__device__ void call_late(Late routine, const Call& call, const LateJob& job, int root) {
+  const shmem_team_t world = SHMEM_TEAM_WORLD;
+  switch (routine) {
+    case Late::broadcast:
+      Move_ulong::broadcast(call, world, job.dest, job.source, job.n, root);
+      break;
+    case Late::fcollect:
+      Move_ulong::fcollect(call, world, job.dest, job.source, job.n);
+      break;
+    case Late::collect:
+      Move_ulong::collect(call, world, job.dest, job.source, job.n);
+      break;
+    case Late::alltoall:
+      Move_ulong::alltoall(call, world, job.dest, job.source, job.n);
+      break;
+    case Late::sum_reduce:
+      Sum_uint64::sum_reduce(call, world, job.dest, job.source, job.n);
+      break;
+    case Late::sum_inscan:
+      Sum_uint64::sum_inscan(call, world, job.dest, job.source, job.n);
+      break;
+  }
+}
+
+// Element i of dest after it; kUntouched where it has no result.
+__device__ uint64_t expected_of(Late routine, uint64_t round, size_t n, int root, size_t i) {
+  const int me = shmem_my_pe(), from = static_cast<int>(i / n);
+  if (routine == Late::alltoall) return brought(round, from, static_cast<size_t>(me) * n + i % n);
+  if (routine == Late::fcollect || routine == Late::collect) return brought(round, from, i % n);
+  if (i >= n) return kUntouched;
+  if (routine == Late::broadcast) return brought(round, root, i);
+  uint64_t total = 0;
+  const int end = routine == Late::sum_inscan ? me + 1 : shmem_n_pes();
+  for (int pe = 0; pe < end; ++pe) total += brought(round, pe, i);
+  return total;
+}
+
+// Long enough for the other PEs to do what they must not: write into the dest.
+__device__ void come_late(const LateJob& job, size_t elems) {
+  const long long start = clock64();
+  bool touched = false;
+  while (clock64() - start < 2000000)
+    for (size_t i = 0; i < elems; ++i)
+      touched |= shmem_ulong_g(job.dest + i, shmem_my_pe()) != kUntouched;
+  if (touched) shmem_uint64_atomic_inc(job.errors, shmem_my_pe());
+}
+
+__global__ void late_kernel(Call call, LateJob job, int rounds) {
+  const size_t rank = threadIdx.x, size = blockDim.x,
+               all = job.n * static_cast<size_t>(shmem_n_pes());
+  for (uint64_t round = 0; round < static_cast<uint64_t>(rounds * kLateRoutines); ++round) {
+    const auto routine = static_cast<Late>(round % kLateRoutines);
+    const int late = static_cast<int>(round / kLateRoutines) % shmem_n_pes();
+    for (size_t i = rank; i < all; i += size) job.dest[i] = kUntouched;
+    __syncthreads();
+    if (shmem_my_pe() == late && rank + 1 == size) come_late(job, all);
+    for (size_t i = rank; i < all; i += size)  // for other threads to read
+      job.source[all - 1 - i] = brought(round, shmem_my_pe(), all - 1 - i);
+    call_late(routine, call, job, late);
+    for (size_t i = rank; i < all; i += size)
+      if (job.dest[all - 1 - i] != expected_of(routine, round, job.n, late, all - 1 - i))
+        shmem_uint64_atomic_inc(job.errors, shmem_my_pe());
+    __syncthreads();
+  }
+}
+
+TEST(DeviceCollectives, BeginWhenAllThreadsOfTheGroupHaveCome) {
+  for (const Form form : {Form::kWave, Form::kBlock}) {
+    SCOPED_TRACE(name_of(form));
+    const size_t n = block_of(form), all = n * static_cast<size_t>(n_pes());
+    DeviceArray<uint64_t> dest(all, 0), source(all, 0), errors(1, 0);
+    shmem_barrier_all();
+    launch(late_kernel, 1, block_of(form), Call{form, SHMEM_CTX_DEFAULT},
+           LateJob{dest.data(), source.data(), errors.data(), n}, rounds(4));
+    meet_after_kernels();
+    EXPECT_EQ(errors.first(), 0u);
+  }
 }
 
 }  // namespace
