@@ -89,10 +89,18 @@ struct Total<meshmem_half> {
 template <>
 struct Total<meshmem_bfloat16> {
   using Type = float;
+  // On CUDA by functions, since a program may do without the others (__CUDA_NO_BFLOAT16_CONVERSIONS__).
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return __bfloat162float(elem); }
+  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {
+    return __float2bfloat16(total);
+  }
+#else
   MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return static_cast<float>(elem); }
   MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {
     return meshmem_bfloat16(total);
   }
+#endif
 };
 #endif
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build_target.sh TARGET SOURCE_FOLDER BUILD_FOLDER CMAKE
-# Builds and links the whole library for TARGET (hip or cuda) in a folder of its own, a program with kernels by its oshhip, and one
-# without by its oshcc; the latter has to run, whether there is a GPU or not. Exit status 77 (skipped) without the compiler.
+# Builds and links the whole library for TARGET (hip or cuda) in a folder of its own, a program with kernels by its oshhip, also
+# where it refuses implicit conversions of the short floating-point types, and one without by its oshcc; the latter has to run,
+# whether there is a GPU or not. Exit status 77 (skipped) without the compiler.
 set -euo pipefail
 target=$1 source=$2 build=$3 cmake=$4
 outside=$source/tests/compile/outside
@@ -14,6 +15,10 @@ fail() {
 }
 
 declare -A compiler=([hip]=hipcc [cuda]=nvcc) usual_place=([hip]=/opt/rocm/bin [cuda]=/usr/local/cuda/bin)
+declare -A refusals=(
+  [hip]="-D__HIP_NO_HALF_OPERATORS__=1 -D__HIP_NO_HALF_CONVERSIONS__=1"
+  [cuda]="-D__CUDA_NO_HALF_OPERATORS__ -D__CUDA_NO_HALF_CONVERSIONS__ -D__CUDA_NO_HALF2_OPERATORS__
+    -D__CUDA_NO_BFLOAT16_CONVERSIONS__ -D__CUDA_NO_BFLOAT16_OPERATORS__")
 declare -A runtime=([hip]=libamdhip64.so [cuda]=libcudart.so)
 PATH=$PATH:${usual_place[$target]}
 command -v "${compiler[$target]}" >/dev/null || {
@@ -31,6 +36,8 @@ needed=$(readelf -d "$library")
 [[ $needed == *"${runtime[$target]}"* ]] || fail "$library does not need ${runtime[$target]}: $needed"
 
 "$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
+read -rd '' -a refused <<<"${refusals[$target]}" || true
+"$build/bin/oshhip" "${refused[@]}" -c "$outside/outside.hip" -o "$build/outside_refusing.o"
 "$build/bin/oshhip" "$build/outside.o" -o "$build/outside_hip"
 "$build/bin/oshcc" "$outside/outside.c" -o "$build/outside_c"
 said=$("$build/bin/oshrun" -n 2 --timeout 60 "$build/outside_c" 2>"$build/log") || fail "ended with $?: $(cat "$build/log")"
