@@ -6,7 +6,8 @@
 //   load_poll                     a relaxed load of a flag that acquire_all follows
 //   release_all, release_mine     before a flag is stored; see below
 //   acquire_all, acquire_shared   after a flag was polled
-//   complete_all                  quiet: all that the group has stored has arrived
+//   complete_all                  quiet: all that the group has stored has arrived, and any of its
+//                                 threads may say so
 //   pause                         between two polls
 //
 // To publish what a group of threads has stored:   To use what a flag announced:

@@ -102,13 +102,14 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return group.share(value);
 }
 
-// The leader's fence waits for what the others stored before the barrier. Sequentially consistent: what
-// is loaded after a quiet must not be older than what was stored before it.
+// Each thread's fence waits for what all have stored before the barrier; the leader's alone would do
+// that too, but then a flag that another thread stores has no fence before it in its own thread, and
+// releases nothing. Sequentially consistent: what is loaded after a quiet must not be older than what
+// was stored before it.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   group.sync();
-  if (group.rank() == 0) asm volatile("fence.sc.sys;" ::: "memory");
-  group.sync();
+  asm volatile("fence.sc.sys;" ::: "memory");
 }
 
 MESHMEM_DEVICE void pause() {}

@@ -30,6 +30,11 @@ template <typename Group>
 MESHMEM_DEVICE void use(Group, Result* result, const Word* data) {
   result[here()] = made_of(data[here()]);
 }
+// Whoever speaks for the group need not be its leader.
+template <typename Group>
+MESHMEM_DEVICE bool is_last(const Group& group) {
+  return group.rank() + 1 == group.size();
+}
 MESHMEM_DEVICE void use(Thread, Result* result, const Word* data) { *result = made_of(*data); }
 
 }  // namespace
@@ -42,6 +47,16 @@ MESHMEM_DEVICE void use(Thread, Result* result, const Word* data) { *result = ma
   extern "C" __global__ void release_put_signal_add_##group(Word* dest, const Word* source,        \
                                                             Word* sig, int pe) {                   \
     put_signal<Word>(Group(), WorldPes(), dest, source, kMany, sig, 1, SHMEM_SIGNAL_ADD, pe);      \
+  }                                                                                                \
+  extern "C" __global__ void release_quiet_##group(Data* data, Word* flag) {                       \
+    data[here()] = 1;                                                                              \
+    quiet(Group());                                                                                \
+    if (is_last(Group())) store_relaxed(flag, Word{1});                                            \
+  }                                                                                                \
+  extern "C" __global__ void release_fence_##group(Data* data, Word* flag) {                       \
+    data[here()] = 1;                                                                              \
+    fence(Group());                                                                                \
+    if (is_last(Group())) store_relaxed(flag, Word{1});                                            \
   }                                                                                                \
   extern "C" __global__ void acquire_wait_until_##group(Result* result, const Word* data,          \
                                                         Word* ivar) {                              \
@@ -91,16 +106,6 @@ extern "C" __global__ void get_g_thread(Word* to, const Word* source, int pe) {
 extern "C" __global__ void get_copy_thread(Word* to, const Word* there) {
   before_get();
   copy<OthersSource>(Thread(), to, there, sizeof *to);
-}
-extern "C" __global__ void release_quiet_thread(Data* data, Word* flag) {
-  *data = 1;
-  quiet(Thread());
-  store_relaxed(flag, Word{1});
-}
-extern "C" __global__ void release_fence_thread(Data* data, Word* flag) {
-  *data = 1;
-  fence(Thread());
-  store_relaxed(flag, Word{1});
 }
 extern "C" __global__ void acquire_signal_fetch_thread(Result* result, const Word* data,
                                                        const Word* sig) {

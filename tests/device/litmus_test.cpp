@@ -55,8 +55,21 @@ struct Message {
   uint64_t *data, *source, *signal, *taken;
   size_t words;
 };
+// Reads what has been announced, and lets the previous PE go on.
+__device__ void take(const Call& call, const Message& m, uint64_t round, uint64_t* errors) {
+  const int n = shmem_n_pes(), previous = (shmem_my_pe() + n - 1) % n;
+  const size_t rank = threadIdx.x, size = blockDim.x;
+  Untyped::signal_wait_until(call, m.signal, SHMEM_CMP_EQ, round);
+  for (size_t i = rank; i < m.words; i += size) {
+    const size_t others = m.words - 1 - i;
+    if (m.data[others] != word_of(round, others)) count_error(errors);
+  }
+  __syncthreads();
+  if (rank == 0) shmem_signal_set(m.taken, round, previous);
+  Untyped::signal_wait_until(call, m.taken, SHMEM_CMP_EQ, round);
+}
 __global__ void signal_kernel(Call call, Message m, int sig_op, int rounds, uint64_t* errors) {
-  const int n = shmem_n_pes(), me = shmem_my_pe(), next = (me + 1) % n, previous = (me + n - 1) % n;
+  const int next = (shmem_my_pe() + 1) % shmem_n_pes();
   const size_t rank = threadIdx.x, size = blockDim.x;
   for (uint64_t round = 1; round <= static_cast<uint64_t>(rounds); ++round) {
     for (size_t i = rank; i < m.words; i += size) m.source[i] = word_of(round, i);
@@ -64,14 +77,7 @@ __global__ void signal_kernel(Call call, Message m, int sig_op, int rounds, uint
     const uint64_t signal = sig_op == SHMEM_SIGNAL_SET ? round : 1;
     Untyped::put_signal(call, m.data, m.source, m.words * sizeof(uint64_t), m.signal, signal,
                         sig_op, next);
-    Untyped::signal_wait_until(call, m.signal, SHMEM_CMP_EQ, round);
-    for (size_t i = rank; i < m.words; i += size) {
-      const size_t others = m.words - 1 - i;
-      if (m.data[others] != word_of(round, others)) count_error(errors);
-    }
-    __syncthreads();
-    if (rank == 0) shmem_signal_set(m.taken, round, previous);
-    Untyped::signal_wait_until(call, m.taken, SHMEM_CMP_EQ, round);
+    take(call, m, round, errors);
   }
 }
 
@@ -90,6 +96,40 @@ TEST(DeviceLitmus, SignalsAnnounceTheDataOfAllThreads) {
   for (const Form form : kGroups) {
     check_signals(form, SHMEM_SIGNAL_SET, kWords, rounds(kManyRounds) / 4);
     check_signals(form, SHMEM_SIGNAL_ADD, kManyWords, rounds(kManyRounds) / 20 + 1);
+  }
+}
+
+// The same in steps: all threads put, the group completes or orders it, and one of its threads, each
+// in turn, announces it.
+__global__ void announce_kernel(Call call, Message m, bool with_quiet, int rounds,
+                                uint64_t* errors) {
+  const int next = (shmem_my_pe() + 1) % shmem_n_pes();
+  const size_t rank = threadIdx.x, size = blockDim.x;
+  for (uint64_t round = 1; round <= static_cast<uint64_t>(rounds); ++round) {
+    for (size_t i = rank; i < m.words; i += size) shmem_p(m.data + i, word_of(round, i), next);
+    if (with_quiet) {
+      Untyped::quiet(call);
+    } else {
+      Untyped::fence(call);
+    }
+    if (rank == round % size) shmem_signal_set(m.signal, round, next);
+    take(call, m, round, errors);
+  }
+}
+
+TEST(DeviceLitmus, AnyThreadAnnouncesWhatItsGroupHasCompleted) {
+  for (const bool with_quiet : {true, false}) {
+    for (const Form form : kGroups) {
+      SCOPED_TRACE(testing::Message()
+                   << (with_quiet ? "quiet" : "fence") << " by a " << name_of(form));
+      DeviceArray<uint64_t> data(kWords, 0), words(32, 0), errors(1, 0);
+      shmem_barrier_all();
+      launch(announce_kernel, 1, block_of(form), Call{form, SHMEM_CTX_DEFAULT},
+             Message{data.data(), nullptr, words.data(), words.data() + 16, kWords}, with_quiet,
+             rounds(kManyRounds) / 10, errors.data());
+      meet_after_kernels();
+      EXPECT_EQ(errors.first(), 0u);
+    }
   }
 }
 
