@@ -47,10 +47,11 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return shared;
 }
 
-// Each thread waits for its own stores; after the barrier, for all of the group's.
+// Each thread waits for its own stores; after the barrier, for all of the group's. Sequentially
+// consistent: what is loaded after a quiet must not be older than what was stored before it.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
-  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "");
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");
   group.sync();
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
