@@ -23,7 +23,17 @@ MESHMEM_DEVICE T load_poll(const T* from) {
   return load_relaxed(from);
 }
 
-MESHMEM_DEVICE void release_fence() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, ""); }
+// The fence writes the caches back, and waits for that, but the wait is left out (by clang 19) where the
+// thread's own stores have arrived: in caches. Other GPUs than these write through.
+MESHMEM_DEVICE void await_write_back() {
+#if defined(__GFX9__)
+  __builtin_amdgcn_s_waitcnt(0);
+#endif
+}
+MESHMEM_DEVICE void release_fence() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  await_write_back();
+}
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
 // Each thread's stores are written back and awaited before the leader can pass the barrier.
@@ -48,10 +58,13 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
 }
 
 // Each thread waits for its own stores; after the barrier, for all of the group's. Sequentially
-// consistent: what is loaded after a quiet must not be older than what was stored before it.
+// consistent: what is loaded after a quiet must not be older than what was stored before it; so the
+// caches are emptied once more where the write-back had to be awaited.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");
+  await_write_back();
+  acquire_fence();
   group.sync();
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }

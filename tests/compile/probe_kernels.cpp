@@ -30,6 +30,9 @@ template <typename Group>
 MESHMEM_DEVICE void use(Group, Result* result, const Word* data) {
   result[here()] = made_of(data[here()]);
 }
+// Whoever has waited for a load has waited for the stores before it; what they left in caches is yet to
+// be written back, and that to be awaited.
+MESHMEM_DEVICE bool is_drained(const Word* other) { return load_relaxed(other) == 0; }
 // Whoever speaks for the group need not be its leader.
 template <typename Group>
 MESHMEM_DEVICE bool is_last(const Group& group) {
@@ -55,6 +58,20 @@ MESHMEM_DEVICE void use(Thread, Result* result, const Word* data) { *result = ma
   }                                                                                                \
   extern "C" __global__ void release_fence_##group(Data* data, Word* flag) {                       \
     data[here()] = 1;                                                                              \
+    fence(Group());                                                                                \
+    if (is_last(Group())) store_relaxed(flag, Word{1});                                            \
+  }                                                                                                \
+  extern "C" __global__ void release_drained_quiet_##group(Data* data, const Word* other,          \
+                                                           Word* flag) {                           \
+    data[here()] = 1;                                                                              \
+    if (!is_drained(other)) return;                                                                \
+    quiet(Group());                                                                                \
+    if (is_last(Group())) store_relaxed(flag, Word{1});                                            \
+  }                                                                                                \
+  extern "C" __global__ void release_drained_fence_##group(Data* data, const Word* other,          \
+                                                           Word* flag) {                           \
+    data[here()] = 1;                                                                              \
+    if (!is_drained(other)) return;                                                                \
     fence(Group());                                                                                \
     if (is_last(Group())) store_relaxed(flag, Word{1});                                            \
   }                                                                                                \
