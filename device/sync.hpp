@@ -30,13 +30,18 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 
 // A team as its collectives see it: its PEs, and its place in their sync slabs.
 struct TeamSync {
-  const TeamView& team;
+  TeamView team;  // a copy, so that it stays in registers whatever is stored
   int slot;
 
   MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot)
       : team(team_in(team_slot)), slot(team_slot) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
+  // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
+  MESHMEM_DEVICE_MEMBER int peer(int i) const {
+    const int pe = team.me + i;
+    return pe < team.n ? pe : pe - team.n;
+  }
   MESHMEM_DEVICE_MEMBER std::byte* slab_of(int pe) const {
     return state().sync.copy_of(world_pe_of(team, pe));
   }
@@ -61,14 +66,10 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
   if (group.rank() == 0) sync.epoch() = epoch;
   if (group.rank() < n) {
     release_mine();
-    for (int i = group.rank() + 1; i < n; i += group.size()) {
-      const int pe = me + i < n ? me + i : me + i - n;
-      store_relaxed(sync.arrival(pe, me), epoch);
-    }
-    for (int i = group.rank() + 1; i < n; i += group.size()) {
-      const int pe = me + i < n ? me + i : me + i - n;
-      while (!has_reached(load_poll(sync.arrival(me, pe)), epoch)) pause();
-    }
+    for (int i = group.rank() + 1; i < n; i += group.size())
+      store_relaxed(sync.arrival(sync.peer(i), me), epoch);
+    for (int i = group.rank() + 1; i < n; i += group.size())
+      while (!has_reached(load_poll(sync.arrival(me, sync.peer(i))), epoch)) pause();
   }
   acquire_all(group);
 }

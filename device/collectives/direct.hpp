@@ -19,7 +19,7 @@ template <typename Group>
 MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, void* dest,
                                 const void* source, std::size_t bytes) {
   for (int i = 0; i < sync.team.n; ++i) {
-    const int pe = (sync.team.me + i) % sync.team.n;
+    const int pe = sync.peer(i);
     if (pe == sync.team.me) {
       if (dest != source) copy<OwnSource>(group, dest, source, bytes);
     } else {
@@ -93,7 +93,7 @@ MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest
   const int me = sync.team.me;
   team_sync(group, sync);
   for (int i = 0; i < sync.team.n; ++i) {
-    const int pe = (me + i) % sync.team.n;
+    const int pe = sync.peer(i);
     copy<OwnSource>(group,
                     translate(block(static_cast<std::byte*>(dest), me), world_pe_of(sync.team, pe)),
                     block(static_cast<const std::byte*>(source), pe), bytes);
@@ -114,7 +114,7 @@ MESHMEM_DEVICE int alltoalls(const Group& group, const TeamSync& sync, void* des
   };
   team_sync(group, sync);
   for (int i = 0; i < sync.team.n; ++i) {
-    const int pe = (me + i) % sync.team.n;
+    const int pe = sync.peer(i);
     copy_blocks<OwnSource, E>(
         group, translate(block(static_cast<E*>(dest), me, dst), world_pe_of(sync.team, pe)), dst,
         block(static_cast<const E*>(source), pe, sst), sst, 1, nelems);

@@ -34,9 +34,8 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
     epoch = next_epoch(group, sync, epoch);
     for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last; u += step) {
       const Unit<E> unit = load_unit(source, count, u);
-      for (int i = 1; i < n; ++i) {  // not everybody to PE 0 first
-        const int pe = me + i < n ? me + i : me + i - n;
-        std::uint64_t* row = packet_row(sync, pe, me, epoch) + (u - first) * kWords;
+      for (int i = 1; i < n; ++i) {
+        std::uint64_t* row = packet_row(sync, sync.peer(i), me, epoch) + (u - first) * kWords;
 #pragma unroll
         for (std::size_t k = 0; k < kWords; ++k) send_packet(row + k, word_of(unit, k), epoch);
       }
