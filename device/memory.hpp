@@ -72,10 +72,13 @@ MESHMEM_DEVICE To bit_cast(From from) {
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 #include "device/memory_cuda.hpp"
-#elif defined(MESHMEM_TARGET_IS_HIP)
+#else
+#if defined(MESHMEM_TARGET_IS_HIP)
 #include "device/memory_hip.hpp"
 #else
 #include "device/memory_cpu.hpp"
+#endif
+#include "device/memory_each_fences.hpp"
 #endif
 
 #endif  // MESHMEM_DEVICE_MEMORY_HPP_

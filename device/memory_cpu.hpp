@@ -50,31 +50,7 @@ inline T load_poll(const T* from) {
 
 inline void release_fence() { thread_fence(__ATOMIC_RELEASE); }
 inline void acquire_fence() { thread_fence(__ATOMIC_ACQUIRE); }
-
-template <typename Group>
-inline void release_all(const Group& group) {
-  release_fence();
-  group.sync();
-}
-inline void release_mine() {}
-template <typename Group>
-inline void acquire_all(const Group& group) {
-  group.sync();
-  acquire_fence();
-}
-// The same, with the leader's value for all.
-template <typename Group, typename T>
-inline T acquire_shared(const Group& group, T value) {
-  const T shared = group.share(value);
-  acquire_fence();
-  return shared;
-}
-
-template <typename Group>
-inline void complete_all(const Group& group) {
-  thread_fence(__ATOMIC_SEQ_CST);
-  group.sync();
-}
+inline void full_fence() { thread_fence(__ATOMIC_SEQ_CST); }
 inline void pause() { hip_on_cpu::yield(); }
 
 inline void before_get() { acquire_fence(); }

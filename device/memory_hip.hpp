@@ -36,36 +36,12 @@ MESHMEM_DEVICE void release_fence() {
 }
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
-// Each thread's stores are written back and awaited before the leader can pass the barrier.
-template <typename Group>
-MESHMEM_DEVICE void release_all(const Group& group) {
-  release_fence();
-  group.sync();
-}
-MESHMEM_DEVICE void release_mine() {}
-// No thread may use what its caches held before the flag was seen.
-template <typename Group>
-MESHMEM_DEVICE void acquire_all(const Group& group) {
-  group.sync();
-  acquire_fence();
-}
-// The same, with the leader's value for all.
-template <typename Group, typename T>
-MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
-  const T shared = group.share(value);
-  acquire_fence();
-  return shared;
-}
-
-// Each thread waits for its own stores; after the barrier, for all of the group's. Sequentially
-// consistent: what is loaded after a quiet must not be older than what was stored before it; so the
-// caches are emptied once more where the write-back had to be awaited.
-template <typename Group>
-MESHMEM_DEVICE void complete_all(const Group& group) {
+// What is loaded after it must not be older than what was stored before it; so the caches are emptied
+// once more where the write-back had to be awaited.
+MESHMEM_DEVICE void full_fence() {
   __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "");
   await_write_back();
   acquire_fence();
-  group.sync();
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs of memory.hpp by which a group releases, acquires and completes, where each thread has to
+// fence for itself: on AMD GPUs, whose waves can neither write back nor invalidate for each other, and
+// on processors, which take the same steps.
+// Invariant: before a barrier of the group what comes before a flag, after one what comes after it.
+// Included by memory.hpp.
+#ifndef MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_
+#define MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_
+
+namespace meshmem {
+namespace device {
+
+// Each thread's stores are written back and awaited before the leader can pass the barrier.
+template <typename Group>
+MESHMEM_DEVICE void release_all(const Group& group) {
+  release_fence();
+  group.sync();
+}
+MESHMEM_DEVICE void release_mine() {}
+
+// No thread may use what its caches held before the flag was seen.
+template <typename Group>
+MESHMEM_DEVICE void acquire_all(const Group& group) {
+  group.sync();
+  acquire_fence();
+}
+// The same, with the leader's value for all.
+template <typename Group, typename T>
+MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
+  const T shared = group.share(value);
+  acquire_fence();
+  return shared;
+}
+
+// Each thread waits for its own stores; after the barrier, for all of the group's.
+template <typename Group>
+MESHMEM_DEVICE void complete_all(const Group& group) {
+  full_fence();
+  group.sync();
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_
