@@ -157,24 +157,39 @@ __global__ void read_words_kernel(std::uint64_t* const* words, std::uint64_t* fo
 // While load_kernels() runs, a launch only brings its kernel to the device.
 bool only_load = false;
 
-hipError_t load(const void* kernel) {
 #if defined(MESHMEM_TARGET_IS_CPU)
-  (void)kernel;
-  return hipSuccess;
+// A kernel is launched by its typed address: nothing else knows the parameters.
+template <typename Kernel>
+Kernel* handle_of(Kernel* kernel) {
+  return kernel;
+}
+hipError_t load(const void*) { return hipSuccess; }
 #else
+template <typename Kernel>
+const void* handle_of(Kernel* kernel) {
+  return reinterpret_cast<const void*>(kernel);
+}
+hipError_t load(const void* kernel) {
   hipFuncAttributes attributes;
   return hipFuncGetAttributes(&attributes, kernel);
-#endif
 }
+#endif
 
-// What a launch of a kernel comes to. The kernel is in parentheses, since it may have commas; and
-// HIP's launch is a statement, not an expression.
-#define MESHMEM_LAUNCH(kernel, blocks, threads, stream, ...)                   \
-  [&] {                                                                        \
-    if (only_load) return load(reinterpret_cast<const void*>(kernel));         \
-    hipLaunchKernelGGL(kernel, blocks, dim3(threads), 0, stream, __VA_ARGS__); \
-    return hipGetLastError();                                                  \
-  }()
+// A type that is given, not deduced from an argument.
+template <typename T>
+struct Given {
+  using Type = T;
+};
+
+// What this launch itself comes to. HIP's launch as a statement would leave that to hipGetLastError,
+// which may speak of a failure that the program has had before, and takes it away.
+template <typename... Parameters>
+hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
+                  typename Given<Parameters>::Type... arguments) {
+  if (only_load) return load(reinterpret_cast<const void*>(kernel));
+  void* addresses[] = {static_cast<void*>(&arguments)..., nullptr};
+  return hipLaunchKernel(handle_of(kernel), blocks, dim3(threads), addresses, 0, stream);
+}
 
 template <typename B>
 B bits_of(Scalar value) {
@@ -183,37 +198,35 @@ B bits_of(Scalar value) {
 
 template <typename B>
 hipError_t launch_store_of(void* there, Scalar value, hipStream_t stream) {
-  return MESHMEM_LAUNCH((store_kernel<B>), dim3(1), 1, stream, static_cast<B*>(there),
-                        bits_of<B>(value));
+  return launch(store_kernel<B>, dim3(1), 1, stream, static_cast<B*>(there), bits_of<B>(value));
 }
 template <typename B>
 hipError_t launch_load_of(void* to, const void* there, hipStream_t stream) {
-  return MESHMEM_LAUNCH((load_kernel<B>), dim3(1), 1, stream, static_cast<B*>(to),
-                        static_cast<const B*>(there));
+  return launch(load_kernel<B>, dim3(1), 1, stream, static_cast<B*>(to),
+                static_cast<const B*>(there));
 }
 template <typename B>
 hipError_t launch_atomic_of(AtomicOp op, void* there, Scalar operand, Scalar condition,
                             void* fetched, hipStream_t stream) {
-  return MESHMEM_LAUNCH((atomic_kernel<B>), dim3(1), 1, stream, op, static_cast<B*>(there),
-                        bits_of<B>(operand), bits_of<B>(condition), static_cast<B*>(fetched));
+  return launch(atomic_kernel<B>, dim3(1), 1, stream, op, static_cast<B*>(there),
+                bits_of<B>(operand), bits_of<B>(condition), static_cast<B*>(fetched));
 }
 template <typename E>
 hipError_t launch_wait_of(const void* ivar, int cmp, Scalar value, hipStream_t stream) {
-  return MESHMEM_LAUNCH((wait_kernel<E>), dim3(1), 1, stream, static_cast<const E*>(ivar), cmp,
-                        static_cast<E>(bits_of<Bits<sizeof(E)>>(value)));
+  return launch(wait_kernel<E>, dim3(1), 1, stream, static_cast<const E*>(ivar), cmp,
+                static_cast<E>(bits_of<Bits<sizeof(E)>>(value)));
 }
 template <typename E>
 hipError_t launch_strided_of(const StridedCopy& copy, hipStream_t stream) {
-  return MESHMEM_LAUNCH((strided_copy_kernel<E>),
-                        dim3(copy_blocks_for(copy.block_bytes * copy.n_blocks)), kCopyThreads,
-                        stream, copy);
+  return launch(strided_copy_kernel<E>, dim3(copy_blocks_for(copy.block_bytes * copy.n_blocks)),
+                kCopyThreads, stream, copy);
 }
 
 template <ReduceOp op, typename E>
 hipError_t launch_reduce_of(int slot, void* dest, const void* source, std::size_t count,
                             hipStream_t stream) {
-  return MESHMEM_LAUNCH((reduce_kernel<op, E>), dim3(1), kThreads, stream, slot,
-                        static_cast<E*>(dest), static_cast<const E*>(source), count);
+  return launch(reduce_kernel<op, E>, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+                static_cast<const E*>(source), count);
 }
 // E for min and max; U, which may be the unsigned type of the size, where the sign does not matter.
 template <typename E, typename U>
@@ -245,8 +258,16 @@ hipError_t launch_reduce_of(ReduceOp op, int slot, void* dest, const void* sourc
 template <typename E>
 hipError_t launch_scan_of(int slot, void* dest, const void* source, std::size_t count,
                           bool inclusive, hipStream_t stream) {
-  return MESHMEM_LAUNCH((scan_kernel<E>), dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
-                        static_cast<const E*>(source), count, inclusive);
+  return launch(scan_kernel<E>, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+                static_cast<const E*>(source), count, inclusive);
+}
+
+template <typename E>
+hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                               std::ptrdiff_t source_stride, std::size_t nelems,
+                               hipStream_t stream) {
+  return launch(alltoalls_kernel<E>, dim3(1), kThreads, stream, slot, dest, source, dest_stride,
+                source_stride, nelems);
 }
 
 // Meet, move, meet.
@@ -254,8 +275,8 @@ hipError_t launch_push(Pushed what, int slot, int n, void* dest, const void* sou
                        std::size_t bytes, int root, hipStream_t stream) {
   if (const hipError_t error = launch_sync(slot, false, stream)) return error;
   const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(n));
-  if (const hipError_t error = MESHMEM_LAUNCH(push_kernel, blocks, kCopyThreads, stream, what, slot,
-                                              dest, source, bytes, root))
+  if (const hipError_t error =
+          launch(push_kernel, blocks, kCopyThreads, stream, what, slot, dest, source, bytes, root))
     return error;
   return launch_sync(slot, false, stream);
 }
@@ -264,8 +285,7 @@ hipError_t launch_push(Pushed what, int slot, int n, void* dest, const void* sou
 
 hipError_t launch_copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
   if (bytes == 0) return hipSuccess;
-  return MESHMEM_LAUNCH(copy_kernel, dim3(copy_blocks_for(bytes)), kCopyThreads, stream, to, from,
-                        bytes);
+  return launch(copy_kernel, dim3(copy_blocks_for(bytes)), kCopyThreads, stream, to, from, bytes);
 }
 
 hipError_t launch_strided_copy(const StridedCopy& copy, hipStream_t stream) {
@@ -291,8 +311,8 @@ hipError_t launch_store(void* there, Scalar value, std::size_t bytes, hipStream_
     case 8:
       return launch_store_of<std::uint64_t>(there, value, stream);
     case 16:
-      return MESHMEM_LAUNCH(store_pair_kernel, dim3(1), 1, stream,
-                            static_cast<std::uint64_t*>(there), value);
+      return launch(store_pair_kernel, dim3(1), 1, stream, static_cast<std::uint64_t*>(there),
+                    value);
     default:
       return hipErrorInvalidValue;
   }
@@ -331,7 +351,7 @@ hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand
 
 hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op,
                          hipStream_t stream) {
-  return MESHMEM_LAUNCH(signal_kernel, dim3(1), 1, stream, there, value, sig_op);
+  return launch(signal_kernel, dim3(1), 1, stream, there, value, sig_op);
 }
 
 hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
@@ -341,8 +361,8 @@ hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
     if (const hipError_t error = launch_copy(there, source, bytes, stream)) return error;
     return launch_signal(signal_there, value, sig_op, stream);
   }
-  return MESHMEM_LAUNCH(put_signal_kernel, dim3(1), kThreads, stream, there, source, bytes,
-                        signal_there, value, sig_op);
+  return launch(put_signal_kernel, dim3(1), kThreads, stream, there, source, bytes, signal_there,
+                value, sig_op);
 }
 
 hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar value,
@@ -361,61 +381,56 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
   }
 }
 
-hipError_t launch_quiet(hipStream_t stream) {
-  if (only_load) return load(reinterpret_cast<const void*>(quiet_kernel));
-  hipLaunchKernelGGL(quiet_kernel, dim3(1), dim3(1), 0, stream);
-  return hipGetLastError();
-}
+hipError_t launch_quiet(hipStream_t stream) { return launch(quiet_kernel, dim3(1), 1, stream); }
 
 hipError_t launch_sync(int slot, bool barrier, hipStream_t stream) {
-  return MESHMEM_LAUNCH(sync_kernel, dim3(1), 32, stream, slot, barrier);
+  return launch(sync_kernel, dim3(1), 32, stream, slot, barrier);
 }
 
 hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
                             int root, hipStream_t stream) {
   if (bytes > kOneBlockBytes)
     return launch_push(Pushed::root_to_all, slot, n, dest, source, bytes, root, stream);
-  return MESHMEM_LAUNCH(broadcast_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes,
-                        root);
+  return launch(broadcast_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes, root);
 }
 hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream) {
   if (bytes > kOneBlockBytes)
     return launch_push(Pushed::mine_to_all, slot, n, dest, source, bytes, 0, stream);
-  return MESHMEM_LAUNCH(fcollect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+  return launch(fcollect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
 }
 hipError_t launch_collect(int slot, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
-  return MESHMEM_LAUNCH(collect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+  return launch(collect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
 }
 hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std::size_t block_bytes,
                            hipStream_t stream) {
   if (block_bytes > kOneBlockBytes)
     return launch_push(Pushed::block_to_each, slot, n, dest, source, block_bytes, 0, stream);
-  return MESHMEM_LAUNCH(alltoall_kernel, dim3(1), kThreads, stream, slot, dest, source,
-                        block_bytes);
+  return launch(alltoall_kernel, dim3(1), kThreads, stream, slot, dest, source, block_bytes);
 }
 hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
                             std::ptrdiff_t source_stride, std::size_t elem_bytes,
                             std::size_t nelems, hipStream_t stream) {
-#define MESHMEM_LAUNCH_ALLTOALLS(E)                                                    \
-  MESHMEM_LAUNCH((alltoalls_kernel<E>), dim3(1), kThreads, stream, slot, dest, source, \
-                 dest_stride, source_stride, nelems)
   switch (elem_bytes) {
     case 1:
-      return MESHMEM_LAUNCH_ALLTOALLS(std::uint8_t);
+      return launch_alltoalls_of<std::uint8_t>(slot, dest, source, dest_stride, source_stride,
+                                               nelems, stream);
     case 2:
-      return MESHMEM_LAUNCH_ALLTOALLS(std::uint16_t);
+      return launch_alltoalls_of<std::uint16_t>(slot, dest, source, dest_stride, source_stride,
+                                                nelems, stream);
     case 4:
-      return MESHMEM_LAUNCH_ALLTOALLS(std::uint32_t);
+      return launch_alltoalls_of<std::uint32_t>(slot, dest, source, dest_stride, source_stride,
+                                                nelems, stream);
     case 8:
-      return MESHMEM_LAUNCH_ALLTOALLS(std::uint64_t);
+      return launch_alltoalls_of<std::uint64_t>(slot, dest, source, dest_stride, source_stride,
+                                                nelems, stream);
     case 16:
-      return MESHMEM_LAUNCH_ALLTOALLS(Bits128);
+      return launch_alltoalls_of<Bits128>(slot, dest, source, dest_stride, source_stride, nelems,
+                                          stream);
     default:
       return hipErrorInvalidValue;
   }
-#undef MESHMEM_LAUNCH_ALLTOALLS
 }
 
 hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
@@ -467,11 +482,11 @@ hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, 
 }
 
 hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream) {
-  return MESHMEM_LAUNCH(write_word_kernel, dim3(1), 1, stream, word, value);
+  return launch(write_word_kernel, dim3(1), 1, stream, word, value);
 }
 hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
                              hipStream_t stream) {
-  return MESHMEM_LAUNCH(read_words_kernel, dim3(1), 64, stream, words, found, n);
+  return launch(read_words_kernel, dim3(1), 64, stream, words, found, n);
 }
 
 hipError_t load_kernels() {

@@ -9,7 +9,7 @@
 //
 // Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read it),
 // `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, managed memory, cooperative groups, warp operations with a
-// mask, launching by address and void**, and whatever else meshmem and its examples have no use for.
+// mask, launching by an address without its type, and whatever else meshmem and its examples have no use for.
 // Different from a GPU: device memory can be read by the host (do not); one copy of a __device__ variable serves all
 // devices of a process; a `__shared__` variable keeps what the last block on the same OS thread left in it.
 #pragma once

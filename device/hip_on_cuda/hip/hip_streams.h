@@ -125,6 +125,11 @@ inline hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void
   return hip_on_cuda::to_hip(cudaFuncGetAttributes(attributes, kernel));
 }
 
+inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                  std::size_t shared_bytes, hipStream_t stream) {
+  return hip_on_cuda::to_hip(
+      cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream));
+}
 template <typename Kernel>
 hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
                                       unsigned shared_bytes, hipStream_t stream) {

@@ -64,17 +64,24 @@ inline std::tuple<Parameters...> arguments_at(void** addresses, std::index_seque
 // The first argument may be an instance of a template, with or without parentheses around it.
 #define hipLaunchKernelGGL(kernel, ...) ::hip_on_cpu::launch(#kernel, kernel, __VA_ARGS__)
 
+// By the kernel's address with its type, which alone tells what lies at `arguments`.
+template <typename... Parameters>
+inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                  void** arguments, std::size_t shared, hipStream_t stream) {
+  using Bound = hip_on_cpu::KernelArguments<Parameters...>;
+  return hip_on_cpu::submit_kernel(
+      Bound::bind("a kernel launched by its address", kernel,
+                  hip_on_cpu::arguments_at<Parameters...>(
+                      arguments, std::index_sequence_for<Parameters...>())),
+      grid, block, shared, stream);
+}
+
 // All blocks of every launch can wait for each other, so that a cooperative one is nothing special.
 template <typename... Parameters>
 inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                              void** arguments, unsigned shared,
                                              hipStream_t stream) {
-  using Bound = hip_on_cpu::KernelArguments<Parameters...>;
-  return hip_on_cpu::submit_kernel(
-      Bound::bind("a cooperative kernel", kernel,
-                  hip_on_cpu::arguments_at<Parameters...>(
-                      arguments, std::index_sequence_for<Parameters...>())),
-      grid, block, shared, stream);
+  return hipLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 
 template <typename Kernel>
