@@ -36,9 +36,15 @@ unsigned copy_blocks_for(std::size_t bytes) {
 
 // ---- One PE with another
 
+// The end of a kernel releases to its own device only, and neither another block nor a later kernel
+// can write back what this one has stored: each thread does it, for the signal, the quiet or the
+// meeting that follows on the stream.
+MESHMEM_DEVICE void release_at_end() { release_all(Thread()); }
+
 __global__ void copy_kernel(void* to, const void* from, std::size_t bytes) {
   before_get();
   copy<OthersSource>(Grid(), to, from, bytes);
+  release_at_end();
 }
 
 template <typename E>
@@ -47,6 +53,7 @@ __global__ void strided_copy_kernel(StridedCopy job) {
   const std::size_t bsize = job.block_bytes / sizeof(E);
   copy_blocks<OthersSource, E>(Grid(), job.to, job.to_stride / std::ptrdiff_t{sizeof(E)}, job.from,
                                job.from_stride / std::ptrdiff_t{sizeof(E)}, bsize, job.n_blocks);
+  release_at_end();
 }
 
 template <typename B>
@@ -56,6 +63,7 @@ __global__ void store_kernel(B* there, B value) {
 __global__ void store_pair_kernel(std::uint64_t* there, Scalar value) {
   there[0] = value.word[0];
   there[1] = value.word[1];
+  release_at_end();
 }
 template <typename B>
 __global__ void load_kernel(B* to, const B* there) {
@@ -140,6 +148,7 @@ __global__ void push_kernel(Pushed what, int slot, void* dest, const void* sourc
   if (what == Pushed::block_to_each) from += static_cast<std::size_t>(pe) * bytes;
   if (pe == team.me && to == from) return;
   copy<OwnSource>(Grid(), translate(to, world_pe_of(team, pe)), from, bytes);
+  release_at_end();
 }
 
 // ---- For start-up

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the instructions that compilers for AMD GPUs make of the routines that synchronize.
 
-instructions.py TOP COMPILER ARCHITECTURE...   COMPILER is hipcc or clang-19; compiles probe_kernels.cpp of TOP
+instructions.py TOP COMPILER ARCHITECTURE...   COMPILER is hipcc or clang-19; compiles probe_kernels.cpp of TOP, and
+                                               the library's own kernels
 
 No AMD GPU is needed. A kernel's name says which rules it is held to (see probe_kernels.cpp):
   release  every thread's stores are written back and awaited, then the block meets, and only then a flag is stored
   acquire  the flag is polled by loads of system scope, then the block meets, then every thread invalidates its caches,
            and only then reads, and not through the scalar cache
   get      the caches are invalidated before the data is read, and it is not read through the scalar cache
+  end      no thread ends with a store that it has not written back and awaited: the library's own kernels of several
+           blocks are held to this
 All paths are followed. What the planted_ kernels break must be found.
 Exit status 77 (skipped) where the compiler is not installed.
 """
+import itertools
 import pathlib
 import re
 import shutil
@@ -48,6 +52,9 @@ LOOK_RIGHT = {
     "gfx1100": {"planted_acquire_of_device_scope_thread", "planted_release_of_device_scope_thread",
                 "planted_release_by_leader_block"},
 }
+
+# The library's own kernels that store to other PEs in several blocks, and leave the flag to a later kernel.
+SPREAD_KERNELS = re.compile(r"\d(copy|strided_copy|store_pair|push)_kernel")
 
 STORE = re.compile(r"(global|flat)_(store|atomic)_")
 DATA_STORE = re.compile(r"(global|flat)_store_(byte|b8|dwordx4|b128)|call that stores")
@@ -240,6 +247,23 @@ def check_get(kernel, arch, group):
     return violation or unread or (None if starts else "nothing is stored")
 
 
+def check_end(kernel, arch, group):
+    """On all paths from a store to the end: the release."""
+    del group
+    waits = steps_of("release", arch["release"])
+
+    def step(state, at):
+        code = kernel.code[at]
+        if code.startswith("s_endpgm"):
+            return None if state == "released" else "a thread can end before its stores are released"
+        is_store = STORE.match(code) or DATA_STORE.match(code)
+        return waits[0] if is_store else advance(waits, arch["release"], state, code) if state != "released" else state
+
+    starts = [(at, waits[0]) for at, code in enumerate(kernel.code) if STORE.match(code) or DATA_STORE.match(code)]
+    violation, _ = follow(kernel, starts, kernel.after, step)
+    return violation or (None if starts else "nothing is stored")
+
+
 def check_test(kernel, arch, group):
     """Whether to acquire depends on what was found, in ways that only one who understands the code can follow."""
     del group
@@ -248,7 +272,8 @@ def check_test(kernel, arch, group):
     return f"it has no '{missing[0]}'" if missing else None
 
 
-CHECKS = {"release": check_release, "acquire": check_acquire, "both": check_both, "get": check_get, "test": check_test}
+CHECKS = {"release": check_release, "acquire": check_acquire, "both": check_both, "get": check_get, "end": check_end,
+          "test": check_test}
 
 
 def check_kernel(name, kernel, arch):
@@ -264,7 +289,14 @@ def kernels_in(assembly):
         yield name, Kernel(bodies[name].splitlines(), functions_that_store)
 
 
-def check_assembly(assembly, architecture):
+def check_spread_kernels(assembly, architecture):
+    """The same for the library's own kernels of several blocks."""
+    found = [(name, check_end(kernel, ARCHITECTURES[architecture], "thread"))
+             for name, kernel in kernels_in(assembly) if SPREAD_KERNELS.search(name)]
+    return [f"{architecture}: {name}: {text}" for name, text in found if text], len(found)
+
+
+def check_probes(assembly, architecture):
     """Texts about what is wrong, and the number of kernels."""
     complaints, count = [], 0
     for name, kernel in kernels_in(assembly):
@@ -277,14 +309,14 @@ def check_assembly(assembly, architecture):
     return complaints, count
 
 
-def compile_probes(top, compiler, architecture):
+def compile_kernels(top, source, compiler, architecture):
     # clang of another maker than the device library's is given none; what remains are calls of no interest here.
     library = ["-nogpulib"] if "clang" in compiler else ["-Wno-unused-command-line-argument"]
     with tempfile.TemporaryDirectory() as folder:
-        output = f"{folder}/probes.s"
+        output = f"{folder}/kernels.s"
         subprocess.run([compiler, "-x", "hip", f"--offload-arch={architecture}", "--offload-device-only", *library,
                         "-std=c++17", "-O3", "-DNDEBUG", "-Wall", "-Wextra", "-Werror", f"-I{top}", f"-I{top}/include",
-                        "-S", f"{top}/tests/compile/probe_kernels.cpp", "-o", output], check=True)
+                        "-S", f"{top}/{source}", "-o", output], check=True)
         return pathlib.Path(output).read_text()
 
 
@@ -303,11 +335,12 @@ def main():
         print(f"SKIPPED: {missing} not installed")
         return 77
     failed = False
-    for architecture in architectures:
-        complaints, count = check_assembly(compile_probes(top, compiler, architecture), architecture)
+    checks = {"tests/compile/probe_kernels.cpp": check_probes, "device/kernels.cpp": check_spread_kernels}
+    for architecture, (source, check) in itertools.product(architectures, checks.items()):
+        complaints, count = check(compile_kernels(top, source, compiler, architecture), architecture)
         for text in complaints:
             print(f"instructions.py: {text}", file=sys.stderr)
-        print(f"{architecture}: {count} kernels by {compiler}, {len(complaints)} of them not as they should be")
+        print(f"{architecture}, {source} by {compiler}: {count} kernels, {len(complaints)} of them not as they should be")
         failed |= bool(complaints) or count == 0
     return 1 if failed else 0
 

@@ -182,6 +182,8 @@ extern "C" __global__ void planted_acquire_missing_thread(Result* result, const 
   while (load_relaxed(flag) != 1) pause();
   use(Thread(), result, data);
 }
+// Left to the end of the kernel.
+extern "C" __global__ void planted_end_missing_thread(Data* data) { *data = 1; }
 // Read as if it were constant.
 extern "C" __global__ void planted_get_by_scalar_thread(Word* to, const Word* there) {
   acquire_fence();
