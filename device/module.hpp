@@ -28,21 +28,23 @@ static __constant__ State module_state;
 
 namespace {
 
-void upload_module_state(const void* state) {
+// Where the library writes the state, on the current device. Null where the device does not have it:
+// AMD's compiler lets a library that is loaded later register itself with us before its constants
+// are registered with HIP.
+void* place_of_module_state() {
 #if defined(MESHMEM_TARGET_IS_CPU)
-  memcpy(&module_state, state, sizeof module_state);
+  return &module_state;
 #else
-  if (hipMemcpyToSymbol(HIP_SYMBOL(module_state), state, sizeof module_state) != hipSuccess) {
-    fprintf(stderr, "meshmem: a module of device code could not be told about the job: %s\n",
-            hipGetErrorString(hipGetLastError()));
-    abort();
-  }
+  void* place = nullptr;
+  if (hipGetSymbolAddress(&place, HIP_SYMBOL(module_state)) == hipSuccess) return place;
+  (void)hipGetLastError();
+  return nullptr;
 #endif
 }
 
 const struct ModuleRegistration {
-  ModuleRegistration() { shmemx_register_module(sizeof(State), &upload_module_state); }
-  ~ModuleRegistration() { shmemx_unregister_module(&upload_module_state); }
+  ModuleRegistration() { shmemx_register_module(sizeof(State), &place_of_module_state); }
+  ~ModuleRegistration() { shmemx_unregister_module(&place_of_module_state); }
 } module_registration;
 
 }  // namespace

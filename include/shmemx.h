@@ -34,8 +34,8 @@ extern "C" {
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
-/* Again what start-up did for each module of device code; for a module that was loaded later in a way
- * that does not run its initializers. */
+/* Again what start-up did for each module of device code: for a module that was loaded later in a way
+ * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
 void shmemx_module_init(void);
 
 /* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of

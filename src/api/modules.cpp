@@ -10,8 +10,7 @@
 
 namespace meshmem {
 
-extern "C" MESHMEM_VISIBLE void shmemx_register_module(std::size_t state_bytes,
-                                                       void (*upload)(const void* state)) {
+extern "C" MESHMEM_VISIBLE void shmemx_register_module(std::size_t state_bytes, void* (*place)()) {
   if (state_bytes != sizeof(device::State)) {
     fatal(
         "a module of device code was compiled with headers of another version of meshmem (its "
@@ -19,11 +18,11 @@ extern "C" MESHMEM_VISIBLE void shmemx_register_module(std::size_t state_bytes,
         "has {} bytes, the library's {}); compile it again with this library's oshhip",
         state_bytes, sizeof(device::State));
   }
-  modules().add(upload);
+  modules().add(place);
 }
 
-extern "C" MESHMEM_VISIBLE void shmemx_unregister_module(void (*upload)(const void* state)) {
-  modules().remove(upload);
+extern "C" MESHMEM_VISIBLE void shmemx_unregister_module(void* (*place)()) {
+  modules().remove(place);
 }
 
 extern "C" MESHMEM_VISIBLE void shmemx_module_init() { modules().publish_again(); }

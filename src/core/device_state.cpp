@@ -7,13 +7,12 @@
 #include "core/device_state.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "core/kernel_memory.hpp"
 #include "core/modules.hpp"
 #include "device/launch.hpp"
 #include "memory/device_target.hpp"
 #include "memory/hip_error.hpp"
-#include "transport/device_transfer.hpp"
 
 namespace meshmem {
 namespace {
@@ -30,23 +29,6 @@ std::vector<std::byte*> for_kernels(const std::vector<DevicePlace>& places) {
 }
 
 }  // namespace
-
-// Programs make thousands of teams: where device memory is host memory, a stream is a detour.
-void DeviceState::write(void* dest, const void* source, std::size_t bytes) const {
-  if constexpr (kDevicesAreProcessors) {
-    std::memcpy(dest, source, bytes);
-  } else {
-    device_transfer().copy(dest, source, bytes, "the tables of kernels");
-  }
-}
-
-void DeviceState::clear(void* memory, std::size_t bytes) const {
-  if constexpr (kDevicesAreProcessors) {
-    std::memset(memory, 0, bytes);
-  } else {
-    device_transfer().clear(memory, bytes, "the tables of kernels");
-  }
-}
 
 void DeviceState::make_tables(int n_pes) {
   const auto n = static_cast<std::size_t>(n_pes);
@@ -81,7 +63,7 @@ device::Segment DeviceState::segment_of(int which, const void* base, std::size_t
   std::copy_n(copies.begin(), std::min(copies.size(), std::size_t{device::kNearPes}),
               segment.near_copy);
   std::byte** far = far_ + static_cast<std::size_t>(which) * copies.size();
-  write(far, copies.data(), sizeof(std::byte*) * copies.size());
+  write_for_kernels(far, copies.data(), sizeof(std::byte*) * copies.size());
   segment.far_copy = far;
   return segment;
 }
@@ -112,7 +94,7 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   state_.registered = buffers_;
   rows_.clear();
   const std::vector<device::TeamView> none(device::kTeamSlots, device::TeamView{-1, 0, nullptr});
-  write(views_, none.data(), sizeof none[0] * none.size());
+  write_for_kernels(views_, none.data(), sizeof none[0] * none.size());
   is_open_ = true;
 }
 
@@ -145,10 +127,10 @@ void DeviceState::clear_slot(int slot) {
   const device::SyncLayout& layout = state_.sync_layout;
   if (!is_zero || (is_fresh && first_epoch_ != 0)) {
     const std::vector<device::Flag> flags(layout.senders() + 1, device::Flag{first_epoch_});
-    write(slab + layout.flags(slot), flags.data(), layout.team_flag_bytes());
+    write_for_kernels(slab + layout.flags(slot), flags.data(), layout.team_flag_bytes());
   }
   if (!is_zero) {
-    clear(slab + layout.stage(slot), layout.team_stage_bytes(slot));
+    clear_for_kernels(slab + layout.stage(slot), layout.team_stage_bytes(slot));
   }
 }
 
@@ -161,17 +143,17 @@ void DeviceState::add_team(const Team& team) {
                         team.pes.back() == team.n - 1;
   if (!is_world) {
     int* pes = team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
-    write(pes, team.pes.data(), sizeof(int) * team.pes.size());
+    write_for_kernels(pes, team.pes.data(), sizeof(int) * team.pes.size());
     view.pes = pes;
   }
-  write(views_ + team.slot, &view, sizeof view);
+  write_for_kernels(views_ + team.slot, &view, sizeof view);
 }
 
 void DeviceState::remove_team(const Team& team) {
   if (!is_open_) return;
   const std::lock_guard lock(mutex_);
   const device::TeamView none{-1, 0, nullptr};
-  write(views_ + team.slot, &none, sizeof none);
+  write_for_kernels(views_ + team.slot, &none, sizeof none);
 }
 
 void DeviceState::free_rows(const std::vector<DeviceSegment>& segments) {
@@ -179,7 +161,7 @@ void DeviceState::free_rows(const std::vector<DeviceSegment>& segments) {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     const auto is_its = [&](const DeviceSegment& segment) { return segment.base == rows_[row]; };
     if (rows_[row] == 0 || std::any_of(segments.begin(), segments.end(), is_its)) continue;
-    write(buffers_ + row, &none, sizeof none);
+    write_for_kernels(buffers_ + row, &none, sizeof none);
     rows_[row] = 0;
   }
   while (!rows_.empty() && rows_.back() == 0) rows_.pop_back();
@@ -192,11 +174,12 @@ void DeviceState::fill_row(const DeviceSegment& segment) {
   if (free_row == rows_.end()) rows_.push_back(0);
   rows_[row] = segment.base;
   std::byte** copies = buffer_copies_ + row * segment.copies.size();
-  write(copies, for_kernels(segment.copies).data(), sizeof(std::byte*) * segment.copies.size());
+  write_for_kernels(copies, for_kernels(segment.copies).data(),
+                    sizeof(std::byte*) * segment.copies.size());
   device::RegisteredBuffer buffer{segment.base, 0, copies};
-  write(buffers_ + row, &buffer, sizeof buffer);
+  write_for_kernels(buffers_ + row, &buffer, sizeof buffer);
   buffer.bytes = segment.bytes;
-  write(buffers_ + row, &buffer, sizeof buffer);
+  write_for_kernels(buffers_ + row, &buffer, sizeof buffer);
 }
 
 void DeviceState::update_buffers() {

@@ -38,8 +38,6 @@ class DeviceState {
 
  private:
   void make_tables(int n_pes);
-  void write(void* dest, const void* source, std::size_t bytes) const;
-  void clear(void* memory, std::size_t bytes) const;
   device::Segment segment_of(int which, const void* base, std::size_t bytes,
                              const std::vector<std::byte*>& copies) const;
   bool is_clear(int slot) const;

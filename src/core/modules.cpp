@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of modules. Invariant: an upload runs with the PE's device current, whichever thread loads
-// the module.
+// The list of modules. Invariant: a state is written with the PE's device current, whichever thread
+// loads the module, and by a stream of the library's own: a kernel of the program that waits for this
+// thread is not waited for.
 #include "core/modules.hpp"
 
+#include "base/error.hpp"
+#include "core/kernel_memory.hpp"
 #include "memory/hip_error.hpp"
 
 namespace meshmem {
@@ -13,33 +16,43 @@ Modules& modules() {
   return instance;
 }
 
-void Modules::upload_to(Upload upload) {
+bool Modules::try_tell(Place place) const {
   const OnDevice current(device_);
-  upload(&*state_);
+  void* const there = place();
+  if (there) write_for_kernels(there, &*state_, sizeof *state_);
+  return there != nullptr;
 }
 
-void Modules::add(Upload upload) {
-  const std::lock_guard lock(mutex_);
-  uploads_.push_back(upload);
-  if (state_) upload_to(upload);
+void Modules::tell_all() const {
+  for (const Place place : places_) {
+    if (try_tell(place)) continue;
+    fatal("a module of device code is not on device {}: it was compiled for another kind of GPU",
+          device_);
+  }
 }
 
-void Modules::remove(Upload upload) {
+void Modules::add(Place place) {
   const std::lock_guard lock(mutex_);
-  std::erase(uploads_, upload);
+  places_.push_back(place);
+  if (state_ && !try_tell(place))
+    debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
+}
+
+void Modules::remove(Place place) {
+  const std::lock_guard lock(mutex_);
+  std::erase(places_, place);
 }
 
 void Modules::publish(const device::State& state, int device) {
   const std::lock_guard lock(mutex_);
   state_ = state;
   device_ = device;
-  for (const Upload upload : uploads_) upload_to(upload);
+  tell_all();
 }
 
 void Modules::publish_again() {
   const std::lock_guard lock(mutex_);
-  if (!state_) return;
-  for (const Upload upload : uploads_) upload_to(upload);
+  if (state_) tell_all();
 }
 
 void Modules::withdraw() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The translation units of device code in this process. Each has a State of its own and a function
-// that fills it; they come with the program, or with a library that it loads at any time.
-// Invariant: a module always has the last state that was published. Filled by static initializers,
+// that says where; they come with the program, or with a library that it loads at any time.
+// Invariant: a module always has the last state that was published, once the device has the module. Filled by static initializers,
 // before main as well as after, so it needs nothing of the library to be initialized.
 #ifndef MESHMEM_CORE_MODULES_HPP_
 #define MESHMEM_CORE_MODULES_HPP_
@@ -17,10 +17,10 @@ namespace meshmem {
 
 class Modules {
  public:
-  using Upload = void (*)(const void* state);
+  using Place = void* (*)();  // on the current device; null if that does not have the module (yet)
 
-  void add(Upload upload);
-  void remove(Upload upload);
+  void add(Place place);
+  void remove(Place place);
   // To all modules, now and those that come later. Of kernels on `device`.
   void publish(const device::State& state, int device);
   void publish_again();
@@ -28,10 +28,11 @@ class Modules {
   void withdraw();
 
  private:
-  void upload_to(Upload upload);
+  bool try_tell(Place place) const;
+  void tell_all() const;
 
   std::mutex mutex_;
-  std::vector<Upload> uploads_;
+  std::vector<Place> places_;
   std::optional<device::State> state_;
   int device_ = -1;
 };

@@ -17,8 +17,8 @@
 #include "device/routines.hpp"
 
 // The module of this test belongs to no job.
-extern "C" void shmemx_register_module(std::size_t, void (*)(const void*)) {}
-extern "C" void shmemx_unregister_module(void (*)(const void*)) {}
+extern "C" void shmemx_register_module(std::size_t, void* (*)()) {}
+extern "C" void shmemx_unregister_module(void* (*)()) {}
 
 namespace meshmem {
 namespace device {

@@ -39,6 +39,10 @@ hipError_t hipMemcpyToSymbol(const T& symbol, const void* source, std::size_t by
       cudaMemcpyToSymbol(symbol, source, bytes, offset, static_cast<cudaMemcpyKind>(kind)));
 }
 template <typename T>
+hipError_t hipGetSymbolAddress(void** address, const T& symbol) {
+  return hip_on_cuda::to_hip(cudaGetSymbolAddress(address, symbol));
+}
+template <typename T>
 hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
                                std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyDeviceToHost) {
   return hip_on_cuda::to_hip(
