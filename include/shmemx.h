@@ -30,7 +30,8 @@ extern "C" {
  * stands for each PE's own buffer, which need not have the same address there. A collective of all
  * PEs with the same `bytes`. 0; or nonzero on all PEs if one of them cannot share its buffer, as
  * with host memory that is not of shmem_malloc. Undone, as collectively, before the memory is
- * freed. */
+ * freed. On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data
+ * that a running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
