@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kThreads = 512;
 constexpr unsigned kCopyThreads = 512;
+constexpr unsigned kThreadsForPes = 64;  // each for some of the PEs, whatever a wave's size is
 constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // beyond, data moves in kernels of its own
@@ -83,13 +84,7 @@ __global__ void signal_kernel(std::uint64_t* there, std::uint64_t value, int sig
 }
 __global__ void put_signal_kernel(void* there, const void* source, std::size_t bytes,
                                   std::uint64_t* signal_there, std::uint64_t value, int sig_op) {
-  const Block group;
-  copy<OwnSource>(group, there, source, bytes);
-  release_all(group);
-  if (group.rank() == 0) {
-    release_mine();
-    update_signal(signal_there, value, sig_op);
-  }
+  push_with_signal(Block(), there, source, bytes, signal_there, value, sig_op);
 }
 
 template <typename E>
@@ -101,13 +96,7 @@ __global__ void quiet_kernel() { complete_all(Thread()); }
 
 // ---- Collectives of a team
 
-__global__ void sync_kernel(int slot, bool with_quiet) {
-  if (with_quiet) {
-    barrier(Block(), TeamSync(slot));
-  } else {
-    team_sync(Block(), TeamSync(slot));
-  }
-}
+__global__ void sync_kernel(int slot) { barrier(Block(), TeamSync(slot)); }
 __global__ void broadcast_kernel(int slot, void* dest, const void* source, std::size_t bytes,
                                  int root) {
   broadcast(Block(), TeamSync(slot), dest, source, bytes, root);
@@ -282,12 +271,12 @@ hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::pt
 // Meet, move, meet.
 hipError_t launch_push(Pushed what, int slot, int n, void* dest, const void* source,
                        std::size_t bytes, int root, hipStream_t stream) {
-  if (const hipError_t error = launch_sync(slot, false, stream)) return error;
+  if (const hipError_t error = launch_sync(slot, stream)) return error;
   const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(n));
   if (const hipError_t error =
           launch(push_kernel, blocks, kCopyThreads, stream, what, slot, dest, source, bytes, root))
     return error;
-  return launch_sync(slot, false, stream);
+  return launch_sync(slot, stream);
 }
 
 }  // namespace
@@ -392,8 +381,8 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream) { return launch(quiet_kernel, dim3(1), 1, stream); }
 
-hipError_t launch_sync(int slot, bool barrier, hipStream_t stream) {
-  return launch(sync_kernel, dim3(1), 32, stream, slot, barrier);
+hipError_t launch_sync(int slot, hipStream_t stream) {
+  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, slot);
 }
 
 hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
@@ -495,7 +484,7 @@ hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream
 }
 hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
                              hipStream_t stream) {
-  return launch(read_words_kernel, dim3(1), 64, stream, words, found, n);
+  return launch(read_words_kernel, dim3(1), kThreadsForPes, stream, words, found, n);
 }
 
 hipError_t load_kernels() {

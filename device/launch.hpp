@@ -60,8 +60,8 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream);
 
-// Collectives of the team in `slot`, which has n PEs. barrier: with quiet before.
-hipError_t launch_sync(int slot, bool barrier, hipStream_t stream);
+// Collectives of the team in `slot`, which has n PEs. A sync is a barrier: to meet is a quiet too.
+hipError_t launch_sync(int slot, hipStream_t stream);
 hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
                             int root, hipStream_t stream);
 hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
@@ -85,8 +85,8 @@ hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream
 hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
                              hipStream_t stream);
 
-// Brings all kernels above to the current device. One that is loaded at its first launch may wait for
-// those that run, which may wait for it: for ever.
+// Brings all kernels above to the current device. One that is loaded at its first launch may wait
+// for those that run, which may wait for it: for ever.
 hipError_t load_kernels();
 
 }  // namespace device

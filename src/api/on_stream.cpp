@@ -194,13 +194,13 @@ MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
 MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_barrier_all_on_stream";
   const Team& team = team_for_kernels(kRoutine, SHMEM_TEAM_WORLD);
-  launch(kRoutine, [&] { return device::launch_sync(team.slot, true, stream_of(stream)); });
+  launch(kRoutine, [&] { return device::launch_sync(team.slot, stream_of(stream)); });
 }
 
 MESHMEM_VISIBLE int shmemx_team_sync_on_stream(shmem_team_t handle, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_team_sync_on_stream";
   const Team& team = team_for_kernels(kRoutine, handle);
-  launch(kRoutine, [&] { return device::launch_sync(team.slot, false, stream_of(stream)); });
+  launch(kRoutine, [&] { return device::launch_sync(team.slot, stream_of(stream)); });
   return 0;
 }
 
