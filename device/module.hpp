@@ -79,6 +79,16 @@ MESHMEM_DEVICE const State& state() {
   trap();
 }
 
+[[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
+#ifndef NDEBUG
+  printf("meshmem: PE %d, in a kernel: a handle names no team (it would be team %d)\n", state().me,
+         slot);
+#else
+  (void)slot;
+#endif
+  trap();
+}
+
 // Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
 MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
   const State& job = state();
@@ -99,11 +109,10 @@ MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
 // The rarer cases, out of the way: another segment, a far PE, or a mistake.
 MESHMEM_DEVICE_COLD std::byte* translate_rare(const void* address, int pe) {
   std::byte* there = try_translate(address, pe);
-  if (!there) {
-    if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes)) refuse_pe(pe);
-    refuse_address(address);
-  }
-  return there;
+  if (there) return there;
+  if (try_translate(address, state().me)) refuse_pe(pe);  // the PE is wrong, or out of reach
+  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes)) refuse_pe(pe);
+  refuse_address(address);
 }
 
 // The same for a caller who must be right.

@@ -24,7 +24,7 @@ MESHMEM_DEVICE int slot_of(shmem_ctx_t ctx) {
 }
 
 MESHMEM_DEVICE const TeamView& team_in(int slot) {
-  if (slot < 0 || slot >= kTeamSlots || state().teams[slot].me < 0) trap();
+  if (slot < 0 || slot >= kTeamSlots || state().teams[slot].me < 0) refuse_team(slot);
   return state().teams[slot];
 }
 
