@@ -60,9 +60,8 @@ MESHMEM_DEVICE const State& state() {
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
 #ifndef NDEBUG
   printf(
-      "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what shmem_malloc "
-      "and "
-      "shmemx_buffer_register made symmetric, not static variables or the stack\n",
+      "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
+      "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the stack\n",
       state().me, address);
 #else
   (void)address;

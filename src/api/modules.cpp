@@ -14,8 +14,7 @@ extern "C" MESHMEM_VISIBLE void shmemx_register_module(std::size_t state_bytes, 
   if (state_bytes != sizeof(device::State)) {
     fatal(
         "a module of device code was compiled with headers of another version of meshmem (its "
-        "state "
-        "has {} bytes, the library's {}); compile it again with this library's oshhip",
+        "state has {} bytes, the library's {}); compile it again with this library's oshhip",
         state_bytes, sizeof(device::State));
   }
   modules().add(place);

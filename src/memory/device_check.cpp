@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check of all mappings: each PE's device (a kernel, or this thread where devices are processors)
-// writes a word into its own slabs, and every device reads it through the mapping that its kernels will use. Handles have opened the wrong memory, with
-// success, in containers and where one process had many.
+// The check of all mappings: each PE's device (a kernel, or this thread where devices are
+// processors) writes a word into its own slabs, and every device reads it through the mapping that
+// its kernels will use. Handles have opened the wrong memory, with success, in containers and where
+// one process had many.
 // Invariant: a wrong word names both PEs; the words are gone afterwards.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -76,9 +77,8 @@ std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (!is_checked(pe) || found[pe] == word_of(pe, which)) continue;
     return fmt::format(
-        "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): {:#x} "
-        "is "
-        "where {:#x} should be",
+        "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
+        "{:#x} is where {:#x} should be",
         which == kData ? "data" : "sync", pe, peers_.offer(pe).bus_id, peers_.me, mine().bus_id,
         found[pe], word_of(pe, which));
   }
