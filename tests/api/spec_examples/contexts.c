@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts: for threads that share work, for a library's threads, and to overlap the stages of a
- * reduction. */
+ * Contexts: for threads that share work, for a library's threads, to overlap the stages of a
+ * reduction, and in a session that says what is to come. */
 #include <pthread.h>
 #include <shmem.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "examples.h"
 
@@ -118,7 +119,54 @@ static int pipelined_sum(void) {
   return wrong;
 }
 
+/* Each PE changes words at random places of a table that is spread over all PEs; the same numbers
+ * drawn again say what must have become of the part here. */
+enum { kTable = 64, kUpdates = 200 };
+
+struct Update {
+  int pe;
+  size_t index;
+  uint64_t bits;
+};
+
+static struct Update draw(uint64_t* state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  const uint64_t bits = *state ^ *state << 31;
+  const struct Update update = {(int)((*state >> 33) % (uint64_t)shmem_n_pes()),
+                                (size_t)((*state >> 50) % kTable), bits};
+  return update;
+}
+
+static int session_of_updates(void) {
+  static uint64_t table[kTable];
+  uint64_t expected[kTable] = {0}, mine = (uint64_t)shmem_my_pe();
+  const shmem_ctx_session_config_t config = {.total_ops = kUpdates};
+  shmem_ctx_t ctx;
+  int wrong = shmem_ctx_create(0, &ctx) != 0;
+  for (int i = 0; i < kTable; ++i) table[i] = 0;
+  shmem_barrier_all();
+  shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
+  for (int i = 0; i < kUpdates; ++i) {
+    const struct Update update = draw(&mine);
+    shmem_atomic_xor(ctx, &table[update.index], update.bits, update.pe);
+  }
+  shmem_ctx_session_stop(ctx);
+  shmem_ctx_quiet(ctx); /* the end of a session completes nothing, */
+  shmem_sync_all();     /* and waits for nobody */
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) {
+    uint64_t theirs = (uint64_t)pe;
+    for (int i = 0; i < kUpdates; ++i) {
+      const struct Update update = draw(&theirs);
+      if (update.pe == shmem_my_pe()) expected[update.index] ^= update.bits;
+    }
+  }
+  for (int i = 0; i < kTable; ++i) wrong += table[i] != expected[i];
+  shmem_ctx_destroy(ctx);
+  return wrong;
+}
+
 const struct SpecExample context_examples[] = {{"share_tasks", share_tasks},
                                                {"threads_of_a_library", threads_of_a_library},
                                                {"pipelined_sum", pipelined_sum},
+                                               {"session_of_updates", session_of_updates},
                                                {0, 0}};

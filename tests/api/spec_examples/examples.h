@@ -24,7 +24,10 @@ extern const struct SpecExample collective_examples[];
 extern const struct SpecExample team_examples[];
 extern const struct SpecExample context_examples[];
 extern const struct SpecExample wait_examples[];
+extern const struct SpecExample lock_examples[];
 extern const struct SpecExample profiling_examples[];
+extern const struct SpecExample setup_examples[];
+extern const struct SpecExample deprecated_examples[];
 
 #ifdef __cplusplus
 }
