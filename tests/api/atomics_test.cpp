@@ -68,6 +68,29 @@ TEST(AtomicExtended, FetchSetAndSwapEveryType) {
   });
 }
 
+TEST(AtomicExtended, KeepsTheBitsOfFloatingPointPatterns) {
+  for_each_atomic_ext([](const auto& row) {
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (!std::is_integral_v<E>) {
+      SCOPED_TRACE(row.type);
+      SymmetricArray<E> words(kPatterns);
+      E source[kPatterns], fetched[kPatterns], swapped[kPatterns];
+      fill_patterns(source);
+      for (size_t i = 0; i < kPatterns; ++i) {
+        row.atomic_set(&words[i], source[i], next_pe());
+        fetched[i] = row.atomic_fetch(&words[i], next_pe());
+        swapped[i] = row.atomic_swap(&words[i], E(1), next_pe());
+        row.atomic_swap_nbi(&swapped[i], &words[i], swapped[i], next_pe());
+      }
+      shmem_quiet();
+      expect_patterns("fetch", fetched);
+      expect_all("swapped", swapped, kPatterns, E(1));
+      shmem_barrier_all();
+      expect_patterns("set by a swap", words.data());
+    }
+  });
+}
+
 // Arithmetic from `start`, which may be at either end of the type's range.
 template <typename Row, typename E>
 E check_standard(const Row& row, E* word, int pe, E start) {
@@ -127,6 +150,24 @@ TEST(AtomicStandard, S42_CompareSwapReturnsThePriorValue) {
     SCOPED_TRACE(row.type);
     using E = typename std::decay_t<decltype(row)>::Element;
     on_next_pe<E>([&](E* word, int pe) { return check_compare_swap(row, word, pe); });
+  });
+}
+
+// A word that differs from what is expected in one bit, be it the lowest or the highest, is left.
+TEST(AtomicStandard, S42_CompareSwapComparesEveryBit) {
+  for_each_atomic_std([](const auto& row) {
+    SCOPED_TRACE(row.type);
+    using E = typename std::decay_t<decltype(row)>::Element;
+    on_next_pe<E>([&](E* word, int pe) {
+      const E there = value<E>(11);
+      shmem_p(word, there, pe);
+      shmem_quiet();
+      for (size_t bit = 0; bit < 8 * sizeof(E); ++bit) {
+        const E other = static_cast<E>(static_cast<uint64_t>(there) ^ uint64_t{1} << bit);
+        EXPECT_EQ(row.atomic_compare_swap(word, other, E(0), pe), there) << "bit " << bit;
+      }
+      return there;
+    });
   });
 }
 

@@ -160,6 +160,44 @@ TEST(Collectives, S18_ZeroLengthReturnsZeroAndStaysMatched) {
   });
 }
 
+TEST(Collectives, KeepTheBitsOfFloatingPointPatterns) {
+  const auto pes = static_cast<size_t>(n_pes());
+  for_each_typed_collective([&](const auto& row) {
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (!std::is_integral_v<E>) {
+      SCOPED_TRACE(row.type);
+      SymmetricArray<E> source(kPatterns * pes), dest(2 * kPatterns * pes);
+      for (size_t pe = 0; pe < pes; ++pe) fill_patterns(&source[pe * kPatterns]);
+      shmem_barrier_all();
+      EXPECT_EQ(row.fcollect(SHMEM_TEAM_WORLD, dest, source, kPatterns), 0);
+      expect_patterns("fcollect", &dest[(pes - 1) * kPatterns]);
+      shmem_barrier_all();
+      EXPECT_EQ(row.alltoalls(SHMEM_TEAM_WORLD, dest, source, 2, 1, kPatterns), 0);
+      expect_patterns("alltoalls", &dest[2 * (pes - 1) * kPatterns], 2);
+    }
+  });
+}
+
+// Lengths and offsets that are multiples of nothing, unlike in source and dest.
+TEST(Collectives, S19_MemFormsTakeAnyByteOffset) {
+  const auto mem = collective_mem();
+  const auto pes = static_cast<size_t>(n_pes());
+  const size_t largest = 4099;
+  SymmetricArray<char> dest((largest + pes) * 3 * pes + 16), source(largest * 3 * pes + 16);
+  const TeamView view = world_view();
+  for (const size_t offset : {0, 2, 3, 6}) {  // dest itself is one byte further
+    for (const size_t n : {size_t{1}, size_t{9}, size_t{63}, largest}) {
+      SCOPED_TRACE(testing::Message() << n << " bytes, offset " << offset);
+      char *to = &dest[offset], *from = &source[(offset * 5 + 1) % 8];
+      check_broadcast(mem, view, to, from, n, view.n() - 1);
+      check_fcollect(mem, view, to, from, n);
+      check_collect(mem, view, to, from, n);
+      check_alltoall(mem, view, to, from, n);
+      check_alltoalls(mem, view, to, from, n, 3, 2);
+    }
+  }
+}
+
 TEST(Broadcast, S53_InPlaceWorks) {
   SymmetricArray<long> block(40);
   on_every_team([&](const TeamView& view) {

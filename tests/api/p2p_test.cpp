@@ -223,19 +223,20 @@ TEST(TestAndWait, S47_TheEmptySetIsAnswered) {
     for (size_t n : {size_t{0}, kElems}) {  // no elements, or all of them masked
       const int* status = n == 0 ? nullptr : out.data();
       E* set = n == 0 ? nullptr : ivars.data();
+      const E* each = n == 0 ? nullptr : values.data();
+      size_t* found = n == 0 ? nullptr : &unused;
       row.wait_until_all(set, n, status, SHMEM_CMP_EQ, E(1));
-      row.wait_until_all_vector(set, n, status, SHMEM_CMP_EQ, values.data());
+      row.wait_until_all_vector(set, n, status, SHMEM_CMP_EQ, each);
       EXPECT_EQ(row.wait_until_any(set, n, status, SHMEM_CMP_EQ, E(1)), SIZE_MAX);
-      EXPECT_EQ(row.wait_until_any_vector(set, n, status, SHMEM_CMP_EQ, values.data()), SIZE_MAX);
-      EXPECT_EQ(row.wait_until_some(set, n, &unused, status, SHMEM_CMP_EQ, E(1)), 0u);
-      EXPECT_EQ(row.wait_until_some_vector(set, n, &unused, status, SHMEM_CMP_EQ, values.data()),
-                0u);
+      EXPECT_EQ(row.wait_until_any_vector(set, n, status, SHMEM_CMP_EQ, each), SIZE_MAX);
+      EXPECT_EQ(row.wait_until_some(set, n, found, status, SHMEM_CMP_EQ, E(1)), 0u);
+      EXPECT_EQ(row.wait_until_some_vector(set, n, found, status, SHMEM_CMP_EQ, each), 0u);
       EXPECT_EQ(row.test_all(set, n, status, SHMEM_CMP_EQ, E(1)), 1);
-      EXPECT_EQ(row.test_all_vector(set, n, status, SHMEM_CMP_EQ, values.data()), 1);
+      EXPECT_EQ(row.test_all_vector(set, n, status, SHMEM_CMP_EQ, each), 1);
       EXPECT_EQ(row.test_any(set, n, status, SHMEM_CMP_EQ, E(1)), SIZE_MAX);
-      EXPECT_EQ(row.test_any_vector(set, n, status, SHMEM_CMP_EQ, values.data()), SIZE_MAX);
-      EXPECT_EQ(row.test_some(set, n, &unused, status, SHMEM_CMP_EQ, E(1)), 0u);
-      EXPECT_EQ(row.test_some_vector(set, n, &unused, status, SHMEM_CMP_EQ, values.data()), 0u);
+      EXPECT_EQ(row.test_any_vector(set, n, status, SHMEM_CMP_EQ, each), SIZE_MAX);
+      EXPECT_EQ(row.test_some(set, n, found, status, SHMEM_CMP_EQ, E(1)), 0u);
+      EXPECT_EQ(row.test_some_vector(set, n, found, status, SHMEM_CMP_EQ, each), 0u);
     }
     EXPECT_EQ(unused, 99u) << "an index was written for the empty set";
   });

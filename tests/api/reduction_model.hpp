@@ -20,14 +20,6 @@ enum class Op { kSum, kProd, kMax, kMin, kAnd, kOr, kXor };
 
 constexpr size_t kPeriod = 61;
 
-template <typename E>
-E make_complex(double real, double imaginary) {
-  E value;
-  __real__ value = static_cast<std::remove_reference_t<decltype(__real__ value)>>(real);
-  __imag__ value = static_cast<std::remove_reference_t<decltype(__imag__ value)>>(imaginary);
-  return value;
-}
-
 // An exact factor: 1, -2, 0.5, -1, ...; of complex numbers a power of i times that.
 template <typename E>
 E factor(uint64_t bits) {

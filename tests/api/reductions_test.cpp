@@ -269,6 +269,47 @@ TEST(Reduce, S58_SpecialFloatsAreExact) {
   EXPECT_EQ(dest[2], tiny * n_pes());
 }
 
+// Elements without a NaN are as ever. Where there is one, max and min are one of what the PEs have
+// brought; which is not said, but it is the same on all PEs.
+template <typename Row>
+void check_nans(const Row& row) {
+  using E = typename Row::Element;
+  static E dest[3], source[3], last[3];
+  const E nan = std::numeric_limits<E>::quiet_NaN();
+  for (auto reduce : {row.max_reduce, row.min_reduce}) {
+    source[0] = source[2] = static_cast<E>(my_pe());
+    source[1] = my_pe() == n_pes() / 2 ? nan : static_cast<E>(-1 - my_pe());
+    EXPECT_EQ(reduce(SHMEM_TEAM_WORLD, dest, source, 3), 0);
+    const E expected = reduce == row.max_reduce ? static_cast<E>(n_pes() - 1) : E(0);
+    EXPECT_EQ(dest[0], expected);
+    EXPECT_EQ(dest[2], expected);
+    EXPECT_TRUE(dest[1] != dest[1] || (dest[1] <= -1 && dest[1] >= -n_pes())) << dest[1];
+    shmem_barrier_all();
+    shmem_getmem(last, dest, sizeof last, n_pes() - 1);
+    EXPECT_EQ(dest[1] != dest[1], last[1] != last[1]) << "a NaN on some PEs only";
+    EXPECT_TRUE(dest[1] != dest[1] || dest[1] == last[1]) << "unlike results";
+    shmem_barrier_all();
+  }
+}
+
+TEST(Reduce, S58_NansGiveOneOfTheTwoOnAllPes) {
+  for_each_reduce_order([](const auto& row) {
+    SCOPED_TRACE(row.type);
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (std::is_floating_point_v<E>) check_nans(row);
+  });
+}
+
+TEST(Reduce, S58_ANanMakesTheSumANan) {
+  static double dest[2], source[2];
+  source[0] = my_pe() == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
+  source[1] = 1;
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_double_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 2), 0);
+  EXPECT_NE(dest[0], dest[0]);
+  EXPECT_EQ(dest[1], n_pes());
+}
+
 template <typename Real>
 void check_std_complex() {
   using Complex = std::complex<Real>;

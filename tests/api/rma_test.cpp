@@ -181,7 +181,11 @@ TEST(PutMem, S19_TakesAnyByteOffset) {
       const size_t start = (offset * 5) % 8;
       fill(&source[start], n, my_pe(), ++round);
       shmem_barrier_all();
-      shmem_putmem(&heap[offset], &source[start], n, next_pe());
+      if (round % 2 == 0) {
+        shmem_putmem(&heap[offset], &source[start], n, next_pe());
+      } else {
+        shmem_putmem_nbi(&heap[offset], &source[start], n, next_pe());
+      }
       shmem_barrier_all();
       expect_filled("putmem", &heap[offset], n, previous_pe(), round);
       expect_filled("before", heap.data(), offset, my_pe(), kOld);
@@ -199,7 +203,12 @@ TEST(GetMem, S19_TakesAnyByteOffset) {
     for (size_t n : {1, 2, 5, 8, 15, 17, 31, 64}) {
       std::vector<char> dest(kSpan, 'x');
       const size_t start = 1 + (offset * 5) % 8;
-      shmem_getmem(&dest[start], &heap[offset], n, next_pe());
+      if (n % 4 == 1) {
+        shmem_getmem_nbi(&dest[start], &heap[offset], n, next_pe());
+        shmem_quiet();
+      } else {
+        shmem_getmem(&dest[start], &heap[offset], n, next_pe());
+      }
       expect_each("getmem", &dest[start], n,
                   [=](size_t i) { return sample<char>(seed_of(next_pe(), offset + i)); });
       EXPECT_EQ(dest[start - 1], 'x');
@@ -242,6 +251,40 @@ TEST(PAndG, CarryEveryValueOfEveryType) {
     shmem_barrier_all();
     expect_each("p", heap.data(), values.size(), [&](size_t i) { return values[i]; });
     for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(row.g(&heap[i], next_pe()), values[i]);
+  });
+}
+
+// NaNs and negative zeros arrive bit by bit, by every way that could load them as numbers.
+TEST(Rma, KeepsTheBitsOfFloatingPointPatterns) {
+  for_each_single([](const auto& row) {
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (std::is_floating_point_v<E>) {
+      SCOPED_TRACE(row.type);
+      SymmetricArray<E> heap(kPatterns);
+      E source[kPatterns], dest[kPatterns];
+      fill_patterns(source);
+      for (size_t i = 0; i < kPatterns; ++i) row.p(&heap[i], source[i], next_pe());
+      shmem_barrier_all();
+      expect_patterns("p", heap.data());
+      for (size_t i = 0; i < kPatterns; ++i) dest[i] = row.g(&heap[i], next_pe());
+      expect_patterns("g", dest);
+    }
+  });
+  for_each_typed_rma([](const auto& row) {
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (!std::is_integral_v<E>) {
+      SCOPED_TRACE(row.type);
+      SymmetricArray<E> heap(kPatterns);
+      E local[kPatterns];
+      fill_patterns(local);
+      row.put(heap, local, kPatterns, next_pe());
+      shmem_barrier_all();
+      expect_patterns("put", heap.data());
+      std::memset(static_cast<void*>(local), 0, sizeof local);
+      row.get_nbi(local, heap, kPatterns, next_pe());
+      shmem_quiet();
+      expect_patterns("get_nbi", local);
+    }
   });
 }
 

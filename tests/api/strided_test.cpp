@@ -130,6 +130,24 @@ TEST(BlockStrided, S38_BlocksOfOneAreStrides) {
   }
 }
 
+// A copy element by element could load numbers, which would change a NaN.
+TEST(Strided, KeepsTheBitsOfFloatingPointPatterns) {
+  for_each_typed_strided([](const auto& row) {
+    using E = typename std::decay_t<decltype(row)>::Element;
+    if constexpr (!std::is_integral_v<E>) {
+      SCOPED_TRACE(row.type);
+      SymmetricArray<E> heap(3 * kPatterns);
+      E source[kPatterns], dest[2 * kPatterns];
+      fill_patterns(source);
+      row.iput(heap, source, 3, 1, kPatterns, next_pe());
+      shmem_barrier_all();
+      expect_patterns("iput", heap.data(), 3);
+      row.iget(dest, heap, 2, 3, kPatterns, next_pe());
+      expect_patterns("iget", dest, 2);
+    }
+  });
+}
+
 TEST(Strided, S9_ReachesStaticMemory) {
   for_each_strided([](const auto& row) {
     SCOPED_TRACE(row.type);

@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace meshmem {
@@ -35,6 +37,18 @@ template <typename E>
 constexpr bool is_complex =
     std::is_same_v<E, meshmem_complexf> || std::is_same_v<E, meshmem_complexd>;
 
+// The type of the parts of a complex type.
+template <typename E>
+using PartOf = std::conditional_t<std::is_same_v<E, meshmem_complexf>, float, double>;
+
+template <typename E>
+E make_complex(double real, double imaginary) {
+  const PartOf<E> parts[] = {static_cast<PartOf<E>>(real), static_cast<PartOf<E>>(imaginary)};
+  E value;
+  std::memcpy(&value, parts, sizeof value);
+  return value;
+}
+
 template <typename E>
 E sample(uint64_t seed) {
   const uint64_t bits = scramble(seed);
@@ -42,6 +56,9 @@ E sample(uint64_t seed) {
     return static_cast<E>(bits);
   } else if constexpr (std::is_same_v<E, meshmem_bits128>) {
     return {{bits, ~bits}};
+  } else if constexpr (is_complex<E>) {
+    return make_complex<E>(static_cast<double>(static_cast<int64_t>(bits)),
+                           static_cast<double>(scramble(bits) >> 3));
   } else {
     return static_cast<E>(static_cast<int64_t>(bits)) / 1024;
   }
@@ -58,6 +75,52 @@ bool same(const E& a, const E& b) {
     return a.word[0] == b.word[0] && a.word[1] == b.word[1];
   } else {
     return a == b;
+  }
+}
+
+// The bytes of E that hold its value: those of an extended long double end before the type does.
+template <typename E>
+constexpr size_t kValueBytes =
+    std::numeric_limits<E>::digits == 64 && !std::is_integral_v<E> ? 10 : sizeof(E);
+
+// Patterns of floating-point types that comparison says nothing of, and that a way through a
+// register of another type could change: NaNs with something in their lowest byte, quiet and
+// signaling, of both signs, and a negative zero; of a complex type in both parts.
+constexpr size_t kPatterns = 5;
+
+template <typename Real>
+void write_pattern(unsigned char* bytes, size_t which) {
+  constexpr size_t kSize = kValueBytes<Real>;
+  const Real start[kPatterns] = {
+      std::numeric_limits<Real>::quiet_NaN(), -std::numeric_limits<Real>::quiet_NaN(),
+      std::numeric_limits<Real>::infinity(), -std::numeric_limits<Real>::infinity(), -Real(0)};
+  std::memcpy(bytes, &start[which], kSize);
+  if (which < 4)
+    bytes[0] = static_cast<unsigned char>(0xa1 + which);  // an infinity becomes a signaling NaN
+}
+
+template <typename E>
+void fill_patterns(E* data) {
+  std::memset(static_cast<void*>(data), 0, kPatterns * sizeof(E));
+  for (size_t i = 0; i < kPatterns; ++i) {
+    auto* bytes = reinterpret_cast<unsigned char*>(&data[i]);
+    if constexpr (is_complex<E>) {
+      write_pattern<PartOf<E>>(bytes, i);
+      write_pattern<PartOf<E>>(bytes + sizeof(PartOf<E>), kPatterns - 1 - i);
+    } else {
+      write_pattern<E>(bytes, i);
+    }
+  }
+}
+
+// Expects the patterns at data[0], data[stride], ...
+template <typename E>
+void expect_patterns(const char* what, const E* data, size_t stride = 1) {
+  E expected[kPatterns];
+  fill_patterns(expected);
+  for (size_t i = 0; i < kPatterns; ++i) {
+    EXPECT_EQ(std::memcmp(&data[i * stride], &expected[i], kValueBytes<E>), 0)
+        << what << ": pattern " << i;
   }
 }
 
