@@ -3,10 +3,11 @@
 #
 # The whole run on a machine with GPUs: builds, runs the tests of kernels, measures, and ends with a summary.
 #   tests/gpu.sh [OUTDIR] [cuda|hip]      default: build/gpu-results, and the target whose compiler is there
-#   PES="1 2 4"           numbers of PEs for the tests; default: 1, 2 and 4 as far as there are GPUs
-#   CHECK=memcheck,racecheck   also runs small tests under compute-sanitizer
+#   STEPS="tests examples check bench"    what to do after the build; default: all of it but check
+#   CHECK=memcheck,racecheck   the tools of compute-sanitizer that step check runs the tests under, 2 PEs each
 #   PEERS=DIR             a folder with results of other libraries (nvshmem_N.txt), put beside ours
-# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere.
+# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere. With 4 GPUs, tests of
+# fewer PEs run beside each other, on GPUs of their own.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 started=$SECONDS
@@ -17,22 +18,22 @@ if command -v nvcc >/dev/null; then found=cuda; else found=hip; fi
 target=${2:-$found}
 if [ "$target" = cuda ]; then gpus=$(nvidia-smi -L | wc -l); else gpus=$(rocminfo | grep -c 'Device Type: *GPU'); fi
 [ "$gpus" -gt 0 ] || { echo "gpu.sh: no GPU is to be seen here" >&2; exit 1; }
-pes=${PES-}
-if [ -z "$pes" ]; then
-  pes=1
-  for n in 2 4; do [ "$gpus" -ge $n ] && pes="$pes $n"; done
-fi
-declare -a summary
-failed=0
-note() { summary+=("$1"); echo "gpu.sh: $1"; }
+steps=" ${STEPS-tests examples bench} "
+[ -z "${CHECK-}" ] || steps="$steps check "
+: >"$out/summary.txt"
+note() { echo "gpu.sh: $1"; echo "  $1" >>"$out/summary.txt"; }
 step() {  # NAME COMMAND...: one line in the summary; the log is a file
   local name=$1 began=$SECONDS
   shift
   if "$@" >"$out/$name.log" 2>&1; then note "$name: passed, $((SECONDS - began)) s"; else
     note "$name: FAILED, $((SECONDS - began)) s"
-    failed=1
-    tail -n 40 "$out/$name.log"
+    grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ *Start ' "$out/$name.log" | tail -n 30
   fi
+}
+on() {  # GPUS COMMAND...: sees only these GPUs
+  local which=$1
+  shift
+  CUDA_VISIBLE_DEVICES=$which HIP_VISIBLE_DEVICES=$which "$@"
 }
 
 build=build/gpu-$target
@@ -43,21 +44,34 @@ tests() {  # NAME ctest's arguments
   local name=$1
   shift
   step "$name" ctest --test-dir $build --output-on-failure "$@"
-  grep -E 'tests passed|\*\*\*|Failed|Timeout' "$out/$name.log" | sort -u | tail -n 15
+  grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
-tests tests -L device -R "\.[${pes// /}]pe"
-tests host-api -R "api.(device_memory|device_collectives|on_stream)\.[${pes// /}]pe"
-tests examples -R "examples\.1[0-4].*\.[${pes// /}]pe"
-if [ -n "${CHECK-}" ]; then
-  for tool in ${CHECK//,/ }; do
-    for test in signals alignment; do
-      step "$tool-$test" timeout 100 $build/bin/oshrun -n 2 --timeout 90 \
-        compute-sanitizer --tool "$tool" --error-exitcode 9 $build/bin/device_$test
-    done
+of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_collectives|on_stream)\.$1pe"; }
+checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
+  local program
+  for program in $build/bin/device_{alignment,atomics,buffers,collectives,graph,litmus,modules,reductions,rma,signals,streams,stress,strided,waits}; do
+    step "$1-${program##*/device_}" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
+      "$program" --gtest_filter=-'*TenThousand*'
   done
+}
+all_checks() { for tool in ${CHECK//,/ }; do checked "$tool"; done; }
+
+if [[ $steps == *" tests "* && $gpus -ge 4 ]]; then
+  of_pes 4
+  (on 0,1 of_pes 1; [[ $steps != *" check "* ]] || CHECK=${CHECK%%,*} on 0,1 all_checks) &
+  (on 2,3 of_pes 2; [[ $steps != *" check "* || $CHECK != *,* ]] || CHECK=${CHECK#*,} on 2,3 all_checks) &
+  wait
+else
+  for n in 1 2; do [[ $steps != *" tests "* || $n -gt $gpus ]] || of_pes $n; done
+  [[ $steps != *" check "* ]] || all_checks
 fi
+# Two PEs on each GPU: their kernels take turns, so a few tests are enough.
+if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
+  on 0,1 tests two-on-each -R "^device.(rma|atomics|signals|collectives|litmus|graph)\.4pe|api.device_collectives\.4pe"
+fi
+[[ $steps != *" examples "* ]] || tests examples -R "examples\.1[0-9].*\.[${gpus}]pe"
 for n in 2 4; do
-  [ "$n" -le "$gpus" ] || continue
+  [[ $steps == *" bench "* && $n -le $gpus ]] || continue
   step "bench-$n" timeout 150 $build/bin/oshrun -n $n $build/bin/device_bench
   cp "$out/bench-$n.log" "$out/meshmem_$n.txt"
   if [ -n "${PEERS-}" ] && [ -f "$PEERS/nvshmem_$n.txt" ]; then
@@ -68,12 +82,17 @@ for n in 2 4; do
       "$PEERS/nvshmem_$n.txt" "$out/meshmem_$n.txt" | tee "$out/beside_nvshmem_$n.txt"
   fi
 done
-# Two PEs on each GPU: their kernels take turns, so a few tests are enough.
-if [ "$gpus" -ge 2 ]; then
-  PES=4 CUDA_VISIBLE_DEVICES=0,1 HIP_VISIBLE_DEVICES=0,1 tests two-on-each \
-    -R "^device.(rma|atomics|signals|collectives|litmus|graph)\.4pe|api.device_collectives\.4pe"
-fi
 echo
-echo "gpu.sh: $(date -u +%Y-%m-%d), $gpus GPUs, target $target, $((SECONDS - started)) s in all"
-printf '  %s\n' "${summary[@]}"
-exit $failed
+{
+  echo "gpu.sh: $(date -u +%Y-%m-%d), $gpus GPUs, target $target, $((SECONDS - started)) s in all"
+  cat "$out/summary.txt"
+  for list in "$out"/*.list; do
+    [ -f "$list" ] || continue
+    echo
+    echo "$(basename "$list" .list)"
+    sed 's/^/  /' "$list"
+  done
+} >"$out/whole.txt"
+mv "$out/whole.txt" "$out/summary.txt"
+sed '/^$/,$d' "$out/summary.txt"
+! grep -q FAILED "$out/summary.txt"
