@@ -152,39 +152,89 @@ __global__ void read_words_kernel(std::uint64_t* const* words, std::uint64_t* fo
     found[i] = words[i] ? load_relaxed(words[i]) : 0;
 }
 
-// While load_kernels() runs, a launch only brings its kernel to the device.
-bool only_load = false;
-
 #if defined(MESHMEM_TARGET_IS_CPU)
 // A kernel is launched by its typed address: nothing else knows the parameters.
 template <typename Kernel>
 Kernel* handle_of(Kernel* kernel) {
   return kernel;
 }
-hipError_t load(const void*) { return hipSuccess; }
+hipError_t load_one(const void*) { return hipSuccess; }
 #else
 template <typename Kernel>
 const void* handle_of(Kernel* kernel) {
   return reinterpret_cast<const void*>(kernel);
 }
-hipError_t load(const void* kernel) {
+hipError_t load_one(const void* kernel) {
   hipFuncAttributes attributes;
   return hipFuncGetAttributes(&attributes, kernel);
 }
 #endif
 
-// A type that is given, not deduced from an argument.
+// The first failure, if any.
+template <typename... Kernels>
+hipError_t load(Kernels*... kernels) {
+  for (const void* kernel : {reinterpret_cast<const void*>(kernels)...})
+    if (const hipError_t error = load_one(kernel)) return error;
+  return hipSuccess;
+}
+
+// A type that is given, not deduced from an argument; and as an argument, a type by itself.
 template <typename T>
 struct Given {
   using Type = T;
 };
+
+// f(Given<E>()) for the type that kernels have of that name.
+template <typename F>
+hipError_t with_type(ElemType type, const F& f) {
+  switch (type) {
+    case ElemType::i8:
+      return f(Given<std::int8_t>());
+    case ElemType::u8:
+      return f(Given<std::uint8_t>());
+    case ElemType::i16:
+      return f(Given<std::int16_t>());
+    case ElemType::u16:
+      return f(Given<std::uint16_t>());
+    case ElemType::i32:
+      return f(Given<std::int32_t>());
+    case ElemType::u32:
+      return f(Given<std::uint32_t>());
+    case ElemType::i64:
+      return f(Given<std::int64_t>());
+    case ElemType::u64:
+      return f(Given<std::uint64_t>());
+    case ElemType::f32:
+      return f(Given<float>());
+    case ElemType::f64:
+      return f(Given<double>());
+    default:
+      return hipErrorNotSupported;
+  }
+}
+
+// f(Given<B>()) for the unsigned integer of so many bytes.
+template <typename F>
+hipError_t with_bits(std::size_t bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(Given<std::uint8_t>());
+    case 2:
+      return f(Given<std::uint16_t>());
+    case 4:
+      return f(Given<std::uint32_t>());
+    case 8:
+      return f(Given<std::uint64_t>());
+    default:
+      return hipErrorInvalidValue;
+  }
+}
 
 // What this launch itself comes to. HIP's launch as a statement would leave that to hipGetLastError,
 // which may speak of a failure that the program has had before, and takes it away.
 template <typename... Parameters>
 hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
                   typename Given<Parameters>::Type... arguments) {
-  if (only_load) return load(reinterpret_cast<const void*>(kernel));
   void* addresses[] = {static_cast<void*>(&arguments)..., nullptr};
   return hipLaunchKernel(handle_of(kernel), blocks, dim3(threads), addresses, 0, stream);
 }
@@ -220,37 +270,43 @@ hipError_t launch_strided_of(const StridedCopy& copy, hipStream_t stream) {
                 kCopyThreads, stream, copy);
 }
 
-template <ReduceOp op, typename E>
-hipError_t launch_reduce_of(int slot, void* dest, const void* source, std::size_t count,
-                            hipStream_t stream) {
-  return launch(reduce_kernel<op, E>, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
-                static_cast<const E*>(source), count);
-}
-// E for min and max; U, which may be the unsigned type of the size, where the sign does not matter.
-template <typename E, typename U>
-hipError_t launch_reduce_of(ReduceOp op, int slot, void* dest, const void* source,
-                            std::size_t count, hipStream_t stream) {
+// The type of the size, where the sign does not matter.
+template <typename E>
+using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>, E>;
+
+template <typename E>
+constexpr bool kHasAtomics = sizeof(E) >= 4;
+template <typename E>
+constexpr bool kHasWaits = std::is_integral<E>::value && sizeof(E) >= 4;
+
+// f(kernel) for the reduction by `op`.
+template <typename E, typename F>
+hipError_t with_reduction(ReduceOp op, const F& f) {
+  using U = Signless<E>;
   switch (op) {
     case ReduceOp::sum:
-      return launch_reduce_of<ReduceOp::sum, U>(slot, dest, source, count, stream);
+      return f(reduce_kernel<ReduceOp::sum, U>);
     case ReduceOp::prod:
-      return launch_reduce_of<ReduceOp::prod, U>(slot, dest, source, count, stream);
+      return f(reduce_kernel<ReduceOp::prod, U>);
     case ReduceOp::min:
-      return launch_reduce_of<ReduceOp::min, E>(slot, dest, source, count, stream);
+      return f(reduce_kernel<ReduceOp::min, E>);
     case ReduceOp::max:
-      return launch_reduce_of<ReduceOp::max, E>(slot, dest, source, count, stream);
+      return f(reduce_kernel<ReduceOp::max, E>);
     default:
       break;
   }
-  if constexpr (std::is_integral<U>::value) {
-    if (op == ReduceOp::bit_and)
-      return launch_reduce_of<ReduceOp::bit_and, U>(slot, dest, source, count, stream);
-    if (op == ReduceOp::bit_or)
-      return launch_reduce_of<ReduceOp::bit_or, U>(slot, dest, source, count, stream);
-    if (op == ReduceOp::bit_xor)
-      return launch_reduce_of<ReduceOp::bit_xor, U>(slot, dest, source, count, stream);
+  if constexpr (std::is_integral<E>::value) {
+    if (op == ReduceOp::bit_and) return f(reduce_kernel<ReduceOp::bit_and, U>);
+    if (op == ReduceOp::bit_or) return f(reduce_kernel<ReduceOp::bit_or, U>);
+    if (op == ReduceOp::bit_xor) return f(reduce_kernel<ReduceOp::bit_xor, U>);
   }
   return hipErrorNotSupported;
+}
+template <typename E>
+hipError_t launch_reduction(void (*kernel)(int, E*, const E*, std::size_t), int slot, void* dest,
+                            const void* source, std::size_t count, hipStream_t stream) {
+  return launch(kernel, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+                static_cast<const E*>(source), count);
 }
 
 template <typename E>
@@ -266,6 +322,21 @@ hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::pt
                                hipStream_t stream) {
   return launch(alltoalls_kernel<E>, dim3(1), kThreads, stream, slot, dest, source, dest_stride,
                 source_stride, nelems);
+}
+
+template <typename E>
+hipError_t load_kernels_of() {
+  hipError_t error = load(scan_kernel<Signless<E>>);
+  if constexpr (kHasAtomics<E>)
+    if (error == hipSuccess) error = load(atomic_kernel<Bits<sizeof(E)>>);
+  if constexpr (kHasWaits<E>)
+    if (error == hipSuccess) error = load(wait_kernel<E>);
+  constexpr ReduceOp last = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::max;
+  for (int op = 0; op <= static_cast<int>(last); ++op)
+    if (error == hipSuccess)
+      error =
+          with_reduction<E>(static_cast<ReduceOp>(op), [](auto* kernel) { return load(kernel); });
+  return error;
 }
 
 // Meet, move, meet.
@@ -299,52 +370,29 @@ hipError_t launch_strided_copy(const StridedCopy& copy, hipStream_t stream) {
 }
 
 hipError_t launch_store(void* there, Scalar value, std::size_t bytes, hipStream_t stream) {
-  switch (bytes) {
-    case 1:
-      return launch_store_of<std::uint8_t>(there, value, stream);
-    case 2:
-      return launch_store_of<std::uint16_t>(there, value, stream);
-    case 4:
-      return launch_store_of<std::uint32_t>(there, value, stream);
-    case 8:
-      return launch_store_of<std::uint64_t>(there, value, stream);
-    case 16:
-      return launch(store_pair_kernel, dim3(1), 1, stream, static_cast<std::uint64_t*>(there),
-                    value);
-    default:
-      return hipErrorInvalidValue;
-  }
+  if (bytes == 16)
+    return launch(store_pair_kernel, dim3(1), 1, stream, static_cast<std::uint64_t*>(there), value);
+  return with_bits(bytes, [&](auto given) {
+    return launch_store_of<typename decltype(given)::Type>(there, value, stream);
+  });
 }
 
 hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream_t stream) {
-  switch (bytes) {
-    case 1:
-      return launch_load_of<std::uint8_t>(to, there, stream);
-    case 2:
-      return launch_load_of<std::uint16_t>(to, there, stream);
-    case 4:
-      return launch_load_of<std::uint32_t>(to, there, stream);
-    case 8:
-      return launch_load_of<std::uint64_t>(to, there, stream);
-    default:
-      return launch_copy(to, there, bytes, stream);
-  }
+  if (bytes > 8) return launch_copy(to, there, bytes, stream);
+  return with_bits(bytes, [&](auto given) {
+    return launch_load_of<typename decltype(given)::Type>(to, there, stream);
+  });
 }
 
 hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand, Scalar condition,
                          void* fetched, hipStream_t stream) {
-  switch (type) {
-    case ElemType::i32:
-    case ElemType::u32:
-    case ElemType::f32:
-      return launch_atomic_of<std::uint32_t>(op, there, operand, condition, fetched, stream);
-    case ElemType::i64:
-    case ElemType::u64:
-    case ElemType::f64:
-      return launch_atomic_of<std::uint64_t>(op, there, operand, condition, fetched, stream);
-    default:
+  return with_type(type, [&](auto given) {
+    using E = typename decltype(given)::Type;
+    if constexpr (kHasAtomics<E>)
+      return launch_atomic_of<Bits<sizeof(E)>>(op, there, operand, condition, fetched, stream);
+    else
       return hipErrorNotSupported;
-  }
+  });
 }
 
 hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op,
@@ -365,18 +413,13 @@ hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
 
 hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar value,
                              hipStream_t stream) {
-  switch (type) {
-    case ElemType::i32:
-      return launch_wait_of<std::int32_t>(ivar, cmp, value, stream);
-    case ElemType::u32:
-      return launch_wait_of<std::uint32_t>(ivar, cmp, value, stream);
-    case ElemType::i64:
-      return launch_wait_of<std::int64_t>(ivar, cmp, value, stream);
-    case ElemType::u64:
-      return launch_wait_of<std::uint64_t>(ivar, cmp, value, stream);
-    default:
+  return with_type(type, [&](auto given) {
+    using E = typename decltype(given)::Type;
+    if constexpr (kHasWaits<E>)
+      return launch_wait_of<E>(ivar, cmp, value, stream);
+    else
       return hipErrorNotSupported;
-  }
+  });
 }
 
 hipError_t launch_quiet(hipStream_t stream) { return launch(quiet_kernel, dim3(1), 1, stream); }
@@ -410,73 +453,28 @@ hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std:
 hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
                             std::ptrdiff_t source_stride, std::size_t elem_bytes,
                             std::size_t nelems, hipStream_t stream) {
-  switch (elem_bytes) {
-    case 1:
-      return launch_alltoalls_of<std::uint8_t>(slot, dest, source, dest_stride, source_stride,
-                                               nelems, stream);
-    case 2:
-      return launch_alltoalls_of<std::uint16_t>(slot, dest, source, dest_stride, source_stride,
-                                                nelems, stream);
-    case 4:
-      return launch_alltoalls_of<std::uint32_t>(slot, dest, source, dest_stride, source_stride,
-                                                nelems, stream);
-    case 8:
-      return launch_alltoalls_of<std::uint64_t>(slot, dest, source, dest_stride, source_stride,
-                                                nelems, stream);
-    case 16:
-      return launch_alltoalls_of<Bits128>(slot, dest, source, dest_stride, source_stride, nelems,
-                                          stream);
-    default:
-      return hipErrorInvalidValue;
-  }
+  const auto launch_of = [&](auto given) {
+    return launch_alltoalls_of<typename decltype(given)::Type>(slot, dest, source, dest_stride,
+                                                               source_stride, nelems, stream);
+  };
+  return elem_bytes == 16 ? launch_of(Given<Bits128>()) : with_bits(elem_bytes, launch_of);
 }
 
 hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
                          std::size_t count, hipStream_t stream) {
-#define MESHMEM_REDUCE_CASE(type, E, U) \
-  case ElemType::type:                  \
-    return launch_reduce_of<std::E, std::U>(op, slot, dest, source, count, stream);
-  switch (type) {
-    MESHMEM_REDUCE_CASE(i8, int8_t, uint8_t)
-    MESHMEM_REDUCE_CASE(u8, uint8_t, uint8_t)
-    MESHMEM_REDUCE_CASE(i16, int16_t, uint16_t)
-    MESHMEM_REDUCE_CASE(u16, uint16_t, uint16_t)
-    MESHMEM_REDUCE_CASE(i32, int32_t, uint32_t)
-    MESHMEM_REDUCE_CASE(u32, uint32_t, uint32_t)
-    MESHMEM_REDUCE_CASE(i64, int64_t, uint64_t)
-    MESHMEM_REDUCE_CASE(u64, uint64_t, uint64_t)
-    case ElemType::f32:
-      return launch_reduce_of<float, float>(op, slot, dest, source, count, stream);
-    case ElemType::f64:
-      return launch_reduce_of<double, double>(op, slot, dest, source, count, stream);
-    default:
-      return hipErrorNotSupported;
-  }
-#undef MESHMEM_REDUCE_CASE
+  return with_type(type, [&](auto given) {
+    return with_reduction<typename decltype(given)::Type>(op, [&](auto* kernel) {
+      return launch_reduction(kernel, slot, dest, source, count, stream);
+    });
+  });
 }
 
 hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
                        bool inclusive, hipStream_t stream) {
-  switch (type) {
-    case ElemType::i8:
-    case ElemType::u8:
-      return launch_scan_of<std::uint8_t>(slot, dest, source, count, inclusive, stream);
-    case ElemType::i16:
-    case ElemType::u16:
-      return launch_scan_of<std::uint16_t>(slot, dest, source, count, inclusive, stream);
-    case ElemType::i32:
-    case ElemType::u32:
-      return launch_scan_of<std::uint32_t>(slot, dest, source, count, inclusive, stream);
-    case ElemType::i64:
-    case ElemType::u64:
-      return launch_scan_of<std::uint64_t>(slot, dest, source, count, inclusive, stream);
-    case ElemType::f32:
-      return launch_scan_of<float>(slot, dest, source, count, inclusive, stream);
-    case ElemType::f64:
-      return launch_scan_of<double>(slot, dest, source, count, inclusive, stream);
-    default:
-      return hipErrorNotSupported;
-  }
+  return with_type(type, [&](auto given) {
+    using E = Signless<typename decltype(given)::Type>;
+    return launch_scan_of<E>(slot, dest, source, count, inclusive, stream);
+  });
 }
 
 hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream) {
@@ -488,41 +486,21 @@ hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, 
 }
 
 hipError_t load_kernels() {
-  only_load = true;
-  hipError_t error = hipSuccess;
-  const auto and_then = [&error](hipError_t result) {
-    if (error == hipSuccess) error = result;
-  };
-  StridedCopy strided{nullptr, 0, nullptr, 0, 0, 1};
-  for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
-    and_then(launch_store(nullptr, Scalar(), bytes, nullptr));
-    and_then(launch_load(nullptr, nullptr, bytes, nullptr));
-    and_then(launch_alltoalls(0, nullptr, nullptr, 1, 1, bytes, 1, nullptr));
-    strided.block_bytes = bytes;
-    and_then(launch_strided_copy(strided, nullptr));
-  }
-  for (const std::size_t bytes : {std::size_t{8}, 2 * kOneBlockBytes}) {
-    and_then(launch_put_signal(nullptr, nullptr, bytes, nullptr, 0, 0, nullptr));
-    and_then(launch_broadcast(0, 1, nullptr, nullptr, bytes, 0, nullptr));
-    and_then(launch_fcollect(0, 1, nullptr, nullptr, bytes, nullptr));
-    and_then(launch_alltoall(0, 1, nullptr, nullptr, bytes, nullptr));
-  }
-  and_then(launch_collect(0, nullptr, nullptr, 1, nullptr));
-  and_then(launch_quiet(nullptr));
-  and_then(launch_read_words(nullptr, nullptr, 0, nullptr));
-  and_then(launch_write_word(nullptr, 0, nullptr));
-  for (int i = 0; i <= static_cast<int>(ElemType::f64); ++i) {
-    const auto type = static_cast<ElemType>(i);
-    const bool is_real = type == ElemType::f32 || type == ElemType::f64;
-    const bool has_atomics = type >= ElemType::i32;
-    and_then(launch_scan(0, type, nullptr, nullptr, 1, true, nullptr));
-    for (int op = 0; op <= static_cast<int>(is_real ? ReduceOp::max : ReduceOp::bit_xor); ++op)
-      and_then(launch_reduce(0, static_cast<ReduceOp>(op), type, nullptr, nullptr, 1, nullptr));
-    if (has_atomics)
-      and_then(launch_atomic(AtomicOp::fetch, type, nullptr, Scalar(), Scalar(), nullptr, nullptr));
-    if (has_atomics && !is_real) and_then(launch_wait_until(nullptr, type, 0, Scalar(), nullptr));
-  }
-  only_load = false;
+  hipError_t error =
+      load(copy_kernel, store_pair_kernel, signal_kernel, put_signal_kernel, quiet_kernel,
+           sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel, alltoall_kernel,
+           alltoalls_kernel<Bits128>, push_kernel, write_word_kernel, read_words_kernel);
+  for (const std::size_t bytes : {1, 2, 4, 8})
+    if (error == hipSuccess)
+      error = with_bits(bytes, [](auto given) {
+        using B = typename decltype(given)::Type;
+        return load(store_kernel<B>, load_kernel<B>, strided_copy_kernel<B>, alltoalls_kernel<B>);
+      });
+  for (int type = 0; type <= static_cast<int>(ElemType::f64); ++type)
+    if (error == hipSuccess)
+      error = with_type(static_cast<ElemType>(type), [](auto given) {
+        return load_kernels_of<typename decltype(given)::Type>();
+      });
   return error;
 }
 
