@@ -4,7 +4,7 @@
 // memory and the on_stream routines are made of.
 // Invariant: asynchronous; nothing here allocates or synchronizes, so all can be captured into a
 // graph. Addresses called `there` have been translated by the caller; `dest` and `source` of
-// collectives are symmetric addresses of this PE. Defined in kernels.cpp, called by src/.
+// collectives are symmetric addresses of this PE. Defined in kernels/, called by src/.
 #ifndef MESHMEM_DEVICE_LAUNCH_HPP_
 #define MESHMEM_DEVICE_LAUNCH_HPP_
 

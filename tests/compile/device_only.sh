@@ -17,9 +17,9 @@ echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 || {
   exit 77
 }
 for architecture; do
-  for file in device/kernels.cpp tests/compile/outside/outside.hip; do
+  for file in "$source"/device/kernels/*.cpp "$source"/tests/compile/outside/outside.hip; do
     "$clang" -x hip --offload-arch="$architecture" --offload-device-only -nogpulib -std=c++17 -O3 -DNDEBUG \
-      -Wall -Wextra -Werror -I"$source" -I"$source/include" -c -emit-llvm "$source/$file" -o /dev/null
-    echo "$file compiles for $architecture"
+      -Wall -Wextra -Werror -I"$source" -I"$source/include" -c -emit-llvm "$file" -o /dev/null
+    echo "${file#"$source"/} compiles for $architecture"
   done
 done

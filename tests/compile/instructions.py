@@ -335,14 +335,17 @@ def main():
         print(f"SKIPPED: {missing} not installed")
         return 77
     failed = False
-    checks = {"tests/compile/probe_kernels.cpp": check_probes, "device/kernels.cpp": check_spread_kernels}
+    own = sorted(str(path.relative_to(top)) for path in pathlib.Path(top, "device/kernels").glob("*.cpp"))
+    checks = {"tests/compile/probe_kernels.cpp": check_probes, **dict.fromkeys(own, check_spread_kernels)}
+    held = set()  # the checks that have had a kernel to look at
     for architecture, (source, check) in itertools.product(architectures, checks.items()):
         complaints, count = check(compile_kernels(top, source, compiler, architecture), architecture)
         for text in complaints:
             print(f"instructions.py: {text}", file=sys.stderr)
         print(f"{architecture}, {source} by {compiler}: {count} kernels, {len(complaints)} of them not as they should be")
-        failed |= bool(complaints) or count == 0
-    return 1 if failed else 0
+        failed |= bool(complaints)
+        held |= {(architecture, check)} if count else set()
+    return 1 if failed or len(held) < 2 * len(architectures) else 0
 
 
 if __name__ == "__main__":
