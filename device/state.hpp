@@ -54,48 +54,81 @@ struct alignas(128) Flag {
   std::uint64_t value;
 };
 
-// The sync slab of a PE, for n PEs of the world. Teams are found by their slot, the same on all
-// members. Each has flags and a stage: space for packets, for each parity of the operation's number
-// and for each sender; large for the first teams, small for the many that there may be.
+// Progress within an operation is its epoch, shifted by so many bits, and the step. Few, so that a flag
+// that saw none for a long time (2^47 operations) still compares as the past.
+constexpr int kStepBits = 16;
+
+// The sync slab of a PE, for n PEs of the world: what the teams' collectives in kernels need. Teams are
+// found by their slot, the same on all members. A slot has channels: each has an epoch, flags and
+// space for data of its own, so that the blocks of a kernel, one on each channel, never wait for each
+// other. The first teams have many channels with large rows, the many that there may be have one.
 //
-//   slot 0: [ epoch | arrival of PE 0 .. n-1 of the team ]  slot 1: ...   then the stages
+//   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress ]  channel 1: ...
+//   the packets of all channels, then the plain data of all channels: [ parity ][ sender ][ row ]
+//
+// Packets and plain data never share a place: data that looks like a packet would pass for one.
 constexpr int kTeamSlots = 2048;
-constexpr int kLargeStages = 16;
-constexpr std::size_t kSmallStageBytes = 512;
+constexpr int kLargeSlots = 8;
+constexpr int kChannels = 64;  // of a large slot
+constexpr std::size_t kSmallPacketRow = 512;
+constexpr std::size_t kSmallPlainRow = 128;
 
 struct SyncLayout {
   int n_pes;
-  std::size_t large_stage_bytes;
+  int channels;  // of a large slot, as the rows are
+  std::size_t large_packet_row;
+  std::size_t large_plain_row;
 
+  // All rows of one kind in large slots come to 128 MiB at most, until they are as short as can be.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes) {
-    constexpr std::size_t kBudget = std::size_t{64} << 20;
-    constexpr std::size_t kMost = std::size_t{256} << 10;
-    constexpr std::size_t kLeast = 4096;
-    const std::size_t share = kBudget / (kLargeStages * 2) / static_cast<std::size_t>(n_pes);
+    constexpr std::size_t kBudget = std::size_t{128} << 20;
+    constexpr std::size_t kMost = std::size_t{32} << 10;
+    constexpr std::size_t kLeast = 512;
+    const std::size_t share =
+        kBudget / (kLargeSlots * kChannels * 2) / static_cast<std::size_t>(n_pes);
     const std::size_t bytes = share / kLeast * kLeast;
-    return {n_pes, bytes > kMost ? kMost : bytes < kLeast ? kLeast : bytes};
+    const std::size_t row = bytes > kMost ? kMost : bytes < kLeast ? kLeast : bytes;
+    return {n_pes, kChannels, row, row};
   }
+  MESHMEM_HOST_DEVICE_MEMBER static bool is_large(int slot) { return slot < kLargeSlots; }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
-  // Of one parity and one sender.
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t stage_bytes(int slot) const {
-    return slot < kLargeStages ? large_stage_bytes : kSmallStageBytes;
+  MESHMEM_HOST_DEVICE_MEMBER int channels_of(int slot) const {
+    return is_large(slot) ? channels : 1;
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t team_flag_bytes() const {
-    return sizeof(Flag) * (1 + senders());
+  // Bytes of one parity and one sender.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t packet_row(int slot) const {
+    return is_large(slot) ? large_packet_row : kSmallPacketRow;
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t team_stage_bytes(int slot) const {
-    return stage_bytes(slot) * 2 * senders();
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t plain_row(int slot) const {
+    return is_large(slot) ? large_plain_row : kSmallPlainRow;
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot) const {
-    return team_flag_bytes() * static_cast<std::size_t>(slot);
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows_of_channel() const { return 2 * senders(); }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return 1 + 2 * senders(); }
+
+  // Offsets in the slab.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot, int channel = 0) const {
+    return channels_before(slot, channel, flags_of_channel() * sizeof(Flag),
+                           flags_of_channel() * sizeof(Flag));
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t stage(int slot) const {
-    const int large = slot < kLargeStages ? slot : kLargeStages;
-    return flags(kTeamSlots) + 2 * senders() *
-                                   (large_stage_bytes * static_cast<std::size_t>(large) +
-                                    kSmallStageBytes * static_cast<std::size_t>(slot - large));
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot, int channel = 0) const {
+    return flags(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_packet_row,
+                                               rows_of_channel() * kSmallPacketRow);
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return stage(kTeamSlots); }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t plain(int slot, int channel = 0) const {
+    return packets(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_plain_row,
+                                                 rows_of_channel() * kSmallPlainRow);
+  }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return plain(kTeamSlots); }
+
+ private:
+  // What the channels before this one take, at so many bytes for one of a large and of a small slot.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t channels_before(int slot, int channel, std::size_t large,
+                                                         std::size_t small) const {
+    const int large_slots = is_large(slot) ? slot : kLargeSlots;
+    const int large_channels = large_slots * channels + (is_large(slot) ? channel : 0);
+    return static_cast<std::size_t>(large_channels) * large +
+           static_cast<std::size_t>(slot - large_slots) * small;
+  }
 };
 
 struct State {

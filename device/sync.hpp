@@ -3,16 +3,18 @@
 // Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.10 and 9.12): flat,
 // every PE tells every other with one store, so it takes one hop.
 //
-// A team's collectives count up one 64-bit number, its epoch, which lies in the memory of each PE's
-// device: a captured graph counts on when it is replayed. Every operation makes a PE wait for all
-// others, so whoever has finished operation e knows that all have finished e - 1.
-//
+// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which lies
+// in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of one
+// kernel run on a channel each; groups in users' kernels on channel 0.
 // Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
-// operations, long after which a packet of a long message might still lie in its stage. So whoever
+// operations, long after which a packet of a long message might still lie in its row. So whoever
 // takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
-// there, wipes its stage and meets them again.
-// Invariant: epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() alone counts them up. One group at a time of each PE runs a collective of a team.
+// there, wipes the channel's packets and meets them again.
+// Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there, so
+// that all have finished e - 1: by a meeting, or because what it got depends on what each of them
+// brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
+// of operations. Epochs are compared by signed difference and never reset while the team lives;
+// next_epoch() alone counts them up. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -28,13 +30,14 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
   return static_cast<std::int64_t>(epoch - wanted) >= 0;
 }
 
-// A team as its collectives see it: its PEs, and its place in their sync slabs.
+// A channel of a team as its collectives see it: the team's PEs, and its place in their sync slabs.
 struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
   int slot;
+  int channel;
 
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot)
-      : team(team_in(team_slot)), slot(team_slot) {}
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot, int of_team = 0)
+      : team(team_in(team_slot)), slot(team_slot), channel(of_team) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
   // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
@@ -46,13 +49,17 @@ struct TeamSync {
     return state().sync.copy_of(world_pe_of(team, pe));
   }
   MESHMEM_DEVICE_MEMBER Flag* flags_of(int pe) const {
-    return reinterpret_cast<Flag*>(slab_of(pe) + state().sync_layout.flags(slot));
+    return reinterpret_cast<Flag*>(slab_of(pe) + state().sync_layout.flags(slot, channel));
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
   // What PE `from` last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* arrival(int at, int from) const {
     return &flags_of(at)[1 + from].value;
+  }
+  // How far PE `from` has come within an operation, as it last told PE `at`.
+  MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
+    return &flags_of(at)[1 + state().n_pes + from].value;
   }
 };
 
@@ -75,14 +82,15 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
 }
 
 template <typename Group>
-MESHMEM_DEVICE void wipe_stage(const Group& group, const TeamSync& sync) {
+MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
   const SyncLayout& layout = state().sync_layout;
-  auto* stage =
-      reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) + layout.stage(sync.slot));
-  const std::size_t words = layout.team_stage_bytes(sync.slot) / sizeof *stage;
+  auto* packets = reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) +
+                                                   layout.packets(sync.slot, sync.channel));
+  const std::size_t words =
+      layout.rows_of_channel() * layout.packet_row(sync.slot) / sizeof *packets;
   for (auto i = static_cast<std::size_t>(group.rank()); i < words;
        i += static_cast<std::size_t>(group.size()))
-    store_relaxed(stage + i, std::uint64_t{0});
+    store_relaxed(packets + i, std::uint64_t{0});
 }
 
 // The epoch of the next operation after `epoch`.
@@ -92,7 +100,7 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
   ++epoch;
   if (epoch % kWipeEvery != 0) return epoch;
   meet(group, sync, epoch);  // nobody reads packets any more
-  wipe_stage(group, sync);
+  wipe_packets(group, sync);
   meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
   return epoch + 2;
 }

@@ -2,8 +2,8 @@
 //
 // Reductions and scans in one hop: every PE sends its elements to all others as packets, and adds up
 // what it gets, in PE order.
-// Words: a *unit* is what travels together (combine.hpp), a *part* as many units as fit into the
-// stage at once; parts take turns in its two halves.
+// Words: a *unit* is what travels together (combine.hpp), a *part* as many units as fit into
+// a row at once; parts take turns in the rows of the two parities.
 // Invariant: any count, in place or not. Nothing is read or written before all threads of the group
 // have entered; then a thread reads its units of the source before it writes the same ones of the dest.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
@@ -24,7 +24,7 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
   const int n = sync.team.n;
   const int me = sync.team.me;
   const std::size_t units = (count + Unit<E>::kElems - 1) / Unit<E>::kElems;
-  const std::size_t part = state().sync_layout.stage_bytes(sync.slot) / (kPacketBytes * kWords);
+  const std::size_t part = state().sync_layout.packet_row(sync.slot) / (kPacketBytes * kWords);
   const auto step = static_cast<std::size_t>(group.size());
   std::uint64_t epoch = sync.epoch();
 

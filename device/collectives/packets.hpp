@@ -3,11 +3,11 @@
 // Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
 // barrier: whoever sees the flag has the data.
 //
-// A message is a row of packets in the stage of the receiver, in the part of its sender and of the
+// A message is a row of packets in the memory of the receiver: the channel's row for its sender and the
 // parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees to it
 // that no packet lies there when its flag comes around.
-// Invariant: a sender fills the stage of parity p only when it knows that the operation that used
-// it last is over in all PEs, which is so because every operation makes a PE wait for all others.
+// Invariant: a sender fills the rows of parity p only when it knows that the operation that used
+// them last is over in all PEs (sync.hpp).
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
 
@@ -27,9 +27,10 @@ MESHMEM_DEVICE std::uint64_t make_packet(std::uint32_t data, std::uint32_t flag)
 MESHMEM_DEVICE std::uint64_t* packet_row(const TeamSync& sync, int receiver, int sender,
                                          std::uint64_t epoch) {
   const SyncLayout& layout = state().sync_layout;
-  const std::size_t part = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
-  return reinterpret_cast<std::uint64_t*>(sync.slab_of(receiver) + layout.stage(sync.slot) +
-                                          part * layout.stage_bytes(sync.slot));
+  const std::size_t row = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
+  return reinterpret_cast<std::uint64_t*>(sync.slab_of(receiver) +
+                                          layout.packets(sync.slot, sync.channel) +
+                                          row * layout.packet_row(sync.slot));
 }
 
 MESHMEM_DEVICE void send_packet(std::uint64_t* to, std::uint32_t data, std::uint64_t epoch) {

@@ -108,29 +108,47 @@ void DeviceState::close() {
   is_open_ = false;
 }
 
-// As start-up left it, or no team that used it has run a collective in kernels. The second is known
-// only where a look at device memory costs nothing.
-bool DeviceState::is_clear(int slot) const {
-  if (!slot_was_used_[static_cast<std::size_t>(slot)]) return true;
-  if constexpr (!kDevicesAreProcessors) return false;
-  const std::uintptr_t flags = state_.sync.base + state_.sync_layout.flags(slot);
-  return reinterpret_cast<const device::Flag*>(flags)->value == first_epoch_;
+// Flags stand at the first epoch, so that no number before it is one that has been reached.
+void DeviceState::reset_flags(int slot, int channel, int channels) {
+  const device::SyncLayout& layout = state_.sync_layout;
+  const std::size_t n = layout.senders();
+  std::vector<device::Flag> flags(layout.flags_of_channel(), device::Flag{first_epoch_});
+  std::fill_n(flags.begin() + static_cast<std::ptrdiff_t>(1 + n), n,
+              device::Flag{first_epoch_ << device::kStepBits});
+  std::vector<device::Flag> all;
+  for (int i = 0; i < channels; ++i) all.insert(all.end(), flags.begin(), flags.end());
+  auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
+  write_for_kernels(slab + layout.flags(slot, channel), all.data(), all.size() * sizeof all[0]);
 }
 
-// Flags stand at the first epoch, so that no number before it is one that has been reached.
+void DeviceState::clear_packets(int slot, int channel, int channels) {
+  const device::SyncLayout& layout = state_.sync_layout;
+  auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
+  clear_for_kernels(
+      slab + layout.packets(slot, channel),
+      static_cast<std::size_t>(channels) * layout.rows_of_channel() * layout.packet_row(slot));
+}
+
+// The slab is zero at first. Where a look at device memory costs nothing, channels that no team has
+// used are left alone: clearing them would take the memory.
 void DeviceState::clear_slot(int slot) {
   if (state_.sync.base == 0) return;
   const bool is_fresh = !slot_was_used_[static_cast<std::size_t>(slot)];
-  const bool is_zero = is_clear(slot);
   slot_was_used_[static_cast<std::size_t>(slot)] = true;
-  auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
   const device::SyncLayout& layout = state_.sync_layout;
-  if (!is_zero || (is_fresh && first_epoch_ != 0)) {
-    const std::vector<device::Flag> flags(layout.senders() + 1, device::Flag{first_epoch_});
-    write_for_kernels(slab + layout.flags(slot), flags.data(), layout.team_flag_bytes());
-  }
-  if (!is_zero) {
-    clear_for_kernels(slab + layout.stage(slot), layout.team_stage_bytes(slot));
+  const int channels = layout.channels_of(slot);
+  if (is_fresh) {
+    if (first_epoch_ != 0) reset_flags(slot, 0, channels);
+  } else if constexpr (kDevicesAreProcessors) {
+    for (int channel = 0; channel < channels; ++channel) {
+      const std::uintptr_t flags = state_.sync.base + layout.flags(slot, channel);
+      if (reinterpret_cast<const device::Flag*>(flags)->value == first_epoch_) continue;
+      reset_flags(slot, channel, 1);
+      clear_packets(slot, channel, 1);
+    }
+  } else {
+    reset_flags(slot, 0, channels);
+    clear_packets(slot, 0, channels);
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // What kernels know of the job, made and kept current: the State that all modules get, and the tables
 // in device memory that it points to.
-// Invariant: a team's flags in this PE's sync slab are at the first epoch and its stage is empty
+// Invariant: a team's flags in this PE's sync slab are at the first epoch and its rows have no packets
 // before any member can be told that the team is there. Nothing here allocates after open(). Used by
 // Runtime, and by the registration of buffers.
 #ifndef MESHMEM_CORE_DEVICE_STATE_HPP_
@@ -40,7 +40,8 @@ class DeviceState {
   void make_tables(int n_pes);
   device::Segment segment_of(int which, const void* base, std::size_t bytes,
                              const std::vector<std::byte*>& copies) const;
-  bool is_clear(int slot) const;
+  void reset_flags(int slot, int channel, int channels);
+  void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);
   void free_rows(const std::vector<DeviceSegment>& segments);
   void fill_row(const DeviceSegment& segment);

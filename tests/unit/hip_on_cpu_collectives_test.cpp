@@ -41,12 +41,13 @@ DeviceMemory zeroed(std::size_t bytes) {
 }
 
 // n PEs with heaps and sync slabs in this process. Slot 0 is the world, slot 1 its PEs in reverse,
-// slot 20 (of those with a small stage) the even ones.
+// slot 20 (of those with short rows) the even ones.
 class World {
  public:
   World(int n, std::uint64_t first_epoch) : n_(n), states_(static_cast<std::size_t>(n)) {
     SyncLayout layout = SyncLayout::of(n);
-    layout.large_stage_bytes = 4096;  // so that messages need several parts
+    layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
+    layout.channels = 2;
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed(kHeapBytes));
       slabs_.push_back(zeroed(layout.total_bytes()));
@@ -70,6 +71,7 @@ class World {
       auto* flags =
           reinterpret_cast<Flag*>(state.sync.near_copy[state.me] + state.sync_layout.flags(slot));
       for (int i = 0; i <= n_; ++i) flags[i].value = epoch;
+      for (int i = 1; i <= n_; ++i) flags[n_ + i].value = epoch << kStepBits;
     }
   }
   void describe(int pe, const SyncLayout& layout, std::uint64_t first_epoch) {
