@@ -73,9 +73,14 @@ hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std:
 hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
                             std::ptrdiff_t source_stride, std::size_t elem_bytes,
                             std::size_t nelems, hipStream_t stream);  // strides in elements
+// How a reduction runs: the same on all PEs. No more blocks than the team has channels (state.hpp).
+struct Plan {
+  int blocks;
+  int threads;
+};
 // hipErrorNotSupported for a type that kernels do not have (long double, complex).
-hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
-                         std::size_t count, hipStream_t stream);
+hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
+                         const void* source, std::size_t count, hipStream_t stream);
 hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
                        bool inclusive, hipStream_t stream);
 

@@ -2,7 +2,9 @@
 //
 // Kernels of a team that compute: reductions and scans.
 // Invariant: integers whose sign does not matter to an operation share the kernel of the unsigned
-// type, so that no kernel is there twice.
+// type, so that no kernel is there twice. A block of a reduction reduces its slice, on its channel, and
+// waits for no other block.
+#include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"
 
@@ -12,7 +14,10 @@ namespace {
 
 template <ReduceOp op, typename E>
 __global__ void reduce_kernel(int slot, E* dest, const E* source, std::size_t count) {
-  reduce<op>(Block(), TeamSync(slot), dest, source, count);
+  const auto channel = static_cast<int>(blockIdx.x);
+  const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
+  reduce<op>(Block(), TeamSync(slot, channel), dest + slice.first, source + slice.first,
+             slice.count);
 }
 template <typename E>
 __global__ void scan_kernel(int slot, E* dest, const E* source, std::size_t count, bool inclusive) {
@@ -76,12 +81,13 @@ hipError_t with_each_reduction(const F& f) {
 
 }  // namespace
 
-hipError_t launch_reduce(int slot, ReduceOp op, ElemType type, void* dest, const void* source,
-                         std::size_t count, hipStream_t stream) {
+hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
+                         const void* source, std::size_t count, hipStream_t stream) {
   return with_reduction(op, type, [&](auto reduction) {
     using R = decltype(reduction);
     using E = typename R::Type;
-    return launch(reduce_kernel<R::kOp, E>, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+    return launch(reduce_kernel<R::kOp, E>, dim3(static_cast<unsigned>(plan.blocks)),
+                  static_cast<unsigned>(plan.threads), stream, slot, static_cast<E*>(dest),
                   static_cast<const E*>(source), count);
   });
 }

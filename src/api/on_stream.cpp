@@ -116,8 +116,8 @@ int reduce_on_stream(const char* routine, shmem_team_t handle, const Reduction& 
   const Team& team = team_for_kernels(routine, handle, dest, source);
   if (count == 0) return 0;
   launch(routine, [&] {
-    return device::launch_reduce(team.slot, op.kernel_op, op.kernel_type, dest, source, count,
-                                 stream_of(stream));
+    return device::launch_reduce(on_device::plan_of(team, op, count), team.slot, op.kernel_op,
+                                 op.kernel_type, dest, source, count, stream_of(stream));
   });
   return 0;
 }

@@ -52,7 +52,9 @@ std::optional<std::string> start() {
   const Environment& environment = runtime().environment();
   reduction_choice = {.forced = environment.reduce_algorithm,
                       .ring_min_bytes = environment.reduce_ring_min_bytes,
-                      .deterministic = environment.deterministic};
+                      .deterministic = environment.deterministic,
+                      .device_blocks = environment.reduce_blocks,
+                      .device_threads = environment.reduce_threads};
   if (address_map.my_pe != 0) return std::nullopt;
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,

@@ -21,6 +21,12 @@ X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::null
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm.")
+X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
+  "The blocks of kernels of reductions that the host calls on device memory, at most 64, or one "
+  "for "
+  "teams beyond the first. Unset: the measured numbers built into the library.")
+X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
+  "The threads of such a block, at most 512.")
 X(MESHMEM_CHECK, check, boolean, false,
   "Check arguments more deeply, and that all PEs allocate alike. Costs time.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,

@@ -5,6 +5,7 @@
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device_collectives.hpp"
 
+#include "collectives/device_plans.hpp"
 #include "collectives/staged.hpp"
 #include "core/runtime.hpp"
 #include "memory/hip_error.hpp"
@@ -33,6 +34,12 @@ void run(Team& team, const Launch& launch) {
 bool kernels_reach(const void* dest, const void* source) {
   const device::State& state = runtime().device_state().state();
   return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
+}
+
+device::Plan plan_of(const Team& team, const Reduction& op, std::size_t count) {
+  const device::SyncLayout& layout = runtime().device_state().state().sync_layout;
+  return choose_plan(reduction_choice, count * op.elem_bytes, team.n,
+                     layout.channels_of(team.slot));
 }
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
@@ -76,8 +83,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::reduce(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
-    return device::launch_reduce(team.slot, op.kernel_op, op.kernel_type, dest, source, count,
-                                 stream);
+    return device::launch_reduce(plan_of(team, op, count), team.slot, op.kernel_op, op.kernel_type,
+                                 dest, source, count, stream);
   });
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include "collectives/data_movement.hpp"
+#include "device/launch.hpp"
 
 namespace meshmem::on_device {
 
@@ -24,6 +25,9 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
 
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
+
+// How kernels run a reduction.
+device::Plan plan_of(const Team& team, const Reduction& op, std::size_t count);
 
 }  // namespace meshmem::on_device
 

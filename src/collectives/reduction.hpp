@@ -58,6 +58,9 @@ struct ReductionChoice {
   ReduceAlgorithm forced = ReduceAlgorithm::automatic;
   std::optional<std::size_t> ring_min_bytes;
   bool deterministic = false;
+  // Of kernels, on device memory.
+  std::optional<unsigned> device_blocks{};
+  std::optional<unsigned> device_threads{};
 };
 extern constinit ReductionChoice reduction_choice;
 

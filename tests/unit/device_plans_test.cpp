@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the kernels of reductions run, given sizes and what the environment says: pure functions. And
+// how elements are divided among blocks.
+#include "collectives/device_plans.hpp"
+
+#include <gtest/gtest.h>
+
+#include "device/collectives/slices.hpp"
+
+namespace meshmem {
+namespace {
+
+TEST(DevicePlans, HaveABlockAndAWaveAtLeastForEverySize) {
+  for (const int n : {1, 2, 3, 8, 64, 1000}) {
+    for (std::size_t bytes = 1; bytes < std::size_t{1} << 40; bytes *= 3) {
+      const device::Plan plan = plan_for(bytes, n);
+      EXPECT_GE(plan.blocks, 1);
+      EXPECT_LE(plan.blocks, device::kChannels);
+      EXPECT_GE(plan.threads, 64);
+      EXPECT_LE(plan.threads, 512);
+    }
+  }
+}
+
+TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
+  ReductionChoice choice;
+  EXPECT_EQ(choose_plan(choice, 1 << 30, 4, 1).blocks, 1);
+  choice.device_blocks = 100;
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 64);
+  choice.device_blocks = 3;
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 3);
+  choice.device_blocks = 0;
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 1);
+  choice.device_threads = 1u << 31;
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, 512);
+}
+
+template <typename E>
+void expect_slices_of(std::size_t count, int channels) {
+  std::size_t next = 0, longest = 0;
+  for (int channel = 0; channel < channels; ++channel) {
+    const device::Slice slice = device::slice_of<E>(count, channel, channels);
+    if (slice.count > 0) {
+      EXPECT_EQ(slice.first, next);
+      EXPECT_EQ(slice.first * sizeof(E) % 16, 0u);
+    }
+    next += slice.count;
+    longest = std::max(longest, slice.count);
+  }
+  EXPECT_EQ(next, count);
+  EXPECT_LE(longest, count / static_cast<std::size_t>(channels) + 16 / sizeof(E) + 1);
+}
+
+TEST(Slices, CoverAllElementsInOrderAndEvenly) {
+  for (const int channels : {1, 2, 3, 7, 64}) {
+    for (const std::size_t count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 1000, 100003}) {
+      expect_slices_of<std::uint8_t>(count, channels);
+      expect_slices_of<std::uint16_t>(count, channels);
+      expect_slices_of<float>(count, channels);
+      expect_slices_of<double>(count, channels);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace meshmem
