@@ -5,8 +5,8 @@
 // Invariant: a dest is written, and a source read, only after all threads of the group in its PE have
 // entered the call; a dest is complete when the call returns. A call that moves nothing does nothing,
 // on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
-#ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
-#define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
+#ifndef MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 
 #include "device/collectives/packets.hpp"
 #include "device/rma.hpp"
@@ -126,4 +126,4 @@ MESHMEM_DEVICE int alltoalls(const Group& group, const TeamSync& sync, void* des
 }  // namespace device
 }  // namespace meshmem
 
-#endif  // MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
+#endif  // MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
