@@ -3,6 +3,8 @@
 // Ordered access to memory that other PEs see: the verbs that all device code is written in.
 //
 //   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
+//   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access where
+//                                 the target has one; each word for itself is single-copy atomic
 //   load_poll                     a relaxed load of a flag that acquire_all follows
 //   release_all, release_mine     before a flag is stored; see below
 //   acquire_all, acquire_shared   after a flag was polled

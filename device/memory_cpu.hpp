@@ -43,6 +43,14 @@ inline void store_relaxed(T* to, T value) {
   __atomic_store(to, &value, kStoreOrder);
 }
 
+inline Bits128 load_pair(const Bits128* from) {
+  return {{load_relaxed(&from->word[0]), load_relaxed(&from->word[1])}};
+}
+inline void store_pair(Bits128* to, Bits128 value) {
+  store_relaxed(&to->word[0], value.word[0]);
+  store_relaxed(&to->word[1], value.word[1]);
+}
+
 template <typename T>
 inline T load_poll(const T* from) {
   return load_relaxed(from);

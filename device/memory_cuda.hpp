@@ -60,6 +60,12 @@ MESHMEM_DEVICE void store_bits(std::uint64_t* to, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(global(to)), "l"(value) : "memory");
 }
 
+MESHMEM_DEVICE void store_bits(Bits128* to, Bits128 value) {
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(global(to)), "l"(value.word[0]),
+               "l"(value.word[1])
+               : "memory");
+}
+
 template <typename T>
 MESHMEM_DEVICE T load_relaxed(const T* from) {
   return bit_cast<T>(load_bits(reinterpret_cast<const Bits<sizeof(T)>*>(from)));
@@ -68,6 +74,9 @@ template <typename T>
 MESHMEM_DEVICE void store_relaxed(T* to, T value) {
   store_bits(reinterpret_cast<Bits<sizeof(T)>*>(to), bit_cast<Bits<sizeof(T)>>(value));
 }
+
+MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) { return load_bits(from); }
+MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) { store_bits(to, value); }
 
 // Acquires by itself: a fence after the poll would wait for this thread's own stores on their way.
 MESHMEM_DEVICE std::uint32_t acquire_bits(const std::uint32_t* from) {

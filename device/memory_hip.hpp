@@ -18,6 +18,14 @@ MESHMEM_DEVICE void store_relaxed(T* to, T value) {
   __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
+MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) {
+  return {{load_relaxed(&from->word[0]), load_relaxed(&from->word[1])}};
+}
+MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
+  store_relaxed(&to->word[0], value.word[0]);
+  store_relaxed(&to->word[1], value.word[1]);
+}
+
 template <typename T>
 MESHMEM_DEVICE T load_poll(const T* from) {
   return load_relaxed(from);
@@ -52,9 +60,7 @@ template <typename T>
 MESHMEM_DEVICE T load_of_get(const T* from) {
   return load_relaxed(from);
 }
-MESHMEM_DEVICE Bits128 load_of_get(const Bits128* from) {
-  return {{load_relaxed(&from->word[0]), load_relaxed(&from->word[1])}};
-}
+MESHMEM_DEVICE Bits128 load_of_get(const Bits128* from) { return load_pair(from); }
 
 // Integer add, swap and compare-and-swap are all that PCIe carries.
 template <typename T>

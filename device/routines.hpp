@@ -9,6 +9,7 @@
 #include "device/atomics.hpp"
 #include "device/collectives/moves.hpp"
 #include "device/collectives/one_shot.hpp"
+#include "device/collectives/reduce.hpp"
 #include "device/rma.hpp"
 #include "device/sync.hpp"
 #include "device/wait.hpp"

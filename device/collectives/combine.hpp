@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reduction does with two elements, and how elements travel in 4-byte words.
+// What a reduction does with two elements, and how elements travel in units of 8 bytes.
 // Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two that
-// do not compare. Elements are combined in PE order, so all PEs get the same bits.
+// do not compare. In which order elements are combined the algorithms say.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 
@@ -36,39 +36,48 @@ MESHMEM_DEVICE E combine(E a, E b) {
   if constexpr (op == ReduceOp::bit_xor) return static_cast<E>(a ^ b);
 }
 
-// The elements that travel together: one of 4 or 8 bytes, or as many as fill 4.
+// The elements that travel together: as many as fill 8 bytes.
 template <typename E>
-struct Unit {
-  static constexpr std::size_t kElems = sizeof(E) < 4 ? 4 / sizeof(E) : 1;
-  static constexpr std::size_t kWords = sizeof(E) < 4 ? 1 : sizeof(E) / 4;
+struct alignas(8) Unit {
+  static constexpr std::size_t kElems = 8 / sizeof(E);
   E elem[kElems];
 };
 
 template <typename E>
-MESHMEM_DEVICE std::uint32_t word_of(const Unit<E>& unit, std::size_t k) {
-  std::uint32_t word;
-  memcpy(&word, reinterpret_cast<const std::byte*>(&unit) + 4 * k, sizeof word);
-  return word;
-}
-template <typename E>
-MESHMEM_DEVICE void set_word(Unit<E>& unit, std::size_t k, std::uint32_t word) {
-  memcpy(reinterpret_cast<std::byte*>(&unit) + 4 * k, &word, sizeof word);
+MESHMEM_DEVICE std::size_t units_of(std::size_t count) {
+  return (count + Unit<E>::kElems - 1) / Unit<E>::kElems;
 }
 
+// Whether unit `u` of an array of `count` elements is whole and lies where one access moves it.
+template <typename E>
+MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
+  return (u + 1) * Unit<E>::kElems <= count &&
+         reinterpret_cast<std::uintptr_t>(array) % sizeof(Unit<E>) == 0;
+}
 // Unit `u` of an array of `count` elements; the last may be partly filled.
 template <typename E>
 MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
+  const E* from = array + u * Unit<E>::kElems;
   Unit<E> unit{};
+  if (is_whole(array, count, u)) {
+    memcpy(&unit, __builtin_assume_aligned(from, sizeof unit), sizeof unit);
+    return unit;
+  }
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
-    if (u * Unit<E>::kElems + k < count) unit.elem[k] = array[u * Unit<E>::kElems + k];
+    if (u * Unit<E>::kElems + k < count) unit.elem[k] = from[k];
   return unit;
 }
 template <typename E>
 MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
+  E* to = array + u * Unit<E>::kElems;
+  if (is_whole(array, count, u)) {
+    memcpy(__builtin_assume_aligned(to, sizeof unit), &unit, sizeof unit);
+    return;
+  }
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
-    if (u * Unit<E>::kElems + k < count) array[u * Unit<E>::kElems + k] = unit.elem[k];
+    if (u * Unit<E>::kElems + k < count) to[k] = unit.elem[k];
 }
 
 // What the elements of several PEs are combined in, before they are stored as E again: E itself, or
@@ -114,6 +123,14 @@ MESHMEM_DEVICE void combine_unit(UnitTotal<E>& into, const Unit<E>& other) {
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
     into.elem[k] = combine<op>(into.elem[k], Total<E>::of(other.elem[k]));
+}
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE UnitTotal<E> combine_totals(const UnitTotal<E>& a, const UnitTotal<E>& b) {
+  UnitTotal<E> total;
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    total.elem[k] = combine<op>(a.elem[k], b.elem[k]);
+  return total;
 }
 template <typename E>
 MESHMEM_DEVICE void begin_total(UnitTotal<E>& total, const Unit<E>& first) {

@@ -50,7 +50,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
   return 0;
 }
 
-// The lengths travel first, as one packet of two words to each PE. They also are the first meeting:
+// The lengths travel first, a line to each PE. They also are the first meeting:
 // who has all lengths knows that all have entered.
 template <typename Group>
 MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest, const void* source,
@@ -59,20 +59,12 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
   const int me = sync.team.me;
   group.sync();  // the lengths tell that all threads have entered
   const std::uint64_t epoch = next_epoch(group, sync, sync.epoch());
-  const auto low = static_cast<std::uint32_t>(bytes);
-  const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(bytes) >> 32);
-  for (int pe = group.rank(); pe < n; pe += group.size()) {
-    if (pe == me) continue;
-    std::uint64_t* row = packet_row(sync, pe, me, epoch);
-    send_packet(row, low, epoch);
-    send_packet(row + 1, high, epoch);
-  }
+  for (int pe = group.rank(); pe < n; pe += group.size())
+    if (pe != me) send_line(packet_row(sync, pe, me, epoch), bytes, epoch);
   std::size_t before = 0;
   for (int pe = 0; pe < n; ++pe) {  // every thread waits for all lengths: it needs the entry of all
     if (pe == me) continue;
-    const std::uint64_t* row = packet_row(sync, me, pe, epoch);
-    const std::uint64_t length = static_cast<std::uint64_t>(receive_packet(row + 1, epoch)) << 32 |
-                                 receive_packet(row, epoch);
+    const std::uint64_t length = receive_line(packet_row(sync, me, pe, epoch), epoch);
     if (pe < me) before += length;
   }
   group.sync();

@@ -15,16 +15,36 @@
 namespace meshmem {
 namespace device {
 
-// Which PEs' elements are combined: those before `end`. None gives zero bits (an exclusive scan's
-// first).
+// Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are awaited, also
+// those that are left out, PE 0's in line `first`.
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>& own, int end,
+                                             const Bits128* first, std::uint64_t epoch) {
+  const int me = sync.team.me;
+  UnitTotal<E> total{};
+  receive_from_each(
+      sync.team.n, first, lines_of_row(sync), epoch, [me](int pe) { return pe != me; },
+      [&](int pe, std::uint64_t data) {
+        if (pe >= end) return;
+        const Unit<E> unit = pe == me ? own : bit_cast<Unit<E>>(data);
+        if (pe == 0) {
+          begin_total(total, unit);
+        } else {
+          combine_unit<op, E>(total, unit);
+        }
+      });
+  return total;
+}
+
+// The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's first).
 template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E* dest,
-                                    const E* source, std::size_t count, int end) {
-  constexpr std::size_t kWords = Unit<E>::kWords;
+MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E* dest,
+                                     const E* source, std::size_t count, int end) {
   const int n = sync.team.n;
   const int me = sync.team.me;
-  const std::size_t units = (count + Unit<E>::kElems - 1) / Unit<E>::kElems;
-  const std::size_t part = state().sync_layout.packet_row(sync.slot) / (kPacketBytes * kWords);
+  const std::size_t units = units_of<E>(count);
+  const std::size_t part = lines_of_row(sync);
+  const auto rank = static_cast<std::size_t>(group.rank());
   const auto step = static_cast<std::size_t>(group.size());
   std::uint64_t epoch = sync.epoch();
 
@@ -32,32 +52,15 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
-    for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last; u += step) {
-      const Unit<E> unit = load_unit(source, count, u);
-      for (int i = 1; i < n; ++i) {
-        std::uint64_t* row = packet_row(sync, sync.peer(i), me, epoch) + (u - first) * kWords;
-#pragma unroll
-        for (std::size_t k = 0; k < kWords; ++k) send_packet(row + k, word_of(unit, k), epoch);
-      }
+    for (std::size_t u = first + rank; u < last; u += step) {
+      const auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
+      for (int i = 1; i < n; ++i)
+        send_line(packet_row(sync, sync.peer(i), me, epoch) + (u - first), data, epoch);
     }
-    for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last; u += step) {
-      const Unit<E> own = load_unit(source, count, u);
-      UnitTotal<E> total{};
-      for (int pe = 0; pe < n; ++pe) {  // all packets are awaited, also those that are left out
-        Unit<E> unit = own;
-        if (pe != me) {
-          const std::uint64_t* row = packet_row(sync, me, pe, epoch) + (u - first) * kWords;
-#pragma unroll
-          for (std::size_t k = 0; k < kWords; ++k)
-            set_word(unit, k, receive_packet(row + k, epoch));
-        }
-        if (pe >= end) continue;
-        if (pe == 0) {
-          begin_total(total, unit);
-        } else {
-          combine_unit<op, E>(total, unit);
-        }
-      }
+    const Bits128* rows = packet_row(sync, me, 0, epoch);
+    for (std::size_t u = first + rank; u < last; u += step) {
+      const UnitTotal<E> total =
+          combine_received<op>(sync, load_unit(source, count, u), end, rows + (u - first), epoch);
       store_unit(dest, count, u, rounded<E>(total));
     }
     // The whole part has come: whoever is in the next one knows that all left the last.
@@ -68,18 +71,17 @@ MESHMEM_DEVICE void combine_packets(const Group& group, const TeamSync& sync, E*
 }
 
 template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
-                          std::size_t count) {
-  if (count > 0) combine_packets<op>(group, sync, dest, source, count, sync.team.n);
-  return 0;
+MESHMEM_DEVICE void reduce_one_shot(const Group& group, const TeamSync& sync, E* dest,
+                                    const E* source, std::size_t count) {
+  combine_one_shot<op>(group, sync, dest, source, count, sync.team.n);
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE int scan(const Group& group, const TeamSync& sync, E* dest, const E* source,
                         std::size_t count, bool inclusive) {
   if (count > 0)
-    combine_packets<ReduceOp::sum>(group, sync, dest, source, count,
-                                   sync.team.me + (inclusive ? 1 : 0));
+    combine_one_shot<ReduceOp::sum>(group, sync, dest, source, count,
+                                    sync.team.me + (inclusive ? 1 : 0));
   return 0;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
-// barrier: whoever sees the flag has the data.
+// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which carries 8
+// bytes and moves in one access where the target has one of 16 bytes; each half has its own flag, so
+// nothing depends on the halves arriving together.
 //
-// A message is a row of packets in the memory of the receiver: the channel's row for its sender and the
+// A message is a row of lines in the memory of the receiver: the channel's row for its sender and the
 // parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees to it
 // that no packet lies there when its flag comes around.
 // Invariant: a sender fills the rows of parity p only when it knows that the operation that used
@@ -16,32 +18,69 @@
 namespace meshmem {
 namespace device {
 
-constexpr std::size_t kPacketBytes = 8;
-constexpr std::size_t kPacketData = 4;
+constexpr std::size_t kLineBytes = sizeof(Bits128);
+constexpr std::size_t kLineData = 8;
 
-MESHMEM_DEVICE std::uint64_t make_packet(std::uint32_t data, std::uint32_t flag) {
-  return static_cast<std::uint64_t>(flag) << 32 | data;
-}
-
-// The row of packets from `sender` in the memory of `receiver`.
-MESHMEM_DEVICE std::uint64_t* packet_row(const TeamSync& sync, int receiver, int sender,
-                                         std::uint64_t epoch) {
+// The row of lines from `sender` in the memory of `receiver`.
+MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sender,
+                                   std::uint64_t epoch) {
   const SyncLayout& layout = state().sync_layout;
   const std::size_t row = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
-  return reinterpret_cast<std::uint64_t*>(sync.slab_of(receiver) +
-                                          layout.packets(sync.slot, sync.channel) +
-                                          row * layout.packet_row(sync.slot));
+  return reinterpret_cast<Bits128*>(sync.slab_of(receiver) +
+                                    layout.packets(sync.slot, sync.channel) +
+                                    row * layout.packet_row(sync.slot));
+}
+// How many lines are between the rows of two senders that follow each other.
+MESHMEM_DEVICE std::size_t lines_of_row(const TeamSync& sync) {
+  return state().sync_layout.packet_row(sync.slot) / kLineBytes;
 }
 
-MESHMEM_DEVICE void send_packet(std::uint64_t* to, std::uint32_t data, std::uint64_t epoch) {
-  store_relaxed(to, make_packet(data, static_cast<std::uint32_t>(epoch)));
+MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
+  constexpr std::uint64_t kLow = 0xffffffff;
+  const std::uint64_t flag = epoch << 32;
+  store_pair(to, Bits128{{flag | (data & kLow), flag | data >> 32}});
 }
-MESHMEM_DEVICE std::uint32_t receive_packet(const std::uint64_t* from, std::uint64_t epoch) {
+
+MESHMEM_DEVICE bool has_come(const Bits128& line, std::uint64_t epoch) {
+  const auto flag = static_cast<std::uint32_t>(epoch);
+  return static_cast<std::uint32_t>(line.word[0] >> 32) == flag &&
+         static_cast<std::uint32_t>(line.word[1] >> 32) == flag;
+}
+MESHMEM_DEVICE std::uint64_t data_of(const Bits128& line) {
+  return line.word[1] << 32 | static_cast<std::uint32_t>(line.word[0]);
+}
+MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epoch) {
   for (;;) {
-    const std::uint64_t packet = load_relaxed(from);
-    if (static_cast<std::uint32_t>(packet >> 32) == static_cast<std::uint32_t>(epoch))
-      return static_cast<std::uint32_t>(packet);
+    const Bits128 line = load_pair(from);
+    if (has_come(line, epoch)) return data_of(line);
     pause();
+  }
+}
+
+// A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart. Calls
+// visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of several PEs
+// are asked for together, so that the loads are under way at the same time.
+template <typename IsAwaited, typename Visit>
+MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
+                                      std::uint64_t epoch, const IsAwaited& is_awaited,
+                                      const Visit& visit) {
+  constexpr int kTogether = 8;
+  for (int pe = 0; pe < n; pe += kTogether) {
+    Bits128 line[kTogether] = {};
+    for (bool all = false; !all;) {
+      all = true;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k)
+        if (pe + k < n && is_awaited(pe + k))
+          line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * apart);
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k)
+        if (pe + k < n && is_awaited(pe + k)) all = all && has_come(line[k], epoch);
+      if (!all) pause();
+    }
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k)
+      if (pe + k < n) visit(pe + k, data_of(line[k]));
   }
 }
 
