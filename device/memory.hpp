@@ -5,21 +5,21 @@
 //   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
 //   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access where
 //                                 the target has one; each word for itself is single-copy atomic
-//   load_poll                     a relaxed load of a flag that acquire_all follows
 //   release_all, release_mine     before a flag is stored; see below
-//   acquire_all, acquire_shared   after a flag was polled
+//   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
 //   complete_all                  quiet: all that the group has stored has arrived, and any of its
 //                                 threads may say so
 //   pause                         between two polls
 //
 // To publish what a group of threads has stored:   To use what a flag announced:
-//   release_all(group);                              one or a few: load_poll until it is there
-//   one or a few: release_mine(); store the flags    acquire_all(group);
+//   release_all(group);                              one or a few: poll by load_relaxed until it is
+//   one or a few: release_mine(); store the flags      there; acquire_mine()
+//                                                    acquire_all(group);
 //
 // Invariant: on AMD every thread releases before the barrier of the group and acquires after it,
 // since a wave can neither write back nor invalidate for another; on NVIDIA the barrier passes the
-// others' stores on, and one fence by the threads that store the flags, one acquiring load by those
-// that poll them, is enough.
+// others' stores on, and one fence by the threads that store the flags, one by those that poll them,
+// is enough.
 #ifndef MESHMEM_DEVICE_MEMORY_HPP_
 #define MESHMEM_DEVICE_MEMORY_HPP_
 

@@ -51,11 +51,6 @@ inline void store_pair(Bits128* to, Bits128 value) {
   store_relaxed(&to->word[1], value.word[1]);
 }
 
-template <typename T>
-inline T load_poll(const T* from) {
-  return load_relaxed(from);
-}
-
 inline void release_fence() { thread_fence(__ATOMIC_RELEASE); }
 inline void acquire_fence() { thread_fence(__ATOMIC_ACQUIRE); }
 inline void full_fence() { thread_fence(__ATOMIC_SEQ_CST); }

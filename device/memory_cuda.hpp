@@ -78,30 +78,23 @@ MESHMEM_DEVICE void store_relaxed(T* to, T value) {
 MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) { return load_bits(from); }
 MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) { store_bits(to, value); }
 
-// Acquires by itself: a fence after the poll would wait for this thread's own stores on their way.
-MESHMEM_DEVICE std::uint32_t acquire_bits(const std::uint32_t* from) {
-  std::uint32_t value;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
-  return value;
-}
-MESHMEM_DEVICE std::uint64_t acquire_bits(const std::uint64_t* from) {
-  std::uint64_t value;
-  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(global(from)) : "memory");
-  return value;
-}
-template <typename T>
-MESHMEM_DEVICE T load_poll(const T* from) {
-  return bit_cast<T>(acquire_bits(reinterpret_cast<const Bits<sizeof(T)>*>(from)));
-}
-
+// One-way fences, where there are such: a release then leaves the first-level cache alone, and an
+// acquire does not wait for this thread's own stores on their way.
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
+    (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+MESHMEM_DEVICE void release_fence() { asm volatile("fence.release.sys;" ::: "memory"); }
+MESHMEM_DEVICE void acquire_fence() { asm volatile("fence.acquire.sys;" ::: "memory"); }
+#else
 MESHMEM_DEVICE void release_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 MESHMEM_DEVICE void acquire_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+#endif
 
 template <typename Group>
 MESHMEM_DEVICE void release_all(const Group& group) {
   group.sync();
 }
 MESHMEM_DEVICE void release_mine() { release_fence(); }
+MESHMEM_DEVICE void acquire_mine() { acquire_fence(); }
 template <typename Group>
 MESHMEM_DEVICE void acquire_all(const Group& group) {
   group.sync();

@@ -18,6 +18,7 @@ MESHMEM_DEVICE void release_all(const Group& group) {
   group.sync();
 }
 MESHMEM_DEVICE void release_mine() {}
+MESHMEM_DEVICE void acquire_mine() {}
 
 // No thread may use what its caches held before the flag was seen.
 template <typename Group>

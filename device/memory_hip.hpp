@@ -26,11 +26,6 @@ MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
   store_relaxed(&to->word[1], value.word[1]);
 }
 
-template <typename T>
-MESHMEM_DEVICE T load_poll(const T* from) {
-  return load_relaxed(from);
-}
-
 // The fence writes the caches back, and waits for that, but the wait is left out (by clang 19) where the
 // thread's own stores have arrived: in caches. Other GPUs than these write through.
 MESHMEM_DEVICE void await_write_back() {

@@ -108,9 +108,6 @@ MESHMEM_DEVICE void update_signal(std::uint64_t* there, std::uint64_t value, int
   }
 }
 
-// Data that the first wave of a block moves as fast as the block: the others need not be waited for.
-constexpr std::size_t kOneWaveBytes = 512;
-
 // All threads' data, then one thread's signal.
 template <typename Group>
 MESHMEM_DEVICE void push_with_signal(const Group& group, void* there, const void* source,
@@ -131,13 +128,6 @@ MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const vo
   const std::size_t bytes = nelems * sizeof(E);
   void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;
   std::uint64_t* signal_there = translate(sig_addr, world_pe);
-  if constexpr (std::is_same<Group, Block>::value) {
-    if (bytes <= kOneWaveBytes) {
-      if (group.rank() < warpSize)
-        push_with_signal(Wave(), there, source, bytes, signal_there, signal, sig_op);
-      return;
-    }
-  }
   push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
 }
 template <typename E, typename Group, typename Pes>

@@ -17,8 +17,6 @@
 namespace meshmem {
 namespace device {
 
-constexpr int kWorldSlot = 0;
-
 MESHMEM_DEVICE int my_pe() { return state().me; }
 MESHMEM_DEVICE int n_pes() { return state().n_pes; }
 MESHMEM_DEVICE void* ptr(const void* dest, int pe) { return try_translate(dest, pe); }

@@ -37,7 +37,7 @@ struct TeamSync {
   int channel;
 
   MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot, int of_team = 0)
-      : team(team_in(team_slot)), slot(team_slot), channel(of_team) {}
+      : team(view_of(team_slot)), slot(team_slot), channel(of_team) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
   // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
@@ -76,7 +76,8 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
     for (int i = group.rank() + 1; i < n; i += group.size())
       store_relaxed(sync.arrival(sync.peer(i), me), epoch);
     for (int i = group.rank() + 1; i < n; i += group.size())
-      while (!has_reached(load_poll(sync.arrival(me, sync.peer(i))), epoch)) pause();
+      while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch)) pause();
+    acquire_mine();
   }
   acquire_all(group);
 }

@@ -14,6 +14,7 @@ namespace meshmem {
 namespace device {
 
 constexpr int kNoTeam = -1;
+constexpr int kWorldSlot = 0;
 
 // kNoTeam for SHMEM_TEAM_INVALID.
 MESHMEM_DEVICE int slot_of(shmem_team_t team) {
@@ -26,6 +27,12 @@ MESHMEM_DEVICE int slot_of(shmem_ctx_t ctx) {
 MESHMEM_DEVICE const TeamView& team_in(int slot) {
   if (slot < 0 || slot >= kTeamSlots || state().teams[slot].me < 0) refuse_team(slot);
   return state().teams[slot];
+}
+
+// The same, without a look at memory for the team of all PEs.
+MESHMEM_DEVICE TeamView view_of(int slot) {
+  if (slot == kWorldSlot) return {state().me, state().n_pes, nullptr};
+  return team_in(slot);
 }
 
 MESHMEM_DEVICE int world_pe_of(const TeamView& team, int pe) {

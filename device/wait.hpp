@@ -52,7 +52,7 @@ template <typename E, typename Values>
 MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
                              Values wanted) {
   for (std::size_t i = 0; i < nelems; ++i)
-    if (chosen(i) && !holds(load_poll(ivars + i), cmp, wanted[i])) return false;
+    if (chosen(i) && !holds(load_relaxed(ivars + i), cmp, wanted[i])) return false;
   return true;
 }
 
@@ -71,7 +71,7 @@ MESHMEM_DEVICE std::size_t find_one(const E* ivars, std::size_t nelems, Chosen c
     const std::size_t i = start + k < nelems ? start + k : start + k - nelems;
     if (!chosen(i)) continue;
     empty = false;
-    if (holds(load_poll(ivars + i), cmp, wanted[i])) return i;
+    if (holds(load_relaxed(ivars + i), cmp, wanted[i])) return i;
   }
   return kNone;
 }
@@ -84,7 +84,7 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
   for (std::size_t i = 0; i < nelems; ++i) {
     if (!chosen(i)) continue;
     empty = false;
-    if (holds(load_poll(ivars + i), cmp, wanted[i])) indices[found++] = i;
+    if (holds(load_relaxed(ivars + i), cmp, wanted[i])) indices[found++] = i;
   }
   return found;
 }
@@ -92,8 +92,10 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
 // The leader runs `poll` until it says true; then all may use what the writers released.
 template <typename Group, typename Poll>
 MESHMEM_DEVICE void poll_until(const Group& group, Poll poll) {
-  if (group.rank() == 0)
+  if (group.rank() == 0) {
     while (!poll()) pause();
+    acquire_mine();
+  }
   acquire_all(group);
 }
 
@@ -101,14 +103,16 @@ MESHMEM_DEVICE void poll_until(const Group& group, Poll poll) {
 template <typename T, typename Group, typename Poll>
 MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
   T result = T();
-  if (group.rank() == 0)
+  if (group.rank() == 0) {
     while (!poll(result)) pause();
+    acquire_mine();
+  }
   return acquire_shared(group, result);
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value) {
-  poll_until(group, [=] { return holds(load_poll(ivar), cmp, cmp_value); });
+  poll_until(group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
@@ -171,6 +175,7 @@ MESHMEM_DEVICE std::size_t wait_until_some_vector(const Group& group, E* ivars, 
 // Tests are of one thread. One that fails lets others run, since programs call it in a loop.
 MESHMEM_DEVICE void after_test(bool succeeded) {
   if (succeeded) {
+    acquire_mine();
     acquire_all(Thread());
   } else {
     pause();
@@ -178,7 +183,7 @@ MESHMEM_DEVICE void after_test(bool succeeded) {
 }
 template <typename E>
 MESHMEM_DEVICE int test(E* ivar, int cmp, E cmp_value) {
-  const bool yes = holds(load_poll(ivar), cmp, cmp_value);
+  const bool yes = holds(load_relaxed(ivar), cmp, cmp_value);
   after_test(yes);
   return yes ? 1 : 0;
 }
@@ -235,7 +240,8 @@ MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::s
 }
 
 MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
-  const std::uint64_t value = load_poll(sig_addr);
+  const std::uint64_t value = load_relaxed(sig_addr);
+  acquire_mine();
   acquire_all(Thread());
   return value;
 }
@@ -243,7 +249,7 @@ template <typename Group>
 MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t* sig_addr, int cmp,
                                                std::uint64_t cmp_value) {
   return poll_for<std::uint64_t>(group, [=](std::uint64_t& value) {
-    value = load_poll(sig_addr);
+    value = load_relaxed(sig_addr);
     return holds(value, cmp, cmp_value);
   });
 }

@@ -58,11 +58,8 @@ MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
 template <typename E>
 MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
   const E* from = array + u * Unit<E>::kElems;
+  if (is_whole(array, count, u)) return *reinterpret_cast<const Unit<E>*>(from);
   Unit<E> unit{};
-  if (is_whole(array, count, u)) {
-    memcpy(&unit, __builtin_assume_aligned(from, sizeof unit), sizeof unit);
-    return unit;
-  }
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
     if (u * Unit<E>::kElems + k < count) unit.elem[k] = from[k];
@@ -72,7 +69,7 @@ template <typename E>
 MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
   E* to = array + u * Unit<E>::kElems;
   if (is_whole(array, count, u)) {
-    memcpy(__builtin_assume_aligned(to, sizeof unit), &unit, sizeof unit);
+    *reinterpret_cast<Unit<E>*>(to) = unit;
     return;
   }
 #pragma unroll
