@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "process_state.hpp"
@@ -16,29 +17,38 @@ namespace hip_on_cpu {
 Allocations& Allocations::get() { return ProcessState<Allocations>::get(); }
 MemoryFile& MemoryFile::get() { return ProcessState<MemoryFile>::get(); }
 
+Allocations::ByBase::const_iterator Allocations::first_beyond(std::uintptr_t address) const {
+  return std::upper_bound(
+      by_base_.begin(), by_base_.end(), address,
+      [](std::uintptr_t at, const Allocation& other) { return at < other.base; });
+}
+
 bool Allocations::add(const Allocation& allocation) {
   const std::unique_lock lock(mutex_);
-  const auto next = by_base_.lower_bound(allocation.base);
-  if (next != by_base_.end() && next->first - allocation.base < allocation.size) return false;
-  if (next != by_base_.begin() && std::prev(next)->second.contains(allocation.base)) return false;
-  by_base_.emplace(allocation.base, allocation);
+  const auto next = first_beyond(allocation.base);
+  if (next != by_base_.end() && next->base - allocation.base < allocation.size) return false;
+  if (next != by_base_.begin() && std::prev(next)->contains(allocation.base)) return false;
+  by_base_.insert(next, allocation);
   return true;
 }
 
 std::optional<Allocation> Allocations::find(const void* address) const {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   const std::shared_lock lock(mutex_);
-  const auto next = by_base_.upper_bound(number);
+  const auto next = first_beyond(number);
   if (next == by_base_.begin()) return std::nullopt;
-  const Allocation& candidate = std::prev(next)->second;
+  const Allocation& candidate = *std::prev(next);
   return candidate.contains(number) ? std::optional(candidate) : std::nullopt;
 }
 
 std::optional<Allocation> Allocations::remove(const void* base, MemoryKind kind) {
+  const auto number = reinterpret_cast<std::uintptr_t>(base);
   const std::unique_lock lock(mutex_);
-  const auto found = by_base_.find(reinterpret_cast<std::uintptr_t>(base));
-  if (found == by_base_.end() || found->second.kind != kind) return std::nullopt;
-  const Allocation allocation = found->second;
+  const auto next = first_beyond(number);
+  if (next == by_base_.begin()) return std::nullopt;
+  const auto found = std::prev(next);
+  const Allocation allocation = *found;
+  if (allocation.base != number || allocation.kind != kind) return std::nullopt;
   by_base_.erase(found);
   return allocation;
 }

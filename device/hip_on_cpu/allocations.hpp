@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,20 +17,21 @@
 
 namespace hip_on_cpu {
 
-enum class MemoryKind { kDevice, kImported, kHost, kRegistered };
+enum class MemoryKind : std::uint8_t { kDevice, kImported, kHost, kRegistered };
 
 struct Allocation {
   std::uintptr_t base = 0;
   std::size_t size = 0;
-  MemoryKind kind = MemoryKind::kDevice;
-  int device = 0;
-  unsigned flags = 0;
   off_t offset = 0;  // kDevice: of the page before it in the memory file
+  unsigned flags = 0;
+  std::int16_t device = 0;
+  MemoryKind kind = MemoryKind::kDevice;
 
   bool contains(std::uintptr_t address) const { return address >= base && address - base < size; }
   bool is_device() const { return kind == MemoryKind::kDevice || kind == MemoryKind::kImported; }
   void* pointer() const { return reinterpret_cast<void*>(base); }
 };
+static_assert(sizeof(Allocation) == 32);  // each process of a job has two or more of every other
 
 class Allocations {
  public:
@@ -41,8 +43,11 @@ class Allocations {
   std::optional<Allocation> remove(const void* base, MemoryKind kind);
 
  private:
+  using ByBase = std::deque<Allocation>;  // ascending; in blocks that are all but full
+  ByBase::const_iterator first_beyond(std::uintptr_t address) const;
+
   mutable std::shared_mutex mutex_;
-  std::map<std::uintptr_t, Allocation> by_base_;
+  ByBase by_base_;
 };
 
 // What the page before an allocation begins with.

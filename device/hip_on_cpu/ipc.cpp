@@ -98,7 +98,8 @@ hipError_t open_handle(const Handle& handle, Allocation& allocation) {
   allocation.base = reinterpret_cast<std::uintptr_t>(memory);
   allocation.size = handle.size;
   allocation.kind = MemoryKind::kImported;
-  allocation.device = handle.device;
+  // The other process may have more devices than this one.
+  allocation.device = is_device(handle.device) ? handle.device : current_device();
   allocation.flags = handle.flags;
   return hipSuccess;
 }
@@ -114,8 +115,6 @@ hipError_t import(void** pointer, const hipIpcMemHandle_t& bytes, unsigned flags
     return hipErrorInvalidContext;  // as HIP: its own memory needs no handle
   Allocation allocation;
   if (const hipError_t error = open_handle(handle, allocation); error != hipSuccess) return error;
-  // The other process may have more devices than this one.
-  if (!is_device(allocation.device)) allocation.device = current_device();
   Allocations::get().add(allocation);
   *pointer = allocation.pointer();
   return hipSuccess;
