@@ -40,14 +40,19 @@ struct PinnedWords {
   std::uint64_t* words;
 };
 
-// The mappings of n places lose the page that was read, so that a PE among many does not count two
-// pages of each other as its own. What is in the memory stays.
-void forget_pages(std::uint64_t* const* places, std::size_t n) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto at = reinterpret_cast<std::uintptr_t>(places[i]) / page * page;
-    (void)madvise(reinterpret_cast<void*>(at), page, MADV_DONTNEED);
-  }
+// What this process reads at `place`, by a second mapping of that page, which goes again: reading by
+// the first would leave it with page tables, more than a page of them for each PE. An old size of 0
+// asks mremap for that.
+std::uint64_t read_word(std::uint64_t* place) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t skip = reinterpret_cast<std::uintptr_t>(place) % page;
+  auto* start = reinterpret_cast<std::byte*>(place) - skip;
+  void* window = mremap(start, 0, page, MREMAP_MAYMOVE);
+  if (window == MAP_FAILED) fatal("cannot map a page a second time: {}", errno_text());
+  const std::uint64_t word =
+      *reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(window) + skip);
+  munmap(window, page);
+  return word;
 }
 
 }  // namespace
@@ -67,13 +72,12 @@ std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
     places[pe] = reinterpret_cast<std::uint64_t*>(place.address);
   }
   if constexpr (kDevicesAreProcessors) {
-    std::transform(places, places + n, found, [](const std::uint64_t* place) { return *place; });
+    std::transform(places, places + n, found, read_word);
   } else {
     check(device::launch_read_words(places, found, peers_.n, stream), "start a kernel on device {}",
           device_);
     check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
   }
-  if constexpr (kDevicesAreProcessors) forget_pages(places, n);
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (!is_checked(pe) || found[pe] == word_of(pe, which)) continue;
     return fmt::format(
