@@ -5,6 +5,7 @@
 #include "collectives/staged.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "collectives/message.hpp"

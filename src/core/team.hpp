@@ -7,7 +7,6 @@
 #define MESHMEM_CORE_TEAM_HPP_
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "core/team_area.hpp"
@@ -32,7 +31,6 @@ struct Team {
 
   int slot = 0;  // of the areas
   shmem_team_config_t config{};
-  std::vector<std::pair<int, int>> by_world_pe;  // (world PE, PE of the team), ascending
 
   TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
   TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }

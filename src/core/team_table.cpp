@@ -58,6 +58,7 @@ void TeamTable::combine_offers(void* dest, const void* a, const void* b, std::si
 Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                      const shmem_team_config_t& config) {
   auto team = std::make_unique<Team>(make_team(std::move(pes), map_.my_pe, map_));
+  team->areas.reserve(team->pes.size());
   for (const int pe : team->pes) team->areas.push_back(area_of_(pe, slot));
   team->slot = slot;
   team->sequence = team->known_started = start_sequence;
