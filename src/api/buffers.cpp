@@ -73,14 +73,14 @@ DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   DeviceSegment segment{.base = reinterpret_cast<std::uintptr_t>(address),
                         .bytes = offers[0].bytes,
                         .copies = {},
+                        .route_of = memory.route_of(),
                         .ranges = {},
                         .all_for_kernels = false};
   for (int pe = 0; pe < static_cast<int>(offers.size()); ++pe) {
     const SharedRange& range = offers[static_cast<std::size_t>(pe)].range;
-    DevicePlace place{static_cast<std::byte*>(address), memory.device(), true};
-    if (pe != address_map.my_pe && memory.map(range, pe, &place) != hipSuccess)
-      place.address = nullptr;
-    segment.copies.push_back(place);
+    auto* copy = static_cast<std::byte*>(address);
+    if (pe != address_map.my_pe && memory.map(range, pe, &copy) != hipSuccess) copy = nullptr;
+    segment.copies.push_back(copy);
     segment.ranges.push_back(range);
   }
   return segment;
@@ -88,9 +88,9 @@ DeviceSegment map(void* address, const std::vector<Offer>& offers) {
 
 Mapped agree_on(Team& world, const DeviceSegment& segment) {
   Mapped mine{true, true};
-  for (const DevicePlace& place : segment.copies) {
-    mine.all = mine.all && place.address;
-    mine.for_kernels = mine.for_kernels && place.for_kernels;
+  for (std::size_t pe = 0; pe < segment.copies.size(); ++pe) {
+    mine.all = mine.all && segment.copies[pe];
+    mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
   std::vector<Mapped> all(static_cast<std::size_t>(world.n));
   staged::gather(world, all.data(), &mine, sizeof mine);

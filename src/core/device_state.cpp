@@ -21,10 +21,10 @@ static_assert(device::kTeamSlots == kMaxTeams);
 
 enum Which { kDeviceHeap, kHostHeap, kSync, kSegments };
 
-std::vector<std::byte*> for_kernels(const std::vector<DevicePlace>& places) {
-  std::vector<std::byte*> copies;
-  for (const DevicePlace& place : places)
-    copies.push_back(place.for_kernels ? place.address : nullptr);
+// The copies that kernels reach, null for the others.
+std::vector<std::byte*> for_kernels(std::vector<std::byte*> copies, const DeviceRoute* route_of) {
+  for (std::size_t pe = 0; pe < copies.size(); ++pe)
+    if (!route_of[pe].for_kernels) copies[pe] = nullptr;
   return copies;
 }
 
@@ -79,7 +79,7 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   state_.me = map.my_pe;
   state_.n_pes = n;
   state_.device_heap = segment_of(kDeviceHeap, memory.data().base, memory.data().bytes,
-                                  for_kernels(memory.data().copies));
+                                  for_kernels(memory.data().copies, memory.route_of()));
   if (!host_heaps.empty()) {
     state_.host_heap = segment_of(kHostHeap, reinterpret_cast<const void*>(map.heap.base),
                                   map.heap.bytes, host_heaps);
@@ -87,7 +87,7 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   if (memory.all_reach_all()) {
     state_.near_pes = std::min(n, device::kNearPes);
     state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes,
-                             for_kernels(memory.sync().copies));
+                             for_kernels(memory.sync().copies, memory.route_of()));
   }
   state_.sync_layout = device::SyncLayout::of(n);
   state_.teams = views_;
@@ -192,7 +192,7 @@ void DeviceState::fill_row(const DeviceSegment& segment) {
   if (free_row == rows_.end()) rows_.push_back(0);
   rows_[row] = segment.base;
   std::byte** copies = buffer_copies_ + row * segment.copies.size();
-  write_for_kernels(copies, for_kernels(segment.copies).data(),
+  write_for_kernels(copies, for_kernels(segment.copies, segment.route_of).data(),
                     sizeof(std::byte*) * segment.copies.size());
   device::RegisteredBuffer buffer{segment.base, 0, copies};
   write_for_kernels(buffers_ + row, &buffer, sizeof buffer);

@@ -157,6 +157,8 @@ void Runtime::connect() {
   meet("attach to the shared memory of the node");
 
   check_heap_sizes(directory, n_pes_, me_);
+  heap_of_pe_.reserve(layout_.n_pes);
+  statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
     heap_of_pe_.push_back(arena_->base() + layout_.heap(i));
     statics_of_pe_.push_back(arena_->base() + layout_.statics(i));
@@ -192,7 +194,8 @@ void Runtime::connect_device() {
   if (!device_memory_.choose(environment_, peers)) return;
   device_transfer().open(device_memory_.device());
   device_memory_.open(device_transfer().stream());
-  kernel_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
+  if constexpr (!kDevicesAreProcessors)
+    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
 }
 
 void Runtime::meet(const char* where) {
@@ -235,9 +238,11 @@ void Runtime::open_device() {
   device_segments().add({.base = reinterpret_cast<std::uintptr_t>(slab.base),
                          .bytes = slab.bytes,
                          .copies = slab.copies,
+                         .route_of = device_memory_.route_of(),
                          .ranges = {},
                          .all_for_kernels = device_memory_.all_reach_all()});
-  device_state_.open(device_memory_, address_map, kernel_heap_of_pe_,
+  device_state_.open(device_memory_, address_map,
+                     kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_,
                      environment_.device_first_epoch);
 }
 
@@ -274,7 +279,7 @@ void Runtime::close() {
   teams_.reset();
   address_map.n_pes = 0;
   // Pages that a GPU's driver has pinned stay what the GPU sees.
-  if (kDevicesAreProcessors || kernel_heap_of_pe_.empty()) heap_.give_back();
+  if (registered_heap_of_pe_.empty()) heap_.give_back();
   heap_.close();
   device_heap_.close();
   meet("finalize");

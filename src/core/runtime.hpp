@@ -79,7 +79,8 @@ class Runtime {
 
   DeviceMemory device_memory_;
   DeviceState device_state_;
-  std::vector<std::byte*> kernel_heap_of_pe_;  // the host heaps, if kernels reach all of them
+  // The host heaps as kernels of GPUs see them, if these reach all.
+  std::vector<std::byte*> registered_heap_of_pe_;
 
   SymmetricHeap heap_{"SHMEM_SYMMETRIC_SIZE"};
   SymmetricHeap device_heap_{"MESHMEM_DEVICE_HEAP_SIZE"};

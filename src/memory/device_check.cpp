@@ -64,12 +64,11 @@ std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
   auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
   std::uint64_t* found = pinned.words + n;
   const auto is_checked = [&](int pe) {
-    return slab.copies[static_cast<std::size_t>(pe)].for_kernels;
+    return route_of_[static_cast<std::size_t>(pe)].for_kernels;
   };
   for (int pe = 0; pe < peers_.n; ++pe) {
-    const DevicePlace& place =
-        slab.copies[static_cast<std::size_t>(is_checked(pe) ? pe : peers_.me)];
-    places[pe] = reinterpret_cast<std::uint64_t*>(place.address);
+    std::byte* place = slab.copies[static_cast<std::size_t>(is_checked(pe) ? pe : peers_.me)];
+    places[pe] = reinterpret_cast<std::uint64_t*>(place);
   }
   if constexpr (kDevicesAreProcessors) {
     std::transform(places, places + n, found, read_word);

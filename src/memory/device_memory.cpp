@@ -182,19 +182,18 @@ int DeviceMemory::local_number_of(const char* bus_id) const {
 
 // The device of this process from which PE `pe`'s memory is reached, and whether that is this PE's
 // own. A device that this process does not see can only be tried.
-static DevicePlace route_to(int own, int theirs) {
-  if (theirs == own || theirs < 0) return {nullptr, own, true};
+static DeviceRoute route_to(int own, int theirs) {
+  if (theirs == own || theirs < 0) return {own, true};
   int can = 0;
-  if (!succeeds(hipDeviceCanAccessPeer(&can, own, theirs)) || !can) return {nullptr, theirs, false};
+  if (!succeeds(hipDeviceCanAccessPeer(&can, own, theirs)) || !can) return {theirs, false};
   const hipError_t error = hipDeviceEnablePeerAccess(theirs, 0);
   const bool enabled = succeeds(error) || error == hipErrorPeerAccessAlreadyEnabled;
-  return enabled ? DevicePlace{nullptr, own, true} : DevicePlace{nullptr, theirs, false};
+  return enabled ? DeviceRoute{own, true} : DeviceRoute{theirs, false};
 }
 
-hipError_t DeviceMemory::map(const SharedRange& range, int pe, DevicePlace* out) {
-  *out = routes_[static_cast<std::size_t>(pe)];
-  const OnDevice current(out->device);
-  const hipError_t error = ranges_.open(range, pe, &out->address);
+hipError_t DeviceMemory::map(const SharedRange& range, int pe, std::byte** out) {
+  const OnDevice current(route_of_[static_cast<std::size_t>(pe)].device);
+  const hipError_t error = ranges_.open(range, pe, out);
   if (error != hipSuccess) (void)hipGetLastError();
   return error;
 }
@@ -202,15 +201,17 @@ hipError_t DeviceMemory::map(const SharedRange& range, int pe, DevicePlace* out)
 void DeviceMemory::unmap(const DeviceSegment& segment) {
   for (int pe = 0; pe < static_cast<int>(segment.ranges.size()); ++pe) {
     const auto index = static_cast<std::size_t>(pe);
-    if (pe != peers_.me && segment.copies[index].address) ranges_.close(segment.ranges[index], pe);
+    if (pe != peers_.me && segment.copies[index]) ranges_.close(segment.ranges[index], pe);
   }
 }
 
 std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange DeviceOffer::*range) {
+  slab.copies.assign(static_cast<std::size_t>(peers_.n), slab.base);
   for (int pe = 0; pe < peers_.n; ++pe) {
-    DevicePlace& place = slab.copies.emplace_back(DevicePlace{slab.base, device_, true});
     if (pe == peers_.me) continue;  // opening one's own handle is an error by design
-    const hipError_t error = map(peers_.offer(pe).*range, pe, &place);
+    const auto index = static_cast<std::size_t>(pe);
+    const OnDevice current(route_of_[index].device);
+    const hipError_t error = open_for_good(peers_.offer(pe).*range, &slab.copies[index]);
     if (error != hipSuccess) {
       return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}", pe,
                          peers_.offer(pe).bus_id, device_, mine().bus_id, hipGetErrorString(error));
@@ -221,12 +222,13 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
 
 void DeviceMemory::map_slabs() {
   bool reaches_all = true;
+  route_of_.reserve(static_cast<std::size_t>(peers_.n));
   for (int pe = 0; pe < peers_.n; ++pe) {
     const DeviceOffer& offer = peers_.offer(pe);
     const bool same = std::strcmp(offer.bus_id, mine().bus_id) == 0;
-    routes_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
-    reaches_all = reaches_all && routes_.back().for_kernels;
-    if (!routes_.back().for_kernels)
+    route_of_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
+    reaches_all = reaches_all && route_of_.back().for_kernels;
+    if (!route_of_.back().for_kernels)
       debug("device {} cannot reach the device {} of PE {}: copies only", device_, offer.bus_id,
             pe);
   }

@@ -52,7 +52,7 @@ struct NodePeers {
 struct Slab {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
-  std::vector<DevicePlace> copies;  // by PE
+  std::vector<std::byte*> copies;  // by PE
 };
 
 class DeviceMemory {
@@ -66,10 +66,11 @@ class DeviceMemory {
   int device() const { return device_; }
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
-  bool all_reach_all() const { return all_reach_all_; }  // by kernels
+  bool all_reach_all() const { return all_reach_all_; }             // by kernels
+  const DeviceRoute* route_of() const { return route_of_.data(); }  // by PE
 
-  // Maps what PE `pe` has shared, for the kernels of this device if it can be reached from it.
-  hipError_t map(const SharedRange& range, int pe, DevicePlace* out);
+  // Maps what PE `pe` has shared, by the route to it.
+  hipError_t map(const SharedRange& range, int pe, std::byte** out);
   // Those of the segment that map() has mapped.
   void unmap(const DeviceSegment& segment);
 
@@ -91,7 +92,7 @@ class DeviceMemory {
   int device_ = -1;
   bool uncached_ = true;
   bool all_reach_all_ = false;
-  std::vector<DevicePlace> routes_;  // by PE: the device from which its memory is reached
+  std::vector<DeviceRoute> route_of_;  // by PE
   Slab data_;
   Slab sync_;
 };

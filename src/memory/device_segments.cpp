@@ -34,9 +34,9 @@ std::optional<DevicePlace> DeviceSegments::find(const void* address, std::size_t
   if (!segment) return std::nullopt;
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
   if (bytes > segment->bytes - offset) return std::nullopt;
-  DevicePlace place = segment->copies[static_cast<std::size_t>(pe)];
-  if (place.address) place.address += offset;
-  return place;
+  std::byte* copy = segment->copies[static_cast<std::size_t>(pe)];
+  const DeviceRoute& route = segment->route_of[pe];
+  return DevicePlace{copy ? copy + offset : nullptr, route.device, route.for_kernels};
 }
 
 std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, std::size_t bytes) {

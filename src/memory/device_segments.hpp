@@ -17,20 +17,27 @@
 
 namespace meshmem {
 
+// How the device memory of a PE is reached, all of it in one way.
+struct DeviceRoute {
+  // The device, numbered as in this process, whose kernels and copies may use the addresses. Another
+  // than this PE's own where the two devices cannot reach each other.
+  int device = 0;
+  bool for_kernels = false;  // those of this PE's own device
+};
+
 // Memory of a PE as it is known here.
 struct DevicePlace {
   std::byte* address = nullptr;
-  // The device, numbered as in this process, whose kernels and copies may use the address. Another
-  // than this PE's own where the two devices cannot reach each other.
-  int device = 0;
-  bool for_kernels = false;  // those of this PE's own device, at this address
+  int device = 0;  // both as in DeviceRoute
+  bool for_kernels = false;
 };
 
 struct DeviceSegment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
-  std::vector<DevicePlace> copies;  // by world PE
-  std::vector<SharedRange> ranges;  // what was mapped for them; of registered buffers
+  std::vector<std::byte*> copies;         // by world PE
+  const DeviceRoute* route_of = nullptr;  // by world PE; they outlive the segment
+  std::vector<SharedRange> ranges;        // what was mapped for them; of registered buffers
   bool all_for_kernels =
       false;  // in all PEs, of all PEs: kernels of all can run a collective on it
 };

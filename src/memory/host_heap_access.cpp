@@ -5,7 +5,6 @@
 #include "memory/host_heap_access.hpp"
 
 #include "base/error.hpp"
-#include "memory/device_target.hpp"
 #include "memory/hip_error.hpp"
 
 namespace meshmem {
@@ -33,7 +32,6 @@ std::vector<std::byte*> try_register(const std::vector<std::byte*>& heaps, std::
 
 std::vector<std::byte*> map_host_heaps(const std::vector<std::byte*>& heaps, std::size_t bytes,
                                        const Environment& environment, const NodePeers& peers) {
-  if (kDevicesAreProcessors) return heaps;
   std::vector<std::byte*> mapped;
   if (bytes <= kMostPinnedBytes / heaps.size() || environment.register_host_heap) {
     mapped = try_register(heaps, bytes);

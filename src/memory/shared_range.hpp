@@ -23,7 +23,10 @@ struct SharedRange {
 // What the others need to open `address`. hipErrorInvalidValue if it is no device memory.
 hipError_t share(void* address, std::size_t bytes, SharedRange* out);
 
-// The allocations of other processes that are mapped here.
+// Maps a range of another process on the current device, until this process ends.
+hipError_t open_for_good(const SharedRange& range, std::byte** out);
+
+// The allocations of other processes that are mapped here for as long as someone uses them.
 class OpenRanges {
  public:
   // On the current device. The same allocation of the same PE may be opened again.
@@ -34,7 +37,7 @@ class OpenRanges {
   struct Mapping {
     int pe;
     hipIpcMemHandle_t handle;
-    void* base;
+    std::byte* base;
     int users;
   };
   Mapping* find(const SharedRange& range, int pe);
