@@ -32,13 +32,15 @@ std::string name_of_device(int device) {
 
 }  // namespace
 
-// Whoever has failed says why and ends the job; the others wait for that, but not for ever.
-void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) const {
-  if (failure) mine().failed = true;
+// Whoever has failed says why and ends the job; the others wait for that, but not for ever. One that
+// is ahead may fail in the next step while others look for failures of this one.
+void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) {
+  ++steps_;
+  if (failure) mine().failed_step = steps_;
   peers_.meet(step);
   if (failure) fatal_message(*failure);
   for (int pe = 0; pe < peers_.n; ++pe) {
-    if (!peers_.offer(pe).failed) continue;
+    if (peers_.offer(pe).failed_step != steps_) continue;
     wait_until_ready(
         [] { return false; },
         [&] { return fmt::format("PE {}, which cannot {}, to end the job", pe, step); });

@@ -30,7 +30,7 @@ namespace meshmem {
 
 // What a PE tells the others of its node, step by step.
 struct DeviceOffer {
-  std::atomic<bool> failed{false};
+  std::atomic<int> failed_step{0};  // as agree() counts them
   bool present = false;
   bool uncached = false;
   bool reaches_all = false;
@@ -76,7 +76,7 @@ class DeviceMemory {
 
  private:
   DeviceOffer& mine() const { return peers_.offer(peers_.me); }
-  void agree(const std::optional<std::string>& failure, const char* step) const;
+  void agree(const std::optional<std::string>& failure, const char* step);
   std::size_t heap_bytes() const;
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();
@@ -88,6 +88,7 @@ class DeviceMemory {
   std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;
 
   NodePeers peers_;
+  int steps_ = 0;
   OpenRanges ranges_;
   int device_ = -1;
   bool uncached_ = true;
