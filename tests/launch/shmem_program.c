@@ -2,7 +2,8 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
 // launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | global_exit PE CODE | exit PE CODE | die PE SIGNAL | hang
+// Usage: shmem_program ring | rounds N | memory | global_exit PE CODE | exit PE CODE | die PE SIGNAL | hang
+#include <malloc.h>
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,22 @@ static int run_rounds(int rounds) {
   return wrong;
 }
 
+// The bytes that malloc has given out and not got back, and those of page tables.
+static int print_memory(void) {
+  shmem_init();
+  struct mallinfo2 heap = mallinfo2();
+  long page_tables_kib = -1;
+  char line[256];
+  FILE* status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    sscanf(line, "VmPTE: %ld kB", &page_tables_kib);
+  if (status) fclose(status);
+  printf("%zu %ld\n", heap.uordblks + heap.hblkhd, page_tables_kib * 1024);
+  fflush(stdout);
+  shmem_finalize();
+  return page_tables_kib < 0;
+}
+
 static void end_job(const char* how, int number) {
   usleep(100000);  // so that the others are in the barrier
   if (strcmp(how, "global_exit") == 0) shmem_global_exit(number);
@@ -50,6 +67,7 @@ int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "ring";
   if (strcmp(verb, "ring") == 0) return run_rounds(1);
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
+  if (strcmp(verb, "memory") == 0) return print_memory();
   int who = argc > 2 ? atoi(argv[2]) : 0;
   shmem_init();
   shmem_barrier_all();
