@@ -7,30 +7,17 @@
 #ifndef MESHMEM_DEVICE_WAIT_HPP_
 #define MESHMEM_DEVICE_WAIT_HPP_
 
+#include "device/comparison.hpp"
 #include "device/group.hpp"
 #include "device/module.hpp"
-#include "shmem/constants.h"
 
 namespace meshmem {
 namespace device {
 
 template <typename E>
 MESHMEM_DEVICE bool holds(E value, int cmp, E wanted) {
-  switch (cmp) {
-    case SHMEM_CMP_EQ:
-      return value == wanted;
-    case SHMEM_CMP_NE:
-      return value != wanted;
-    case SHMEM_CMP_GT:
-      return value > wanted;
-    case SHMEM_CMP_LE:
-      return value <= wanted;
-    case SHMEM_CMP_LT:
-      return value < wanted;
-    case SHMEM_CMP_GE:
-      return value >= wanted;
-  }
-  trap();
+  if (!is_comparison(cmp)) trap();
+  return compare(value, cmp, wanted);
 }
 
 // What the ivars are compared with: one value, or one for each.

@@ -14,6 +14,7 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "device/comparison.hpp"
 #include "transport/device_transfer.hpp"
 
 namespace meshmem {
@@ -22,24 +23,6 @@ namespace {
 template <typename T>
 T load(const T* variable) {
   return __atomic_load_n(variable, __ATOMIC_ACQUIRE);
-}
-
-template <typename T>
-bool holds(T value, int cmp, T wanted) {
-  switch (cmp) {
-    case SHMEM_CMP_EQ:
-      return value == wanted;
-    case SHMEM_CMP_NE:
-      return value != wanted;
-    case SHMEM_CMP_GT:
-      return value > wanted;
-    case SHMEM_CMP_LE:
-      return value <= wanted;
-    case SHMEM_CMP_LT:
-      return value < wanted;
-    default:
-      return value >= wanted;
-  }
 }
 
 const char* sign_of(int cmp) {
@@ -77,8 +60,7 @@ template <typename T>
 template <typename T>
 bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
   require_active(routine);
-  if (cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE)
-    fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
+  if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   if (count > 0 && !try_translate(address_map, variables, count * sizeof(T), address_map.my_pe))
       [[unlikely]] {
     translate_on_device(address_map, variables, count * sizeof(T), address_map.my_pe, routine);
@@ -90,7 +72,7 @@ bool check_wait(const char* routine, const T* variables, std::size_t count, int 
 template <typename T, typename Load>
 T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load& load_it) {
   T seen{};
-  wait_until_ready([&] { return holds(seen = load_it(variable), cmp, wanted); },
+  wait_until_ready([&] { return device::compare(seen = load_it(variable), cmp, wanted); },
                    [&] {
                      return fmt::format("{} {} {} in {}, where it is {}",
                                         static_cast<const void*>(variable), sign_of(cmp), wanted,
@@ -146,7 +128,7 @@ struct Set {
   bool contains(std::size_t i) const { return !status || status[i] == 0; }
   T wanted_by(std::size_t i) const { return wanted[i * wanted_step]; }
   bool is_met(std::size_t i) const {
-    return contains(i) && holds(load(variables + i), cmp, wanted_by(i));
+    return contains(i) && device::compare(load(variables + i), cmp, wanted_by(i));
   }
   bool is_empty() const {
     for (std::size_t i = 0; i < count; ++i) {
@@ -288,7 +270,7 @@ template <typename E>
 int test(const char* routine, E* ivar, int cmp, E value) {
   const bool on_device = check_wait(routine, ivar, 1, cmp);
   const Plain<E> seen = on_device ? load_from_device(routine, plain(ivar)) : load(plain(ivar));
-  return answer(holds<Plain<E>>(seen, cmp, static_cast<Plain<E>>(value)));
+  return answer(device::compare<Plain<E>>(seen, cmp, static_cast<Plain<E>>(value)));
 }
 template <typename E, typename V>
 void wait_until_all(const char* routine, E* ivars, std::size_t nelems, const int* status, int cmp,

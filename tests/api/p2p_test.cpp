@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Point-to-point synchronization: the wait_until and test families in all forms, for every type.
-// Invariant: the answers are compared with a model that uses C++'s comparison of the element's own
-// type, so that a signed comparison of an unsigned type is seen. The waits made here are satisfied
-// already; waits_test.cpp has those that another PE satisfies.
+// Invariant: the waits made here are satisfied already; waits_test.cpp has those that another PE
+// satisfies.
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <vector>
 
+#include "comparison_model.hpp"
 #include "symmetric_array.hpp"
 #include "typed_routines.hpp"
 
 namespace meshmem {
 namespace {
 
-constexpr int kComparisons[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT,
-                                SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_GE};
 constexpr size_t kElems = 6;
 
 uint64_t static_ivars[kElems];
-
-template <typename E>
-bool compare(E a, int cmp, E b) {
-  switch (cmp) {
-    case SHMEM_CMP_EQ:
-      return a == b;
-    case SHMEM_CMP_NE:
-      return a != b;
-    case SHMEM_CMP_GT:
-      return a > b;
-    case SHMEM_CMP_LE:
-      return a <= b;
-    case SHMEM_CMP_LT:
-      return a < b;
-    default:
-      return a >= b;
-  }
-}
 
 // Small, large, with the top bit, beyond 32 bits.
 template <typename E>

@@ -25,7 +25,7 @@ for index, layer in enumerate(LAYERS):
     ALLOWED[f"src/{layer}"] = ({f"src/{below}" for below in LAYERS[:index + 1]}
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
-FOR_THE_HOST = {"device/state.hpp", "device/launch.hpp", "device/operations.hpp"}
+FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/operations.hpp"}
 HIP_FOR_THE_HOST = "hip/hip_runtime_api.h"
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"

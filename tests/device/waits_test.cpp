@@ -2,10 +2,11 @@
 //
 // Waits and tests in kernels: every routine of every type, those that hold already against a model,
 // and those that another PE makes hold while the kernel waits.
-// Invariant: the model compares by C++'s comparison of the element's own type, on the host.
+// Invariant: the model is computed on the host.
 #include <algorithm>
 #include <set>
 
+#include "../api/comparison_model.hpp"
 #include "forms.hpp"
 
 namespace meshmem {
@@ -21,8 +22,6 @@ MESHMEM_KERNEL_TYPES(MESHMEM_ROW_TEST, )
 constexpr size_t kElems = 6;
 constexpr size_t kMasks = 4;  // none, and three of kMaskBits
 constexpr unsigned kMaskBits[] = {0u, 0x15u, 0x2au, 0x3fu};
-constexpr int kComparisons[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT,
-                                SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_GE};
 
 // What a call was asked: ivars of this PE, a mask of those left out, the values in memory of the
 // device that is not symmetric.
@@ -77,24 +76,6 @@ __global__ void wait_kernel(Call call, bool wait_for_all, Question<typename Row:
   a.some = some;
   a.any_vector = any_vector;
   a.some_vector = some_vector;
-}
-
-template <typename E>
-bool compare(E a, int cmp, E b) {
-  switch (cmp) {
-    case SHMEM_CMP_EQ:
-      return a == b;
-    case SHMEM_CMP_NE:
-      return a != b;
-    case SHMEM_CMP_GT:
-      return a > b;
-    case SHMEM_CMP_LE:
-      return a <= b;
-    case SHMEM_CMP_LT:
-      return a < b;
-    default:
-      return a >= b;
-  }
 }
 
 // Which indices hold, and how many are not masked.
