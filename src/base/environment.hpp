@@ -30,6 +30,7 @@ enum class Kind {
   optional_size,
   seconds,
   optional_count,
+  device_count,
   number,
   reduce_algorithm,
   heap_place
@@ -60,6 +61,10 @@ struct Value<Kind::seconds> {
 };
 template <>
 struct Value<Kind::optional_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::device_count> {
   using Type = std::optional<unsigned>;
 };
 template <>

@@ -56,7 +56,7 @@ X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
   "the GPU's driver then takes all of that memory at once.")
 X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
   "The number that the synchronization of kernels starts to count from; for tests of its overflow.")
-X(MESHMEM_CPU_DEVICES, cpu_devices, optional_count, std::nullopt,
+X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
   "How many devices a process has on the cpu target. Unset: 1.")
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
   "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "

@@ -197,6 +197,11 @@ TEST(Environment, RefusesNumbersThatAreNone) {
   for (const char* value : {"", "-1", "1.5", "4294967296", "1k", " 1", "0x1"}) {
     EXPECT_NE(error_of({{"MESHMEM_SPIN", value}}), "") << value;
   }
+  for (const char* value : {"0", "65", "zero"}) {
+    EXPECT_EQ(error_of({{"MESHMEM_CPU_DEVICES", value}}),
+              std::string("MESHMEM_CPU_DEVICES=") + value +
+                  " is not valid: it takes a whole number from 1 to 64");
+  }
 }
 
 TEST(Environment, SaysInOneLineWhatIsWrong) {

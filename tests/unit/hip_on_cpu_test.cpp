@@ -71,6 +71,21 @@ TEST(HipDevicesDeathTest, AreNoPeersWhereTheEnvironmentSaysSo) {
       testing::ExitedWithCode(7), "^$");
 }
 
+// The library's own parser takes 1 to 64, so that it is the one to say what is wrong.
+TEST(HipDevicesDeathTest, AreUpTo64) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const char* number : {"64", "65"}) {
+    EXPECT_EXIT(
+        {
+          setenv("MESHMEM_CPU_DEVICES", number, 1);
+          int count = -1;
+          (void)hipGetDeviceCount(&count);
+          _exit(count);
+        },
+        testing::ExitedWithCode(number == std::string("64") ? 64 : 0), "");
+  }
+}
+
 TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
