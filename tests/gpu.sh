@@ -46,7 +46,7 @@ tests() {  # NAME ctest's arguments
   step "$name" ctest --test-dir $build --output-on-failure "$@"
   grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
-of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_collectives|on_stream)\.$1pe"; }
+of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream)\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
   for program in $build/bin/device_{alignment,atomics,buffers,collectives,graph,litmus,modules,reductions,rma,signals,streams,stress,strided,waits}; do
