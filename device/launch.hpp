@@ -75,6 +75,7 @@ hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdi
                             std::size_t nelems, hipStream_t stream);  // strides in elements
 // How a reduction runs: the same on all PEs. No more blocks than the team has channels (state.hpp).
 struct Plan {
+  ReduceAlgorithm algorithm;
   int blocks;
   int threads;
 };

@@ -29,6 +29,9 @@ constexpr ElemType elem_type_of() {
 
 enum class ReduceOp { sum, prod, min, max, bit_and, bit_or, bit_xor };
 
+// How a reduction is done: a file each in device/collectives/.
+enum class ReduceAlgorithm { one_shot, two_shot, recursive_doubling, ring };
+
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 
 }  // namespace device

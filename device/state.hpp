@@ -139,7 +139,9 @@ struct State {
   Segment host_heap;
   Segment sync;  // base is null if kernels have no way to the other PEs
   SyncLayout sync_layout;
-  const TeamView* teams;  // in device memory, kTeamSlots of them
+  std::size_t
+      one_shot_max_bytes;  // of reductions by groups in users' kernels; others take two shots
+  const TeamView* teams;   // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
 };

@@ -1,20 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions as groups in kernels call them.
-// Invariant: a call without elements does nothing, on all PEs alike.
+// Reductions by whatever algorithm: one that is given, or what groups in users' kernels take.
+// Invariant: the choice depends on what all PEs have in common. A call without elements does nothing,
+// on all PEs alike.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 
 #include "device/collectives/one_shot.hpp"
+#include "device/collectives/recursive_doubling.hpp"
+#include "device/collectives/ring.hpp"
+#include "device/collectives/two_shot.hpp"
 
 namespace meshmem {
 namespace device {
 
 template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
+                              E* dest, const E* source, std::size_t count) {
+  if (count == 0) return;
+  if (sync.team.n == 1) algorithm = ReduceAlgorithm::one_shot;
+  switch (algorithm) {
+    case ReduceAlgorithm::two_shot:
+      return reduce_two_shot<op>(group, sync, dest, source, count);
+    case ReduceAlgorithm::recursive_doubling:
+      return reduce_recursive_doubling<op>(group, sync, dest, source, count);
+    case ReduceAlgorithm::ring:
+      return reduce_ring<op>(group, sync, dest, source, count);
+    default:
+      return reduce_one_shot<op>(group, sync, dest, source, count);
+  }
+}
+
+template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
                           std::size_t count) {
   if (count == 0) return 0;
-  reduce_one_shot<op>(group, sync, dest, source, count);
+  if (count * sizeof(E) <= state().one_shot_max_bytes) {
+    reduce_one_shot<op>(group, sync, dest, source, count);
+  } else {
+    reduce_two_shot<op>(group, sync, dest, source, count);
+  }
   return 0;
 }
 

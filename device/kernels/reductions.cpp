@@ -13,11 +13,12 @@ namespace device {
 namespace {
 
 template <ReduceOp op, typename E>
-__global__ void reduce_kernel(int slot, E* dest, const E* source, std::size_t count) {
+__global__ void reduce_kernel(ReduceAlgorithm algorithm, int slot, E* dest, const E* source,
+                              std::size_t count) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
-  reduce<op>(Block(), TeamSync(slot, channel), dest + slice.first, source + slice.first,
-             slice.count);
+  reduce_by<op>(algorithm, Block(), TeamSync(slot, channel), dest + slice.first,
+                source + slice.first, slice.count);
 }
 template <typename E>
 __global__ void scan_kernel(int slot, E* dest, const E* source, std::size_t count, bool inclusive) {
@@ -87,8 +88,8 @@ hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type,
     using R = decltype(reduction);
     using E = typename R::Type;
     return launch(reduce_kernel<R::kOp, E>, dim3(static_cast<unsigned>(plan.blocks)),
-                  static_cast<unsigned>(plan.threads), stream, slot, static_cast<E*>(dest),
-                  static_cast<const E*>(source), count);
+                  static_cast<unsigned>(plan.threads), stream, plan.algorithm, slot,
+                  static_cast<E*>(dest), static_cast<const E*>(source), count);
   });
 }
 

@@ -15,6 +15,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
+#include "collectives/device_plans.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
 #include "transport/completion.hpp"
@@ -55,6 +56,8 @@ std::optional<std::string> start() {
                       .deterministic = environment.deterministic,
                       .device_blocks = environment.reduce_blocks,
                       .device_threads = environment.reduce_threads};
+  runtime().device_state().choose_one_shot_up_to(
+      one_shot_max_bytes(reduction_choice, static_cast<int>(address_map.n_pes)));
   if (address_map.my_pe != 0) return std::nullopt;
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,

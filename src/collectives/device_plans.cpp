@@ -5,6 +5,7 @@
 #include "collectives/device_plans.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "memory/device_target.hpp"
 
@@ -21,26 +22,39 @@ constexpr std::size_t kAnySize = ~std::size_t{0};
 constexpr int kAnyPes = 1 << 30;
 constexpr int kMostThreads = 512;
 
+using enum device::ReduceAlgorithm;
 constexpr Row kGpuRows[] = {
-    {16 << 10, kAnyPes, {1, 512}}, {64 << 10, kAnyPes, {4, 512}},  {256 << 10, kAnyPes, {16, 512}},
-    {1 << 20, kAnyPes, {32, 512}}, {kAnySize, kAnyPes, {64, 512}},
+    {4 << 10, kAnyPes, {one_shot, 1, 512}},
+    {16 << 10, kAnyPes, {one_shot, 4, 512}},
+    {64 << 10, kAnyPes, {two_shot, 16, 512}},
+    {kAnySize, kAnyPes, {two_shot, 64, 512}},
 };
 // Threads take turns there, and so do blocks, on processors that PEs share.
 constexpr Row kProcessorRows[] = {
-    {64 << 10, kAnyPes, {1, 64}},
-    {kAnySize, kAnyPes, {2, 64}},
+    {16 << 10, kAnyPes, {one_shot, 1, 64}},
+    {64 << 10, kAnyPes, {two_shot, 1, 64}},
+    {kAnySize, kAnyPes, {two_shot, 2, 64}},
 };
+constexpr std::span<const Row> kRows =
+    kDevicesAreProcessors ? std::span<const Row>(kProcessorRows) : std::span<const Row>(kGpuRows);
 
 }  // namespace
 
 device::Plan plan_for(std::size_t bytes, int n_pes) {
-  const auto find = [&](const auto& rows) {
-    for (const Row& row : rows) {
-      if (bytes <= row.max_bytes && n_pes <= row.max_pes) return row.plan;
-    }
-    return std::end(rows)[-1].plan;
-  };
-  return kDevicesAreProcessors ? find(kProcessorRows) : find(kGpuRows);
+  for (const Row& row : kRows) {
+    if (bytes <= row.max_bytes && n_pes <= row.max_pes) return row.plan;
+  }
+  return kRows.back().plan;
+}
+
+std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes) {
+  if (choice.forced == ReduceAlgorithm::one_shot) return kAnySize;
+  if (choice.forced == ReduceAlgorithm::two_shot) return 0;
+  std::size_t most = 0;
+  for (const Row& row : kRows) {
+    if (n_pes <= row.max_pes && row.plan.algorithm == one_shot) most = row.max_bytes;
+  }
+  return most;
 }
 
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,

@@ -98,6 +98,12 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   is_open_ = true;
 }
 
+void DeviceState::choose_one_shot_up_to(std::size_t bytes) {
+  if (!is_open_) return;
+  state_.one_shot_max_bytes = bytes;
+  publish();
+}
+
 void DeviceState::publish() {
   if (is_open_) modules().publish(state_, device_);
 }

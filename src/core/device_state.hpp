@@ -34,6 +34,8 @@ class DeviceState {
   void remove_team(const Team& team);
   // The registered buffers are now those of device_segments().
   void update_buffers();
+  // Groups in users' kernels send all to all for reductions of up to so many bytes.
+  void choose_one_shot_up_to(std::size_t bytes);
   void publish();
 
  private:

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/collectives/slices.hpp"
 #include "device/routines.hpp"
 
 // The module of this test belongs to no job.
@@ -27,6 +28,7 @@ namespace {
 using Word = std::uint32_t;
 constexpr std::size_t kMostWords = 3000;
 constexpr std::size_t kHeapBytes = 1 << 20;
+constexpr int kTestChannels = 3;
 
 struct Freed {
   void operator()(void* block) const { EXPECT_EQ(hipFree(block), hipSuccess); }
@@ -47,7 +49,7 @@ class World {
   World(int n, std::uint64_t first_epoch) : n_(n), states_(static_cast<std::size_t>(n)) {
     SyncLayout layout = SyncLayout::of(n);
     layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
-    layout.channels = 2;
+    layout.channels = kTestChannels;
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed(kHeapBytes));
       slabs_.push_back(zeroed(layout.total_bytes()));
@@ -81,6 +83,7 @@ class World {
     state.n_pes = n_;
     state.near_pes = pe % 2 == 0 ? n_ : 0;  // with and without the short way
     state.sync_layout = layout;
+    state.one_shot_max_bytes = 500;
     auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
     state.device_heap.base = reinterpret_cast<std::uintptr_t>(mine);
     state.device_heap.bytes = kHeapBytes;
@@ -104,11 +107,27 @@ class World {
   std::vector<int> reversed_, even_;
 };
 
-enum class Kind { sum, max, bit_xor, inscan, exscan, broadcast, fcollect, collect, alltoall, sync };
-constexpr int kKinds = 10;
+enum class Kind {
+  sum,
+  max,
+  bit_xor,
+  sum_by,  // an algorithm that is given
+  inscan,
+  exscan,
+  broadcast,
+  fcollect,
+  collect,
+  alltoall,
+  sync
+};
+constexpr int kKinds = 11;
+constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
+                                           ReduceAlgorithm::recursive_doubling,
+                                           ReduceAlgorithm::ring};
 
 struct Step {
   Kind kind;
+  ReduceAlgorithm algorithm;
   int slot;
   std::size_t count;
   int root;
@@ -123,6 +142,7 @@ std::vector<Step> script(unsigned seed, int steps, int n) {
     const int slots[] = {0, 1, 20};
     Step step;
     step.kind = static_cast<Kind>(random() % kKinds);
+    step.algorithm = kAlgorithms[random() % std::size(kAlgorithms)];
     step.slot = slots[random() % 3];
     const int members = step.slot == 20 ? (n + 1) / 2 : n;
     step.count = random() % 4 == 0 ? random() % 3 : random() % (kMostWords / 8);
@@ -163,6 +183,9 @@ void run(const Group& group, const Step& step, Buffers at) {
       break;
     case Kind::bit_xor:
       reduce<ReduceOp::bit_xor>(group, sync, dest, source, step.count);
+      break;
+    case Kind::sum_by:
+      reduce_by<ReduceOp::sum>(step.algorithm, group, sync, dest, source, step.count);
       break;
     case Kind::inscan:
     case Kind::exscan:
@@ -209,6 +232,7 @@ Word result(const Step& step, int me, int n, std::size_t i) {
   Word total = 0;
   switch (step.kind) {
     case Kind::sum:
+    case Kind::sum_by:
       for (int pe = 0; pe < n; ++pe) total += value(step, pe, i);
       return total;
     case Kind::max:
@@ -305,8 +329,9 @@ void check(int n, unsigned seed, By by, std::uint64_t first_epoch, int n_steps) 
     if (report.failed_step >= 0) {
       const Step& step = steps[static_cast<std::size_t>(report.failed_step)];
       ADD_FAILURE() << "seed " << seed << ", PE " << pe << " of " << n << ", step "
-                    << report.failed_step << " (kind " << static_cast<int>(step.kind) << ", slot "
-                    << step.slot << ", count " << step.count << "): wrong at " << report.at;
+                    << report.failed_step << " (kind " << static_cast<int>(step.kind)
+                    << ", algorithm " << static_cast<int>(step.algorithm) << ", slot " << step.slot
+                    << ", count " << step.count << "): wrong at " << report.at;
     }
   }
 }
@@ -332,6 +357,79 @@ TEST(KernelCollectives, CountOnWhereEpochsWrap) {
   for (const int bits : {30, 31, 32, 63})
     check(3, some_seed(), By::block, (std::uint64_t{1} << bits) - kSteps / 2, kSteps);
   check(3, some_seed(), By::block, std::uint64_t{0} - kSteps / 2, kSteps);
+}
+
+// ---- Several blocks, each on a channel
+
+struct SlicedSum {
+  ReduceAlgorithm algorithm;
+  int slot, blocks;
+  std::size_t count;
+};
+
+// Sums one after another, with other numbers of blocks: they lie behind one another in the heap.
+std::vector<SlicedSum> sliced_sums(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<SlicedSum> sums;
+  for (int i = 0; i < 16; ++i) {
+    sums.push_back({kAlgorithms[random() % std::size(kAlgorithms)], static_cast<int>(random() % 2),
+                    1 + static_cast<int>(random() % kTestChannels), random() % kMostWords});
+  }
+  return sums;
+}
+
+__global__ void sum_slices(const State* state, SlicedSum sum, Word* dest, const Word* source) {
+  state_of_thread = state;
+  const auto channel = static_cast<int>(blockIdx.x);
+  const Slice slice = slice_of<Word>(sum.count, channel, static_cast<int>(gridDim.x));
+  reduce_by<ReduceOp::sum>(sum.algorithm, Block(), TeamSync(sum.slot, channel), dest + slice.first,
+                           source + slice.first, slice.count);
+}
+
+void check_slices(int n, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << n << " PEs");
+  const World world(n, 0);
+  const std::vector<SlicedSum> sums = sliced_sums(seed);
+  const auto place = [&](int pe, std::size_t i) {
+    return reinterpret_cast<Word*>(world.state(pe).device_heap.base) + i * 2 * kMostWords;
+  };
+  const auto brought = [](int pe, std::size_t i, std::size_t k) {
+    return static_cast<Word>((i + 1) * 1000003 + static_cast<std::size_t>(pe) * 7919 + k);
+  };
+  std::vector<hipStream_t> streams(static_cast<std::size_t>(n));
+  for (int pe = 0; pe < n; ++pe) {
+    auto& stream = streams[static_cast<std::size_t>(pe)];
+    ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      for (std::size_t k = 0; k < kMostWords; ++k) place(pe, i)[k] = brought(pe, i, k);
+  }
+  for (int pe = 0; pe < n; ++pe) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      Word* source = place(pe, i);
+      hipLaunchKernelGGL(sum_slices, dim3(static_cast<unsigned>(sums[i].blocks)), dim3(40), 0,
+                         streams[static_cast<std::size_t>(pe)], &world.state(pe), sums[i],
+                         i % 2 ? source : source + kMostWords, source);
+    }
+  }
+  for (int pe = 0; pe < n; ++pe) {
+    EXPECT_EQ(hipStreamSynchronize(streams[static_cast<std::size_t>(pe)]), hipSuccess);
+    EXPECT_EQ(hipStreamDestroy(streams[static_cast<std::size_t>(pe)]), hipSuccess);
+  }
+  for (int pe = 0; pe < n; ++pe) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const Word* dest = i % 2 ? place(pe, i) : place(pe, i) + kMostWords;
+      for (std::size_t k = 0; k < sums[i].count; ++k) {
+        Word total = 0;
+        for (int other = 0; other < n; ++other) total += brought(other, i, k);
+        ASSERT_EQ(dest[k], total) << "sum " << i << ", element " << k << " of " << sums[i].count
+                                  << ", algorithm " << static_cast<int>(sums[i].algorithm);
+      }
+    }
+  }
+}
+
+TEST(KernelCollectives, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
+  for (const int n : {1, 2, 3, 4, 5, 8}) check_slices(n, some_seed());
 }
 
 // ---- Packets that are as old as their flag's way around

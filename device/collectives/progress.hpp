@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plain data that PEs push into each other's memory step by step, and the flags that say how far they
+// have come.
+// Invariant: who has awaited a step of a PE sees all that the PE's group stored before it announced
+// it. A flag only counts up, over all operations of a channel, so a later step says the earlier ones.
+// Used by algorithms for large data.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
+
+#include "device/sync.hpp"
+
+namespace meshmem {
+namespace device {
+
+// A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a row
+// for each sender; or all of it for one sender, where an operation has but one.
+MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::uint64_t epoch) {
+  const SyncLayout& layout = state().sync_layout;
+  return sync.slab_of(receiver) + layout.plain(sync.slot, sync.channel) +
+         (epoch & 1) * layout.senders() * layout.plain_row(sync.slot);
+}
+MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
+  const SyncLayout& layout = state().sync_layout;
+  return layout.senders() * layout.plain_row(sync.slot);
+}
+
+MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
+  return epoch << kStepBits | static_cast<std::uint64_t>(step);
+}
+
+// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before.
+template <typename Group>
+MESHMEM_DEVICE void announce(const Group& group, const TeamSync& sync, int to, std::uint64_t epoch,
+                             int step) {
+  release_all(group);
+  if (group.rank() != 0) return;
+  release_mine();
+  store_relaxed(sync.progress(to, sync.team.me), progress_of(epoch, step));
+}
+
+template <typename Group>
+MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, std::uint64_t epoch,
+                          int step) {
+  const std::uint64_t wanted = progress_of(epoch, step);
+  if (group.rank() == 0) {
+    while (!has_reached(load_relaxed(sync.progress(sync.team.me, from)), wanted)) pause();
+    acquire_mine();
+  }
+  acquire_all(group);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_

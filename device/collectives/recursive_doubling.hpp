@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions in log2 n exchanges of everything, by packets: in each, pairs of groups of PEs, first of
+// one, then of two, of four, become one group that has a common total.
+// If n is no power of two, the first PEs fold in pairs: the odd one gives the even one its elements
+// before and gets the result after. What then take part are *numbers*, in the order of PEs.
+// Invariant: a group is a run of PEs, and the total of the lower group comes first in both partners;
+// so all PEs get the same bits, though not those of adding in PE order. Totals travel as they are
+// added, short floating-point types as float: one rounding, at the end. Two PEs exchange once in an
+// operation, so each has its row; a result depends on all PEs, so whoever has it knows that all have
+// entered. A unit's exchanges wait for no other unit, whatever threads do them.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
+
+#include "device/collectives/combine.hpp"
+#include "device/collectives/packets.hpp"
+
+namespace meshmem {
+namespace device {
+
+// The total of a unit on its way: one line, or two where it is wider than the unit.
+template <typename E>
+struct TotalPackets {
+  static constexpr std::size_t kLines = sizeof(UnitTotal<E>) / kLineData;
+  const TeamSync& sync;
+  std::uint64_t epoch;
+  std::size_t at;  // the first line in each row
+
+  MESHMEM_DEVICE_MEMBER void send(int pe, const UnitTotal<E>& total) const {
+    std::uint64_t data[kLines];
+    memcpy(data, &total, sizeof total);
+    Bits128* row = packet_row(sync, pe, sync.team.me, epoch) + at;
+#pragma unroll
+    for (std::size_t k = 0; k < kLines; ++k) send_line(row + k, data[k], epoch);
+  }
+  MESHMEM_DEVICE_MEMBER UnitTotal<E> receive(int pe) const {
+    std::uint64_t data[kLines];
+    const Bits128* row = packet_row(sync, sync.team.me, pe, epoch) + at;
+#pragma unroll
+    for (std::size_t k = 0; k < kLines; ++k) data[k] = receive_line(row + k, epoch);
+    UnitTotal<E> total;
+    memcpy(&total, data, sizeof total);
+    return total;
+  }
+};
+
+// Who takes part in the exchanges.
+struct Doubling {
+  int numbers;  // the largest power of two that is not above n
+  int folded;   // so many pairs at the beginning are one number each
+
+  MESHMEM_DEVICE_MEMBER explicit Doubling(int n) : numbers(1) {
+    while (numbers * 2 <= n) numbers *= 2;
+    folded = n - numbers;
+  }
+  MESHMEM_DEVICE_MEMBER bool is_folded(int pe) const { return pe < 2 * folded; }
+  MESHMEM_DEVICE_MEMBER int number_of(int pe) const { return is_folded(pe) ? pe / 2 : pe - folded; }
+  MESHMEM_DEVICE_MEMBER int pe_of(int number) const {
+    return number < folded ? 2 * number : number + folded;
+  }
+};
+
+// The total of all PEs, from that of this one.
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE UnitTotal<E> exchange_totals(const TotalPackets<E>& packets,
+                                            const Doubling& doubling, UnitTotal<E> total) {
+  const int me = packets.sync.team.me;
+  const bool is_folded = doubling.is_folded(me);
+  if (is_folded && me % 2 == 1) {
+    packets.send(me - 1, total);
+    return packets.receive(me - 1);
+  }
+  if (is_folded) total = combine_totals<op, E>(total, packets.receive(me + 1));
+  const int number = doubling.number_of(me);
+  for (int bit = 1; bit < doubling.numbers; bit *= 2) {
+    const int partner = doubling.pe_of(number ^ bit);
+    packets.send(partner, total);
+    const UnitTotal<E> theirs = packets.receive(partner);
+    total =
+        number & bit ? combine_totals<op, E>(theirs, total) : combine_totals<op, E>(total, theirs);
+  }
+  if (is_folded) packets.send(me + 1, total);
+  return total;
+}
+
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync& sync, E* dest,
+                                              const E* source, std::size_t count) {
+  constexpr std::size_t kLines = TotalPackets<E>::kLines;
+  const Doubling doubling(sync.team.n);
+  const std::size_t units = units_of<E>(count);
+  const std::size_t part = lines_of_row(sync) / kLines;
+  std::uint64_t epoch = sync.epoch();
+
+  group.sync();  // until they entered, others may have written source and read dest
+  for (std::size_t first = 0; first < units; first += part) {
+    const std::size_t last = first + part < units ? first + part : units;
+    epoch = next_epoch(group, sync, epoch);
+    for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last;
+         u += static_cast<std::size_t>(group.size())) {
+      UnitTotal<E> total;
+      begin_total(total, load_unit(source, count, u));
+      const TotalPackets<E> packets{sync, epoch, (u - first) * kLines};
+      store_unit(dest, count, u, rounded<E>(exchange_totals<op, E>(packets, doubling, total)));
+    }
+    group.sync();
+    if (group.rank() == 0) sync.epoch() = epoch;
+  }
+  group.sync();
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions around a ring: each PE passes partial sums of one chunk after the other to the next PE
+// (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link.
+// Words: a *part* is what fits into the space for plain data at once, a *chunk* one n-th of it; chunk q
+// begins at PE q, goes once around, and is complete in the PE before q, from where its result goes
+// around. Parts take turns in the two parities.
+// Invariant: a chunk of sums has its own place in the next PE for each step, so nobody waits for a
+// place. A result is pushed straight into the next PE's dest: that PE has contributed to it, so it has
+// entered, and has read that chunk of its source. Whoever has a result knows that all have entered.
+// Sums travel as elements, rounded at each step, as they are for others too that use rings: this is
+// for bandwidth. All PEs get the same bits, but chunks are not added in PE order.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
+
+#include "device/collectives/combine.hpp"
+#include "device/collectives/progress.hpp"
+#include "device/copy.hpp"
+
+namespace meshmem {
+namespace device {
+
+// The PEs around the team in steps of a stride that is coprime with n, another for each channel: so
+// that channels together use n - 1 links of a PE, or as many as there are such strides, and not one
+// where each PE has a link to each.
+struct RingPlace {
+  int n, me, stride;
+
+  MESHMEM_DEVICE_MEMBER RingPlace(const TeamView& team, int channel) : n(team.n), me(team.me) {
+    stride = 1;
+    for (int k = 0; k < channel % n; ++k) {
+      do stride = stride + 1 < n ? stride + 1 : 1;
+      while (!is_coprime(stride, n));
+    }
+  }
+  MESHMEM_DEVICE_MEMBER static bool is_coprime(int a, int b) {
+    while (b != 0) {
+      const int rest = a % b;
+      a = b;
+      b = rest;
+    }
+    return a == 1;
+  }
+  // The PE that is k strides before this one; k up to n.
+  MESHMEM_DEVICE_MEMBER int before(int k) const {
+    return static_cast<int>(static_cast<unsigned>(me + (n - k) * stride) %
+                            static_cast<unsigned>(n));
+  }
+  MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
+};
+
+// A part of the elements, and its chunks.
+template <typename E>
+struct RingPart {
+  std::size_t first, count, chunk;
+
+  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q) const {
+    const std::size_t before = static_cast<std::size_t>(q) * chunk;
+    return first + (before < count ? before : count);
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int q) const { return begin_of(q + 1) - begin_of(q); }
+};
+
+// 16 bytes of elements.
+template <typename E>
+struct alignas(16) Vector {
+  static constexpr std::size_t kElems = 16 / sizeof(E);
+  E elem[kElems];
+};
+
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE E combine_rounded(E a, E b) {
+  return Total<E>::rounded(combine<op>(Total<E>::of(a), Total<E>::of(b)));
+}
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE Vector<E> combine_rounded(const Vector<E>& a, const Vector<E>& b) {
+  Vector<E> result;
+#pragma unroll
+  for (std::size_t k = 0; k < Vector<E>::kElems; ++k)
+    result.elem[k] = combine_rounded<op>(a.elem[k], b.elem[k]);
+  return result;
+}
+
+// Elements or vectors of them, V; several loads under way before the first is used.
+template <ReduceOp op, typename V, typename Group>
+MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* in, const V* own,
+                                   std::size_t n) {
+  using B = Bits<sizeof(V)>;
+  constexpr std::size_t kInFlight = sizeof(V) == 16 ? 4 : 1;
+  const auto step = static_cast<std::size_t>(group.size());
+  const auto combine_some = [&](auto some, std::size_t i) {
+    constexpr std::size_t kSome = decltype(some)::value;
+    V arrived[kSome], mine[kSome];
+#pragma unroll
+    for (std::size_t k = 0; k < kSome; ++k) {
+      arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * step)));
+      mine[k] = own[i + k * step];
+    }
+#pragma unroll
+    for (std::size_t k = 0; k < kSome; ++k) {
+      const V total = combine_rounded<op>(arrived[k], mine[k]);
+      to[i + k * step] = total;
+      if (also) also[i + k * step] = total;
+    }
+  };
+  auto i = static_cast<std::size_t>(group.rank());
+#pragma unroll 1
+  for (; i + (kInFlight - 1) * step < n; i += kInFlight * step)
+    combine_some(std::integral_constant<std::size_t, kInFlight>(), i);
+#pragma unroll 1
+  for (; i < n; i += step) combine_some(std::integral_constant<std::size_t, 1>(), i);
+}
+
+// to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`.
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in, const E* own,
+                                std::size_t n) {
+  using V = Vector<E>;
+  const auto all = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(also) |
+                   reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(own);
+  std::size_t done = 0;
+  if (all % sizeof(V) == 0) {
+    combine_run_of<op>(group, reinterpret_cast<V*>(to), reinterpret_cast<V*>(also),
+                       reinterpret_cast<const V*>(in), reinterpret_cast<const V*>(own),
+                       n / V::kElems);
+    done = n / V::kElems * V::kElems;
+  }
+  combine_run_of<op>(group, to + done, also ? also + done : nullptr, in + done, own + done,
+                     n - done);
+}
+
+template <ReduceOp op, typename E, typename Group>
+struct RingReduction {
+  const Group& group;
+  const TeamSync& sync;
+  RingPlace ring;
+  E* dest;
+  const E* source;
+  std::size_t place_bytes;  // of a chunk's sums
+
+  // Where PE `pe` gets the sums of a step.
+  MESHMEM_DEVICE_MEMBER E* place(int pe, std::uint64_t epoch, int step) const {
+    return reinterpret_cast<E*>(plain_rows(sync, pe, epoch) +
+                                static_cast<std::size_t>(step) * place_bytes);
+  }
+  // The next PE's dest; null where nothing is to be written.
+  MESHMEM_DEVICE_MEMBER E* dest_of_next(const RingPart<E>& part, int q) const {
+    if (part.count_of(q) == 0) return nullptr;
+    return translate(dest + part.begin_of(q), world_pe_of(sync.team, ring.next()));
+  }
+
+  MESHMEM_DEVICE_MEMBER void run(const RingPart<E>& part, std::uint64_t epoch) const {
+    const int steps = ring.n - 1, me = ring.me, next = ring.next(), previous = ring.before(1);
+    copy<OwnSource>(group, place(next, epoch, 0), source + part.begin_of(me),
+                    part.count_of(me) * sizeof(E));
+    for (int step = 1; step < steps; ++step) {
+      announce(group, sync, next, epoch, step);
+      await(group, sync, previous, epoch, step);
+      const int q = ring.before(step);
+      combine_run<op>(group, place(next, epoch, step), static_cast<E*>(nullptr),
+                      place(me, epoch, step - 1), source + part.begin_of(q), part.count_of(q));
+    }
+    announce(group, sync, next, epoch, steps);
+    await(group, sync, previous, epoch, steps);
+    if (const std::size_t n = part.count_of(next))  // the chunk that has been everywhere but here
+      combine_run<op>(group, dest + part.begin_of(next), dest_of_next(part, next),
+                      place(me, epoch, steps - 1), source + part.begin_of(next), n);
+    for (int step = 0; step < steps; ++step) {
+      announce(group, sync, next, epoch, steps + step + 1);
+      await(group, sync, previous, epoch, steps + step + 1);
+      const int q = ring.before(step);
+      if (step + 1 < steps && part.count_of(q) > 0)
+        copy<OthersSource>(group, dest_of_next(part, q), dest + part.begin_of(q),
+                           part.count_of(q) * sizeof(E));
+    }
+  }
+};
+
+// For two PEs or more.
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
+                                std::size_t count) {
+  constexpr std::size_t kGrain = 16 / sizeof(E);
+  const auto n = static_cast<std::size_t>(sync.team.n);
+  const std::size_t place_bytes = plain_bytes(sync) / (n - 1) / 16 * 16;
+  const RingReduction<op, E, Group> reduction{group, sync,   RingPlace(sync.team, sync.channel),
+                                              dest,  source, place_bytes};
+  const std::size_t most = place_bytes / sizeof(E) * n;
+  std::uint64_t epoch = sync.epoch();
+
+  group.sync();  // until they entered, others may have written source and read dest
+  for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t in_part = count - first < most ? count - first : most;
+    const std::size_t chunk = ((in_part + n - 1) / n + kGrain - 1) / kGrain * kGrain;
+    epoch = next_epoch(group, sync, epoch);
+    reduction.run(RingPart<E>{first, in_part, chunk}, epoch);
+    if (group.rank() == 0) sync.epoch() = epoch;
+  }
+  group.sync();
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
