@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans in kernels: every operation of every type, by a thread, a wave and a block,
-// against the serial model, on several teams, in place and not, in one part and in many.
+// against the serial model, on several teams, in place and not, in one part and in many. And every
+// algorithm, by several blocks, as kernels of the library run them.
 // Invariant: all operations of a row of the table run one after another in one kernel, without a
 // barrier between them.
 #include "../api/reduction_model.hpp"
+#include "device/collectives/slices.hpp"
 #include "forms.hpp"
 
 namespace meshmem {
@@ -192,8 +194,7 @@ TEST(DeviceReduce, S18_ZeroCountChangesNothingAndStaysMatched) {
   });
 }
 
-// The stage of the first teams holds 32768 words of 4 bytes of each PE at most; so these take several
-// parts.
+// A row of the first teams has room for 16 KiB of each PE at most; so these take several parts.
 TEST(DeviceReduce, S57_CountsOfSeveralParts) {
   Workspace space;
   const TeamView world = world_view();
@@ -202,8 +203,8 @@ TEST(DeviceReduce, S57_CountsOfSeveralParts) {
   logic_check<Logic_uchar>().run(space, world, Form::kBlock, 140001);
 }
 
-// Teams made late have a small stage.
-TEST(DeviceReduce, S57_TeamsWithSmallStagesTakeManyParts) {
+// Teams made late have short rows.
+TEST(DeviceReduce, S57_TeamsWithShortRowsTakeManyParts) {
   Workspace space;
   std::vector<TeamView> views;
   for (int i = 0; i < 18; ++i) views.push_back(make_view(n_pes() - 1, -1, n_pes()));
@@ -212,6 +213,143 @@ TEST(DeviceReduce, S57_TeamsWithSmallStagesTakeManyParts) {
     order_check<Order_longlong>().run(space, views.back(), form, 65);
     logic_check<Logic_ushort>().run(space, views.back(), form, 257);
   }
+  for (const TeamView& view : views) shmem_team_destroy(view.team);
+}
+
+// ---- Every algorithm, by several blocks
+
+using device::ReduceAlgorithm;
+constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
+                                           ReduceAlgorithm::recursive_doubling,
+                                           ReduceAlgorithm::ring};
+
+// A reduction among others; `shift` elements from where 16 bytes are even.
+struct Sliced {
+  ReduceAlgorithm algorithm;
+  int blocks;
+  size_t count, shift;
+  bool in_place;
+};
+
+template <device::ReduceOp op, typename E>
+__global__ void sliced_kernel(shmem_team_t team, Sliced job, E* dest, const E* source) {
+  const auto channel = static_cast<int>(blockIdx.x);
+  const device::Slice slice = device::slice_of<E>(job.count, channel, static_cast<int>(gridDim.x));
+  device::reduce_by<op>(job.algorithm, device::Block(),
+                        device::TeamSync(device::slot_of(team), channel), dest + slice.first,
+                        source + slice.first, slice.count);
+}
+
+// Reductions whose kernels follow each other with nothing in between.
+template <device::ReduceOp op, typename E>
+void check_sliced(Workspace& space, const TeamView& view, Op model_op,
+                  const std::vector<Sliced>& jobs) {
+  constexpr size_t kEven = 16 / sizeof(E);
+  const auto place = [&](const Sliced& job) { return (job.count / kEven + 2) * kEven + kEven; };
+  size_t size = 0;
+  for (const Sliced& job : jobs) size += place(job);
+  ASSERT_LE(size * sizeof(E), kMost * sizeof(uint64_t));
+  std::vector<E> source = samples<E>(size, my_pe(), kOld + 1),
+                 dest = samples<E>(size, my_pe(), kOld);
+  std::vector<E> source_after = source, dest_after = dest, mine(kPeriod);
+  const std::vector<E> period = model<E>(model_op, view, view.size() - 1);
+  contribute(model_op, mine.data(), kPeriod);
+  size_t at = 0;
+  for (const Sliced& job : jobs) {
+    for (size_t k = 0; k < job.count; ++k) {
+      const size_t i = at + job.shift + k;
+      source[i] = source_after[i] = mine[k % kPeriod];
+      (job.in_place ? source_after : dest_after)[i] = period[k % kPeriod];
+    }
+    at += place(job);
+  }
+  E* to = reinterpret_cast<E*>(space.dest.data());
+  E* from = reinterpret_cast<E*>(space.source.data());
+  upload(to, dest);
+  upload(from, source);
+  at = 0;
+  for (const Sliced& job : jobs) {
+    E* start = from + at + job.shift;
+    launch(sliced_kernel<op, E>, static_cast<unsigned>(job.blocks), odd_block(), view.team, job,
+           job.in_place ? start : to + at + job.shift, start);
+    at += place(job);
+  }
+  synchronize();
+  expect_equal("dest", download(to, size), dest_after);
+  expect_equal("source", download(from, size), source_after);
+}
+
+// All counts that are special, by turns in place, shifted, and by other numbers of blocks.
+std::vector<Sliced> special_jobs(const TeamView& view, size_t most_blocks) {
+  std::vector<Sliced> jobs;
+  const size_t n = view.size();
+  for (const size_t count :
+       {size_t{1}, size_t{2}, n - 1, n, n + 1, size_t{0}, size_t{61}, size_t{777}}) {
+    for (const ReduceAlgorithm algorithm : kAlgorithms) {
+      const size_t turn = jobs.size() + count;
+      jobs.push_back({algorithm, static_cast<int>(1 + turn % most_blocks), count, turn % 3,
+                      turn / 3 % 2 == 0});
+    }
+  }
+  return jobs;
+}
+
+void check_every_algorithm(Workspace& space, const TeamView& view, size_t most_blocks) {
+  using device::ReduceOp;
+  const std::vector<Sliced> jobs = special_jobs(view, most_blocks);
+  check_sliced<ReduceOp::sum, float>(space, view, Op::kSum, jobs);
+  check_sliced<ReduceOp::prod, uint16_t>(space, view, Op::kProd, jobs);
+  check_sliced<ReduceOp::min, int64_t>(space, view, Op::kMin, jobs);
+  check_sliced<ReduceOp::bit_xor, uint8_t>(space, view, Op::kXor, jobs);
+}
+
+TEST(DeviceReduce, S57_EveryAlgorithmOnEveryTeam) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) { check_every_algorithm(space, view, 4); });
+}
+
+// Sums that are rounded: the order in which they are added shows.
+TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
+  const size_t n = 1000;
+  const auto brought = [](int pe, size_t i) {
+    return 1.0f / static_cast<float>(3 + 7 * pe + static_cast<int>(i % 97));
+  };
+  std::vector<float> mine(n), in_pe_order(n);
+  for (size_t i = 0; i < n; ++i) {
+    mine[i] = in_pe_order[i] = brought(0, i);
+    for (int pe = 1; pe < n_pes(); ++pe) in_pe_order[i] += brought(pe, i);
+    mine[i] = brought(my_pe(), i);
+  }
+  DeviceArray<float> source(mine), dest(n), all(n * static_cast<size_t>(n_pes()));
+  for (const ReduceAlgorithm algorithm : kAlgorithms) {
+    SCOPED_TRACE(static_cast<int>(algorithm));
+    launch(sliced_kernel<device::ReduceOp::sum, float>, 3, odd_block(), SHMEM_TEAM_WORLD,
+           Sliced{algorithm, 3, n, 0, false}, dest.data(), source.data());
+    synchronize();
+    const bool is_promised =
+        algorithm == ReduceAlgorithm::one_shot || algorithm == ReduceAlgorithm::two_shot;
+    if (is_promised) expect_equal("dest", dest.download(), in_pe_order);
+    ASSERT_EQ(shmem_float_fcollect(SHMEM_TEAM_WORLD, all.data(), dest.data(), n), 0);
+    const std::vector<float> results = all.download();
+    for (size_t i = 0; i < results.size(); ++i) ASSERT_EQ(results[i], results[i % n]) << i;
+  }
+}
+
+// Parts of a ring among others are up to 150 KiB long; those of teams with short rows 300 bytes.
+TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
+  Workspace space;
+  const TeamView world = world_view();
+  for (const ReduceAlgorithm algorithm : kAlgorithms) {
+    const bool is_ring = algorithm == ReduceAlgorithm::ring;
+    const size_t count = is_ring ? 50001 : 15001;
+    check_sliced<device::ReduceOp::sum, float>(space, world, Op::kSum,
+                                               {{algorithm, 1, count, 0, is_ring},
+                                                {algorithm, 1, count, 1, !is_ring},
+                                                {algorithm, 2, 20001, 3, true}});
+  }
+  std::vector<TeamView> views;
+  for (int i = 0; i < 18; ++i) views.push_back(make_view(n_pes() - 1, -1, n_pes()));
+  check_every_algorithm(space, views.back(), 1);
   for (const TeamView& view : views) shmem_team_destroy(view.team);
 }
 

@@ -18,7 +18,7 @@ MESHMEM_CALLS(Logic, MESHMEM_ROWS_LOGIC, uchar, uchar_, , unsigned char, unsigne
 
 constexpr int kManyRounds = 1000;
 constexpr int kMostPes = 16;
-constexpr size_t kMostElems = 700;  // more than the small stages of late teams hold at once
+constexpr size_t kMostElems = 700;  // more than the short rows of late teams hold at once
 constexpr size_t kWords = kMostElems * kMostPes;
 
 __device__ uint64_t mix(uint64_t x) {
@@ -142,6 +142,22 @@ __device__ void run_sum(const Round& r) {
   const auto add = [](E a, E b) { return a + b; };
   r.expect<E>(r.n, [&](size_t i) { return r.combined<E>(i, r.pes(), add); });
 }
+// By an algorithm that is given.
+template <typename Group>
+__device__ void call_sum_by(const Round& r, const Group& group) {
+  device::reduce_by<device::ReduceOp::sum>(static_cast<device::ReduceAlgorithm>(r.number % 4),
+                                           group, device::TeamSync(r.team), r.memory.dest,
+                                           r.memory.source, r.n);
+}
+__device__ void run_sum_by(const Round& r) {
+  using E = uint64_t;
+  r.prepare<E>(r.n, r.n);
+  if (r.call.form == Form::kBlock) call_sum_by(r, device::Block());
+  if (r.call.form == Form::kWave) call_sum_by(r, device::Wave());
+  if (r.call.form == Form::kThread) call_sum_by(r, device::Thread());
+  const auto add = [](E a, E b) { return a + b; };
+  r.expect<E>(r.n, [&](size_t i) { return r.combined<E>(i, r.pes(), add); });
+}
 __device__ void run_scan(const Round& r) {
   using E = uint64_t;
   r.prepare<E>(r.n, r.n);
@@ -192,11 +208,14 @@ __device__ void run(const Round& r) {
       return run_min(r);
     case 8:
       return run_xor_in_place(r);
+    case 9:
+    case 10:
+      return run_sum_by(r);
     default:
       Untyped::team_sync(r.call, r.team);
   }
 }
-constexpr uint64_t kRoutines = 10;
+constexpr uint64_t kRoutines = 12;
 
 __device__ void be_late() {
   const long long start = clock64();
@@ -274,7 +293,7 @@ TEST(DeviceStress, S51_BackToBackCollectivesKeepApart) {
   shmem_team_destroy(reversed);
 }
 
-TEST(DeviceStress, S51_TeamsWithSmallStages) {
+TEST(DeviceStress, S51_TeamsWithShortRows) {
   shmem_team_t teams[18];
   for (auto& team : teams)
     ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team), 0);
