@@ -28,6 +28,8 @@ constexpr std::array kAlgorithmNames = {
     std::pair(ReduceAlgorithm::ring, std::string_view("ring")),
     std::pair(ReduceAlgorithm::one_shot, std::string_view("one_shot")),
     std::pair(ReduceAlgorithm::two_shot, std::string_view("two_shot")),
+    std::pair(ReduceAlgorithm::direct, std::string_view("direct")),
+    std::pair(ReduceAlgorithm::classic, std::string_view("classic")),
 };
 
 constexpr std::string_view kSizeAccepted =

@@ -17,7 +17,15 @@
 
 namespace meshmem {
 
-enum class ReduceAlgorithm { automatic, recursive_doubling, ring, one_shot, two_shot };
+enum class ReduceAlgorithm {
+  automatic,
+  recursive_doubling,
+  ring,
+  one_shot,
+  two_shot,
+  direct,
+  classic
+};
 
 enum class HeapPlace { host, device };  // where shmem_malloc takes memory from
 

@@ -14,10 +14,15 @@ X(SHMEM_SYMMETRIC_SIZE, symmetric_size, size, 0,
 X(SHMEM_DEBUG, debug, presence, false,
   "Print debugging messages, such as why an allocation failed or a variable is not known.")
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
-  "The algorithm of all reductions; auto chooses by operation, bytes and number of PEs.")
+  "The algorithm of reductions that the host calls, on memory of the host and of devices; auto "
+  "chooses by operation, bytes and number of PEs. direct is two_shot where there is no other. "
+  "classic "
+  "is recursive_doubling up to 32 KiB and ring above. Groups in kernels follow one_shot and "
+  "two_shot, "
+  "and otherwise choose one of these two by size.")
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
-  "Reductions of at least so many bytes use the ring when the algorithm is auto. Unset: the "
-  "measured thresholds built into the library.")
+  "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
+  "auto has the measured thresholds built into the library.")
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm.")

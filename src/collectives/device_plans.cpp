@@ -38,6 +38,20 @@ constexpr Row kProcessorRows[] = {
 constexpr std::span<const Row> kRows =
     kDevicesAreProcessors ? std::span<const Row>(kProcessorRows) : std::span<const Row>(kGpuRows);
 
+// For one that is forced.
+device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
+  switch (algorithm) {
+    case ReduceAlgorithm::one_shot:
+      return one_shot;
+    case ReduceAlgorithm::recursive_doubling:
+      return recursive_doubling;
+    case ReduceAlgorithm::ring:
+      return ring;
+    default:
+      return two_shot;
+  }
+}
+
 }  // namespace
 
 device::Plan plan_for(std::size_t bytes, int n_pes) {
@@ -60,6 +74,7 @@ std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes) {
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,
                          int channels) {
   device::Plan plan = plan_for(bytes, n_pes);
+  if (const auto forced = forced_algorithm(choice, bytes)) plan.algorithm = of_kernels(*forced);
   const auto at_most = [](std::optional<unsigned> forced, int otherwise, int most) {
     if (!forced) return std::min(otherwise, most);
     return static_cast<int>(std::clamp(*forced, 1u, static_cast<unsigned>(most)));

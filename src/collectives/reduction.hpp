@@ -64,6 +64,9 @@ struct ReductionChoice {
 };
 extern constinit ReductionChoice reduction_choice;
 
+// One of the four above or direct, if the environment says which; nullopt leaves it to a table.
+std::optional<ReduceAlgorithm> forced_algorithm(const ReductionChoice& choice, std::size_t bytes);
+
 ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size_t bytes,
                                         int n_pes);
 

@@ -29,8 +29,11 @@ constexpr Threshold kThresholds[] = {
     {~std::size_t{0}, 1 << 30, ReduceAlgorithm::two_shot},
 };
 
+// What `classic` changes at, unless the environment says so: the convention of older libraries.
+constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
+
 bool adds_in_pe_order(ReduceAlgorithm algorithm) {
-  return algorithm == ReduceAlgorithm::one_shot || algorithm == ReduceAlgorithm::two_shot;
+  return algorithm != ReduceAlgorithm::ring && algorithm != ReduceAlgorithm::recursive_doubling;
 }
 
 ReduceAlgorithm by_table(std::size_t bytes, int n_pes) {
@@ -42,19 +45,25 @@ ReduceAlgorithm by_table(std::size_t bytes, int n_pes) {
 
 }  // namespace
 
+std::optional<ReduceAlgorithm> forced_algorithm(const ReductionChoice& choice, std::size_t bytes) {
+  ReduceAlgorithm algorithm = choice.forced;
+  if (algorithm == ReduceAlgorithm::automatic) {
+    if (!choice.ring_min_bytes || bytes < *choice.ring_min_bytes) return std::nullopt;
+    algorithm = ReduceAlgorithm::ring;
+  } else if (algorithm == ReduceAlgorithm::classic) {
+    algorithm = bytes < choice.ring_min_bytes.value_or(kClassicRingMinBytes)
+                    ? ReduceAlgorithm::recursive_doubling
+                    : ReduceAlgorithm::ring;
+  }
+  if (choice.deterministic && !adds_in_pe_order(algorithm)) return std::nullopt;
+  return algorithm;
+}
+
 ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size_t bytes,
                                         int n_pes) {
-  ReduceAlgorithm algorithm = choice.forced;
-  if (algorithm == ReduceAlgorithm::automatic && choice.ring_min_bytes &&
-      bytes >= *choice.ring_min_bytes) {
-    algorithm = ReduceAlgorithm::ring;
-  }
-  // A ring and a butterfly cannot add in PE order.
-  if (algorithm == ReduceAlgorithm::automatic ||
-      (choice.deterministic && !adds_in_pe_order(algorithm))) {
-    algorithm = by_table(bytes, n_pes);
-  }
-  return algorithm;
+  const ReduceAlgorithm algorithm =
+      forced_algorithm(choice, bytes).value_or(by_table(bytes, n_pes));
+  return algorithm == ReduceAlgorithm::direct ? ReduceAlgorithm::two_shot : algorithm;
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {

@@ -36,6 +36,40 @@ TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
   EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, 512);
 }
 
+TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
+  using device::ReduceAlgorithm;
+  ReductionChoice choice;
+  const auto chosen = [&](std::size_t bytes) {
+    return choose_plan(choice, bytes, 4, 64).algorithm;
+  };
+  EXPECT_EQ(chosen(8), ReduceAlgorithm::one_shot);
+  EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::two_shot);
+  choice.ring_min_bytes = 1000;
+  EXPECT_EQ(chosen(999), ReduceAlgorithm::one_shot);
+  EXPECT_EQ(chosen(1000), ReduceAlgorithm::ring);
+  choice.ring_min_bytes.reset();
+  choice.forced = meshmem::ReduceAlgorithm::classic;
+  EXPECT_EQ(chosen(32 << 10), ReduceAlgorithm::recursive_doubling);
+  EXPECT_EQ(chosen((32 << 10) + 1), ReduceAlgorithm::ring);
+  choice.deterministic = true;
+  EXPECT_EQ(chosen(32 << 10), plan_for(32 << 10, 4).algorithm);
+  choice.forced = meshmem::ReduceAlgorithm::one_shot;
+  EXPECT_EQ(chosen(1 << 30), ReduceAlgorithm::one_shot);
+  choice.forced = meshmem::ReduceAlgorithm::direct;
+  EXPECT_EQ(chosen(8), ReduceAlgorithm::two_shot);
+}
+
+TEST(DevicePlans, GroupsInKernelsChangeWhereTheTableDoes) {
+  ReductionChoice choice;
+  const std::size_t most = one_shot_max_bytes(choice, 4);
+  EXPECT_EQ(plan_for(most, 4).algorithm, device::ReduceAlgorithm::one_shot);
+  EXPECT_EQ(plan_for(most + 1, 4).algorithm, device::ReduceAlgorithm::two_shot);
+  choice.forced = ReduceAlgorithm::two_shot;
+  EXPECT_EQ(one_shot_max_bytes(choice, 4), 0u);
+  choice.forced = ReduceAlgorithm::ring;
+  EXPECT_EQ(one_shot_max_bytes(choice, 4), most);
+}
+
 template <typename E>
 void expect_slices_of(std::size_t count, int channels) {
   std::size_t next = 0, longest = 0;

@@ -183,7 +183,8 @@ TEST(Environment, ReadsEveryBooleanAndNothingLikeOne) {
 TEST(Environment, ReadsEveryAlgorithmName) {
   for (const auto algorithm :
        {ReduceAlgorithm::automatic, ReduceAlgorithm::recursive_doubling, ReduceAlgorithm::ring,
-        ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
+        ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::direct,
+        ReduceAlgorithm::classic}) {
     const std::string name(name_of(algorithm));
     EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", name}}).reduce_algorithm, algorithm) << name;
   }

@@ -27,5 +27,17 @@ TEST(Selection, TakesWhatIsForcedUnlessThatCannotAddInPeOrder) {
   }
 }
 
+TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
+  ReductionChoice choice;
+  choice.forced = ReduceAlgorithm::classic;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 32 << 10, 4), ReduceAlgorithm::recursive_doubling);
+  EXPECT_EQ(choose_reduce_algorithm(choice, (32 << 10) + 1, 4), ReduceAlgorithm::ring);
+  choice.ring_min_bytes = 100;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 99, 4), ReduceAlgorithm::recursive_doubling);
+  EXPECT_EQ(choose_reduce_algorithm(choice, 100, 4), ReduceAlgorithm::ring);
+  choice.forced = ReduceAlgorithm::direct;
+  EXPECT_EQ(choose_reduce_algorithm(choice, 8, 4), ReduceAlgorithm::two_shot);
+}
+
 }  // namespace
 }  // namespace meshmem
