@@ -27,7 +27,8 @@ constexpr ElemType elem_type_of() {
                           : ElemType::none;
 }
 
-enum class ReduceOp { sum, prod, min, max, bit_and, bit_or, bit_xor };
+// Those from bit_and on are of integers. avg is a sum that is divided at the end.
+enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
 // How a reduction is done: a file each in device/collectives/.
 enum class ReduceAlgorithm { one_shot, two_shot, recursive_doubling, ring };

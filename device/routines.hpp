@@ -81,41 +81,22 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   return alltoalls<Bits<sizeof(E)>>(group, TeamSync(team), dest, source, dst, sst, nelems);
 }
 
-template <typename E, typename Group>
-MESHMEM_DEVICE int sum_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  return reduce<ReduceOp::sum>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int prod_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                               std::size_t nreduce) {
-  return reduce<ReduceOp::prod>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int min_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  return reduce<ReduceOp::min>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int max_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  return reduce<ReduceOp::max>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int and_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  return reduce<ReduceOp::bit_and>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int or_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                             std::size_t nreduce) {
-  return reduce<ReduceOp::bit_or>(group, TeamSync(team), dest, source, nreduce);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE int xor_reduce(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  return reduce<ReduceOp::bit_xor>(group, TeamSync(team), dest, source, nreduce);
-}
+#define MESHMEM_REDUCTION(name, op)                                                \
+  template <typename E, typename Group>                                            \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest, \
+                                   const E* source, std::size_t nreduce) {         \
+    return reduce<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);     \
+  }
+MESHMEM_REDUCTION(sum, sum)
+MESHMEM_REDUCTION(prod, prod)
+MESHMEM_REDUCTION(min, min)
+MESHMEM_REDUCTION(max, max)
+MESHMEM_REDUCTION(avg, avg)
+MESHMEM_REDUCTION(and, bit_and)
+MESHMEM_REDUCTION(or, bit_or)
+MESHMEM_REDUCTION(xor, bit_xor)
+#undef MESHMEM_REDUCTION
+
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {

@@ -56,6 +56,9 @@ namespace meshmem {
 namespace host {
 extern "C" {
 MESHMEM_ALL_IN_KERNELS(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
+#define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
+MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+#undef MESHMEM_DECLARE_EXTENSION
 }
 }  // namespace host
 }  // namespace meshmem

@@ -39,6 +39,21 @@ int shmemx_buffer_unregister(void* ptr);
  * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
 void shmemx_module_init(void);
 
+/* ---- Reductions beyond the standard: collectives of a team, as its reductions (9.10), for the types
+ * that kernels have; on host and device memory, in kernels (also _wave and _block), and on streams
+ * (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...).
+ *
+ *   shmemx_<type>_avg_reduce(team, dest, source, nreduce)
+ *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the
+ *     number of PEs once, at the end. Integers: the sum wraps, and the quotient is cut toward zero.
+ *     Of half and bfloat16, in kernels and on streams, sum and quotient are floats, rounded once.
+ */
+#ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
+#define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
+MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+#undef MESHMEM_DECLARE_EXTENSION
+#endif
+
 /* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of
  * the standard's routine is done when it returns. All can be captured into a graph and replayed. dest
  * and source are addresses that the device reaches: of the device heap, of a registered buffer, or
@@ -68,8 +83,8 @@ int shmemx_fcollectmem_on_stream(shmem_team_t team, void* dest, const void* sour
 int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
                                  shmemx_stream_t stream);
 
-/* shmemx_<type>_<op>_reduce_on_stream for the types that kernels have: (team, dest, source, nreduce,
- * stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
+/* shmemx_<type>_<op>_reduce_on_stream for the types that kernels have, the average included: (team,
+ * dest, source, nreduce, stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
 #define MESHMEM_REDUCTIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_REDUCTION_ROW, F, IN)
 #define MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
   IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))                           \
@@ -81,6 +96,7 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
 #define MESHMEM_DECLARE_ON_STREAM(name, op, E, result, params, args) \
   result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params;
 MESHMEM_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+MESHMEM_EXTENSIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
 #undef MESHMEM_DECLARE_ON_STREAM
 
 #ifdef __cplusplus
@@ -91,7 +107,19 @@ MESHMEM_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
     return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;        \
   }
 MESHMEM_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
 #undef MESHMEM_OVERLOAD_ON_STREAM
+
+#ifdef MESHMEM_COMPILES_KERNELS
+#define MESHMEM_SIDES MESHMEM_HOST_DEVICE
+#else
+#define MESHMEM_SIDES inline
+#endif
+#define MESHMEM_OVERLOAD_EXTENSION(name, op, E, result, params, args) \
+  MESHMEM_SIDES result shmemx_##op params { return shmemx_##name args; }
+MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
+#undef MESHMEM_OVERLOAD_EXTENSION
+#undef MESHMEM_SIDES
 #endif
 
 #endif

@@ -27,13 +27,24 @@ struct Arithmetic<E, true> {
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE E combine(E a, E b) {
   using A = typename Arithmetic<E>::Type;
-  if constexpr (op == ReduceOp::sum) return static_cast<E>(static_cast<A>(a) + static_cast<A>(b));
+  if constexpr (op == ReduceOp::sum || op == ReduceOp::avg)
+    return static_cast<E>(static_cast<A>(a) + static_cast<A>(b));
   if constexpr (op == ReduceOp::prod) return static_cast<E>(static_cast<A>(a) * static_cast<A>(b));
   if constexpr (op == ReduceOp::min) return b < a ? b : a;
   if constexpr (op == ReduceOp::max) return a < b ? b : a;
   if constexpr (op == ReduceOp::bit_and) return static_cast<E>(a & b);
   if constexpr (op == ReduceOp::bit_or) return static_cast<E>(a | b);
   if constexpr (op == ReduceOp::bit_xor) return static_cast<E>(a ^ b);
+}
+
+// The result, of what n PEs' elements have been combined to: for an average the quotient, which of
+// integers is cut toward zero. Every algorithm ends with it; of one PE's it is the element.
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE E finish(E total, int n) {
+  if constexpr (op == ReduceOp::avg)
+    return static_cast<E>(total / static_cast<decltype(total + total)>(n));
+  else
+    return total;
 }
 
 // The elements that travel together: as many as fill 8 bytes.
@@ -140,6 +151,13 @@ MESHMEM_DEVICE Unit<E> rounded(const UnitTotal<E>& total) {
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k) unit.elem[k] = Total<E>::rounded(total.elem[k]);
   return unit;
+}
+// The elements of the result, when those of all n PEs are in the total.
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE Unit<E> finished(UnitTotal<E> total, int n) {
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) total.elem[k] = finish<op>(total.elem[k], n);
+  return rounded<E>(total);
 }
 
 }  // namespace device

@@ -61,7 +61,7 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     for (std::size_t u = first + rank; u < last; u += step) {
       const UnitTotal<E> total =
           combine_received<op>(sync, load_unit(source, count, u), end, rows + (u - first), epoch);
-      store_unit(dest, count, u, rounded<E>(total));
+      store_unit(dest, count, u, finished<op, E>(total, n));
     }
     // The whole part has come: whoever is in the next one knows that all left the last.
     group.sync();

@@ -101,7 +101,8 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
       UnitTotal<E> total;
       begin_total(total, load_unit(source, count, u));
       const TotalPackets<E> packets{sync, epoch, (u - first) * kLines};
-      store_unit(dest, count, u, rounded<E>(exchange_totals<op, E>(packets, doubling, total)));
+      total = exchange_totals<op, E>(packets, doubling, total);
+      store_unit(dest, count, u, finished<op, E>(total, sync.team.n));
     }
     group.sync();
     if (group.rank() == 0) sync.epoch() = epoch;

@@ -68,23 +68,24 @@ struct alignas(16) Vector {
   E elem[kElems];
 };
 
+// `pes`: how many PEs' elements these two make, if it is all of them; else 1.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE E combine_rounded(E a, E b) {
-  return Total<E>::rounded(combine<op>(Total<E>::of(a), Total<E>::of(b)));
+MESHMEM_DEVICE E combine_rounded(E a, E b, int pes) {
+  return Total<E>::rounded(finish<op>(combine<op>(Total<E>::of(a), Total<E>::of(b)), pes));
 }
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE Vector<E> combine_rounded(const Vector<E>& a, const Vector<E>& b) {
+MESHMEM_DEVICE Vector<E> combine_rounded(const Vector<E>& a, const Vector<E>& b, int pes) {
   Vector<E> result;
 #pragma unroll
   for (std::size_t k = 0; k < Vector<E>::kElems; ++k)
-    result.elem[k] = combine_rounded<op>(a.elem[k], b.elem[k]);
+    result.elem[k] = combine_rounded<op>(a.elem[k], b.elem[k], pes);
   return result;
 }
 
 // Elements or vectors of them, V; several loads under way before the first is used.
 template <ReduceOp op, typename V, typename Group>
 MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* in, const V* own,
-                                   std::size_t n) {
+                                   std::size_t n, int pes) {
   using B = Bits<sizeof(V)>;
   constexpr std::size_t kInFlight = sizeof(V) == 16 ? 4 : 1;
   const auto step = static_cast<std::size_t>(group.size());
@@ -98,7 +99,7 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
     }
 #pragma unroll
     for (std::size_t k = 0; k < kSome; ++k) {
-      const V total = combine_rounded<op>(arrived[k], mine[k]);
+      const V total = combine_rounded<op>(arrived[k], mine[k], pes);
       to[i + k * step] = total;
       if (also) also[i + k * step] = total;
     }
@@ -111,10 +112,11 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
   for (; i < n; i += step) combine_some(std::integral_constant<std::size_t, 1>(), i);
 }
 
-// to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`.
+// to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`. `pes`: see
+// combine_rounded().
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in, const E* own,
-                                std::size_t n) {
+                                std::size_t n, int pes) {
   using V = Vector<E>;
   const auto all = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(also) |
                    reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(own);
@@ -122,11 +124,11 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
   if (all % sizeof(V) == 0) {
     combine_run_of<op>(group, reinterpret_cast<V*>(to), reinterpret_cast<V*>(also),
                        reinterpret_cast<const V*>(in), reinterpret_cast<const V*>(own),
-                       n / V::kElems);
+                       n / V::kElems, pes);
     done = n / V::kElems * V::kElems;
   }
   combine_run_of<op>(group, to + done, also ? also + done : nullptr, in + done, own + done,
-                     n - done);
+                     n - done, pes);
 }
 
 template <ReduceOp op, typename E, typename Group>
@@ -158,13 +160,13 @@ struct RingReduction {
       await(group, sync, previous, epoch, step);
       const int q = ring.before(step);
       combine_run<op>(group, place(next, epoch, step), static_cast<E*>(nullptr),
-                      place(me, epoch, step - 1), source + part.begin_of(q), part.count_of(q));
+                      place(me, epoch, step - 1), source + part.begin_of(q), part.count_of(q), 1);
     }
     announce(group, sync, next, epoch, steps);
     await(group, sync, previous, epoch, steps);
     if (const std::size_t n = part.count_of(next))  // the chunk that has been everywhere but here
       combine_run<op>(group, dest + part.begin_of(next), dest_of_next(part, next),
-                      place(me, epoch, steps - 1), source + part.begin_of(next), n);
+                      place(me, epoch, steps - 1), source + part.begin_of(next), n, ring.n);
     for (int step = 0; step < steps; ++step) {
       announce(group, sync, next, epoch, steps + step + 1);
       await(group, sync, previous, epoch, steps + step + 1);

@@ -73,9 +73,10 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
   const std::size_t results = lines_of_row(sync) / 2;
   for_each_place(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
-    const Unit<E> total = rounded<E>(
-        combine_received<op>(sync, load_unit(source, count, at), sync.team.n, rows + u, epoch));
-    for (int i = 1; i < sync.team.n; ++i)
+    const int n = sync.team.n;
+    const Unit<E> total = finished<op, E>(
+        combine_received<op>(sync, load_unit(source, count, at), n, rows + u, epoch), n);
+    for (int i = 1; i < n; ++i)
       send_line(packet_row(sync, sync.peer(i), me, epoch) + results + u,
                 bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);

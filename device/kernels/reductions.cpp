@@ -38,7 +38,7 @@ struct Reduction {
 
 // The last of the operations that E has; the others come before it.
 template <typename E>
-constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::max;
+constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::avg;
 
 // f(Reduction<op, E or U>()).
 template <typename E, typename F>
@@ -53,6 +53,8 @@ hipError_t with_reduction_of(ReduceOp op, const F& f) {
       return f(Reduction<ReduceOp::min, E>());
     case ReduceOp::max:
       return f(Reduction<ReduceOp::max, E>());
+    case ReduceOp::avg:
+      return f(Reduction<ReduceOp::avg, E>());
     default:
       break;
   }

@@ -73,6 +73,15 @@
     return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);  \
   }
 
+/* Reductions beyond the standard: shmemx_x on both sides. */
+#define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args)                               \
+  MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                               \
+      return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args),                \
+             return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, \
+                                                                                op, E, result,    \
+                                                                                params, args)     \
+      MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
+
 /* test and its forms: one thread looks. */
 #define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
   MESHMEM_TWO_SIDES(result, name, params, args, op<E>(MESHMEM_LIST args))
@@ -100,6 +109,7 @@ MESHMEM_SIZES(MESHMEM_KERNEL_SIZED_ROW, )
 MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, , mem, char, void)
 MESHMEM_ROUTINES_CTX(MESHMEM_KERNEL_ATOMIC)
+MESHMEM_EXTENSIONS(MESHMEM_KERNEL_EXTENSION, MESHMEM_IN)
 /* clang-format on */
 
 /* Routines without a type: by a group, or as what one thread knows. */
@@ -163,7 +173,8 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
     MESHMEM_OPS_SINGLE(MESHMEM_SHORT_SINGLE, NAME##_, TYPE) \
     MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, NAME##_, , TYPE, TYPE) \
     MESHMEM_OPS_REDUCE_ORDER(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
-    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_GROUP, NAME##_, TYPE)
+    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
+    MESHMEM_OPS_AVERAGE(MESHMEM_SHORT_GROUP, NAME##_, TYPE)
 MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
 /* clang-format on */
 #undef MESHMEM_SHORT_RMA
@@ -194,6 +205,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
     MESHMEM_GENERIC_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
     MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE))
 MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
+MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
 /* clang-format on */
 
 #undef MESHMEM_KERNEL_RMA
@@ -202,6 +214,7 @@ MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
 #undef MESHMEM_KERNEL_ATOMIC
 #undef MESHMEM_KERNEL_GROUP
 #undef MESHMEM_KERNEL_GROUP_BY
+#undef MESHMEM_KERNEL_EXTENSION
 #undef MESHMEM_KERNEL_TEST
 #undef MESHMEM_KERNEL_ROW
 #undef MESHMEM_KERNEL_SIZED_ROW

@@ -156,6 +156,13 @@
     MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce) \
     MESHMEM_OP_REDUCE(F, PRE, E, sum_inscan) MESHMEM_OP_REDUCE(F, PRE, E, sum_exscan)
 
+/* Reductions beyond the standard: shmemx_<name>, for the types that kernels have; shmemx.h says what they do. */
+#define MESHMEM_OPS_AVERAGE(F, PRE, E) MESHMEM_OP_REDUCE(F, PRE, E, avg_reduce)
+
+#define MESHMEM_EXTENSIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_EXTENSION_ROW, F, IN)
+#define MESHMEM_EXTENSION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
+    IN##_##arith(MESHMEM_OPS_AVERAGE(F, NAME##_, TYPE))
+
 /* Routines without a type. With a context (9.8, 9.12): */
 #define MESHMEM_ROUTINES_CTX(F) \
     F(signal_add, signal_add, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \

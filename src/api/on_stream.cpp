@@ -258,6 +258,10 @@ KERNEL_OPERATION(min_reduce, Min)
 KERNEL_OPERATION(and_reduce, And)
 KERNEL_OPERATION(or_reduce, Or)
 KERNEL_OPERATION(xor_reduce, Xor)
+template <typename E>
+constexpr Reduction of_avg_reduce() {
+  return average<E>();
+}
 }  // namespace
 #undef KERNEL_OPERATION
 
@@ -267,6 +271,7 @@ KERNEL_OPERATION(xor_reduce, Xor)
                             nreduce, stream);                                               \
   }
 MESHMEM_REDUCTIONS(REDUCE_ON_STREAM, MESHMEM_IN)
+MESHMEM_EXTENSIONS(REDUCE_ON_STREAM, MESHMEM_IN)
 #undef REDUCE_ON_STREAM
 
 }  // namespace meshmem

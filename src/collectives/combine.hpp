@@ -138,6 +138,22 @@ constexpr Reduction reduction() {
   return {&combine<Op, Representation>, sizeof(T), Op::kKernelOp, device::elem_type_of<T>()};
 }
 
+template <typename Representation>
+void divide(void* elems, std::size_t count, int n) {
+  auto* to = static_cast<Representation*>(elems);
+  const auto divisor = static_cast<decltype(*to + *to)>(n);
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Representation>(to[i] / divisor);
+}
+
+// The sum, which wraps, divided once; with its sign, toward zero.
+template <typename T>
+constexpr Reduction average() {
+  Reduction result = reduction<Sum, T>();
+  result.kernel_op = device::ReduceOp::avg;
+  result.finish = &divide<decltype(representation_of<T, true>())>;
+  return result;
+}
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_COLLECTIVES_COMBINE_HPP_

@@ -26,7 +26,13 @@ struct Reduction {
   // What kernels call it.
   device::ReduceOp kernel_op = device::ReduceOp::sum;
   device::ElemType kernel_type = device::ElemType::none;
+  // What is left to do when `count` elements of n PEs are combined; null for nothing.
+  void (*finish)(void* elems, std::size_t count, int n) = nullptr;
 };
+
+inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
+  if (op.finish) op.finish(elems, count, n);
+}
 
 // Chooses an algorithm and runs it.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);

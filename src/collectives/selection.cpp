@@ -66,14 +66,11 @@ ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size
   return algorithm == ReduceAlgorithm::direct ? ReduceAlgorithm::two_shot : algorithm;
 }
 
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  if (count == 0) return;
-  const std::size_t bytes = count * op.elem_bytes;
-  if (team.n == 1) {
-    if (dest != source) std::memcpy(dest, source, bytes);
-    return;
-  }
-  switch (choose_reduce_algorithm(reduction_choice, bytes, team.n)) {
+namespace {
+
+void combine_all(ReduceAlgorithm algorithm, Team& team, const Reduction& op, void* dest,
+                 const void* source, std::size_t count) {
+  switch (algorithm) {
     case ReduceAlgorithm::recursive_doubling:
       return reduce_recursive_doubling(team, op, dest, source, count);
     case ReduceAlgorithm::ring:
@@ -83,6 +80,20 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
     default:
       return reduce_two_shot(team, op, dest, source, count);
   }
+}
+
+}  // namespace
+
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  if (count == 0) return;
+  const std::size_t bytes = count * op.elem_bytes;
+  if (team.n == 1) {
+    if (dest != source) std::memcpy(dest, source, bytes);
+    return;
+  }
+  combine_all(choose_reduce_algorithm(reduction_choice, bytes, team.n), team, op, dest, source,
+              count);
+  finish(op, dest, count, team.n);  // all have left: dest is this PE's alone again
 }
 
 }  // namespace meshmem

@@ -132,6 +132,7 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   in_pieces(team, op.elem_bytes, dest, source, count, [&](void* piece, std::size_t n) {
     if (team.n > 1) reduce_one_shot(team, op, piece, piece, n);
+    finish(op, piece, n, team.n);
   });
 }
 

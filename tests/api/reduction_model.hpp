@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-enum class Op { kSum, kProd, kMax, kMin, kAnd, kOr, kXor };
+enum class Op { kSum, kProd, kMax, kMin, kAnd, kOr, kXor, kAvg };
 
 constexpr size_t kPeriod = 61;
 
@@ -45,7 +45,7 @@ E contribution(Op op, int pe, size_t i) {
     if constexpr (is_complex<E>) {
       return make_complex<E>(small, static_cast<double>(bits / 2001 % 2001) - 1000);
     } else {
-      return op == Op::kSum ? static_cast<E>(small / 4) : sample<E>(seed);
+      return op == Op::kSum || op == Op::kAvg ? static_cast<E>(small / 4) : sample<E>(seed);
     }
   }
 }
@@ -55,6 +55,7 @@ E combine_integers(Op op, E a, E b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
     case Op::kSum:
+    case Op::kAvg:
       return static_cast<E>(x + y);
     case Op::kProd:
       return static_cast<E>(x * y);
@@ -74,10 +75,20 @@ E combine(Op op, E a, E b) {
   if constexpr (std::is_integral_v<E>) {
     return combine_integers(op, a, b);
   } else {
-    if (op == Op::kSum) return a + b;
+    if (op == Op::kSum || op == Op::kAvg) return a + b;
     if (op == Op::kProd) return a * b;
     if constexpr (!is_complex<E>) return op == Op::kMax ? std::max(a, b) : std::min(a, b);
     return a;
+  }
+}
+
+// An average is the sum, divided at the end.
+template <typename E>
+E finish(Op op, E total, size_t n) {
+  if constexpr (is_complex<E>) {
+    return total;
+  } else {
+    return op == Op::kAvg ? static_cast<E>(total / static_cast<E>(n)) : total;
   }
 }
 
@@ -90,6 +101,7 @@ std::vector<E> model(Op op, const TeamView& view, size_t last) {
     for (size_t pe = 1; pe <= last; ++pe) {
       result[i] = combine(op, result[i], contribution<E>(op, view.world(pe), i));
     }
+    result[i] = finish(op, result[i], last + 1);
   }
   return result;
 }

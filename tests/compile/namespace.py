@@ -45,6 +45,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)|meshmem_has_no_routine_for_this_type",
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
+       (r"MESHMEM_EXTENSIONS?(_ROW)?", "the table of extensions: likewise"),
        (r"MESHMEM_(REDUCTIONS|REDUCTION_ROW|WITH_STREAM|PASS_STREAM)", "the table of reductions on streams, shmemx.h"),
        ]
 # What each header may add, beside that.

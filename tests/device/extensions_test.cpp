@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reductions beyond the standard in kernels, of every type and operation: by a thread, a wave and
+// a block, on several teams, in place and not, in one part and in many.
+// Invariant: no routine is named here that the table has; what a routine must give is in
+// ../api/extension_model.hpp.
+#include "../api/extension_model.hpp"
+#include "forms.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr int kOld = 900;
+constexpr size_t kMost = 36000 * 8 + 2;  // elements of 8 bytes
+
+// struct Call_<name>: a routine, by whichever group makes the call.
+#define MESHMEM_CALL_EXTENSION(name, op, Elem, result, params, args)                   \
+  struct Call_##name {                                                                 \
+    using E = Elem;                                                                    \
+    static Extension kind() { return op; }                                             \
+    static __device__ __attribute__((noinline)) result call MESHMEM_WITH_CALL params { \
+      if (call.form == Form::kWave) return shmemx_##name##_wave args;                  \
+      if (call.form == Form::kBlock) return shmemx_##name##_block args;                \
+      return shmemx_##name args;                                                       \
+    }                                                                                  \
+  };
+MESHMEM_EXTENSIONS(MESHMEM_CALL_EXTENSION, MESHMEM_IN)
+
+template <typename Routine>
+__global__ void extension_kernel(Call call, shmem_team_t team, typename Routine::E* dest,
+                                 const typename Routine::E* source, size_t n, int* failures) {
+  if (!takes_part(call.form)) return;
+  if (Routine::call(call, team, dest, source, n) != 0 && leads(call.form)) *failures = 1;
+}
+
+struct Workspace {
+  DeviceArray<uint64_t> dest{kMost}, source{kMost};
+  DeviceArray<int> failures{1, 0};
+};
+
+// Into another buffer, then in place: no barrier between.
+template <typename Routine>
+void check(const char* name, Workspace& space, const TeamView& view, Form form, size_t n) {
+  SCOPED_TRACE(testing::Message() << name << " by a " << name_of(form) << ", count " << n);
+  using E = typename Routine::E;
+  auto* dest = reinterpret_cast<E*>(space.dest.data());
+  auto* source = reinterpret_cast<E*>(space.source.data());
+  const Extension kind = Routine::kind();
+  std::vector<E> mine = source_of<E>(kind, view, n);
+  const std::vector<E> result = result_of<E>(kind, view, n);
+  std::vector<E> around = samples<E>(n + 2, my_pe(), kOld);
+  upload(source, mine);
+  upload(dest, around);
+  const Call call{form, SHMEM_CTX_DEFAULT};
+  const auto place = static_cast<std::ptrdiff_t>(kind.place(view, n));
+  const auto run = [&](E* to) {
+    launch(extension_kernel<Routine>, 1, odd_block(), call, view.team, to, source, n,
+           space.failures.data());
+  };
+  run(dest + 1);
+  run(source + place);
+  synchronize();
+  std::copy(result.begin(), result.end(), around.begin() + 1);
+  expect_equal("dest", download(dest, around.size()), around);
+  std::copy(result.begin(), result.end(), mine.begin() + place);
+  expect_equal("in place", download(source, mine.size()), mine);
+  EXPECT_EQ(space.failures.first(), 0);
+}
+
+// Counts change from routine to routine: none, one, fewer than PEs, odd.
+size_t count_of(size_t turn) {
+  constexpr size_t kCounts[] = {13, 1, 0, 3, 61};
+  return kCounts[turn % 5];
+}
+
+TEST(DeviceExtensions, EveryTypeByEveryGroup) {
+  Workspace space;
+  const TeamView world = world_view();
+#define MESHMEM_CHECK(name, ...) \
+  for (const Form form : kGroups) check<Call_##name>(#name, space, world, form, 13);
+  MESHMEM_EXTENSIONS(MESHMEM_CHECK, MESHMEM_IN)
+#undef MESHMEM_CHECK
+}
+
+TEST(DeviceExtensions, EveryTypeOnEveryTeamOfAnyCount) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    size_t turn = 0;
+#define MESHMEM_CHECK(name, ...) \
+  ++turn;                        \
+  check<Call_##name>(#name, space, view, kGroups[turn % 3], count_of(turn));
+    MESHMEM_EXTENSIONS(MESHMEM_CHECK, MESHMEM_IN)
+#undef MESHMEM_CHECK
+  });
+}
+
+// More than the stage holds of one PE, and teams made late, whose stages are small.
+TEST(DeviceExtensions, CountsOfSeveralParts) {
+  Workspace space;
+  const TeamView world = world_view();
+  check<Call_float_avg_reduce>("float", space, world, Form::kBlock, 35001);
+  std::vector<TeamView> views;
+  for (int i = 0; i < 18; ++i) views.push_back(make_view(n_pes() - 1, -1, n_pes()));
+  for (const Form form : kGroups)
+    check<Call_short_avg_reduce>("short", space, views.back(), form, 257);
+  for (const TeamView& view : views) shmem_team_destroy(view.team);
+}
+
+}  // namespace
+}  // namespace meshmem
