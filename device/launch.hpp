@@ -79,9 +79,10 @@ struct Plan {
   int blocks;
   int threads;
 };
-// hipErrorNotSupported for a type that kernels do not have (long double, complex).
+// hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the source
+// has a block of `count` elements for each PE. count > 0.
 hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
-                         const void* source, std::size_t count, hipStream_t stream);
+                         const void* source, std::size_t count, bool scatter, hipStream_t stream);
 hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
                        bool inclusive, hipStream_t stream);
 

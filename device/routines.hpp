@@ -81,11 +81,16 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   return alltoalls<Bits<sizeof(E)>>(group, TeamSync(team), dest, source, dst, sst, nelems);
 }
 
-#define MESHMEM_REDUCTION(name, op)                                                \
-  template <typename E, typename Group>                                            \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest, \
-                                   const E* source, std::size_t nreduce) {         \
-    return reduce<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);     \
+#define MESHMEM_REDUCTION(name, op)                                                        \
+  template <typename E, typename Group>                                                    \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,         \
+                                   const E* source, std::size_t nreduce) {                 \
+    return reduce<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);             \
+  }                                                                                        \
+  template <typename E, typename Group>                                                    \
+  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest, \
+                                           const E* source, std::size_t nreduce) {         \
+    return reduce_scatter<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);     \
   }
 MESHMEM_REDUCTION(sum, sum)
 MESHMEM_REDUCTION(prod, prod)

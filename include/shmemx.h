@@ -47,6 +47,11 @@ void shmemx_module_init(void);
  *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the
  *     number of PEs once, at the end. Integers: the sum wraps, and the quotient is cut toward zero.
  *     Of half and bfloat16, in kernels and on streams, sum and quotient are floats, rounded once.
+ *
+ *   shmemx_<type>_<op>_reduce_scatter(team, dest, source, nreduce)
+ *     op: sum, prod, min, max, avg, and, or, xor. source holds a block of nreduce elements for each PE
+ *     of the team; PE i's dest, of nreduce elements, becomes the combination of the blocks i. dest may
+ *     be block i of source itself (source + i * nreduce); otherwise they do not overlap.
  */
 #ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;

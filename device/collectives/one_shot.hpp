@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans in one hop: every PE sends its elements to all others as packets, and adds up
-// what it gets, in PE order.
+// Reductions and scans in one hop: every PE sends each other its elements as packets, the same ones to
+// all or to each a block of its own, and adds up what it gets, in PE order.
 // Words: a *unit* is what travels together (combine.hpp), a *part* as many units as fit into
 // a row at once; parts take turns in the rows of the two parities.
 // Invariant: any count, in place or not. Nothing is read or written before all threads of the group
@@ -37,9 +37,11 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>
 }
 
 // The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's first).
+// Those for PE i begin i * apart after the source: 0 sends the same to all.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E* dest,
-                                     const E* source, std::size_t count, int end) {
+                                     const E* source, std::size_t count, int end,
+                                     std::size_t apart) {
   const int n = sync.team.n;
   const int me = sync.team.me;
   const std::size_t units = units_of<E>(count);
@@ -53,14 +55,20 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
     for (std::size_t u = first + rank; u < last; u += step) {
-      const auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
-      for (int i = 1; i < n; ++i)
-        send_line(packet_row(sync, sync.peer(i), me, epoch) + (u - first), data, epoch);
+      auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
+      for (int i = 1; i < n; ++i) {
+        const int peer = sync.peer(i);
+        if (apart != 0)
+          data = bit_cast<std::uint64_t>(
+              load_unit(source + static_cast<std::size_t>(peer) * apart, count, u));
+        send_line(packet_row(sync, peer, me, epoch) + (u - first), data, epoch);
+      }
     }
+    const E* const own = source + static_cast<std::size_t>(me) * apart;
     const Bits128* rows = packet_row(sync, me, 0, epoch);
     for (std::size_t u = first + rank; u < last; u += step) {
       const UnitTotal<E> total =
-          combine_received<op>(sync, load_unit(source, count, u), end, rows + (u - first), epoch);
+          combine_received<op>(sync, load_unit(own, count, u), end, rows + (u - first), epoch);
       store_unit(dest, count, u, finished<op, E>(total, n));
     }
     // The whole part has come: whoever is in the next one knows that all left the last.
@@ -72,8 +80,8 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
 
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_one_shot(const Group& group, const TeamSync& sync, E* dest,
-                                    const E* source, std::size_t count) {
-  combine_one_shot<op>(group, sync, dest, source, count, sync.team.n);
+                                    const E* source, std::size_t count, std::size_t apart = 0) {
+  combine_one_shot<op>(group, sync, dest, source, count, sync.team.n, apart);
 }
 
 template <typename E, typename Group>
@@ -81,7 +89,7 @@ MESHMEM_DEVICE int scan(const Group& group, const TeamSync& sync, E* dest, const
                         std::size_t count, bool inclusive) {
   if (count > 0)
     combine_one_shot<ReduceOp::sum>(group, sync, dest, source, count,
-                                    sync.team.me + (inclusive ? 1 : 0));
+                                    sync.team.me + (inclusive ? 1 : 0), 0);
   return 0;
 }
 

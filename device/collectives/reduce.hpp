@@ -14,11 +14,12 @@
 namespace meshmem {
 namespace device {
 
+// apart: 0, or for a scatter, which is done in one hop, how far apart the source's blocks for the PEs are.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
-                              E* dest, const E* source, std::size_t count) {
+                              E* dest, const E* source, std::size_t count, std::size_t apart = 0) {
   if (count == 0) return;
-  if (sync.team.n == 1) algorithm = ReduceAlgorithm::one_shot;
+  if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
   switch (algorithm) {
     case ReduceAlgorithm::two_shot:
       return reduce_two_shot<op>(group, sync, dest, source, count);
@@ -27,7 +28,7 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
     case ReduceAlgorithm::ring:
       return reduce_ring<op>(group, sync, dest, source, count);
     default:
-      return reduce_one_shot<op>(group, sync, dest, source, count);
+      return reduce_one_shot<op>(group, sync, dest, source, count, apart);
   }
 }
 
@@ -40,6 +41,14 @@ MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, con
   } else {
     reduce_two_shot<op>(group, sync, dest, source, count);
   }
+  return 0;
+}
+
+// PE i gets the reduction of block i, `count` elements.
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE int reduce_scatter(const Group& group, const TeamSync& sync, E* dest,
+                                  const E* source, std::size_t count) {
+  if (count > 0) reduce_one_shot<op>(group, sync, dest, source, count, count);
   return 0;
 }
 

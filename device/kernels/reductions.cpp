@@ -12,13 +12,14 @@ namespace meshmem {
 namespace device {
 namespace {
 
+// Two routines in one kernel, so that there are not twice as many.
 template <ReduceOp op, typename E>
 __global__ void reduce_kernel(ReduceAlgorithm algorithm, int slot, E* dest, const E* source,
-                              std::size_t count) {
+                              std::size_t count, bool scatter) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
   reduce_by<op>(algorithm, Block(), TeamSync(slot, channel), dest + slice.first,
-                source + slice.first, slice.count);
+                source + slice.first, slice.count, scatter ? count : 0);
 }
 template <typename E>
 __global__ void scan_kernel(int slot, E* dest, const E* source, std::size_t count, bool inclusive) {
@@ -85,13 +86,13 @@ hipError_t with_each_reduction(const F& f) {
 }  // namespace
 
 hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
-                         const void* source, std::size_t count, hipStream_t stream) {
+                         const void* source, std::size_t count, bool scatter, hipStream_t stream) {
   return with_reduction(op, type, [&](auto reduction) {
     using R = decltype(reduction);
     using E = typename R::Type;
     return launch(reduce_kernel<R::kOp, E>, dim3(static_cast<unsigned>(plan.blocks)),
                   static_cast<unsigned>(plan.threads), stream, plan.algorithm, slot,
-                  static_cast<E*>(dest), static_cast<const E*>(source), count);
+                  static_cast<E*>(dest), static_cast<const E*>(source), count, scatter);
   });
 }
 

@@ -158,10 +158,21 @@
 
 /* Reductions beyond the standard: shmemx_<name>, for the types that kernels have; shmemx.h says what they do. */
 #define MESHMEM_OPS_AVERAGE(F, PRE, E) MESHMEM_OP_REDUCE(F, PRE, E, avg_reduce)
+#define MESHMEM_OPS_SCATTER_LOGIC(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, and_reduce_scatter) MESHMEM_OP_REDUCE(F, PRE, E, or_reduce_scatter) \
+    MESHMEM_OP_REDUCE(F, PRE, E, xor_reduce_scatter)
+#define MESHMEM_OPS_SCATTER_ORDER(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, max_reduce_scatter) MESHMEM_OP_REDUCE(F, PRE, E, min_reduce_scatter)
+#define MESHMEM_OPS_SCATTER_ARITH(F, PRE, E) \
+    MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce_scatter) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce_scatter) \
+    MESHMEM_OP_REDUCE(F, PRE, E, avg_reduce_scatter)
 
 #define MESHMEM_EXTENSIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_EXTENSION_ROW, F, IN)
 #define MESHMEM_EXTENSION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
-    IN##_##arith(MESHMEM_OPS_AVERAGE(F, NAME##_, TYPE))
+    IN##_##arith(MESHMEM_OPS_AVERAGE(F, NAME##_, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_SCATTER_ORDER(F, NAME##_, TYPE)) \
+    IN##_##arith(MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, TYPE)) \
+    IN##_##logic(MESHMEM_OPS_SCATTER_LOGIC(F, NAME##_, TYPE))
 
 /* Routines without a type. With a context (9.8, 9.12): */
 #define MESHMEM_ROUTINES_CTX(F) \

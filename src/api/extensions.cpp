@@ -17,6 +17,27 @@ int avg_reduce(const char* routine, shmem_team_t handle, void* dest, const void*
   return 0;
 }
 
+int scatter_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
+                    const void* source, std::size_t count) {
+  anywhere::reduce_scatter(collective_team(handle, routine), op, dest, source, count);
+  return 0;
+}
+#define REDUCE_SCATTER(name, op)                                                     \
+  template <typename E>                                                              \
+  int name(const char* routine, shmem_team_t handle, void* dest, const void* source, \
+           std::size_t count) {                                                      \
+    return scatter_untyped(routine, handle, op, dest, source, count);                \
+  }
+REDUCE_SCATTER(and_reduce_scatter, (reduction<And, E>()))
+REDUCE_SCATTER(or_reduce_scatter, (reduction<Or, E>()))
+REDUCE_SCATTER(xor_reduce_scatter, (reduction<Xor, E>()))
+REDUCE_SCATTER(max_reduce_scatter, (reduction<Max, E>()))
+REDUCE_SCATTER(min_reduce_scatter, (reduction<Min, E>()))
+REDUCE_SCATTER(sum_reduce_scatter, (reduction<Sum, E>()))
+REDUCE_SCATTER(prod_reduce_scatter, (reduction<Product, E>()))
+REDUCE_SCATTER(avg_reduce_scatter, average<E>())
+#undef REDUCE_SCATTER
+
 }  // namespace
 
 #define EXTENSION(name, op, E, result, params, args)       \

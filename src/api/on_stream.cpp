@@ -111,13 +111,21 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle, const void* des
   return team;
 }
 
-int reduce_on_stream(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
-                     const void* source, std::size_t count, shmemx_stream_t stream) {
+// What a row of the tables asks for: of a scatter, for `count` elements of each PE.
+struct KernelReduction {
+  Reduction op;
+  bool scatter = false;
+};
+
+int reduce_on_stream(const char* routine, shmem_team_t handle, const KernelReduction& reduction,
+                     void* dest, const void* source, std::size_t count, shmemx_stream_t stream) {
   const Team& team = team_for_kernels(routine, handle, dest, source);
   if (count == 0) return 0;
+  const Reduction& op = reduction.op;
   launch(routine, [&] {
     return device::launch_reduce(on_device::plan_of(team, op, count), team.slot, op.kernel_op,
-                                 op.kernel_type, dest, source, count, stream_of(stream));
+                                 op.kernel_type, dest, source, count, reduction.scatter,
+                                 stream_of(stream));
   });
   return 0;
 }
@@ -243,27 +251,28 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
   return 0;
 }
 
-#define KERNEL_OPERATION(op, Op)  \
-  template <typename E>           \
-  constexpr Reduction of_##op() { \
-    return reduction<Op, E>();    \
-  }
 }  // extern "C"
 
 namespace {
-KERNEL_OPERATION(sum_reduce, Sum)
-KERNEL_OPERATION(prod_reduce, Product)
-KERNEL_OPERATION(max_reduce, Max)
-KERNEL_OPERATION(min_reduce, Min)
-KERNEL_OPERATION(and_reduce, And)
-KERNEL_OPERATION(or_reduce, Or)
-KERNEL_OPERATION(xor_reduce, Xor)
-template <typename E>
-constexpr Reduction of_avg_reduce() {
-  return average<E>();
-}
-}  // namespace
+#define KERNEL_OPERATION(name, op)                         \
+  template <typename E>                                    \
+  constexpr KernelReduction of_##name##_reduce() {         \
+    return {op, false};                                    \
+  }                                                        \
+  template <typename E>                                    \
+  constexpr KernelReduction of_##name##_reduce_scatter() { \
+    return {op, true};                                     \
+  }
+KERNEL_OPERATION(sum, (reduction<Sum, E>()))
+KERNEL_OPERATION(prod, (reduction<Product, E>()))
+KERNEL_OPERATION(max, (reduction<Max, E>()))
+KERNEL_OPERATION(min, (reduction<Min, E>()))
+KERNEL_OPERATION(and, (reduction<And, E>()))
+KERNEL_OPERATION(or, (reduction<Or, E>()))
+KERNEL_OPERATION(xor, (reduction<Xor, E>()))
+KERNEL_OPERATION(avg, average<E>())
 #undef KERNEL_OPERATION
+}  // namespace
 
 #define REDUCE_ON_STREAM(name, op, E, result, params, args)                                 \
   extern "C" MESHMEM_VISIBLE result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params {  \

@@ -54,6 +54,13 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   on_device::reduce(team, op, dest, source, count);
 }
 
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::reduce_scatter(team, op, dest, source, count);
+  on_device::reduce_scatter(team, op, dest, source, count);
+}
+
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   if (on_host(dest, source)) [[likely]]

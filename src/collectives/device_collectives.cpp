@@ -84,7 +84,17 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
     return staged::reduce(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
     return device::launch_reduce(plan_of(team, op, count), team.slot, op.kernel_op, op.kernel_type,
-                                 dest, source, count, stream);
+                                 dest, source, count, false, stream);
+  });
+}
+
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  if (count == 0) return;
+  if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
+  run(team, [&](hipStream_t stream) {
+    return device::launch_reduce(plan_of(team, op, count), team.slot, op.kernel_op, op.kernel_type,
+                                 dest, source, count, true, stream);
   });
 }
 

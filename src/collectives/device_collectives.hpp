@@ -20,6 +20,8 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count);
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive);
 

@@ -13,29 +13,13 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kSliceBytes =
-    16 * 1024;  // stays in the first-level cache between being reduced and being copied
-
 void reduce_slice(const Team& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
-  std::byte* mine = static_cast<std::byte*>(dest);
-  // In PE order. The first two sources are read before dest, which may be one's own source, is
-  // written; then one's own source must not be needed any more, so PEs from the third on keep it
-  // aside.
-  alignas(kCacheLine) std::byte own[kSliceBytes];
-  const bool keep_own = team.me >= 2 && dest == source;
-  if (keep_own) std::memcpy(own, source, bytes);
-  const auto source_of = [&](int pe) {
-    return pe != team.me ? team.translate(source, bytes, pe)
-           : keep_own    ? own
-                         : static_cast<const std::byte*>(source);
-  };
-  op.combine(mine, source_of(0), source_of(1), count);
-  for (int pe = 2; pe < team.n; ++pe) op.combine(mine, mine, source_of(pe), count);
+  combine_slice(team, op, dest, source, count);
   for (int i = 1; i < team.n;
        ++i) {  // each starts with its right neighbour, so that not all write to one PE
-    std::memcpy(team.translate(dest, bytes, (team.me + i) % team.n), mine, bytes);
+    std::memcpy(team.translate(dest, bytes, (team.me + i) % team.n), dest, bytes);
   }
 }
 

@@ -37,6 +37,18 @@ inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
 // Chooses an algorithm and runs it.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
+// Of the blocks of `count` elements that each source has, one for each PE: PE i gets the reduction of
+// the blocks i, combined in PE order. dest may be this PE's own block of source.
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count);
+
+// A slice of at most so many bytes stays in the first-level cache while it is worked on.
+inline constexpr std::size_t kSliceBytes = 16 * 1024;
+// dest is what all PEs, two or more, have at this place of their sources, combined in PE order; dest may
+// be source.
+void combine_slice(const Team& team, const Reduction& op, void* dest, const void* source,
+                   std::size_t count);
+
 // The ring's line counts steps of operations: the sequence number, shifted by so many bits, and the
 // step. Few bits for the step, so that a line that saw no ring for a long time (2^49 operations)
 // still compares as the past.

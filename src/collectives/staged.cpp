@@ -136,6 +136,33 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   });
 }
 
+// A piece holds the same elements of the blocks for all PEs.
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  const auto n = static_cast<std::size_t>(team.n);
+  const std::size_t most = std::max(kStageBytes / op.elem_bytes / n, std::size_t{1});
+  std::vector<std::byte> piece(std::min(most, count) * n * op.elem_bytes);
+  std::vector<std::byte> result(std::min(most, count) * op.elem_bytes);
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t elems = std::min(most, count - done);
+    const std::size_t part = elems * op.elem_bytes;
+    for (std::size_t block = 0; block < n; ++block) {
+      copy_local(team.routine, piece.data() + block * part,
+                 at(source, (block * count + done) * op.elem_bytes), part);
+    }
+    exchange(team, piece.data(), part * n, [&](int pe, const std::byte* data) {
+      const std::byte* mine = data + static_cast<std::size_t>(team.me) * part;
+      if (pe == 0) {
+        std::memcpy(result.data(), mine, part);
+      } else {
+        op.combine(result.data(), result.data(), mine, elems);
+      }
+    });
+    finish(op, result.data(), elems, team.n);
+    copy_local(team.routine, at(dest, done * op.elem_bytes), result.data(), part);
+  }
+}
+
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   in_pieces(team, op.elem_bytes, dest, source, count, [&](void* piece, std::size_t n) {

@@ -27,6 +27,10 @@ struct Extension {
 };
 
 constexpr Extension avg_reduce{Op::kAvg, false};
+constexpr Extension avg_reduce_scatter{Op::kAvg, true}, sum_reduce_scatter{Op::kSum, true},
+    prod_reduce_scatter{Op::kProd, true}, max_reduce_scatter{Op::kMax, true},
+    min_reduce_scatter{Op::kMin, true}, and_reduce_scatter{Op::kAnd, true},
+    or_reduce_scatter{Op::kOr, true}, xor_reduce_scatter{Op::kXor, true};
 
 template <typename E>
 std::vector<E> source_of(const Extension& extension, const TeamView& view, size_t n) {

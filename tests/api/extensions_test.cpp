@@ -116,12 +116,21 @@ TEST(Extensions, OfManyElementsBetweenAnyPlaces) {
     const size_t n = kSanitized && place != Place::host ? 701 : 9001;
     check<float>(space, avg_reduce, world, n, shmemx_float_avg_reduce);
     check<long>(space, avg_reduce, world, n, shmemx_long_avg_reduce);
+    check<float>(space, sum_reduce_scatter, world, n, shmemx_float_sum_reduce_scatter);
+    check<long>(space, avg_reduce_scatter, world, n, shmemx_long_avg_reduce_scatter);
   }
-  PlacedArray<double> dest(Place::host, 9001), source(Place::device, 9001);
+  PlacedArray<double> dest(Place::host, 9001), source(Place::device, 9001 * world.size());
+  const auto expect = [&](const Extension& extension) {
+    const auto expected = result_of<double>(extension, world, 9001);
+    expect_each("device to host", dest.read().data(), 9001, [&](size_t i) { return expected[i]; });
+    shmem_barrier_all();
+  };
   source.write(source_of<double>(avg_reduce, world, 9001));
   EXPECT_EQ(shmemx_avg_reduce(world.team, dest.data(), source.data(), 9001), 0);
-  const auto expected = result_of<double>(avg_reduce, world, 9001);
-  expect_each("device to host", dest.read().data(), 9001, [&](size_t i) { return expected[i]; });
+  expect(avg_reduce);
+  source.write(source_of<double>(max_reduce_scatter, world, 9001));
+  EXPECT_EQ(shmemx_max_reduce_scatter(world.team, dest.data(), source.data(), 9001), 0);
+  expect(max_reduce_scatter);
 }
 
 // Toward zero, of the sum as the type holds it.

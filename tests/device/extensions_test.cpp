@@ -99,10 +99,14 @@ TEST(DeviceExtensions, CountsOfSeveralParts) {
   Workspace space;
   const TeamView world = world_view();
   check<Call_float_avg_reduce>("float", space, world, Form::kBlock, 35001);
+  check<Call_double_sum_reduce_scatter>("double", space, world, Form::kBlock, 35001);
+  check<Call_uchar_xor_reduce_scatter>("uchar", space, world, Form::kBlock, 140001);
   std::vector<TeamView> views;
   for (int i = 0; i < 18; ++i) views.push_back(make_view(n_pes() - 1, -1, n_pes()));
-  for (const Form form : kGroups)
+  for (const Form form : kGroups) {
     check<Call_short_avg_reduce>("short", space, views.back(), form, 257);
+    check<Call_longlong_min_reduce_scatter>("longlong", space, views.back(), form, 257);
+  }
   for (const TeamView& view : views) shmem_team_destroy(view.team);
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduce-scatter: every PE combines its own block of all sources, read where they are.
+// Invariant: only PE i reads block i of any source, so dest may be that block of its own.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/flow.hpp"
+#include "collectives/reduction.hpp"
+
+namespace meshmem {
+
+void combine_slice(const Team& team, const Reduction& op, void* dest, const void* source,
+                   std::size_t count) {
+  const std::size_t bytes = count * op.elem_bytes;
+  // The first two sources are read before dest, which may be one's own source, is written; then one's
+  // own source must not be needed any more, so PEs from the third on keep it aside.
+  alignas(kCacheLine) std::byte own[kSliceBytes];
+  const bool keep_own = team.me >= 2 && dest == source;
+  if (keep_own) std::memcpy(own, source, bytes);
+  const auto source_of = [&](int pe) {
+    return pe != team.me ? team.translate(source, bytes, pe)
+           : keep_own    ? own
+                         : static_cast<const std::byte*>(source);
+  };
+  op.combine(dest, source_of(0), source_of(1), count);
+  for (int pe = 2; pe < team.n; ++pe) op.combine(dest, dest, source_of(pe), count);
+}
+
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  if (count == 0) return;
+  const std::size_t block_bytes = count * op.elem_bytes;
+  auto* to = static_cast<std::byte*>(dest);
+  const auto* block =
+      static_cast<const std::byte*>(source) + static_cast<std::size_t>(team.me) * block_bytes;
+  if (team.n == 1) {
+    if (to != block) std::memcpy(to, block, block_bytes);
+    return;
+  }
+  const std::uint64_t sequence = begin_operation(team);
+  announce(team, sequence);
+  await_all_announced(team, sequence);
+  const std::size_t most = kSliceBytes / op.elem_bytes;
+  for (std::size_t at = 0; at < count; at += most) {
+    combine_slice(team, op, to + at * op.elem_bytes, block + at * op.elem_bytes,
+                  std::min(most, count - at));
+  }
+  finish(op, dest, count, team.n);
+  finish_together(team, sequence);
+}
+
+}  // namespace meshmem
