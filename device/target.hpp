@@ -36,17 +36,15 @@
 #define MESHMEM_TARGET_IS_CPU 1
 #endif
 
-// The short floating-point types, where the target has them.
+// The short floating-point types.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#define MESHMEM_HAS_SHORT_FLOATS 1
 typedef __half meshmem_half;
 typedef __nv_bfloat16 meshmem_bfloat16;
-#elif defined(MESHMEM_TARGET_IS_HIP)
+#elif defined(MESHMEM_DEVICE_CODE)
 #include <hip/hip_bfloat16.h>
 #include <hip/hip_fp16.h>
-#define MESHMEM_HAS_SHORT_FLOATS 1
 typedef __half meshmem_half;
 typedef hip_bfloat16 meshmem_bfloat16;
 #endif

@@ -96,7 +96,6 @@ struct Total {
   MESHMEM_DEVICE_MEMBER static E of(E elem) { return elem; }
   MESHMEM_DEVICE_MEMBER static E rounded(E total) { return total; }
 };
-#ifdef MESHMEM_HAS_SHORT_FLOATS
 template <>
 struct Total<meshmem_half> {
   using Type = float;
@@ -119,7 +118,6 @@ struct Total<meshmem_bfloat16> {
   }
 #endif
 };
-#endif
 
 template <typename E>
 struct UnitTotal {

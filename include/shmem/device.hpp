@@ -147,7 +147,6 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_fence, (shmem_ctx_t ctx), (ctx), (, ctx))
 MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
 
 /* half and bfloat16, whose sums are formed in float: shmemx_half_put, shmemx_half_put_block, ... */
-#ifdef MESHMEM_HAS_SHORT_FLOATS
 #define MESHMEM_SHORT_RMA(name, op, E, result, params, args)                              \
   MESHMEM_DEVICE result shmemx_##name params {                                            \
     return meshmem::device::op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), \
@@ -183,7 +182,6 @@ MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
 #undef MESHMEM_SHORT_SINGLE
 #undef MESHMEM_SHORT_GROUP
 #undef MESHMEM_SHORT_ROW
-#endif
 
 /* Overloads of the wave and block forms; those of the standard's names are in shmem/generic.h. */
 #define MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                      \

@@ -55,7 +55,7 @@
     X(complexf,   meshmem_complexf,   0,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(complexd,   meshmem_complexd,   0,  0,  0,  0,  2,  0, __VA_ARGS__)
 
-/* The short floating-point types, in kernels where the target has them (shmemx_half_put, shmemx_bfloat16_sum_reduce). */
+/* The short floating-point types, in kernels and, as reductions, on streams (shmemx_half_put, shmemx_bfloat16_sum_reduce). */
 #define MESHMEM_SHORT_FLOATS(X, ...) \
     X(half,       meshmem_half,       __VA_ARGS__) \
     X(bfloat16,   meshmem_bfloat16,   __VA_ARGS__)

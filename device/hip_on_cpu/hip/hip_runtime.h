@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP on ordinary CPUs, for developing and testing device code where there is no GPU.
 //
-// There: the host API (hip_runtime_api.h); __global__ and its relatives; threadIdx, blockIdx, blockDim, gridDim,
-// warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads, __syncwarp, __shfl*, __ballot, __any,
+// There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each with its conversions
+// alone); __global__ and its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads, __syncwarp, __shfl*, __ballot, __any,
 // __all; atomics (also _system) and __threadfence*; clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
 // A block runs on an OS thread of its own, and its threads are fibers there, which change at barriers, at operations of
 // the warp and in hip_on_cpu::yield(). A loop that waits for another thread of its block must call that.
