@@ -46,7 +46,7 @@ void shmemx_module_init(void);
  *   shmemx_<type>_avg_reduce(team, dest, source, nreduce)
  *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the
  *     number of PEs once, at the end. Integers: the sum wraps, and the quotient is cut toward zero.
- *     Of half and bfloat16, in kernels and on streams, sum and quotient are floats, rounded once.
+ *     Of half and bfloat16, in kernels and on streams, the quotient is a float before it is rounded.
  *
  *   shmemx_<type>_<op>_reduce_scatter(team, dest, source, nreduce)
  *     op: sum, prod, min, max, avg, and, or, xor. source holds a block of nreduce elements for each PE
@@ -85,23 +85,43 @@ int shmemx_broadcastmem_on_stream(shmem_team_t team, void* dest, const void* sou
                                   int PE_root, shmemx_stream_t stream);
 int shmemx_fcollectmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
                                  shmemx_stream_t stream);
+/* nbytes may differ from PE to PE. */
+int shmemx_collectmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
+                                shmemx_stream_t stream);
 int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
                                  shmemx_stream_t stream);
 
-/* shmemx_<type>_<op>_reduce_on_stream for the types that kernels have, the average included: (team,
- * dest, source, nreduce, stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
+/* shmemx_<type>_<op>_reduce_on_stream, shmemx_<type>_sum_inscan_on_stream, _sum_exscan_on_stream, and
+ * the reductions beyond the standard, for the types that kernels have: (team, dest, source, nreduce,
+ * stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
 #define MESHMEM_REDUCTIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_REDUCTION_ROW, F, IN)
 #define MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
   IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))                           \
       IN##_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, sum_reduce))                \
           IN##_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, prod_reduce))           \
               IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(F, NAME##_, TYPE))
+#define MESHMEM_SCANS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_SCAN_ROW, F, IN)
+#define MESHMEM_SCAN_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
+  IN##_##arith(MESHMEM_OPS_SCAN(F, NAME##_, TYPE))
+/* All of these. */
+#define MESHMEM_COMPUTED_ON_STREAM(F, IN) \
+  MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
+/* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min, max
+ * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float. dest and source are
+ * void*, since few compilers for hosts have the types: any type of 16 bits of that format does, as
+ * __half and _Float16. */
+#define MESHMEM_SHORT_REDUCTIONS(F, NAME, E)                                  \
+  MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)                                     \
+  MESHMEM_OPS_REDUCE_ARITH(F, NAME##_, E)                                     \
+  MESHMEM_OPS_AVERAGE(F, NAME##_, E) MESHMEM_OPS_SCATTER_ORDER(F, NAME##_, E) \
+      MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, E)
 #define MESHMEM_WITH_STREAM(...) (__VA_ARGS__, shmemx_stream_t stream)
 #define MESHMEM_PASS_STREAM(...) (__VA_ARGS__, stream)
 #define MESHMEM_DECLARE_ON_STREAM(name, op, E, result, params, args) \
   result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params;
-MESHMEM_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
-MESHMEM_EXTENSIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+MESHMEM_COMPUTED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, half, void)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, bfloat16, void)
 #undef MESHMEM_DECLARE_ON_STREAM
 
 #ifdef __cplusplus
@@ -111,8 +131,11 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
   inline result shmemx_##op##_on_stream MESHMEM_WITH_STREAM params {  \
     return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;        \
   }
-MESHMEM_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
-MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+MESHMEM_COMPUTED_ON_STREAM(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+#ifdef MESHMEM_COMPILES_KERNELS
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, half, meshmem_half)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, bfloat16, meshmem_bfloat16)
+#endif
 #undef MESHMEM_OVERLOAD_ON_STREAM
 
 #ifdef MESHMEM_COMPILES_KERNELS

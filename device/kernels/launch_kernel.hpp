@@ -107,6 +107,10 @@ hipError_t with_type(ElemType type, const F& f) {
       return f(Given<float>());
     case ElemType::f64:
       return f(Given<double>());
+    case ElemType::f16:
+      return f(Given<meshmem_half>());
+    case ElemType::bf16:
+      return f(Given<meshmem_bfloat16>());
     default:
       return hipErrorNotSupported;
   }
@@ -116,7 +120,7 @@ hipError_t with_type(ElemType type, const F& f) {
 template <typename F>
 hipError_t with_each_type(const F& f) {
   hipError_t error = hipSuccess;
-  for (int type = 0; error == hipSuccess && type <= static_cast<int>(ElemType::f64); ++type)
+  for (int type = 0; error == hipSuccess && type < static_cast<int>(ElemType::none); ++type)
     error = with_type(static_cast<ElemType>(type), f);
   return error;
 }

@@ -153,7 +153,8 @@
 #define MESHMEM_OPS_REDUCE_ORDER(F, PRE, E) \
     MESHMEM_OP_REDUCE(F, PRE, E, max_reduce) MESHMEM_OP_REDUCE(F, PRE, E, min_reduce)
 #define MESHMEM_OPS_REDUCE_ARITH(F, PRE, E) \
-    MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce) \
+    MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce) MESHMEM_OPS_SCAN(F, PRE, E)
+#define MESHMEM_OPS_SCAN(F, PRE, E) \
     MESHMEM_OP_REDUCE(F, PRE, E, sum_inscan) MESHMEM_OP_REDUCE(F, PRE, E, sum_exscan)
 
 /* Reductions beyond the standard: shmemx_<name>, for the types that kernels have; shmemx.h says what they do. */

@@ -4,6 +4,8 @@
 // translated, and a kernel or a copy is put on the stream.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
 // capture every call.
+#include <type_traits>
+
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/combine.hpp"
@@ -111,20 +113,26 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle, const void* des
   return team;
 }
 
-// What a row of the tables asks for: of a scatter, for `count` elements of each PE.
-struct KernelReduction {
+// What a row of the tables asks for.
+struct Computation {
+  enum class Kind { reduce, scatter, inscan, exscan };
   Reduction op;
-  bool scatter = false;
+  Kind kind;
 };
+using Kind = Computation::Kind;
 
-int reduce_on_stream(const char* routine, shmem_team_t handle, const KernelReduction& reduction,
-                     void* dest, const void* source, std::size_t count, shmemx_stream_t stream) {
+int compute_on_stream(const char* routine, shmem_team_t handle, const Computation& computation,
+                      void* dest, const void* source, std::size_t count, shmemx_stream_t stream) {
   const Team& team = team_for_kernels(routine, handle, dest, source);
   if (count == 0) return 0;
-  const Reduction& op = reduction.op;
+  const Reduction& op = computation.op;
+  const Kind kind = computation.kind;
   launch(routine, [&] {
+    if (kind == Kind::inscan || kind == Kind::exscan)
+      return device::launch_scan(team.slot, op.kernel_type, dest, source, count,
+                                 kind == Kind::inscan, stream_of(stream));
     return device::launch_reduce(on_device::plan_of(team, op, count), team.slot, op.kernel_op,
-                                 op.kernel_type, dest, source, count, reduction.scatter,
+                                 op.kernel_type, dest, source, count, kind == Kind::scatter,
                                  stream_of(stream));
   });
   return 0;
@@ -239,6 +247,16 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
   return 0;
 }
 
+MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest, const void* source,
+                                                std::size_t nbytes, shmemx_stream_t stream) {
+  constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
+  const Team& team = team_for_kernels(kRoutine, handle, dest, source);
+  launch(kRoutine, [&] {
+    return device::launch_collect(team.slot, dest, source, nbytes, stream_of(stream));
+  });
+  return 0;
+}
+
 MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest,
                                                  const void* source, std::size_t nbytes,
                                                  shmemx_stream_t stream) {
@@ -254,33 +272,69 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
 }  // extern "C"
 
 namespace {
-#define KERNEL_OPERATION(name, op)                         \
-  template <typename E>                                    \
-  constexpr KernelReduction of_##name##_reduce() {         \
-    return {op, false};                                    \
-  }                                                        \
-  template <typename E>                                    \
-  constexpr KernelReduction of_##name##_reduce_scatter() { \
-    return {op, true};                                     \
+
+// The element types that hosts do not have.
+struct Half {};
+struct Bfloat16 {};
+
+template <typename Op, typename E>
+constexpr Reduction kernel_reduction() {
+  if constexpr (std::is_same_v<E, Half> || std::is_same_v<E, Bfloat16>) {
+    return {
+        .combine = nullptr,
+        .elem_bytes = 2,
+        .kernel_op = Op::kKernelOp,
+        .kernel_type = std::is_same_v<E, Half> ? device::ElemType::f16 : device::ElemType::bf16};
+  } else {
+    return reduction<Op, E>();
   }
-KERNEL_OPERATION(sum, (reduction<Sum, E>()))
-KERNEL_OPERATION(prod, (reduction<Product, E>()))
-KERNEL_OPERATION(max, (reduction<Max, E>()))
-KERNEL_OPERATION(min, (reduction<Min, E>()))
-KERNEL_OPERATION(and, (reduction<And, E>()))
-KERNEL_OPERATION(or, (reduction<Or, E>()))
-KERNEL_OPERATION(xor, (reduction<Xor, E>()))
-KERNEL_OPERATION(avg, average<E>())
-#undef KERNEL_OPERATION
+}
+template <typename E>
+constexpr Reduction kernel_average() {
+  Reduction result = kernel_reduction<Sum, E>();
+  result.kernel_op = device::ReduceOp::avg;
+  return result;
+}
+
+#define COMPUTATION(name, op, what)   \
+  template <typename E>               \
+  constexpr Computation of_##name() { \
+    return {op, Kind::what};          \
+  }
+#define REDUCTION(name, op) \
+  COMPUTATION(name##_reduce, op, reduce) COMPUTATION(name##_reduce_scatter, op, scatter)
+REDUCTION(sum, (kernel_reduction<Sum, E>()))
+REDUCTION(prod, (kernel_reduction<Product, E>()))
+REDUCTION(max, (kernel_reduction<Max, E>()))
+REDUCTION(min, (kernel_reduction<Min, E>()))
+REDUCTION(and, (kernel_reduction<And, E>()))
+REDUCTION(or, (kernel_reduction<Or, E>()))
+REDUCTION(xor, (kernel_reduction<Xor, E>()))
+REDUCTION(avg, kernel_average<E>())
+COMPUTATION(sum_inscan, (kernel_reduction<Sum, E>()), inscan)
+COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
+#undef REDUCTION
+#undef COMPUTATION
+
 }  // namespace
 
-#define REDUCE_ON_STREAM(name, op, E, result, params, args)                                 \
-  extern "C" MESHMEM_VISIBLE result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params {  \
-    return reduce_on_stream("shmemx_" #name "_on_stream", team, of_##op<E>(), dest, source, \
-                            nreduce, stream);                                               \
+#define DEFINE_ON_STREAM(name, op, E, result, params, args) \
+  DEFINE_COMPUTED(name, op, E, result, params)
+#define DEFINE_HALF(name, op, E, result, params, args) \
+  DEFINE_COMPUTED(name, op, Half, result, params)
+#define DEFINE_BFLOAT16(name, op, E, result, params, args) \
+  DEFINE_COMPUTED(name, op, Bfloat16, result, params)
+#define DEFINE_COMPUTED(name, op, Elem, result, params)                                         \
+  extern "C" MESHMEM_VISIBLE result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params {      \
+    return compute_on_stream("shmemx_" #name "_on_stream", team, of_##op<Elem>(), dest, source, \
+                             nreduce, stream);                                                  \
   }
-MESHMEM_REDUCTIONS(REDUCE_ON_STREAM, MESHMEM_IN)
-MESHMEM_EXTENSIONS(REDUCE_ON_STREAM, MESHMEM_IN)
-#undef REDUCE_ON_STREAM
+MESHMEM_COMPUTED_ON_STREAM(DEFINE_ON_STREAM, MESHMEM_IN)
+MESHMEM_SHORT_REDUCTIONS(DEFINE_HALF, half, void)
+MESHMEM_SHORT_REDUCTIONS(DEFINE_BFLOAT16, bfloat16, void)
+#undef DEFINE_ON_STREAM
+#undef DEFINE_HALF
+#undef DEFINE_BFLOAT16
+#undef DEFINE_COMPUTED
 
 }  // namespace meshmem

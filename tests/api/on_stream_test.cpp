@@ -187,6 +187,58 @@ TEST(OnStream, ReducesEveryTypeByEveryOperation) {
 #undef CHECK
 }
 
+// As many elements as the PE's number in the team, the first none.
+TEST(OnStream, CollectTakesWhatEachPeHas) {
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes());
+  PlacedArray<int> dest(Place::device, n * n), source(Place::device, n);
+  source.write(samples<int>(n, my_pe()));
+  shmem_barrier_all();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(shmemx_collectmem_on_stream(SHMEM_TEAM_WORLD, dest, source,
+                                          static_cast<size_t>(my_pe()) * sizeof(int), stream),
+              0);
+  }
+  stream.finish();
+  const std::vector<int> got = dest.read();
+  for (int pe = 0; pe < n_pes(); ++pe) {
+    const auto before = static_cast<size_t>(pe * (pe - 1) / 2);
+    expect_filled("collect", got.data() + before, static_cast<size_t>(pe), pe);
+  }
+  shmem_barrier_all();
+}
+
+template <typename E, typename Scan>
+void check_scan(const char* what, const Scan& scan, bool inclusive) {
+  SCOPED_TRACE(what);
+  if (kSanitized && std::string_view(what) != "long_sum_inscan") return;
+  Stream stream;
+  PlacedArray<E> values(Place::device, kElems);
+  const auto term = [](int pe, size_t i) {
+    return static_cast<E>((static_cast<size_t>(pe) * 7 + i * 3) % 5 + 1);
+  };
+  std::vector<E> mine(kElems);
+  for (size_t i = 0; i < kElems; ++i) mine[i] = term(my_pe(), i);
+  values.write(mine);
+  shmem_barrier_all();
+  EXPECT_EQ(scan(SHMEM_TEAM_WORLD, values.data(), values.data(), kElems, stream), 0);
+  stream.finish();
+  expect_each(what, values.read().data(), kElems, [&](size_t i) {
+    E value = 0;
+    for (int pe = 0; pe < my_pe() + (inclusive ? 1 : 0); ++pe)
+      value = static_cast<E>(value + term(pe, i));
+    return value;
+  });
+  shmem_barrier_all();
+}
+
+TEST(OnStream, ScansEveryType) {
+#define CHECK(name, op, E, result, params, args) \
+  check_scan<E>(#name, shmemx_##name##_on_stream, std::string_view(#op) == "sum_inscan");
+  MESHMEM_SCANS(CHECK, MESHMEM_IN)
+#undef CHECK
+}
+
 // A step of an iteration: sum, pass on with a signal, wait for what comes.
 TEST(OnStream, AGraphIsReplayed) {
   constexpr int kReplays = kSanitized ? 10 : 200;

@@ -46,7 +46,8 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
        (r"MESHMEM_EXTENSIONS?(_ROW)?", "the table of extensions: likewise"),
-       (r"MESHMEM_(REDUCTIONS|REDUCTION_ROW|WITH_STREAM|PASS_STREAM)", "the table of reductions on streams, shmemx.h"),
+       (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM|PASS_STREAM)",
+        "the table of reductions on streams, shmemx.h"),
        ]
 # What each header may add, beside that.
 PREFIXES = {"shmem.h": "(?!)", "pshmem.h": "pshmem_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))", "shmemx.h": "shmemx_.*|SHMEMX_.*"}

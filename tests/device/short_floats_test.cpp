@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// half and bfloat16: puts and gets, reductions and scans in kernels by every group, reductions on
+// streams; and that they are computed in float and rounded once.
+// Invariant: the expected values are computed in float, where all of these are exact.
+#include "../api/team_views.hpp"
+#include "forms.hpp"
+#include "own_stream.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr size_t kMost = 8 * 1001;
+
+// PE `pe`'s element i: the larger ones fill the 8 bits that bfloat16 has.
+float element(int pe, size_t i) {
+  const float values[] = {1, -2, 0.5f, -1, 4, 96, -31, 0};
+  return values[(static_cast<size_t>(pe) * 3 + i) % 8];
+}
+// Of a product: powers of two.
+float factor(int pe, size_t i) { return element(pe, i % 4); }
+
+enum class Kind { reduce, scatter, inscan, exscan };
+
+struct Case {
+  const char* name;
+  float (*combine)(float, float);
+  Kind kind;
+  bool is_average, is_product;
+
+  float source(int pe, size_t i) const { return is_product ? factor(pe, i) : element(pe, i); }
+  size_t source_size(const TeamView& view, size_t n) const {
+    return kind == Kind::scatter ? view.size() * n : n;
+  }
+  size_t place(const TeamView& view, size_t n) const {
+    return kind == Kind::scatter ? static_cast<size_t>(view.me) * n : 0;
+  }
+  float result(const TeamView& view, size_t at) const {
+    const size_t end = kind == Kind::inscan   ? static_cast<size_t>(view.me) + 1
+                       : kind == Kind::exscan ? static_cast<size_t>(view.me)
+                                              : view.size();
+    if (end == 0) return 0;
+    float total = source(view.world(0), at);
+    for (size_t pe = 1; pe < end; ++pe) total = combine(total, source(view.world(pe), at));
+    return is_average ? total / static_cast<float>(end) : total;
+  }
+};
+
+float add(float a, float b) { return a + b; }
+float multiply(float a, float b) { return a * b; }
+float larger(float a, float b) { return a < b ? b : a; }
+float smaller(float a, float b) { return b < a ? b : a; }
+#define MESHMEM_CASES(op, combine)                                                    \
+  const Case op##_reduce{#op "_reduce", combine, Kind::reduce, false, #op[0] == 'p'}, \
+      op##_reduce_scatter{#op "_reduce_scatter", combine, Kind::scatter, false, #op[0] == 'p'};
+MESHMEM_CASES(sum, add)
+MESHMEM_CASES(prod, multiply)
+MESHMEM_CASES(max, larger)
+MESHMEM_CASES(min, smaller)
+const Case avg_reduce{"avg_reduce", add, Kind::reduce, true, false},
+    avg_reduce_scatter{"avg_reduce_scatter", add, Kind::scatter, true, false},
+    sum_inscan{"sum_inscan", add, Kind::inscan, false, false},
+    sum_exscan{"sum_exscan", add, Kind::exscan, false, false};
+
+// struct Call_<name>: a routine by whichever group makes the call, and on a stream.
+#define MESHMEM_CALL_SHORT(name, op, Elem, result, params, args)                       \
+  struct Call_##name {                                                                 \
+    using E = Elem;                                                                    \
+    static const Case& kind() { return op; }                                           \
+    static __device__ __attribute__((noinline)) result call MESHMEM_WITH_CALL params { \
+      if (call.form == Form::kWave) return shmemx_##name##_wave args;                  \
+      if (call.form == Form::kBlock) return shmemx_##name##_block args;                \
+      return shmemx_##name args;                                                       \
+    }                                                                                  \
+    static result on_stream MESHMEM_WITH_STREAM params {                               \
+      return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;                         \
+    }                                                                                  \
+  };
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_CALL_SHORT, half, meshmem_half)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_CALL_SHORT, bfloat16, meshmem_bfloat16)
+
+template <typename Routine>
+__global__ void short_kernel(Call call, shmem_team_t team, typename Routine::E* dest,
+                             const typename Routine::E* source, size_t n) {
+  if (takes_part(call.form)) Routine::call(call, team, dest, source, n);
+}
+
+struct Workspace {
+  DeviceArray<uint16_t> dest{kMost + 2}, source{kMost + 2};
+  OwnStream stream;
+};
+
+template <typename E>
+std::vector<uint16_t> bits_of(const std::vector<float>& values) {
+  std::vector<uint16_t> bits(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const E value(values[i]);
+    std::memcpy(&bits[i], &value, sizeof value);
+  }
+  return bits;
+}
+
+// Into another buffer, at an odd element, and then in place.
+template <typename Routine, typename Run>
+void check(Workspace& space, const TeamView& view, size_t n, const Run& run) {
+  using E = typename Routine::E;
+  const Case& kind = Routine::kind();
+  SCOPED_TRACE(testing::Message() << kind.name << ", count " << n);
+  const size_t place = kind.place(view, n);
+  std::vector<float> mine, result;
+  for (size_t i = 0; i < kind.source_size(view, n); ++i) mine.push_back(kind.source(my_pe(), i));
+  for (size_t i = 0; i < n; ++i) result.push_back(kind.result(view, place + i));
+  auto* dest = reinterpret_cast<E*>(space.dest.data());
+  auto* source = reinterpret_cast<E*>(space.source.data());
+  std::vector<uint16_t> around(n + 2, 0x1234), in_place = bits_of<E>(mine);
+  upload(space.dest.data(), around);
+  upload(space.source.data(), in_place);
+  run(dest + 1, source);
+  run(source + place, source);
+  synchronize();
+  space.stream.synchronize();
+  const std::vector<uint16_t> expected = bits_of<E>(result);
+  std::copy(expected.begin(), expected.end(), around.begin() + 1);
+  std::copy(expected.begin(), expected.end(),
+            in_place.begin() + static_cast<std::ptrdiff_t>(place));
+  expect_equal("dest", download(space.dest.data(), around.size()), around);
+  expect_equal("in place", download(space.source.data(), in_place.size()), in_place);
+}
+
+template <typename Visit>
+void for_each_routine(const Visit& visit) {
+#define MESHMEM_VISIT(name, ...) visit(Call_##name());
+  MESHMEM_SHORT_REDUCTIONS(MESHMEM_VISIT, half, meshmem_half)
+  MESHMEM_SHORT_REDUCTIONS(MESHMEM_VISIT, bfloat16, meshmem_bfloat16)
+#undef MESHMEM_VISIT
+}
+
+TEST(ShortFloats, EveryOperationInKernelsByEveryGroup) {
+  Workspace space;
+  const TeamView world = world_view();
+  for_each_routine([&](auto routine) {
+    using Routine = decltype(routine);
+    using E = typename Routine::E;
+    for (const Form form : kGroups) {
+      SCOPED_TRACE(name_of(form));
+      check<Routine>(space, world, 13, [&](E* dest, const E* source) {
+        launch(short_kernel<Routine>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, world.team,
+               dest, source, size_t{13});
+      });
+    }
+  });
+}
+
+TEST(ShortFloats, EveryOperationOnStreamsOfEveryTeamOfAnyCount) {
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    size_t turn = 0;
+    for_each_routine([&](auto routine) {
+      using Routine = decltype(routine);
+      using E = typename Routine::E;
+      constexpr size_t kCounts[] = {1001, 1, 0, 3};
+      const size_t n = kCounts[turn++ % 4];
+      check<Routine>(space, view, n, [&](E* dest, const E* source) {
+        EXPECT_EQ(Routine::on_stream(view.team, dest, source, n, space.stream), 0);
+      });
+    });
+  });
+}
+
+// 2048 and 256 are the first whole numbers after which the types leave some out: a 1 that is added in
+// the type itself is lost.
+template <typename E>
+void check_float_total(int first,
+                       int (*reduce)(shmem_team_t, void*, const void*, size_t, shmemx_stream_t)) {
+  Workspace space;
+  upload(space.source.data(), bits_of<E>({my_pe() == 0 ? static_cast<float>(first) : 1.0f}));
+  EXPECT_EQ(reduce(SHMEM_TEAM_WORLD, space.dest.data(), space.source.data(), 1, space.stream), 0);
+  space.stream.synchronize();
+  expect_equal("sum", download(space.dest.data(), 1),
+               bits_of<E>({static_cast<float>(first + n_pes() - 1)}));
+}
+TEST(ShortFloats, SumsAreFormedInFloatAndRoundedOnce) {
+  check_float_total<meshmem_half>(2048, shmemx_half_sum_reduce_on_stream);
+  check_float_total<meshmem_bfloat16>(256, shmemx_bfloat16_sum_reduce_on_stream);
+}
+
+template <typename E>
+struct Move;
+template <>
+struct Move<meshmem_half> {
+  static __device__ void run(meshmem_half* dest, const meshmem_half* source, int pe) {
+    shmemx_half_put_block(dest, source, 5, pe);
+    if (threadIdx.x == 0) shmemx_half_p(dest + 5, shmemx_half_g(source + 5, pe), pe);
+    shmemx_quiet_block();
+    shmemx_barrier_all_block();
+    shmemx_half_get_block(dest + 6, dest, 6, pe);
+  }
+};
+template <>
+struct Move<meshmem_bfloat16> {
+  static __device__ void run(meshmem_bfloat16* dest, const meshmem_bfloat16* source, int pe) {
+    shmemx_bfloat16_put_block(dest, source, 5, pe);
+    if (threadIdx.x == 0) shmemx_bfloat16_p(dest + 5, shmemx_bfloat16_g(source + 5, pe), pe);
+    shmemx_quiet_block();
+    shmemx_barrier_all_block();
+    shmemx_bfloat16_get_block(dest + 6, dest, 6, pe);
+  }
+};
+template <typename E>
+__global__ void move_kernel(E* dest, const E* source, int pe) {
+  Move<E>::run(dest, source, pe);
+}
+
+// Five elements and one to the next PE, which brings back its own as well.
+template <typename E>
+void check_moves() {
+  Workspace space;
+  std::vector<float> mine, there;
+  for (size_t i = 0; i < 6; ++i) mine.push_back(element(my_pe(), i));
+  for (size_t i = 0; i < 6; ++i) there.push_back(element(i < 5 ? previous_pe() : my_pe(), i));
+  upload(space.source.data(), bits_of<E>(mine));
+  shmem_barrier_all();
+  launch(move_kernel<E>, 1, odd_block(), reinterpret_cast<E*>(space.dest.data()),
+         reinterpret_cast<const E*>(space.source.data()), next_pe());
+  meet_after_kernels();
+  std::vector<float> back;
+  for (size_t i = 0; i < 6; ++i) back.push_back(element(i < 5 ? my_pe() : next_pe(), i));
+  there.insert(there.end(), back.begin(), back.end());
+  expect_equal("moved", download(space.dest.data(), 12), bits_of<E>(there));
+  shmem_barrier_all();
+}
+TEST(ShortFloats, ArePutAndGot) {
+  check_moves<meshmem_half>();
+  check_moves<meshmem_bfloat16>();
+}
+
+}  // namespace
+}  // namespace meshmem
