@@ -35,6 +35,10 @@ extern "C" {
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
+/* 1 if the `bytes` bytes at `ptr` are symmetric memory that kernels of all PEs reach, so that
+ * collectives on a stream take it; else 0. Not collective. */
+int shmemx_reached_on_stream(const void* ptr, size_t bytes);
+
 /* Again what start-up did for each module of device code: for a module that was loaded later in a way
  * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
 void shmemx_module_init(void);
@@ -110,11 +114,11 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
  * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float. dest and source are
  * void*, since few compilers for hosts have the types: any type of 16 bits of that format does, as
  * __half and _Float16. */
-#define MESHMEM_SHORT_REDUCTIONS(F, NAME, E)                                  \
-  MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)                                     \
-  MESHMEM_OPS_REDUCE_ARITH(F, NAME##_, E)                                     \
-  MESHMEM_OPS_AVERAGE(F, NAME##_, E) MESHMEM_OPS_SCATTER_ORDER(F, NAME##_, E) \
-      MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, E)
+#define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \
+  MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)    \
+  MESHMEM_OPS_REDUCE_ARITH(F, NAME##_, E)    \
+  MESHMEM_OPS_AVERAGE(F, NAME##_, E)         \
+  MESHMEM_OPS_SCATTER_ORDER(F, NAME##_, E) MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, E)
 #define MESHMEM_WITH_STREAM(...) (__VA_ARGS__, shmemx_stream_t stream)
 #define MESHMEM_PASS_STREAM(...) (__VA_ARGS__, stream)
 #define MESHMEM_DECLARE_ON_STREAM(name, op, E, result, params, args) \

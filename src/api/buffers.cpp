@@ -8,6 +8,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "collectives/device_collectives.hpp"
 #include "collectives/staged.hpp"
 #include "collectives/sync.hpp"
 #include "memory/hip_error.hpp"
@@ -143,6 +144,14 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
   runtime().device_memory().unmap(*segment);
   sync(world);  // nobody frees it while another still maps it
   return 0;
+}
+
+extern "C" MESHMEM_VISIBLE int shmemx_reached_on_stream(const void* ptr, std::size_t bytes) {
+  require_active("shmemx_reached_on_stream");
+  return runtime().has_devices() && on_device::kernels_reach(ptr, ptr) &&
+                 is_symmetric(ptr, std::max(bytes, std::size_t{1}))
+             ? 1
+             : 0;
 }
 
 }  // namespace meshmem

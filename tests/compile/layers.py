@@ -32,7 +32,7 @@ KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.
 OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher"}, "fmt": {"launcher", "src"}}
 # What a program may be made to include by including a public header.
-STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
+STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
                   complex cstddef cstdint type_traits utility""".split())
 
 ROOTS = ["include", "src", "device", "launcher", "examples"]
