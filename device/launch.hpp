@@ -60,19 +60,20 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream);
 
-// Collectives of the team in `slot`, which has n PEs. A sync is a barrier: to meet is a quiet too.
-hipError_t launch_sync(int slot, hipStream_t stream);
-hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
-                            int root, hipStream_t stream);
-hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
+// Collectives of a team. A sync is a barrier: to meet is a quiet too.
+hipError_t launch_sync(const TeamPlace& team, hipStream_t stream);
+hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
+                            std::size_t bytes, int root, hipStream_t stream);
+hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream);
-hipError_t launch_collect(int slot, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream);
-hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std::size_t block_bytes,
-                           hipStream_t stream);
-hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
-                            std::ptrdiff_t source_stride, std::size_t elem_bytes,
-                            std::size_t nelems, hipStream_t stream);  // strides in elements
+hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream);
+hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,
+                            std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                            std::size_t elem_bytes, std::size_t nelems,
+                            hipStream_t stream);  // strides in elements
 // How a reduction runs: the same on all PEs. No more blocks than the team has channels (state.hpp).
 struct Plan {
   ReduceAlgorithm algorithm;
@@ -81,10 +82,11 @@ struct Plan {
 };
 // hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the source
 // has a block of `count` elements for each PE. count > 0.
-hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
-                         const void* source, std::size_t count, bool scatter, hipStream_t stream);
-hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
-                       bool inclusive, hipStream_t stream);
+hipError_t launch_reduce(const Plan& plan, const TeamPlace& team, ReduceOp op, ElemType type,
+                         void* dest, const void* source, std::size_t count, bool scatter,
+                         hipStream_t stream);
+hipError_t launch_scan(const TeamPlace& team, ElemType type, void* dest, const void* source,
+                       std::size_t count, bool inclusive, hipStream_t stream);
 
 // For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each
 // mapping; found[pe] is what lies at `word` of each copy. Device memory.

@@ -30,8 +30,17 @@ constexpr ElemType elem_type_of() {
 // Those from bit_and on are of integers. avg is a sum that is divided at the end.
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
-// How a reduction is done: a file each in device/collectives/.
-enum class ReduceAlgorithm { one_shot, two_shot, recursive_doubling, ring };
+// How a reduction is done: a file each in device/collectives/. The wide ones are those by lines of 128
+// bytes, where the target has them; elsewhere they are the same as the others.
+enum class ReduceAlgorithm {
+  one_shot,
+  two_shot,
+  recursive_doubling,
+  ring,
+  direct,
+  one_shot_wide,
+  two_shot_wide
+};
 
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 

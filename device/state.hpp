@@ -64,12 +64,13 @@ constexpr int kStepBits = 16;
 // other. The first teams have many channels with large rows, the many that there may be have one.
 //
 //   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress ]  channel 1: ...
-//   the packets of all channels, then the plain data of all channels: [ parity ][ sender ][ row ]
+//   the packets of all channels, then their wide lines, then plain data: [ parity ][ sender ][ row ]
 //
-// Packets and plain data never share a place: data that looks like a packet would pass for one.
+// Formats never share a place: data of one that looks like a flag of another would pass for one.
+// Where GPUs have no wide lines (collectives/wide_lines.hpp) there is no room for them.
 constexpr int kTeamSlots = 2048;
-constexpr int kLargeSlots = 8;
-constexpr int kChannels = 64;  // of a large slot
+constexpr int kLargeSlots = 4;
+constexpr int kChannels = 128;  // of a large slot
 constexpr std::size_t kSmallPacketRow = 512;
 constexpr std::size_t kSmallPlainRow = 128;
 
@@ -77,18 +78,16 @@ struct SyncLayout {
   int n_pes;
   int channels;  // of a large slot, as the rows are
   std::size_t large_packet_row;
+  std::size_t large_wide_row;
   std::size_t large_plain_row;
 
-  // All rows of one kind in large slots come to 128 MiB at most, until they are as short as can be.
-  MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes) {
-    constexpr std::size_t kBudget = std::size_t{128} << 20;
-    constexpr std::size_t kMost = std::size_t{32} << 10;
-    constexpr std::size_t kLeast = 512;
-    const std::size_t share =
-        kBudget / (kLargeSlots * kChannels * 2) / static_cast<std::size_t>(n_pes);
-    const std::size_t bytes = share / kLeast * kLeast;
-    const std::size_t row = bytes > kMost ? kMost : bytes < kLeast ? kLeast : bytes;
-    return {n_pes, kChannels, row, row};
+  // In all large slots packets come to 128 MiB and plain data to 256 MiB at most, until rows are as short
+  // as can be.
+  MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
+    constexpr std::size_t kMiB = std::size_t{1} << 20;
+    return {n_pes, kChannels, large_row(128 * kMiB, 32 << 10, n_pes),
+            wide_lines ? large_row(128 * kMiB, 32 << 10, n_pes) : 0,
+            large_row(256 * kMiB, 64 << 10, n_pes)};
   }
   MESHMEM_HOST_DEVICE_MEMBER static bool is_large(int slot) { return slot < kLargeSlots; }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
@@ -98,6 +97,9 @@ struct SyncLayout {
   // Bytes of one parity and one sender.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t packet_row(int slot) const {
     return is_large(slot) ? large_packet_row : kSmallPacketRow;
+  }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t wide_row(int slot) const {
+    return is_large(slot) ? large_wide_row : 0;
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t plain_row(int slot) const {
     return is_large(slot) ? large_plain_row : kSmallPlainRow;
@@ -114,13 +116,25 @@ struct SyncLayout {
     return flags(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_packet_row,
                                                rows_of_channel() * kSmallPacketRow);
   }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t wide(int slot, int channel = 0) const {
+    return packets(kTeamSlots) +
+           channels_before(slot, channel, rows_of_channel() * large_wide_row, 0);
+  }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t plain(int slot, int channel = 0) const {
-    return packets(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_plain_row,
-                                                 rows_of_channel() * kSmallPlainRow);
+    return wide(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_plain_row,
+                                              rows_of_channel() * kSmallPlainRow);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return plain(kTeamSlots); }
 
  private:
+  MESHMEM_HOST_DEVICE_MEMBER static std::size_t large_row(std::size_t budget, std::size_t most,
+                                                          int n_pes) {
+    constexpr std::size_t kLeast = 512;
+    const std::size_t share =
+        budget / (kLargeSlots * kChannels * 2) / static_cast<std::size_t>(n_pes);
+    const std::size_t bytes = share / kLeast * kLeast;
+    return bytes > most ? most : bytes < kLeast ? kLeast : bytes;
+  }
   // What the channels before this one take, at so many bytes for one of a large and of a small slot.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t channels_before(int slot, int channel, std::size_t large,
                                                          std::size_t small) const {
@@ -129,6 +143,17 @@ struct SyncLayout {
     return static_cast<std::size_t>(large_channels) * large +
            static_cast<std::size_t>(slot - large_slots) * small;
   }
+};
+
+// A team as a kernel of the library is handed it, by value: a small collective is over before a look
+// at memory or at a module's constants would be.
+constexpr int kNearMembers = 8;
+struct TeamPlace {
+  TeamView team;
+  int slot;
+  SyncLayout layout;
+  std::byte*
+      slab[kNearMembers];  // the sync slabs of the first PEs of the team; null: ask the state
 };
 
 struct State {

@@ -35,9 +35,21 @@ struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
   int slot;
   int channel;
+  SyncLayout layout;
+  std::byte* const* slabs;  // of the first PEs; null where only the state knows them
 
   MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot, int of_team = 0)
-      : team(view_of(team_slot)), slot(team_slot), channel(of_team) {}
+      : team(view_of(team_slot)),
+        slot(team_slot),
+        channel(of_team),
+        layout(state().sync_layout),
+        slabs(nullptr) {}
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
+      : team(place.team),
+        slot(place.slot),
+        channel(of_team),
+        layout(place.layout),
+        slabs(place.slab) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
   // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
@@ -46,10 +58,11 @@ struct TeamSync {
     return pe < team.n ? pe : pe - team.n;
   }
   MESHMEM_DEVICE_MEMBER std::byte* slab_of(int pe) const {
+    if (slabs && pe < kNearMembers && slabs[pe]) return slabs[pe];
     return state().sync.copy_of(world_pe_of(team, pe));
   }
   MESHMEM_DEVICE_MEMBER Flag* flags_of(int pe) const {
-    return reinterpret_cast<Flag*>(slab_of(pe) + state().sync_layout.flags(slot, channel));
+    return reinterpret_cast<Flag*>(slab_of(pe) + layout.flags(slot, channel));
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
@@ -59,7 +72,7 @@ struct TeamSync {
   }
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
-    return &flags_of(at)[1 + state().n_pes + from].value;
+    return &flags_of(at)[1 + layout.n_pes + from].value;
   }
 };
 
@@ -84,7 +97,7 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
 
 template <typename Group>
 MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
-  const SyncLayout& layout = state().sync_layout;
+  const SyncLayout& layout = sync.layout;
   auto* packets = reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) +
                                                    layout.packets(sync.slot, sync.channel));
   const std::size_t words =

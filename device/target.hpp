@@ -36,6 +36,13 @@
 #define MESHMEM_TARGET_IS_CPU 1
 #endif
 
+// A struct among a kernel's parameters that is read where it lies, and not copied first.
+#if defined(MESHMEM_TARGET_IS_CUDA)
+#define MESHMEM_GRID_CONSTANT __grid_constant__
+#else
+#define MESHMEM_GRID_CONSTANT
+#endif
+
 // The short floating-point types.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 #include <cuda_bf16.h>

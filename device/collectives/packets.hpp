@@ -24,7 +24,7 @@ constexpr std::size_t kLineData = 8;
 // The row of lines from `sender` in the memory of `receiver`.
 MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sender,
                                    std::uint64_t epoch) {
-  const SyncLayout& layout = state().sync_layout;
+  const SyncLayout& layout = sync.layout;
   const std::size_t row = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
   return reinterpret_cast<Bits128*>(sync.slab_of(receiver) +
                                     layout.packets(sync.slot, sync.channel) +
@@ -32,7 +32,7 @@ MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sende
 }
 // How many lines are between the rows of two senders that follow each other.
 MESHMEM_DEVICE std::size_t lines_of_row(const TeamSync& sync) {
-  return state().sync_layout.packet_row(sync.slot) / kLineBytes;
+  return sync.layout.packet_row(sync.slot) / kLineBytes;
 }
 
 MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {

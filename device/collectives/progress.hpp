@@ -16,12 +16,12 @@ namespace device {
 // A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a row
 // for each sender; or all of it for one sender, where an operation has but one.
 MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::uint64_t epoch) {
-  const SyncLayout& layout = state().sync_layout;
+  const SyncLayout& layout = sync.layout;
   return sync.slab_of(receiver) + layout.plain(sync.slot, sync.channel) +
          (epoch & 1) * layout.senders() * layout.plain_row(sync.slot);
 }
 MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
-  const SyncLayout& layout = state().sync_layout;
+  const SyncLayout& layout = sync.layout;
   return layout.senders() * layout.plain_row(sync.slot);
 }
 

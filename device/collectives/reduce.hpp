@@ -6,10 +6,12 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 
+#include "device/collectives/direct.hpp"
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/recursive_doubling.hpp"
 #include "device/collectives/ring.hpp"
 #include "device/collectives/two_shot.hpp"
+#include "device/collectives/wide_lines.hpp"
 
 namespace meshmem {
 namespace device {
@@ -20,8 +22,19 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
                               E* dest, const E* source, std::size_t count, std::size_t apart = 0) {
   if (count == 0) return;
   if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (sync.layout.wide_row(sync.slot) > 0) {
+    if (algorithm == ReduceAlgorithm::one_shot_wide)
+      return reduce_one_shot_wide<op>(group, sync, dest, source, count);
+    if (algorithm == ReduceAlgorithm::two_shot_wide)
+      return reduce_two_shot_wide<op>(group, sync, dest, source, count);
+  }
+#endif
   switch (algorithm) {
+    case ReduceAlgorithm::direct:
+      return reduce_direct<op>(group, sync, dest, source, count);
     case ReduceAlgorithm::two_shot:
+    case ReduceAlgorithm::two_shot_wide:
       return reduce_two_shot<op>(group, sync, dest, source, count);
     case ReduceAlgorithm::recursive_doubling:
       return reduce_recursive_doubling<op>(group, sync, dest, source, count);

@@ -12,6 +12,7 @@
 #define MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 
 #include "device/collectives/one_shot.hpp"
+#include "device/collectives/slices.hpp"
 
 namespace meshmem {
 namespace device {
@@ -110,7 +111,7 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
-    const Shares shares{first, in_part, (in_part + n - 1) / n};
+    const Shares shares{first, in_part, quotient(in_part + n - 1, n)};
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
     combine_share<op>(group, sync, shares, dest, source, count, epoch);

@@ -10,31 +10,37 @@ namespace meshmem {
 namespace device {
 namespace {
 
-__global__ void sync_kernel(int slot) { barrier(Block(), TeamSync(slot)); }
-__global__ void broadcast_kernel(int slot, void* dest, const void* source, std::size_t bytes,
-                                 int root) {
-  broadcast(Block(), TeamSync(slot), dest, source, bytes, root);
+__global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
+  barrier(Block(), TeamSync(place));
 }
-__global__ void fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  fcollect(Block(), TeamSync(slot), dest, source, bytes);
+__global__ void broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                                 const void* source, std::size_t bytes, int root) {
+  broadcast(Block(), TeamSync(place), dest, source, bytes, root);
 }
-__global__ void collect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  collect(Block(), TeamSync(slot), dest, source, bytes);
+__global__ void fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                                const void* source, std::size_t bytes) {
+  fcollect(Block(), TeamSync(place), dest, source, bytes);
 }
-__global__ void alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  alltoall(Block(), TeamSync(slot), dest, source, bytes);
+__global__ void collect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                               const void* source, std::size_t bytes) {
+  collect(Block(), TeamSync(place), dest, source, bytes);
+}
+__global__ void alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                                const void* source, std::size_t bytes) {
+  alltoall(Block(), TeamSync(place), dest, source, bytes);
 }
 template <typename E>
-__global__ void alltoalls_kernel(int slot, void* dest, const void* source, std::ptrdiff_t dst,
-                                 std::ptrdiff_t sst, std::size_t nelems) {
-  alltoalls<E>(Block(), TeamSync(slot), dest, source, dst, sst, nelems);
+__global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                                 const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+                                 std::size_t nelems) {
+  alltoalls<E>(Block(), TeamSync(place), dest, source, dst, sst, nelems);
 }
 
 // The data of a large broadcast, fcollect or alltoall, between two meetings; y counts the PEs.
 enum class Pushed { root_to_all, mine_to_all, block_to_each };
-__global__ void push_kernel(Pushed what, int slot, void* dest, const void* source,
-                            std::size_t bytes, int root) {
-  const TeamView& team = team_in(slot);
+__global__ void push_kernel(Pushed what, const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+                            const void* source, std::size_t bytes, int root) {
+  const TeamView& team = place.team;
   if (what == Pushed::root_to_all && team.me != root) return;
   const int pe = (team.me + static_cast<int>(blockIdx.y)) % team.n;
   auto* to = static_cast<std::byte*>(dest);
@@ -47,57 +53,57 @@ __global__ void push_kernel(Pushed what, int slot, void* dest, const void* sourc
 }
 
 template <typename E>
-hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
-                               std::ptrdiff_t source_stride, std::size_t nelems,
-                               hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), kThreads, stream, slot, dest, source, dest_stride,
+hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* source,
+                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                               std::size_t nelems, hipStream_t stream) {
+  return launch(alltoalls_kernel<E>, dim3(1), kThreads, stream, team, dest, source, dest_stride,
                 source_stride, nelems);
 }
 
 // Meet, move, meet.
-hipError_t launch_push(Pushed what, int slot, int n, void* dest, const void* source,
+hipError_t launch_push(Pushed what, const TeamPlace& team, void* dest, const void* source,
                        std::size_t bytes, int root, hipStream_t stream) {
-  if (const hipError_t error = launch_sync(slot, stream)) return error;
-  const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(n));
+  if (const hipError_t error = launch_sync(team, stream)) return error;
+  const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(team.team.n));
   if (const hipError_t error =
-          launch(push_kernel, blocks, kCopyThreads, stream, what, slot, dest, source, bytes, root))
+          launch(push_kernel, blocks, kCopyThreads, stream, what, team, dest, source, bytes, root))
     return error;
-  return launch_sync(slot, stream);
+  return launch_sync(team, stream);
 }
 
 }  // namespace
 
-hipError_t launch_sync(int slot, hipStream_t stream) {
-  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, slot);
+hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
+  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
-hipError_t launch_broadcast(int slot, int n, void* dest, const void* source, std::size_t bytes,
-                            int root, hipStream_t stream) {
+hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
+                            std::size_t bytes, int root, hipStream_t stream) {
   if (bytes > kOneBlockBytes)
-    return launch_push(Pushed::root_to_all, slot, n, dest, source, bytes, root, stream);
-  return launch(broadcast_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes, root);
+    return launch_push(Pushed::root_to_all, team, dest, source, bytes, root, stream);
+  return launch(broadcast_kernel, dim3(1), kThreads, stream, team, dest, source, bytes, root);
 }
-hipError_t launch_fcollect(int slot, int n, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream) {
   if (bytes > kOneBlockBytes)
-    return launch_push(Pushed::mine_to_all, slot, n, dest, source, bytes, 0, stream);
-  return launch(fcollect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+    return launch_push(Pushed::mine_to_all, team, dest, source, bytes, 0, stream);
+  return launch(fcollect_kernel, dim3(1), kThreads, stream, team, dest, source, bytes);
 }
-hipError_t launch_collect(int slot, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
-  return launch(collect_kernel, dim3(1), kThreads, stream, slot, dest, source, bytes);
+  return launch(collect_kernel, dim3(1), kThreads, stream, team, dest, source, bytes);
 }
-hipError_t launch_alltoall(int slot, int n, void* dest, const void* source, std::size_t block_bytes,
-                           hipStream_t stream) {
+hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream) {
   if (block_bytes > kOneBlockBytes)
-    return launch_push(Pushed::block_to_each, slot, n, dest, source, block_bytes, 0, stream);
-  return launch(alltoall_kernel, dim3(1), kThreads, stream, slot, dest, source, block_bytes);
+    return launch_push(Pushed::block_to_each, team, dest, source, block_bytes, 0, stream);
+  return launch(alltoall_kernel, dim3(1), kThreads, stream, team, dest, source, block_bytes);
 }
-hipError_t launch_alltoalls(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
-                            std::ptrdiff_t source_stride, std::size_t elem_bytes,
-                            std::size_t nelems, hipStream_t stream) {
+hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,
+                            std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                            std::size_t elem_bytes, std::size_t nelems, hipStream_t stream) {
   const auto launch_of = [&](auto given) {
-    return launch_alltoalls_of<typename decltype(given)::Type>(slot, dest, source, dest_stride,
+    return launch_alltoalls_of<typename decltype(given)::Type>(team, dest, source, dest_stride,
                                                                source_stride, nelems, stream);
   };
   return elem_bytes == 16 ? launch_of(Given<Bits128>()) : with_bits(elem_bytes, launch_of);

@@ -14,16 +14,18 @@ namespace {
 
 // Two routines in one kernel, so that there are not twice as many.
 template <ReduceOp op, typename E>
-__global__ void reduce_kernel(ReduceAlgorithm algorithm, int slot, E* dest, const E* source,
+__global__ void reduce_kernel(ReduceAlgorithm algorithm,
+                              const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
                               std::size_t count, bool scatter) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
-  reduce_by<op>(algorithm, Block(), TeamSync(slot, channel), dest + slice.first,
+  reduce_by<op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
                 source + slice.first, slice.count, scatter ? count : 0);
 }
 template <typename E>
-__global__ void scan_kernel(int slot, E* dest, const E* source, std::size_t count, bool inclusive) {
-  scan(Block(), TeamSync(slot), dest, source, count, inclusive);
+__global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
+                            std::size_t count, bool inclusive) {
+  scan(Block(), TeamSync(place), dest, source, count, inclusive);
 }
 
 // The type of the size, where the sign does not matter.
@@ -85,22 +87,23 @@ hipError_t with_each_reduction(const F& f) {
 
 }  // namespace
 
-hipError_t launch_reduce(const Plan& plan, int slot, ReduceOp op, ElemType type, void* dest,
-                         const void* source, std::size_t count, bool scatter, hipStream_t stream) {
+hipError_t launch_reduce(const Plan& plan, const TeamPlace& team, ReduceOp op, ElemType type,
+                         void* dest, const void* source, std::size_t count, bool scatter,
+                         hipStream_t stream) {
   return with_reduction(op, type, [&](auto reduction) {
     using R = decltype(reduction);
     using E = typename R::Type;
     return launch(reduce_kernel<R::kOp, E>, dim3(static_cast<unsigned>(plan.blocks)),
-                  static_cast<unsigned>(plan.threads), stream, plan.algorithm, slot,
+                  static_cast<unsigned>(plan.threads), stream, plan.algorithm, team,
                   static_cast<E*>(dest), static_cast<const E*>(source), count, scatter);
   });
 }
 
-hipError_t launch_scan(int slot, ElemType type, void* dest, const void* source, std::size_t count,
-                       bool inclusive, hipStream_t stream) {
+hipError_t launch_scan(const TeamPlace& team, ElemType type, void* dest, const void* source,
+                       std::size_t count, bool inclusive, hipStream_t stream) {
   return with_type(type, [&](auto given) {
     using E = Signless<typename decltype(given)::Type>;
-    return launch(scan_kernel<E>, dim3(1), kThreads, stream, slot, static_cast<E*>(dest),
+    return launch(scan_kernel<E>, dim3(1), kThreads, stream, team, static_cast<E*>(dest),
                   static_cast<const E*>(source), count, inclusive);
   });
 }

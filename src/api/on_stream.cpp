@@ -129,11 +129,11 @@ int compute_on_stream(const char* routine, shmem_team_t handle, const Computatio
   const Kind kind = computation.kind;
   launch(routine, [&] {
     if (kind == Kind::inscan || kind == Kind::exscan)
-      return device::launch_scan(team.slot, op.kernel_type, dest, source, count,
+      return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
                                  kind == Kind::inscan, stream_of(stream));
-    return device::launch_reduce(on_device::plan_of(team, op, count), team.slot, op.kernel_op,
-                                 op.kernel_type, dest, source, count, kind == Kind::scatter,
-                                 stream_of(stream));
+    return device::launch_reduce(on_device::plan_of(team, op, count), on_device::place_of(team),
+                                 op.kernel_op, op.kernel_type, dest, source, count,
+                                 kind == Kind::scatter, stream_of(stream));
   });
   return 0;
 }
@@ -210,13 +210,15 @@ MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
 MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_barrier_all_on_stream";
   const Team& team = team_for_kernels(kRoutine, SHMEM_TEAM_WORLD);
-  launch(kRoutine, [&] { return device::launch_sync(team.slot, stream_of(stream)); });
+  launch(kRoutine,
+         [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
 }
 
 MESHMEM_VISIBLE int shmemx_team_sync_on_stream(shmem_team_t handle, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_team_sync_on_stream";
   const Team& team = team_for_kernels(kRoutine, handle);
-  launch(kRoutine, [&] { return device::launch_sync(team.slot, stream_of(stream)); });
+  launch(kRoutine,
+         [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
   return 0;
 }
 
@@ -229,7 +231,7 @@ MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* des
     fatal("{}: PE_root {} is not in 0..{} of the team", kRoutine, PE_root, team.n - 1);
   if (nbytes == 0) return 0;
   launch(kRoutine, [&] {
-    return device::launch_broadcast(team.slot, team.n, dest, source, nbytes, PE_root,
+    return device::launch_broadcast(on_device::place_of(team), dest, source, nbytes, PE_root,
                                     stream_of(stream));
   });
   return 0;
@@ -242,7 +244,8 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
   const Team& team = team_for_kernels(kRoutine, handle, dest, source);
   if (nbytes == 0) return 0;
   launch(kRoutine, [&] {
-    return device::launch_fcollect(team.slot, team.n, dest, source, nbytes, stream_of(stream));
+    return device::launch_fcollect(on_device::place_of(team), dest, source, nbytes,
+                                   stream_of(stream));
   });
   return 0;
 }
@@ -252,7 +255,8 @@ MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest,
   constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
   const Team& team = team_for_kernels(kRoutine, handle, dest, source);
   launch(kRoutine, [&] {
-    return device::launch_collect(team.slot, dest, source, nbytes, stream_of(stream));
+    return device::launch_collect(on_device::place_of(team), dest, source, nbytes,
+                                  stream_of(stream));
   });
   return 0;
 }
@@ -264,7 +268,8 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
   const Team& team = team_for_kernels(kRoutine, handle, dest, source);
   if (nbytes == 0) return 0;
   launch(kRoutine, [&] {
-    return device::launch_alltoall(team.slot, team.n, dest, source, nbytes, stream_of(stream));
+    return device::launch_alltoall(on_device::place_of(team), dest, source, nbytes,
+                                   stream_of(stream));
   });
   return 0;
 }

@@ -24,6 +24,8 @@ enum class ReduceAlgorithm {
   one_shot,
   two_shot,
   direct,
+  one_shot_wide,
+  two_shot_wide,
   classic
 };
 

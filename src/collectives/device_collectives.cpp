@@ -36,6 +36,8 @@ bool kernels_reach(const void* dest, const void* source) {
   return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
 }
 
+device::TeamPlace place_of(const Team& team) { return runtime().device_state().place_of(team); }
+
 device::Plan plan_of(const Team& team, const Reduction& op, std::size_t count) {
   const device::SyncLayout& layout = runtime().device_state().state().sync_layout;
   return choose_plan(reduction_choice, count * op.elem_bytes, team.n,
@@ -46,7 +48,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::broadcast(team, dest, source, bytes, root);
   run(team, [&](hipStream_t stream) {
-    return device::launch_broadcast(team.slot, team.n, dest, source, bytes, root, stream);
+    return device::launch_broadcast(place_of(team), dest, source, bytes, root, stream);
   });
 }
 
@@ -54,14 +56,14 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::fcollect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
-    return device::launch_fcollect(team.slot, team.n, dest, source, bytes, stream);
+    return device::launch_fcollect(place_of(team), dest, source, bytes, stream);
   });
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (!kernels_reach(dest, source)) return staged::collect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
-    return device::launch_collect(team.slot, dest, source, bytes, stream);
+    return device::launch_collect(place_of(team), dest, source, bytes, stream);
   });
 }
 
@@ -70,11 +72,11 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
   if (!kernels_reach(dest, source)) return staged::alltoall(team, dest, source, shape);
   run(team, [&](hipStream_t stream) {
     if (shape.dest_stride == 1 && shape.source_stride == 1) {
-      return device::launch_alltoall(team.slot, team.n, dest, source,
-                                     shape.count * shape.elem_bytes, stream);
+      return device::launch_alltoall(place_of(team), dest, source, shape.count * shape.elem_bytes,
+                                     stream);
     }
-    return device::launch_alltoalls(team.slot, dest, source, shape.dest_stride, shape.source_stride,
-                                    shape.elem_bytes, shape.count, stream);
+    return device::launch_alltoalls(place_of(team), dest, source, shape.dest_stride,
+                                    shape.source_stride, shape.elem_bytes, shape.count, stream);
   });
 }
 
@@ -83,8 +85,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::reduce(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
-    return device::launch_reduce(plan_of(team, op, count), team.slot, op.kernel_op, op.kernel_type,
-                                 dest, source, count, false, stream);
+    return device::launch_reduce(plan_of(team, op, count), place_of(team), op.kernel_op,
+                                 op.kernel_type, dest, source, count, false, stream);
   });
 }
 
@@ -93,8 +95,8 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   if (count == 0) return;
   if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
-    return device::launch_reduce(plan_of(team, op, count), team.slot, op.kernel_op, op.kernel_type,
-                                 dest, source, count, true, stream);
+    return device::launch_reduce(plan_of(team, op, count), place_of(team), op.kernel_op,
+                                 op.kernel_type, dest, source, count, true, stream);
   });
 }
 
@@ -104,7 +106,8 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::scan(team, op, dest, source, count, inclusive);
   run(team, [&](hipStream_t stream) {
-    return device::launch_scan(team.slot, op.kernel_type, dest, source, count, inclusive, stream);
+    return device::launch_scan(place_of(team), op.kernel_type, dest, source, count, inclusive,
+                               stream);
   });
 }
 

@@ -25,6 +25,9 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive);
 
+// The team as its kernels are handed it.
+device::TeamPlace place_of(const Team& team);
+
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
 

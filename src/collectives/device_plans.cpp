@@ -21,14 +21,31 @@ struct Row {
 constexpr std::size_t kAnySize = ~std::size_t{0};
 constexpr int kAnyPes = 1 << 30;
 constexpr int kMostThreads = 512;
+constexpr int kLanes = 32;
 
 using enum device::ReduceAlgorithm;
+#if defined(MESHMEM_TARGET_CUDA)
+// Measured on 2 and on 4 H200 behind switches (docs/measurements). Around a ring no two PEs send to the same
+// one at a time, which is what the switches carry most of.
 constexpr Row kGpuRows[] = {
-    {4 << 10, kAnyPes, {one_shot, 1, 512}},
-    {16 << 10, kAnyPes, {one_shot, 4, 512}},
-    {64 << 10, kAnyPes, {two_shot, 16, 512}},
-    {kAnySize, kAnyPes, {two_shot, 64, 512}},
+    {1 << 10, kAnyPes, {one_shot, 1, 128}},         {2 << 10, kAnyPes, {one_shot, 2, 128}},
+    {4 << 10, kAnyPes, {one_shot, 4, 128}},         {8 << 10, kAnyPes, {one_shot, 8, 128}},
+    {16 << 10, kAnyPes, {one_shot, 16, 128}},       {32 << 10, kAnyPes, {one_shot_wide, 32, 128}},
+    {64 << 10, kAnyPes, {one_shot_wide, 64, 128}},  {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
+    {512 << 10, 2, {one_shot_wide, 64, 512}},       {1 << 20, 2, {two_shot_wide, 64, 256}},
+    {2 << 20, 2, {two_shot_wide, 64, 512}},         {8 << 20, 2, {direct, 128, 512}},
+    {512 << 10, kAnyPes, {two_shot_wide, 64, 256}}, {1 << 20, kAnyPes, {two_shot_wide, 64, 512}},
+    {4 << 20, kAnyPes, {direct, 64, 512}},          {8 << 20, kAnyPes, {direct, 128, 512}},
+    {kAnySize, kAnyPes, {ring, 128, 512}},
 };
+#else
+// Computed for GPUs that have a link to each other one, from the rates of the links; never measured.
+constexpr Row kGpuRows[] = {
+    {1 << 10, kAnyPes, {one_shot, 1, 128}},   {4 << 10, kAnyPes, {one_shot, 4, 128}},
+    {32 << 10, kAnyPes, {one_shot, 16, 256}}, {1 << 20, kAnyPes, {two_shot, 64, 256}},
+    {kAnySize, kAnyPes, {direct, 64, 512}},
+};
+#endif
 // Threads take turns there, and so do blocks, on processors that PEs share.
 constexpr Row kProcessorRows[] = {
     {16 << 10, kAnyPes, {one_shot, 1, 64}},
@@ -47,6 +64,12 @@ device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
       return recursive_doubling;
     case ReduceAlgorithm::ring:
       return ring;
+    case ReduceAlgorithm::direct:
+      return direct;
+    case ReduceAlgorithm::one_shot_wide:
+      return one_shot_wide;
+    case ReduceAlgorithm::two_shot_wide:
+      return two_shot_wide;
     default:
       return two_shot;
   }
@@ -81,6 +104,9 @@ device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n
   };
   plan.blocks = at_most(choice.device_blocks, plan.blocks, channels);
   plan.threads = at_most(choice.device_threads, plan.threads, kMostThreads);
+  // Wide lines are carried by whole waves.
+  if (plan.algorithm == one_shot_wide || plan.algorithm == two_shot_wide)
+    plan.threads = (plan.threads + kLanes - 1) / kLanes * kLanes;
   return plan;
 }
 

@@ -63,7 +63,15 @@ ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size
                                         int n_pes) {
   const ReduceAlgorithm algorithm =
       forced_algorithm(choice, bytes).value_or(by_table(bytes, n_pes));
-  return algorithm == ReduceAlgorithm::direct ? ReduceAlgorithm::two_shot : algorithm;
+  switch (algorithm) {  // those of kernels alone
+    case ReduceAlgorithm::one_shot_wide:
+      return ReduceAlgorithm::one_shot;
+    case ReduceAlgorithm::direct:
+    case ReduceAlgorithm::two_shot_wide:
+      return ReduceAlgorithm::two_shot;
+    default:
+      return algorithm;
+  }
 }
 
 namespace {

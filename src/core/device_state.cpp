@@ -89,7 +89,7 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
     state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes,
                              for_kernels(memory.sync().copies, memory.route_of()));
   }
-  state_.sync_layout = device::SyncLayout::of(n);
+  state_.sync_layout = device::SyncLayout::of(n, kHasWideLines);
   state_.teams = views_;
   state_.registered = buffers_;
   rows_.clear();
@@ -133,6 +133,10 @@ void DeviceState::clear_packets(int slot, int channel, int channels) {
   clear_for_kernels(
       slab + layout.packets(slot, channel),
       static_cast<std::size_t>(channels) * layout.rows_of_channel() * layout.packet_row(slot));
+  if (layout.wide_row(slot) == 0) return;
+  clear_for_kernels(
+      slab + layout.wide(slot, channel),
+      static_cast<std::size_t>(channels) * layout.rows_of_channel() * layout.wide_row(slot));
 }
 
 // The slab is zero at first. Where a look at device memory costs nothing, channels that no team has
@@ -162,15 +166,27 @@ void DeviceState::add_team(const Team& team) {
   if (!is_open_) return;
   const std::lock_guard lock(mutex_);
   clear_slot(team.slot);
-  device::TeamView view{team.me, team.n, nullptr};
+  if (int* pes = pes_of(team)) {
+    write_for_kernels(pes, team.pes.data(), sizeof(int) * team.pes.size());
+  }
+  const device::TeamView view{team.me, team.n, pes_of(team)};
+  write_for_kernels(views_ + team.slot, &view, sizeof view);
+}
+
+int* DeviceState::pes_of(const Team& team) const {
   const bool is_world = std::is_sorted(team.pes.begin(), team.pes.end()) && team.pes.front() == 0 &&
                         team.pes.back() == team.n - 1;
-  if (!is_world) {
-    int* pes = team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
-    write_for_kernels(pes, team.pes.data(), sizeof(int) * team.pes.size());
-    view.pes = pes;
+  if (is_world) return nullptr;
+  return team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
+}
+
+device::TeamPlace DeviceState::place_of(const Team& team) const {
+  device::TeamPlace place{{team.me, team.n, pes_of(team)}, team.slot, state_.sync_layout, {}};
+  for (int pe = 0; pe < std::min(team.n, device::kNearMembers); ++pe) {
+    const int world_pe = team.pes[static_cast<std::size_t>(pe)];
+    if (world_pe < device::kNearPes) place.slab[pe] = state_.sync.near_copy[world_pe];
   }
-  write_for_kernels(views_ + team.slot, &view, sizeof view);
+  return place;
 }
 
 void DeviceState::remove_team(const Team& team) {

@@ -32,6 +32,8 @@ class DeviceState {
 
   void add_team(const Team& team);
   void remove_team(const Team& team);
+  // What a kernel for the team is handed.
+  device::TeamPlace place_of(const Team& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
   // Groups in users' kernels send all to all for reductions of up to so many bytes.
@@ -45,6 +47,8 @@ class DeviceState {
   void reset_flags(int slot, int channel, int channels);
   void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);
+  // Where kernels find the world numbers of the team's PEs; null if they are the same.
+  int* pes_of(const Team& team) const;
   void free_rows(const std::vector<DeviceSegment>& segments);
   void fill_row(const DeviceSegment& segment);
 

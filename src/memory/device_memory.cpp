@@ -148,7 +148,7 @@ void DeviceMemory::allocate_slabs() {
     failure = "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
   }
   const std::size_t heap = heap_bytes();
-  const std::size_t sync = device::SyncLayout::of(peers_.n).total_bytes();
+  const std::size_t sync = device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes();
   const auto allocate_both = [&] {
     if (!failure) failure = allocate(data_, heap, mine().data);
     if (!failure && data_.base) failure = allocate(sync_, sync, mine().sync);

@@ -47,7 +47,7 @@ DeviceMemory zeroed(std::size_t bytes) {
 class World {
  public:
   World(int n, std::uint64_t first_epoch) : n_(n), states_(static_cast<std::size_t>(n)) {
-    SyncLayout layout = SyncLayout::of(n);
+    SyncLayout layout = SyncLayout::of(n, false);
     layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
     layout.channels = kTestChannels;
     for (int pe = 0; pe < n; ++pe) {
