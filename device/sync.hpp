@@ -107,16 +107,22 @@ MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
     store_relaxed(packets + i, std::uint64_t{0});
 }
 
+// By value: what others have the address of would not stay in registers.
+template <typename Group>
+MESHMEM_DEVICE_COLD std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
+                                                     std::uint64_t epoch) {
+  meet(group, sync, epoch);  // nobody reads packets any more
+  wipe_packets(group, sync);
+  meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
+  return epoch + 2;
+}
+
 // The epoch of the next operation after `epoch`.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
                                         std::uint64_t epoch) {
   ++epoch;
-  if (epoch % kWipeEvery != 0) return epoch;
-  meet(group, sync, epoch);  // nobody reads packets any more
-  wipe_packets(group, sync);
-  meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
-  return epoch + 2;
+  return epoch % kWipeEvery != 0 ? epoch : epoch_after_wiping(group, sync, epoch);
 }
 
 template <typename Group>

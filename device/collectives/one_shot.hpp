@@ -54,6 +54,7 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
+    const PacketRows rows(sync, epoch);
     for (std::size_t u = first + rank; u < last; u += step) {
       auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
       for (int i = 1; i < n; ++i) {
@@ -61,14 +62,14 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
         if (apart != 0)
           data = bit_cast<std::uint64_t>(
               load_unit(source + static_cast<std::size_t>(peer) * apart, count, u));
-        send_line(packet_row(sync, peer, me, epoch) + (u - first), data, epoch);
+        send_line(rows.in(peer) + (u - first), data, epoch);
       }
     }
     const E* const own = source + static_cast<std::size_t>(me) * apart;
-    const Bits128* rows = packet_row(sync, me, 0, epoch);
+    const Bits128* received = rows.from(0);
     for (std::size_t u = first + rank; u < last; u += step) {
       const UnitTotal<E> total =
-          combine_received<op>(sync, load_unit(own, count, u), end, rows + (u - first), epoch);
+          combine_received<op>(sync, load_unit(own, count, u), end, received + (u - first), epoch);
       store_unit(dest, count, u, finished<op, E>(total, n));
     }
     // The whole part has come: whoever is in the next one knows that all left the last.

@@ -35,6 +35,29 @@ MESHMEM_DEVICE std::size_t lines_of_row(const TeamSync& sync) {
   return sync.layout.packet_row(sync.slot) / kLineBytes;
 }
 
+// The rows of an operation, between this PE and the others of the team.
+class PacketRows {
+ public:
+  MESHMEM_DEVICE_MEMBER PacketRows(const TeamSync& sync, std::uint64_t epoch) : sync_(sync) {
+    const SyncLayout& layout = state().sync_layout;
+    row_ = layout.packet_row(sync.slot);
+    first_ = layout.packets(sync.slot, sync.channel) + (epoch & 1) * layout.senders() * row_;
+    own_ = first_ + static_cast<std::size_t>(sync.team.me) * row_;
+  }
+  // Where PE `pe` gets what this one sends, and this one what `pe` sends.
+  MESHMEM_DEVICE_MEMBER Bits128* in(int pe) const {
+    return reinterpret_cast<Bits128*>(sync_.slab_of(pe) + own_);
+  }
+  MESHMEM_DEVICE_MEMBER const Bits128* from(int pe) const {
+    return reinterpret_cast<const Bits128*>(sync_.slab_of(sync_.team.me) + first_ +
+                                            static_cast<std::size_t>(pe) * row_);
+  }
+
+ private:
+  const TeamSync& sync_;
+  std::size_t row_, first_, own_;
+};
+
 MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
   constexpr std::uint64_t kLow = 0xffffffff;
   const std::uint64_t flag = epoch << 32;

@@ -22,20 +22,20 @@ namespace device {
 template <typename E>
 struct TotalPackets {
   static constexpr std::size_t kLines = sizeof(UnitTotal<E>) / kLineData;
-  const TeamSync& sync;
+  const PacketRows& rows;
   std::uint64_t epoch;
   std::size_t at;  // the first line in each row
 
   MESHMEM_DEVICE_MEMBER void send(int pe, const UnitTotal<E>& total) const {
     std::uint64_t data[kLines];
     memcpy(data, &total, sizeof total);
-    Bits128* row = packet_row(sync, pe, sync.team.me, epoch) + at;
+    Bits128* row = rows.in(pe) + at;
 #pragma unroll
     for (std::size_t k = 0; k < kLines; ++k) send_line(row + k, data[k], epoch);
   }
   MESHMEM_DEVICE_MEMBER UnitTotal<E> receive(int pe) const {
     std::uint64_t data[kLines];
-    const Bits128* row = packet_row(sync, sync.team.me, pe, epoch) + at;
+    const Bits128* row = rows.from(pe) + at;
 #pragma unroll
     for (std::size_t k = 0; k < kLines; ++k) data[k] = receive_line(row + k, epoch);
     UnitTotal<E> total;
@@ -63,8 +63,7 @@ struct Doubling {
 // The total of all PEs, from that of this one.
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE UnitTotal<E> exchange_totals(const TotalPackets<E>& packets,
-                                            const Doubling& doubling, UnitTotal<E> total) {
-  const int me = packets.sync.team.me;
+                                            const Doubling& doubling, int me, UnitTotal<E> total) {
   const bool is_folded = doubling.is_folded(me);
   if (is_folded && me % 2 == 1) {
     packets.send(me - 1, total);
@@ -96,12 +95,13 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
+    const PacketRows rows(sync, epoch);
     for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last;
          u += static_cast<std::size_t>(group.size())) {
       UnitTotal<E> total;
       begin_total(total, load_unit(source, count, u));
-      const TotalPackets<E> packets{sync, epoch, (u - first) * kLines};
-      total = exchange_totals<op, E>(packets, doubling, total);
+      const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
+      total = exchange_totals<op, E>(packets, doubling, sync.team.me, total);
       store_unit(dest, count, u, finished<op, E>(total, sync.team.n));
     }
     group.sync();

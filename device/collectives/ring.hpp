@@ -95,13 +95,13 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
 #pragma unroll
     for (std::size_t k = 0; k < kSome; ++k) {
       arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * step)));
-      mine[k] = own[i + k * step];
+      mine[k] = bit_cast<V>(reinterpret_cast<const B*>(own)[i + k * step]);
     }
 #pragma unroll
     for (std::size_t k = 0; k < kSome; ++k) {
-      const V total = combine_rounded<op>(arrived[k], mine[k], pes);
-      to[i + k * step] = total;
-      if (also) also[i + k * step] = total;
+      const B total = bit_cast<B>(combine_rounded<op>(arrived[k], mine[k], pes));
+      reinterpret_cast<B*>(to)[i + k * step] = total;
+      if (also) reinterpret_cast<B*>(also)[i + k * step] = total;
     }
   };
   auto i = static_cast<std::size_t>(group.rank());
@@ -155,23 +155,21 @@ struct RingReduction {
     const int steps = ring.n - 1, me = ring.me, next = ring.next(), previous = ring.before(1);
     copy<OwnSource>(group, place(next, epoch, 0), source + part.begin_of(me),
                     part.count_of(me) * sizeof(E));
-    for (int step = 1; step < steps; ++step) {
+    for (int step = 1; step <= steps; ++step) {
       announce(group, sync, next, epoch, step);
       await(group, sync, previous, epoch, step);
       const int q = ring.before(step);
-      combine_run<op>(group, place(next, epoch, step), static_cast<E*>(nullptr),
-                      place(me, epoch, step - 1), source + part.begin_of(q), part.count_of(q), 1);
+      const bool is_result = step == steps;  // the chunk has been everywhere but here
+      combine_run<op>(group, is_result ? dest + part.begin_of(q) : place(next, epoch, step),
+                      is_result ? dest_of_next(part, q) : nullptr, place(me, epoch, step - 1),
+                      source + part.begin_of(q), part.count_of(q), is_result ? ring.n : 1);
     }
-    announce(group, sync, next, epoch, steps);
-    await(group, sync, previous, epoch, steps);
-    if (const std::size_t n = part.count_of(next))  // the chunk that has been everywhere but here
-      combine_run<op>(group, dest + part.begin_of(next), dest_of_next(part, next),
-                      place(me, epoch, steps - 1), source + part.begin_of(next), n, ring.n);
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0;; ++step) {
       announce(group, sync, next, epoch, steps + step + 1);
       await(group, sync, previous, epoch, steps + step + 1);
+      if (step + 1 == steps) break;
       const int q = ring.before(step);
-      if (step + 1 < steps && part.count_of(q) > 0)
+      if (part.count_of(q) > 0)
         copy<OthersSource>(group, dest_of_next(part, q), dest + part.begin_of(q),
                            part.count_of(q) * sizeof(E));
     }

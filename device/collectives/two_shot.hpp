@@ -17,18 +17,26 @@
 namespace meshmem {
 namespace device {
 
-// The units of a part, divided among PEs.
+// The units of a part, divided among PEs: `full` shares of the same length, a shorter one, and none.
 struct Shares {
-  std::size_t first, units;  // of the part
-  std::size_t longest;
+  std::size_t first;  // of the part
+  std::size_t length;
+  int full;
+  std::size_t rest;  // of the PE after the full ones
 
+  MESHMEM_DEVICE_MEMBER Shares(std::size_t begin, std::size_t units, std::size_t n)
+      : first(begin), length((units + n - 1) / n) {
+    full = static_cast<int>(units / length);
+    rest = units - static_cast<std::size_t>(full) * length;
+  }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {
-    return first + static_cast<std::size_t>(pe) * longest;
+    return first + static_cast<std::size_t>(pe) * length;
   }
   MESHMEM_DEVICE_MEMBER std::size_t units_of(int pe) const {
-    const std::size_t before = static_cast<std::size_t>(pe) * longest;
-    return before >= units ? 0 : units - before < longest ? units - before : longest;
+    return pe < full ? length : pe == full ? rest : 0;
   }
+  // The PEs whose shares have a unit `u`: so many, the first ones.
+  MESHMEM_DEVICE_MEMBER int pes_with(std::size_t u) const { return full + (u < rest ? 1 : 0); }
 };
 
 // The places of the calling thread in a share.
@@ -44,22 +52,25 @@ MESHMEM_DEVICE void for_each_place(const Group& group, std::size_t units, const 
 template <typename E, typename Group>
 MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const Shares& shares,
                                 const E* source, std::size_t count, std::uint64_t epoch) {
-  constexpr int kTogether = 8;
+  constexpr int kTogether = 4;
   const int n = sync.team.n;
-  for_each_place(group, shares.longest, [&](std::size_t u) {
+  const PacketRows rows(sync, epoch);
+  for_each_place(group, shares.length, [&](std::size_t u) {
+    const int pes = shares.pes_with(u);
+#pragma unroll 1
     for (int i = 1; i < n; i += kTogether) {
       Unit<E> unit[kTogether] = {};
-      const auto is_there = [&](int k) {
-        return i + k < n && u < shares.units_of(sync.peer(i + k));
-      };
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k)
-        if (is_there(k)) unit[k] = load_unit(source, count, shares.begin_of(sync.peer(i + k)) + u);
+      for (int k = 0; k < kTogether; ++k) {
+        const int pe = sync.peer(i + k);
+        if (i + k < n && pe < pes) unit[k] = load_unit(source, count, shares.begin_of(pe) + u);
+      }
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k)
-        if (is_there(k))
-          send_line(packet_row(sync, sync.peer(i + k), sync.team.me, epoch) + u,
-                    bit_cast<std::uint64_t>(unit[k]), epoch);
+      for (int k = 0; k < kTogether; ++k) {
+        const int pe = sync.peer(i + k);
+        if (i + k < n && pe < pes)
+          send_line(rows.in(pe) + u, bit_cast<std::uint64_t>(unit[k]), epoch);
+      }
     }
   });
 }
@@ -70,16 +81,16 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
                                   E* dest, const E* source, std::size_t count,
                                   std::uint64_t epoch) {
   const int me = sync.team.me;
-  const Bits128* rows = packet_row(sync, me, 0, epoch);
+  const PacketRows rows(sync, epoch);
+  const Bits128* received = rows.from(0);
   const std::size_t results = lines_of_row(sync) / 2;
   for_each_place(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = sync.team.n;
     const Unit<E> total = finished<op, E>(
-        combine_received<op>(sync, load_unit(source, count, at), n, rows + u, epoch), n);
+        combine_received<op>(sync, load_unit(source, count, at), n, received + u, epoch), n);
     for (int i = 1; i < n; ++i)
-      send_line(packet_row(sync, sync.peer(i), me, epoch) + results + u,
-                bit_cast<std::uint64_t>(total), epoch);
+      send_line(rows.in(sync.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);
   });
 }
@@ -89,14 +100,13 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
                                     E* dest, std::size_t count, std::uint64_t epoch) {
   const int me = sync.team.me;
   const std::size_t lines = lines_of_row(sync);
-  const Bits128* results = packet_row(sync, me, 0, epoch) + lines / 2;
-  for_each_place(group, shares.longest, [&](std::size_t u) {
-    const auto is_awaited = [&](int pe) { return pe != me && u < shares.units_of(pe); };
-    receive_from_each(sync.team.n, results + u, lines, epoch, is_awaited,
-                      [&](int pe, std::uint64_t data) {
-                        if (is_awaited(pe))
-                          store_unit(dest, count, shares.begin_of(pe) + u, bit_cast<Unit<E>>(data));
-                      });
+  const Bits128* results = PacketRows(sync, epoch).from(0) + lines / 2;
+  for_each_place(group, shares.length, [&](std::size_t u) {
+    receive_from_each(
+        shares.pes_with(u), results + u, lines, epoch, [me](int pe) { return pe != me; },
+        [&](int pe, std::uint64_t data) {
+          if (pe != me) store_unit(dest, count, shares.begin_of(pe) + u, bit_cast<Unit<E>>(data));
+        });
   });
 }
 
@@ -111,7 +121,7 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
-    const Shares shares{first, in_part, quotient(in_part + n - 1, n)};
+    const Shares shares(first, in_part, n);
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
     combine_share<op>(group, sync, shares, dest, source, count, epoch);
