@@ -102,6 +102,14 @@ MESHMEM_DEVICE void use(Thread, Result* result, const Word* data) { *result = ma
     sync_all(Group());                                                                             \
     use(Group(), result, others);                                                                  \
   }                                                                                                \
+  extern "C" __global__ void release_announce_##group(Data* data) {                                \
+    data[here()] = 1;                                                                              \
+    announce(Group(), TeamSync(0, 1), 2, 3, 4);                                                    \
+  }                                                                                                \
+  extern "C" __global__ void acquire_await_##group(Result* result, const Word* data) {             \
+    await(Group(), TeamSync(0, 1), 2, 3, 4);                                                       \
+    use(Group(), result, data);                                                                    \
+  }                                                                                                \
   extern "C" __global__ void get_get_##group(Word* dest, const Word* source, int pe) {             \
     get<Word>(Group(), WorldPes(), dest, source, 1, pe);                                           \
   }                                                                                                \
@@ -116,6 +124,11 @@ PROBES_OF(Block, block)
 extern "C" __global__ void release_put_signal_of_block_by_wave(Word* dest, const Word* source,
                                                                Word* sig, int pe) {
   put_signal<Word>(Block(), WorldPes(), dest, source, kFew, sig, 1, SHMEM_SIGNAL_SET, pe);
+}
+extern "C" __global__ void release_ring_step_block(Data* to, Data* also, const Data* in,
+                                                   const Data* own, std::size_t n) {
+  combine_run<ReduceOp::sum>(Block(), to, also, in, own, n, 1);
+  announce(Block(), TeamSync(0, 1), 2, 3, 4);
 }
 extern "C" __global__ void get_g_thread(Word* to, const Word* source, int pe) {
   *to = g(Thread(), WorldPes(), source, pe);
