@@ -25,8 +25,8 @@ struct Shares {
   std::size_t rest;  // of the PE after the full ones
 
   MESHMEM_DEVICE_MEMBER Shares(std::size_t begin, std::size_t units, std::size_t n)
-      : first(begin), length((units + n - 1) / n) {
-    full = static_cast<int>(units / length);
+      : first(begin), length(quotient(units + n - 1, n)) {
+    full = static_cast<int>(quotient(units, length));
     rest = units - static_cast<std::size_t>(full) * length;
   }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {

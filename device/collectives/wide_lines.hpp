@@ -203,9 +203,7 @@ MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& syn
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
-    const Shares shares{
-        first, in_part,
-        quotient(in_part + static_cast<std::size_t>(n) - 1, static_cast<std::size_t>(n))};
+    const Shares shares(first, in_part, static_cast<std::size_t>(n));
     const auto lines_of = [&](int pe) {
       return quotient(shares.units_of(pe) + kUnitsOfLine - 1, kUnitsOfLine);
     };

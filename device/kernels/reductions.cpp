@@ -14,9 +14,9 @@ namespace {
 
 // Two routines in one kernel, so that there are not twice as many.
 template <ReduceOp op, typename E>
-__global__ void reduce_kernel(ReduceAlgorithm algorithm,
-                              const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
-                              std::size_t count, bool scatter) {
+__global__ void __launch_bounds__(kThreads)
+    reduce_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest,
+                  const E* source, std::size_t count, bool scatter) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
   reduce_by<op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
