@@ -337,9 +337,9 @@ void check(int n, unsigned seed, By by, std::uint64_t first_epoch, int n_steps) 
 }
 
 #ifdef MESHMEM_UNDER_TSAN
-constexpr int kSteps = 20;
+constexpr int kSteps = 20, kSlicedSums = 6;
 #else
-constexpr int kSteps = 60;
+constexpr int kSteps = 60, kSlicedSums = 16;
 #endif
 
 unsigned some_seed() { return std::random_device()(); }
@@ -371,7 +371,7 @@ struct SlicedSum {
 std::vector<SlicedSum> sliced_sums(unsigned seed) {
   std::mt19937 random(seed);
   std::vector<SlicedSum> sums;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < kSlicedSums; ++i) {
     sums.push_back({kAlgorithms[random() % std::size(kAlgorithms)], static_cast<int>(random() % 2),
                     1 + static_cast<int>(random() % kTestChannels), random() % kMostWords});
   }
