@@ -127,6 +127,25 @@ TEST_P(Collectives, ReduceEveryElementSizeByEveryAlgorithm) {
   });
 }
 
+TEST_P(Collectives, ReduceScatterGivesEachPeTheSumsOfItsBlocks) {
+  PeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe) {
+    Team team = pe.world();
+    for (const std::size_t count : {0, 1, 7, 3001}) {  // the last in several slices
+      const std::size_t total = count * static_cast<std::size_t>(team.n);
+      const std::size_t begin = count * static_cast<std::size_t>(team.me);
+      const std::vector<double> all = sums<double>(team.n, total);
+      auto* source = reinterpret_cast<double*>(pe.heap);
+      for (double* dest : {reinterpret_cast<double*>(pe.heap + kHalf), source + begin}) {
+        fill(source, pe.number, total, total);
+        reduce_scatter(team, sum_of<double>(), dest, source, count);
+        EXPECT_TRUE(std::equal(dest, dest + count, all.data() + begin))
+            << count << ", PE " << pe.number << " of " << team.n;
+      }
+    }
+  });
+}
+
 TEST_P(Collectives, ReduceByTheAlgorithmThatIsForced) {
   PeThreads job(GetParam(), 2 * kHalf);
   for (const ReduceAlgorithm forced :

@@ -112,15 +112,17 @@ enum class Kind {
   max,
   bit_xor,
   sum_by,  // an algorithm that is given
+  avg_by,
   inscan,
   exscan,
   broadcast,
   fcollect,
   collect,
   alltoall,
+  scatter,
   sync
 };
-constexpr int kKinds = 11;
+constexpr int kKinds = 13;
 constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
                                            ReduceAlgorithm::recursive_doubling,
                                            ReduceAlgorithm::ring};
@@ -187,6 +189,12 @@ void run(const Group& group, const Step& step, Buffers at) {
     case Kind::sum_by:
       reduce_by<ReduceOp::sum>(step.algorithm, group, sync, dest, source, step.count);
       break;
+    case Kind::avg_by:
+      reduce_by<ReduceOp::avg>(step.algorithm, group, sync, dest, source, step.count);
+      break;
+    case Kind::scatter:
+      reduce_scatter<ReduceOp::sum>(group, sync, dest, source, step.count);
+      break;
     case Kind::inscan:
     case Kind::exscan:
       scan(group, sync, dest, source, step.count, step.kind == Kind::inscan);
@@ -235,6 +243,13 @@ Word result(const Step& step, int me, int n, std::size_t i) {
     case Kind::sum_by:
       for (int pe = 0; pe < n; ++pe) total += value(step, pe, i);
       return total;
+    case Kind::avg_by:
+      for (int pe = 0; pe < n; ++pe) total += value(step, pe, i);
+      return total / static_cast<Word>(n);
+    case Kind::scatter:
+      for (int pe = 0; pe < n; ++pe)
+        total += value(step, pe, static_cast<std::size_t>(me) * step.count + i);
+      return total;
     case Kind::max:
       for (int pe = 0; pe < n; ++pe) total = std::max(total, value(step, pe, i));
       return total;
@@ -281,7 +296,7 @@ __global__ void run_script(const State* state, By by, const Step* steps, int n_s
     const int n = state->teams[step.slot].n;
     // Buffers of their own for every other step: a PE may be one step ahead.
     Word* source = heap + static_cast<std::size_t>(s % 2) * (kHeapBytes / sizeof(Word) / 2);
-    const std::size_t source_words = step.kind == Kind::alltoall
+    const std::size_t source_words = step.kind == Kind::alltoall || step.kind == Kind::scatter
                                          ? step.count * static_cast<std::size_t>(n)
                                          : std::max(step.count, kMostWords / 8);
     const bool in_place = step.in_place && may_be_in_place(step.kind);
