@@ -104,6 +104,8 @@ class AllReduce {
     staging_ = static_cast<char*>(SymmetricMemory::allocate(staging_bytes_));
     if (staging_bytes_ > 0 && !staging_)
       status_ = Status::error("AllReduce: no %zu bytes of symmetric device memory", staging_bytes_);
+    else if (staging_ && !shmemx_reached_on_stream(staging_, staging_bytes_))
+      status_ = Status::error("AllReduce: the devices of the PEs do not all reach each other");
   }
   ~AllReduce() {
     if (staging_) SymmetricMemory::free(staging_);

@@ -248,6 +248,16 @@ TEST(AllReduce, WrongArgumentsAreRefusedWithALine) {
   stream.synchronize();
 }
 
+TEST(AllReduce, SaysWhenDevicesDoNotReachEachOther) {
+  if (!std::getenv("MESHMEM_CPU_PEERS")) GTEST_SKIP() << "they do";
+  AllReduce all_reduce;
+  EXPECT_STREQ(all_reduce.status().text(),
+               "AllReduce: the devices of the PEs do not all reach each other");
+  Buffer symmetric(Kind::symmetric);
+  EXPECT_FALSE(all_reduce.execute(symmetric.of<float>(), symmetric.of<float>(), 1, DataType::f32,
+                                  ReduceOp::sum, nullptr));
+}
+
 TEST(SymmetricMemory, SaysWhatCannotBeShared) {
   float on_host[4];
   const Status status = SymmetricMemory::register_buffer(on_host, sizeof on_host);
