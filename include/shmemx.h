@@ -63,6 +63,16 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #undef MESHMEM_DECLARE_EXTENSION
 #endif
 
+/* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is for all
+ * reductions on device memory that the host calls, or puts on a stream or into a graph, from then on;
+ * NULL: as the environment and the measured tables say. All PEs must give the same before the same
+ * reductions. 0; or nonzero, and nothing has changed, if the text is no plan. Blocks beyond those that
+ * a team can have are left away. What this is for is to measure: meshmem-bench --tune makes a table for
+ * MESHMEM_TUNING. Not collective. */
+int shmemx_reduce_plan(const char* plan);
+/* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */
+const char* shmemx_reduce_plan_algorithm(int number);
+
 /* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of
  * the standard's routine is done when it returns. All can be captured into a graph and replayed. dest
  * and source are addresses that the device reaches: of the device heap, of a registered buffer, or

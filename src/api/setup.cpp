@@ -56,6 +56,9 @@ std::optional<std::string> start() {
                       .deterministic = environment.deterministic,
                       .device_blocks = environment.reduce_blocks,
                       .device_threads = environment.reduce_threads};
+  if (!runtime().tuning().empty())
+    if (auto error = use_tuning(runtime().tuning()))
+      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
   runtime().device_state().choose_one_shot_up_to(
       one_shot_max_bytes(reduction_choice, static_cast<int>(address_map.n_pes)));
   if (address_map.my_pe != 0) return std::nullopt;

@@ -197,6 +197,16 @@ struct Syntax<Kind::reduce_algorithm> {
   static std::string show(ReduceAlgorithm value) { return std::string(name_of(value)); }
 };
 
+template <>
+struct Syntax<Kind::file> {
+  static constexpr std::string_view accepted = "the path of a file";
+  static bool parse(std::string_view text, std::string& out) {
+    out = text;
+    return !text.empty();
+  }
+  static std::string show(const std::string& value) { return value.empty() ? "not set" : value; }
+};
+
 std::string alias_of(std::string_view name) {
   constexpr std::string_view kPrefix = "SHMEM_";
   return name.starts_with(kPrefix) ? "SMA_" + std::string(name.substr(kPrefix.size())) : "";

@@ -43,7 +43,8 @@ enum class Kind {
   device_count,
   number,
   reduce_algorithm,
-  heap_place
+  heap_place,
+  file
 };
 
 // What a Kind is in C++; optional kinds tell "unset" from every value.
@@ -88,6 +89,10 @@ struct Value<Kind::heap_place> {
 template <>
 struct Value<Kind::reduce_algorithm> {
   using Type = ReduceAlgorithm;
+};
+template <>
+struct Value<Kind::file> {
+  using Type = std::string;  // empty: not set
 };
 
 struct Environment {

@@ -31,6 +31,11 @@ X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
   "for teams beyond the first. Unset: the measured numbers built into the library.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
   "The threads of such a block, at most 512.")
+X(MESHMEM_TUNING, tuning, file, "",
+  "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
+  "as "
+  "meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
+  "same.")
 X(MESHMEM_CHECK, check, boolean, false,
   "Check arguments more deeply, and that all PEs allocate alike. Costs time.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,

@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables, and the choice.
-// Invariant: the last row of a table is for everything.
+// Invariant: the last row of a built-in table is for everything.
+//
+// Rows that `meshmem-bench --tune --out FILE` has found become rows here by
+//   sed -nE 's/^([0-9]+)K /\1 << 10 /;s/^([0-9]+)M /\1 << 20 /;s/^any /kAnySize /;
+//            s/^(.+) (any|[0-9]+) (\w+) ([0-9]+) ([0-9]+)$/    {\1, \2, {\3, \4, \5}},/p' FILE
 #include "collectives/device_plans.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 
+#include "collectives/plan_text.hpp"
 #include "memory/device_target.hpp"
 
 namespace meshmem {
 namespace {
 
-// The first row that fits.
-struct Row {
-  std::size_t max_bytes;
-  int max_pes;
-  device::Plan plan;
-};
-constexpr std::size_t kAnySize = ~std::size_t{0};
-constexpr int kAnyPes = 1 << 30;
-constexpr int kMostThreads = 512;
-constexpr int kLanes = 32;
+using Row = PlanRow;
 
 using enum device::ReduceAlgorithm;
-#if defined(MESHMEM_TARGET_CUDA)
-// Measured on 2 and on 4 H200 behind switches (docs/measurements). Around a ring no two PEs send to the same
-// one at a time, which is what the switches carry most of.
+// NVIDIA, sm_90: measured. AMD, gfx90a and gfx942: has never been measured there.
 constexpr Row kGpuRows[] = {
     {1 << 10, kAnyPes, {one_shot, 1, 128}},         {2 << 10, kAnyPes, {one_shot, 2, 128}},
     {4 << 10, kAnyPes, {one_shot, 4, 128}},         {8 << 10, kAnyPes, {one_shot, 8, 128}},
@@ -55,6 +50,19 @@ constexpr Row kProcessorRows[] = {
 constexpr std::span<const Row> kRows =
     kDevicesAreProcessors ? std::span<const Row>(kProcessorRows) : std::span<const Row>(kGpuRows);
 
+std::vector<Row> tuned_rows;                // MESHMEM_TUNING's; written by start-up only
+std::atomic<std::uint64_t> packed_plan{0};  // the program's, 0 for none; any thread may ask
+
+// In one word, which is never 0: there is a block at least.
+std::uint64_t pack(const device::Plan& plan) {
+  return static_cast<std::uint64_t>(plan.algorithm) << 32 |
+         static_cast<std::uint64_t>(plan.blocks) << 16 | static_cast<std::uint64_t>(plan.threads);
+}
+device::Plan unpack(std::uint64_t word) {
+  return {static_cast<device::ReduceAlgorithm>(word >> 32), static_cast<int>(word >> 16 & 0xFFFF),
+          static_cast<int>(word & 0xFFFF)};
+}
+
 // For one that is forced.
 device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
   switch (algorithm) {
@@ -75,13 +83,30 @@ device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
   }
 }
 
+const Row* find_row(std::span<const Row> rows, std::size_t bytes, int n_pes) {
+  const auto fits = [&](const Row& row) { return bytes <= row.max_bytes && n_pes <= row.max_pes; };
+  const auto found = std::find_if(rows.begin(), rows.end(), fits);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
+  return algorithm != ring && algorithm != recursive_doubling;
+}
+
 }  // namespace
 
+std::optional<std::string> use_tuning(std::string_view text) {
+  return parse_plan_table(tuned_rows, text);
+}
+
+void use_plan(const std::optional<device::Plan>& plan) {
+  packed_plan.store(plan ? pack(*plan) : 0, std::memory_order_relaxed);
+}
+
 device::Plan plan_for(std::size_t bytes, int n_pes) {
-  for (const Row& row : kRows) {
-    if (bytes <= row.max_bytes && n_pes <= row.max_pes) return row.plan;
-  }
-  return kRows.back().plan;
+  if (const Row* row = find_row(tuned_rows, bytes, n_pes)) return row->plan;
+  const Row* row = find_row(kRows, bytes, n_pes);
+  return row ? row->plan : kRows.back().plan;
 }
 
 std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes) {
@@ -94,19 +119,28 @@ std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes) {
   return most;
 }
 
-device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,
-                         int channels) {
+namespace {
+
+// By the program, else by the environment, else by a table.
+device::Plan wanted_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes) {
+  if (const std::uint64_t word = packed_plan.load(std::memory_order_relaxed)) return unpack(word);
   device::Plan plan = plan_for(bytes, n_pes);
   if (const auto forced = forced_algorithm(choice, bytes)) plan.algorithm = of_kernels(*forced);
-  const auto at_most = [](std::optional<unsigned> forced, int otherwise, int most) {
-    if (!forced) return std::min(otherwise, most);
-    return static_cast<int>(std::clamp(*forced, 1u, static_cast<unsigned>(most)));
-  };
-  plan.blocks = at_most(choice.device_blocks, plan.blocks, channels);
-  plan.threads = at_most(choice.device_threads, plan.threads, kMostThreads);
-  // Wide lines are carried by whole waves.
-  if (plan.algorithm == one_shot_wide || plan.algorithm == two_shot_wide)
-    plan.threads = (plan.threads + kLanes - 1) / kLanes * kLanes;
+  plan.blocks = static_cast<int>(
+      std::clamp(choice.device_blocks.value_or(static_cast<unsigned>(plan.blocks)), 1u, 1u << 30));
+  plan.threads = static_cast<int>(std::clamp(
+      choice.device_threads.value_or(static_cast<unsigned>(plan.threads)), 1u, 1u << 30));
+  return plan;
+}
+
+}  // namespace
+
+device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,
+                         int channels) {
+  device::Plan plan = wanted_plan(choice, bytes, n_pes);
+  if (choice.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
+  plan.blocks = std::min(plan.blocks, channels);
+  plan.threads = std::min(plan.threads, kMostThreads);
   return plan;
 }
 

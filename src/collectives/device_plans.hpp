@@ -7,19 +7,30 @@
 #define MESHMEM_COLLECTIVES_DEVICE_PLANS_HPP_
 
 #include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "collectives/reduction.hpp"
 #include "device/launch.hpp"
 
 namespace meshmem {
 
-// What the table of the target has for a reduction of so many bytes by a team of so many PEs.
+// Rows that come before those of the target's table: the text of the file that MESHMEM_TUNING names.
+// What is wrong with it, or nullopt. By start-up, before any reduction.
+std::optional<std::string> use_tuning(std::string_view text);
+
+// One plan for all reductions that are called from now on, whatever tables and environment say;
+// nullopt gives it up.
+void use_plan(const std::optional<device::Plan>& plan);
+
+// What the tables have for a reduction of so many bytes by a team of so many PEs.
 device::Plan plan_for(std::size_t bytes, int n_pes);
 
 // Up to how many bytes groups in users' kernels send all to all; for more they take two shots.
 std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes);
 
-// What the environment makes of that, and the number of the team's channels.
+// What the program and the environment make of that, and the number of the team's channels.
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes, int channels);
 
 }  // namespace meshmem

@@ -15,6 +15,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
 
 #include "base/delay.hpp"
 #include "base/error.hpp"
@@ -75,6 +78,28 @@ void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
   }
 }
 
+void check_tuning(const DirectoryEntry* directory, int n_pes, int me) {
+  for (int i = 0; i < n_pes; ++i) {
+    if (directory[i].tuning == directory[0].tuning) continue;
+    if (me == i)
+      print_line(fmt::format(
+          "MESHMEM_TUNING names another table here than in PE {}; give all PEs the same",
+          directory[0].pe));
+    if (me == i) abort_job(1, "error");
+    pause();  // the one that differs ends the job
+  }
+}
+
+std::optional<std::string> read_file(const std::string& path, std::string& text) {
+  std::ifstream file(path, std::ios::binary);
+  text.assign(std::istreambuf_iterator<char>(file), {});
+  if (file && !text.empty()) return std::nullopt;
+  return fmt::format(
+      "MESHMEM_TUNING={}: the file cannot be read, or is empty; give the path of one that "
+      "meshmem-bench --tune has written, or unset the variable",
+      path);
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -92,6 +117,8 @@ std::optional<std::string> Runtime::enter() {
       enable_debug(environment_.debug);
       if (environment_.delay && !kHasDelays)
         return "MESHMEM_DELAY: this library was built without delays (-DMESHMEM_DELAYS=ON)";
+      if (!environment_.tuning.empty())
+        if (auto error = read_file(environment_.tuning, tuning_)) return error;
       connect();
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
@@ -152,11 +179,13 @@ void Runtime::connect() {
   mine.layout = layout_;
   mine.layout.heap_bytes = environment_.symmetric_size > 0 ? wanted_heap : layout_.heap_bytes;
   mine.program = statics.fingerprint;
+  mine.tuning = tuning_.empty() ? 0 : std::hash<std::string>()(tuning_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.present.store(1, std::memory_order_release);
   meet("attach to the shared memory of the node");
 
   check_heap_sizes(directory, n_pes_, me_);
+  check_tuning(directory, n_pes_, me_);
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {

@@ -37,6 +37,8 @@ class Runtime {
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
 
   const Environment& environment() const { return environment_; }
+  // What is in the file that MESHMEM_TUNING names, the same on all PEs; empty without it.
+  const std::string& tuning() const { return tuning_; }
   SymmetricHeap& heap() { return heap_; }
   // Empty, and open on no PE, where there are no devices.
   SymmetricHeap& device_heap() { return device_heap_; }
@@ -66,6 +68,7 @@ class Runtime {
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   Environment environment_;
+  std::string tuning_;
   std::optional<Arena> arena_;
   ArenaLayout layout_;
   std::vector<std::byte*> heap_of_pe_;

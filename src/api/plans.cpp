@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice of how kernels reduce, by the program (include/shmemx.h).
+// Invariant: a text that is no plan changes nothing.
+#include "api/entry.hpp"
+#include "collectives/device_plans.hpp"
+#include "collectives/plan_text.hpp"
+#include "shmemx.h"
+
+namespace meshmem {
+
+extern "C" MESHMEM_VISIBLE int shmemx_reduce_plan(const char* text) {
+  require_active("shmemx_reduce_plan");
+  if (!text) {
+    use_plan(std::nullopt);
+    return 0;
+  }
+  const auto plan = parse_plan(text);
+  if (plan) use_plan(plan);
+  return plan ? 0 : 1;
+}
+
+extern "C" MESHMEM_VISIBLE const char* shmemx_reduce_plan_algorithm(int number) {
+  if (number < 0) return nullptr;
+  const std::string_view name = name_of_kernel_algorithm(static_cast<std::size_t>(number));
+  return name.empty() ? nullptr : name.data();
+}
+
+}  // namespace meshmem

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of reductions in kernels as text: "two_shot 16 512", and the tables of them that
+// MESHMEM_TUNING names.
+// Invariant: what is read here is a plan that kernels can run. Called by start-up and by
+// shmemx_reduce_plan.
+#ifndef MESHMEM_COLLECTIVES_PLAN_TEXT_HPP_
+#define MESHMEM_COLLECTIVES_PLAN_TEXT_HPP_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/launch.hpp"
+
+namespace meshmem {
+
+// A row of a table; the first that fits counts.
+struct PlanRow {
+  std::size_t max_bytes;
+  int max_pes;
+  device::Plan plan;
+};
+inline constexpr std::size_t kAnySize = ~std::size_t{0};
+inline constexpr int kAnyPes = 1 << 30;
+inline constexpr int kMostThreads = 512;
+
+// The name of the algorithm with this number, counted from 0; empty past the last.
+std::string_view name_of_kernel_algorithm(std::size_t index);
+
+// "algorithm blocks threads". On failure `why`, unless it is null, says what is wrong and what would do.
+std::optional<device::Plan> parse_plan(std::string_view text, std::string* why = nullptr);
+
+// A file's text: a line `meshmem-tuning 1 ARCHITECTURE`, and rows `max_bytes max_pes algorithm blocks
+// threads`; `any` stands for all sizes and numbers, # begins a comment. nullopt, or "line 3: ..." with
+// what is wrong and what would do; `rows` is unchanged then.
+std::optional<std::string> parse_plan_table(std::vector<PlanRow>& rows, std::string_view text);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_PLAN_TEXT_HPP_
