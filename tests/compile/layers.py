@@ -19,6 +19,8 @@ ALLOWED = {
     "device/hip_on_cpu": {"device/hip_on_cpu"},
     "device/hip_on_cuda": {"device/hip_on_cuda"},
     "launcher": {"launcher", "src/base"},
+    # A program like any other, without kernels.
+    "launcher/bench": {"launcher/bench", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
     "examples": {"examples", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
 }
 for index, layer in enumerate(LAYERS):
@@ -44,7 +46,8 @@ LONG_FILE = 400
 def area_of(path):
     """The directory that answers for a file, as ALLOWED names it; path is relative to the top."""
     parts = path.parts
-    divided = parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
+    divided = (parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
+               or parts[:2] == ("launcher", "bench"))
     return "/".join(parts[:2]) if divided and len(parts) > 2 else parts[0]
 
 

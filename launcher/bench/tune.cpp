@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The search. For each size every algorithm is first tried with the shape that was its best at the
+// size before; one that is far behind the best is not looked at further there. The other shapes get
+// one short measurement, and the best few a thorough one.
+#include "bench/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/report.hpp"
+
+namespace meshmem::bench {
+namespace {
+
+constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
+constexpr std::array kThreads = {64, 128, 256, 512};
+constexpr double kHopeless = 2.0;  // an algorithm whose first try takes so many times the best
+constexpr std::size_t kFinalists = 4;
+constexpr double kSame = 0.98;  // a plan must be better by this to follow another: fewer rows
+
+struct Shape {
+  int blocks;
+  int threads;
+};
+
+struct Candidate {
+  std::string algorithm;
+  Shape shape;
+  double us;
+  std::string text() const {
+    return fmt::format("{} {} {}", algorithm, shape.blocks, shape.threads);
+  }
+};
+
+struct Algorithm {
+  std::string name;
+  Shape best{1, 64};  // at the size before
+};
+
+// Loads are of 16 bytes: threads without one only cost, and a thread should not have thousands while
+// others could be had.
+bool makes_sense(const Shape& shape, std::size_t bytes) {
+  constexpr std::size_t kLoad = 16, kMostLoads = 4096, kManyThreads = 64 * 256;
+  const auto threads =
+      static_cast<std::size_t>(shape.blocks) * static_cast<std::size_t>(shape.threads);
+  const std::size_t loads = std::max<std::size_t>(bytes / kLoad, 1);
+  const bool too_many = threads > std::max<std::size_t>(2 * loads, 64);
+  const bool too_few = threads < kManyThreads && loads / threads > kMostLoads;
+  return !too_many && !too_few;
+}
+
+class Search {
+ public:
+  Search(Meter& meter, Work& work) : meter_(meter), work_(work) {
+    for (int i = 0; const char* name = shmemx_reduce_plan_algorithm(i); ++i)
+      algorithms_.push_back({name});
+  }
+
+  // The fastest for so many bytes, and what the library's own table takes.
+  Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
+    work_.count = std::max<std::size_t>(bytes / work_.routine->elem_bytes, 1);
+    tried_.clear();
+    shmemx_reduce_plan(nullptr);
+    own_us = meter_.time(work_, thorough(bytes, 3));
+    for (Algorithm& algorithm : algorithms_) try_shapes(algorithm, bytes);
+    return best_of_finalists(bytes, before);
+  }
+
+ private:
+  double best_us() const {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Candidate& candidate : tried_) best = std::min(best, candidate.us);
+    return best;
+  }
+
+  // False: there is no such plan, or it was tried before.
+  bool try_one(const std::string& algorithm, const Shape& shape, std::size_t bytes) {
+    Candidate candidate{algorithm, shape, 0};
+    const auto is_it = [&](const Candidate& other) { return other.text() == candidate.text(); };
+    if (std::any_of(tried_.begin(), tried_.end(), is_it)) return false;
+    if (shmemx_reduce_plan(candidate.text().c_str()) != 0) return false;
+    candidate.us = meter_.time(work_, brief(bytes), kHopeless * best_us());
+    tried_.push_back(candidate);
+    return true;
+  }
+
+  void try_shapes(Algorithm& algorithm, std::size_t bytes) {
+    const std::size_t first = tried_.size();
+    const double best = best_us();
+    const Shape like_before = makes_sense(algorithm.best, bytes) ? algorithm.best : usual(bytes);
+    if (!try_one(algorithm.name, like_before, bytes)) return;
+    if (tried_.back().us > kHopeless * best) return;
+    for (const int blocks : kBlocks)
+      for (const int threads : kThreads)
+        if (makes_sense({blocks, threads}, bytes))
+          try_one(algorithm.name, {blocks, threads}, bytes);
+    algorithm.best = std::min_element(tried_.begin() + static_cast<std::ptrdiff_t>(first),
+                                      tried_.end(), is_faster)
+                         ->shape;
+  }
+
+  // As many blocks as there is work for.
+  static Shape usual(std::size_t bytes) {
+    Shape shape{1, 64};
+    for (const int blocks : {1, 2, 4, 8, 16, 32, 64})
+      for (const int threads : kThreads)
+        if (makes_sense({blocks, threads}, bytes)) shape = {blocks, threads};
+    return shape;
+  }
+
+  static bool is_faster(const Candidate& a, const Candidate& b) { return a.us < b.us; }
+
+  Candidate best_of_finalists(std::size_t bytes, const std::optional<Candidate>& before) {
+    std::sort(tried_.begin(), tried_.end(), is_faster);
+    std::vector<Candidate> finalists(
+        tried_.begin(),
+        tried_.begin() + static_cast<std::ptrdiff_t>(std::min(kFinalists, tried_.size())));
+    const auto is_before = [&](const Candidate& c) { return c.text() == before->text(); };
+    const bool has_before = before && std::any_of(tried_.begin(), tried_.end(), is_before) &&
+                            std::none_of(finalists.begin(), finalists.end(), is_before);
+    if (has_before) finalists.push_back(*before);
+    for (Candidate& candidate : finalists) {
+      shmemx_reduce_plan(candidate.text().c_str());
+      candidate.us = meter_.time(work_, thorough(bytes, 5));
+    }
+    const Candidate best = *std::min_element(finalists.begin(), finalists.end(), is_faster);
+    for (const Candidate& candidate : finalists)
+      if (before && is_before(candidate) && best.us > kSame * candidate.us) return candidate;
+    return best;
+  }
+
+  Meter& meter_;
+  Work& work_;
+  std::vector<Algorithm> algorithms_;
+  std::vector<Candidate> tried_;
+};
+
+// The text of the table: PE 0's goes to a file or is printed.
+class Table {
+ public:
+  Table(const Options& options, const Work& work, bool writes)
+      : path_(options.out), n_(work.n), writes_(writes) {
+    if (writes_ && !path_.empty()) file_ = open_for_writing(path_);
+    put(
+        fmt::format("# Written by meshmem-bench --tune: meshmem {}, {} PEs, {}, {} {}.\n"
+                    "# MESHMEM_TUNING=FILE reads it; the first row that fits counts.\n"
+                    "meshmem-tuning 1 {}\n# max_bytes max_pes algorithm blocks threads\n",
+                    MESHMEM_VERSION, n_, device_name(), options.type, options.op, architecture()));
+  }
+
+  // Sizes that have the same plan become one row.
+  void add(std::size_t bytes, const Candidate& best, double own_us) {
+    if (!plan_.empty() && plan_ != best.text()) put_row(short_size(last_bytes_));
+    plan_ = best.text();
+    last_bytes_ = bytes;
+    put(fmt::format("# {}: {} takes {:.3f} us; without this row {:.3f} us\n", short_size(bytes),
+                    plan_, best.us, own_us));
+  }
+
+  void close() {
+    put_row("any");
+    if (file_.is_open()) close_written(file_, path_);
+  }
+
+ private:
+  void put_row(const std::string& bytes) { put(fmt::format("{} {} {}\n", bytes, n_, plan_)); }
+  void put(const std::string& text) {
+    if (!writes_) return;
+    fmt::print("{}", text);
+    std::fflush(stdout);
+    if (file_.is_open()) file_ << text;
+  }
+
+  const std::string path_;
+  const int n_;
+  const bool writes_;
+  std::ofstream file_;
+  std::string plan_;
+  std::size_t last_bytes_ = 0;
+};
+
+}  // namespace
+
+void tune(Meter& meter, Work work, const Options& options) {
+  Table table(options, work, shmem_my_pe() == 0);
+  Search search(meter, work);
+  std::optional<Candidate> best;
+  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;) {
+    double own_us = 0;
+    best = search.find(bytes, best, own_us);
+    table.add(bytes, *best, own_us);
+    const std::size_t next = bytes * (options.quick ? 4 : 2);
+    bytes = bytes < options.max_bytes ? std::min(next, options.max_bytes) : next;
+  }
+  shmemx_reduce_plan(nullptr);
+  table.close();
+}
+
+}  // namespace meshmem::bench
