@@ -89,7 +89,7 @@ through_find_package() {
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
 ! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
-for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3; do
+for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
 through_wrappers
@@ -97,3 +97,7 @@ through_oshhip
 through_links
 through_pkg_config
 through_find_package
+if [ "$target" = cpu ]; then
+  "$prefix/bin/oshrun" -n 2 --timeout 60 "$prefix/bin/meshmem-bench" --max-bytes 16 --runs 1 --check >"$scratch/log" 2>&1 ||
+    fail "meshmem-bench: $(cat "$scratch/log")"
+fi

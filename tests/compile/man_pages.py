@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the manual pages: those of the routines name every routine of the tables, those of the programs every option.
 
-man_pages.py NAMES_PROGRAM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO
+man_pages.py NAMES_PROGRAM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH
 """
 import pathlib
 import re
@@ -68,10 +68,10 @@ def complaints(routines, pages, commands, programs):
 
 
 def main():
-    names, pages, commands, oshrun, info = sys.argv[1:6]
+    names, pages, commands, oshrun, info, bench = sys.argv[1:7]
     read = lambda folder, section: {p.name: p.read_text() for p in pathlib.Path(folder).glob(f"*.{section}")}
     found = list(complaints(set(run(names).stdout.split()), read(pages, 3), read(commands, 1),
-                            {"oshrun.1": oshrun, "meshmem-info.1": info}))
+                            {"oshrun.1": oshrun, "meshmem-info.1": info, "meshmem-bench.1": bench}))
     for text in found[:40]:
         print(f"man_pages.py: {text}", file=sys.stderr)
     print(f"{len(found)} complaints about the manual pages")

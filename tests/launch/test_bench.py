@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""meshmem-bench: figures, checked results, arguments that make no sense; and the tables of MESHMEM_TUNING that it writes."""
+import json
+import os
+import re
+
+import launching
+from launching import SHMEM_PROGRAM
+
+BENCH = os.environ["MESHMEM_BENCH"]
+HEADER = "meshmem-tuning 1 cpu\n"
+
+
+class Bench(launching.LaunchTest):
+    def bench(self, pes, *words, **options):
+        return self.oshrun("-n", pes, BENCH, "--runs", 1, *words, seconds=60, **options)
+
+    def rows(self, *words, pes=2, **options):
+        """The --csv lines as dictionaries; all results have been right."""
+        result = self.bench(pes, "--check", "--csv", *words, **options)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        head, *lines = [line.split(",") for line in result.out.splitlines()]
+        rows = [dict(zip(head, line)) for line in lines]
+        self.assertTrue(rows, result)
+        for row in rows:
+            self.assertEqual(row["wrong"], "0", result)
+            self.assertGreater(float(row["us"]), 0, result)
+        return rows
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return path
+
+
+class Measuring(Bench):
+    def test_sizes_double_and_results_are_right(self):
+        rows = self.rows("--max-bytes", "32", pes=3)
+        self.assertEqual([row["bytes"] for row in rows], ["8", "16", "32"])
+        self.assertEqual({(row["pes"], row["type"], row["op"], row["memory"]) for row in rows},
+                         {("3", "float", "sum", "device")})
+
+    def test_bandwidths_follow_from_bytes_and_time(self):
+        row = self.rows("--min-bytes", "64K", "--max-bytes", "64K", pes=3)[0]
+        bandwidth = 65536 / float(row["us"]) / 1000
+        self.assertAlmostEqual(float(row["algbw_gbs"]), bandwidth, delta=0.01 * bandwidth + 0.001)
+        self.assertAlmostEqual(float(row["busbw_gbs"]), bandwidth * 4 / 3, delta=0.02 * bandwidth + 0.001)
+
+    def test_every_type_and_operation(self):
+        for i, (kind, op) in enumerate([("half", "sum"), ("bfloat16", "avg"), ("double", "prod"), ("int", "avg"),
+                                        ("long", "min"), ("half", "max")]):
+            rows = self.rows("--type", kind, "--op", op, "--min-bytes", 1024, "--max-bytes", 1024, pes=2 + i % 2)
+            self.assertEqual((rows[0]["type"], rows[0]["op"]), (kind, op))
+
+    def test_odd_counts_misaligned_in_place(self):
+        row = self.rows("--count-odd", "--misaligned", "--in-place", "--min-bytes", 4096, "--max-bytes", 4096)[0]
+        self.assertEqual(row["bytes"], "4092")
+
+    def test_host_memory_and_half_of_the_pes(self):
+        row = self.rows("--memory", "host", "--team", "even", "--min-bytes", 64, "--max-bytes", 64, pes=3)[0]
+        self.assertEqual((row["pes"], row["memory"]), ("2", "host"))
+        self.rows("--team", "even", "--min-bytes", 64, "--max-bytes", 64, pes=3)
+
+    def test_json_and_the_table_for_people(self):
+        path = self.path("figures.json")
+        result = self.bench(2, "--min-bytes", 8, "--max-bytes", 16, "--json", path)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(len(result.out.splitlines()), 4, result)
+        with open(path, encoding="utf-8") as file:
+            figures = json.load(file)
+        self.assertEqual([row["bytes"] for row in figures["figures"]], [8, 16])
+        self.assertIsNone(figures["figures"][0]["wrong"])
+
+    def test_arguments_that_make_no_sense(self):
+        for words, complaint in ((["--type", "quaternion"], "quaternion"), (["--max-bytes", "1X"], "'1X' is no size"),
+                                 (["--min-bytes", "2K", "--max-bytes", "1K"], "is more than"), (["--out", "x"], "--tune"),
+                                 (["--type", "half", "--memory", "host"], "half is for --memory device only"),
+                                 (["broadcast"], "broadcast")):
+            result = self.bench(2, *words)
+            self.assertEqual((result.status, result.out), (2, ""), result)
+            self.assertEqual(result.err.count(complaint), 1, result)
+
+    def test_files_that_cannot_be_written(self):
+        result = self.bench(2, "--max-bytes", 8, "--json", "/nowhere/file")
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("/nowhere/file cannot be written", result.err)
+
+
+class Tuning(Bench):
+    def test_a_table_is_found_and_loads(self):
+        path = self.path("tuning.txt")
+        result = self.bench(2, "--tune", "--quick", "--max-bytes", 200, "--out", path)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(text, result.out)
+        rows = [line for line in text.splitlines() if not line.startswith("#")]
+        self.assertRegex(rows[0], r"^meshmem-tuning 1 \w+$")
+        self.assertRegex(rows[-1], r"^any 2 \w+ \d+ \d+$")
+        self.assertEqual(re.findall(r"^# (\w+): ", text, flags=re.MULTILINE), ["8", "32", "128", "200"])
+        self.rows("--max-bytes", 8, env={"MESHMEM_TUNING": path})
+
+    def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_mend_it(self):
+        for text, complaint in (("", "the file cannot be read, or is empty; give the path"),
+                                ("8 any one_shot 1 64\n", "line 1: the first line that is no comment must be"),
+                                ("meshmem-tuning 2 cpu\n", "line 1: the first line"),
+                                ("# only\n" + HEADER, "line 3: the file ends without a row"),
+                                (HEADER + "\n8X any one_shot 1 64\n", "line 3: '8X' is no size; give bytes"),
+                                (HEADER + "8 0 one_shot 1 64\n", "line 2: '0' is no number of PEs (or any); give"),
+                                (HEADER + "8 any no_shot 1 64\n", "line 2: 'no_shot' is no algorithm; there are one_shot"),
+                                (HEADER + "8 any one_shot 1000 64\n", "line 2: '1000' is no number of blocks; give one"),
+                                (HEADER + "8 any one_shot 1\n", "line 2: nothing is no number of threads; give one"),
+                                (HEADER + "8 any one_shot 1 64 1\n", "line 2: '1' is one word too many; remove it")):
+            path = self.path("bad.txt", text)
+            result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
+            self.assertNotEqual(result.status, 0, result)
+            lines = [line for line in result.err.splitlines() if "MESHMEM_TUNING" in line]
+            self.assertEqual(len(lines), 1, result)
+            self.assertIn(f"MESHMEM_TUNING={path}: {complaint}", lines[0])
+
+    def test_a_missing_table(self):
+        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/nowhere/table"})
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("MESHMEM_TUNING=/nowhere/table: the file cannot be read", result.err)
+
+    def test_all_pes_must_have_the_same_table(self):
+        path = self.path("one.txt", HEADER + "any any one_shot 1 64\n")
+        script = f'[ "$PMIX_RANK" = 1 ] || export MESHMEM_TUNING={path}; exec {SHMEM_PROGRAM} ring'
+        result = self.oshrun("-n", 3, "sh", "-c", script)
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("MESHMEM_TUNING names another table here than in PE 0; give all PEs the same", result.err)
+
+
+if __name__ == "__main__":
+    launching.main()

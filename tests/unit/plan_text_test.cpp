@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans and tables of plans as text, and which of them a reduction takes.
+#include "collectives/plan_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include "collectives/device_plans.hpp"
+
+namespace meshmem {
+namespace {
+
+using device::ReduceAlgorithm;
+
+std::string complaint_about(std::string_view text) {
+  std::vector<PlanRow> rows;
+  return parse_plan_table(rows, text).value_or("");
+}
+
+void expect_plan(const device::Plan& plan, ReduceAlgorithm algorithm, int blocks, int threads) {
+  EXPECT_EQ(plan.algorithm, algorithm);
+  EXPECT_EQ(plan.blocks, blocks);
+  EXPECT_EQ(plan.threads, threads);
+}
+
+TEST(PlanText, ReadsAPlanOfEveryAlgorithm) {
+  std::size_t n = 0;
+  for (; !name_of_kernel_algorithm(n).empty(); ++n) {
+    const auto plan = parse_plan(std::string(name_of_kernel_algorithm(n)) + " 3\t40 ");
+    ASSERT_TRUE(plan) << name_of_kernel_algorithm(n);
+    EXPECT_EQ(plan->blocks, 3);
+    EXPECT_EQ(plan->threads, 40);
+  }
+  EXPECT_GE(n, 4u);
+  expect_plan(*parse_plan("two_shot 16 512"), ReduceAlgorithm::two_shot, 16, 512);
+}
+
+TEST(PlanText, RefusesWhatIsNoPlanAndSaysWhy) {
+  std::string why;
+  for (const char* text : {"", "two_shot", "two_shot 1", "two_shot 0 64", "two_shot 1 513",
+                           "two_shot 65536 64", "two_shot 1 64 1", "two_shot -1 64",
+                           "two_shot 1 6x", "auto 1 64", "two_shot 99999999999 64"}) {
+    why.clear();
+    EXPECT_FALSE(parse_plan(text, &why)) << text;
+    EXPECT_NE(why, "") << text;
+  }
+}
+
+TEST(PlanText, ReadsTablesWithCommentsSuffixesAndAny) {
+  std::vector<PlanRow> rows;
+  ASSERT_EQ(parse_plan_table(rows,
+                             "# comment\n\nmeshmem-tuning 1 sm_90 # more\r\n"
+                             "64K 4 two_shot 16 512\r\n  any any ring 64 256 # large"),
+            std::nullopt);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].max_bytes, 65536u);
+  EXPECT_EQ(rows[0].max_pes, 4);
+  expect_plan(rows[0].plan, ReduceAlgorithm::two_shot, 16, 512);
+  EXPECT_EQ(rows[1].max_bytes, kAnySize);
+  EXPECT_EQ(rows[1].max_pes, kAnyPes);
+  expect_plan(rows[1].plan, ReduceAlgorithm::ring, 64, 256);
+}
+
+TEST(PlanText, NamesTheLineAndLeavesTheRowsAsTheyWere) {
+  std::vector<PlanRow> rows(3);
+  const auto complaint =
+      parse_plan_table(rows, "meshmem-tuning 1 cpu\n8 1 ring 1 64\n\n8 1 rung 1 64");
+  EXPECT_EQ(complaint.value_or("").find("line 4: 'rung' is no algorithm; there are "), 0u);
+  EXPECT_EQ(rows.size(), 3u);
+  EXPECT_EQ(complaint_about("meshmem-tuning 1\n8 1 ring 1 64").find("line 1: the first line"), 0u);
+  EXPECT_EQ(complaint_about("meshmem-tuning 1 cpu\n").find("line 2: the file ends"), 0u);
+}
+
+TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
+  ReductionChoice choice;
+  choice.forced = meshmem::ReduceAlgorithm::one_shot;
+  choice.device_blocks = 2;
+  use_plan(parse_plan("ring 8 128"));
+  expect_plan(choose_plan(choice, 8, 4, 64), ReduceAlgorithm::ring, 8, 128);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 1).blocks, 1);
+  choice.deterministic = true;
+  expect_plan(choose_plan(choice, 8, 4, 64), ReduceAlgorithm::two_shot, 8, 128);
+  choice.deterministic = false;
+  use_plan(std::nullopt);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 2);
+}
+
+TEST(PlanChoice, TakesRowsOfTheFileBeforeThoseOfTheLibrary) {
+  const ReductionChoice choice;
+  const device::Plan built_in = choose_plan(choice, 1 << 20, 4, 64);
+  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n"), std::nullopt);
+  expect_plan(choose_plan(choice, 1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
+  expect_plan(choose_plan(choice, 1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
+  expect_plan(choose_plan(choice, 1 << 20, 4, 64), built_in.algorithm, built_in.blocks,
+              built_in.threads);  // of no row
+}
+
+}  // namespace
+}  // namespace meshmem
