@@ -29,6 +29,7 @@ struct Work {
 };
 
 struct Effort {
+  int warm_ups;  // operations before the graph
   int nodes;     // of the graph
   int launches;  // of the graph, in a run
   int runs;      // the median counts
@@ -44,7 +45,8 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // Microseconds of one operation. If the first look takes longer than `give_up_us`, that is the answer.
+  // Microseconds of one operation. What takes longer than `give_up_us` at a first or second look is not
+  // looked at any further.
   double time(const Work& work, const Effort& effort,
               double give_up_us = std::numeric_limits<double>::infinity());
 
@@ -55,8 +57,9 @@ class Meter {
 
  private:
   void call(const Work& work);
-  double time_replays(const Work& work, hipGraphExec_t graph, const Effort& effort, bool line_up);
-  double time_calls(const Work& work, const Effort& effort, bool line_up);
+  double time_first(const Work& work);
+  double time_replays(const Work& work, hipGraphExec_t graph, const Effort& effort);
+  double time_calls(const Work& work, const Effort& effort);
 
   bool on_device_;
   hipStream_t stream_ = nullptr;

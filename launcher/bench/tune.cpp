@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search. For each size every algorithm is first tried with the shape that was its best at the
-// size before; one that is far behind the best is not looked at further there. The other shapes get
-// one short measurement, and the best few a thorough one.
+// The search. For each size every algorithm is first tried with a few shapes: that which was its best at
+// the size before, as much of the device as there is work for, and some in between. One that is far
+// behind the best with all of them is not looked at further there. The other shapes get one short
+// measurement, and the best few a thorough one.
 #include "bench/tune.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ namespace {
 
 constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
 constexpr std::array kThreads = {64, 128, 256, 512};
-constexpr double kHopeless = 2.0;  // an algorithm whose first try takes so many times the best
-constexpr std::size_t kFinalists = 4;
+constexpr double kHopeless = 2.5;  // what takes so many times the best at first sight
+constexpr std::size_t kFinalists = 5;
 constexpr double kSame = 0.98;  // a plan must be better by this to follow another: fewer rows
 
 struct Shape {
@@ -51,7 +52,7 @@ bool makes_sense(const Shape& shape, std::size_t bytes) {
   const auto threads =
       static_cast<std::size_t>(shape.blocks) * static_cast<std::size_t>(shape.threads);
   const std::size_t loads = std::max<std::size_t>(bytes / kLoad, 1);
-  const bool too_many = threads > std::max<std::size_t>(2 * loads, 64);
+  const bool too_many = threads > std::max<std::size_t>(4 * loads, 64);
   const bool too_few = threads < kManyThreads && loads / threads > kMostLoads;
   return !too_many && !too_few;
 }
@@ -80,30 +81,30 @@ class Search {
     return best;
   }
 
-  // False: there is no such plan, or it was tried before.
-  bool try_one(const std::string& algorithm, const Shape& shape, std::size_t bytes) {
+  // Unless there is no such plan, or it was tried before.
+  void try_one(const std::string& algorithm, const Shape& shape, std::size_t bytes) {
     Candidate candidate{algorithm, shape, 0};
     const auto is_it = [&](const Candidate& other) { return other.text() == candidate.text(); };
-    if (std::any_of(tried_.begin(), tried_.end(), is_it)) return false;
-    if (shmemx_reduce_plan(candidate.text().c_str()) != 0) return false;
+    if (!makes_sense(shape, bytes) || std::any_of(tried_.begin(), tried_.end(), is_it)) return;
+    if (shmemx_reduce_plan(candidate.text().c_str()) != 0) return;
     candidate.us = meter_.time(work_, brief(bytes), kHopeless * best_us());
     tried_.push_back(candidate);
-    return true;
   }
 
   void try_shapes(Algorithm& algorithm, std::size_t bytes) {
     const std::size_t first = tried_.size();
-    const double best = best_us();
-    const Shape like_before = makes_sense(algorithm.best, bytes) ? algorithm.best : usual(bytes);
-    if (!try_one(algorithm.name, like_before, bytes)) return;
-    if (tried_.back().us > kHopeless * best) return;
+    const double best_of_others = best_us();
+    const auto best_of_its = [&] {
+      return std::min_element(tried_.begin() + static_cast<std::ptrdiff_t>(first), tried_.end(),
+                              is_faster);
+    };
+    for (const Shape& shape :
+         {usual(bytes), algorithm.best, Shape{1, 64}, Shape{8, 256}, Shape{16, 512}})
+      try_one(algorithm.name, shape, bytes);
+    if (tried_.size() == first || best_of_its()->us > kHopeless * best_of_others) return;
     for (const int blocks : kBlocks)
-      for (const int threads : kThreads)
-        if (makes_sense({blocks, threads}, bytes))
-          try_one(algorithm.name, {blocks, threads}, bytes);
-    algorithm.best = std::min_element(tried_.begin() + static_cast<std::ptrdiff_t>(first),
-                                      tried_.end(), is_faster)
-                         ->shape;
+      for (const int threads : kThreads) try_one(algorithm.name, {blocks, threads}, bytes);
+    algorithm.best = best_of_its()->shape;
   }
 
   // As many blocks as there is work for.
