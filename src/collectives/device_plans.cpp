@@ -4,7 +4,8 @@
 // Invariant: the last row of a built-in table is for everything.
 //
 // Rows that `meshmem-bench --tune --out FILE` has found become rows here by
-//   sed -nE 's/^([0-9]+)K /\1 << 10 /;s/^([0-9]+)M /\1 << 20 /;s/^any /kAnySize /;
+//   sed -nE 's/^([0-9]+)K /\1 << 10 /;s/^([0-9]+)M /\1 << 20 /;s/^([0-9]+)G /\1 << 30 /;
+//            s/^any /kAnySize /;
 //            s/^(.+) (any|[0-9]+) (\w+) ([0-9]+) ([0-9]+)$/    {\1, \2, {\3, \4, \5}},/p' FILE
 #include "collectives/device_plans.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 using Row = PlanRow;
 
 using enum device::ReduceAlgorithm;
-// NVIDIA, sm_90: measured. AMD, gfx90a and gfx942: has never been measured there.
+// NVIDIA, measured on sm_90.
 constexpr Row kGpuRows[] = {
     {1 << 10, kAnyPes, {one_shot, 1, 128}},         {2 << 10, kAnyPes, {one_shot, 2, 128}},
     {4 << 10, kAnyPes, {one_shot, 4, 128}},         {8 << 10, kAnyPes, {one_shot, 8, 128}},
@@ -33,22 +34,22 @@ constexpr Row kGpuRows[] = {
     {4 << 20, kAnyPes, {direct, 64, 512}},          {8 << 20, kAnyPes, {direct, 128, 512}},
     {kAnySize, kAnyPes, {ring, 128, 512}},
 };
-#else
-// Computed for GPUs that have a link to each other one, from the rates of the links; never measured.
-constexpr Row kGpuRows[] = {
-    {1 << 10, kAnyPes, {one_shot, 1, 128}},   {4 << 10, kAnyPes, {one_shot, 4, 128}},
-    {32 << 10, kAnyPes, {one_shot, 16, 256}}, {1 << 20, kAnyPes, {two_shot, 64, 256}},
-    {kAnySize, kAnyPes, {direct, 64, 512}},
+// AMD, gfx90a and gfx942: a guess from the above. Nothing has been measured there.
+constexpr Row kAmdRows[] = {
+    {4 << 10, kAnyPes, {one_shot, 1, 512}},
+    {16 << 10, kAnyPes, {one_shot, 4, 512}},
+    {64 << 10, kAnyPes, {two_shot, 16, 512}},
+    {kAnySize, kAnyPes, {two_shot, 64, 512}},
 };
-#endif
 // Threads take turns there, and so do blocks, on processors that PEs share.
 constexpr Row kProcessorRows[] = {
     {16 << 10, kAnyPes, {one_shot, 1, 64}},
     {64 << 10, kAnyPes, {two_shot, 1, 64}},
     {kAnySize, kAnyPes, {two_shot, 2, 64}},
 };
-constexpr std::span<const Row> kRows =
-    kDevicesAreProcessors ? std::span<const Row>(kProcessorRows) : std::span<const Row>(kGpuRows);
+constexpr std::span<const Row> kRows = kDevicesAreProcessors ? std::span<const Row>(kProcessorRows)
+                                       : kDevicesAreAmd      ? std::span<const Row>(kAmdRows)
+                                                             : std::span<const Row>(kGpuRows);
 
 std::vector<Row> tuned_rows;                // MESHMEM_TUNING's; written by start-up only
 std::atomic<std::uint64_t> packed_plan{0};  // the program's, 0 for none; any thread may ask

@@ -16,12 +16,10 @@ inline constexpr bool kDevicesAreProcessors = true;
 inline constexpr bool kDevicesAreProcessors = false;
 #endif
 
-// A line of 128 bytes that one instruction stores arrives whole in a peer's memory
-// (device/collectives/wide_lines.hpp).
-#if defined(MESHMEM_TARGET_CUDA)
-inline constexpr bool kHasWideLines = true;
+#if defined(MESHMEM_TARGET_HIP)
+inline constexpr bool kDevicesAreAmd = true;
 #else
-inline constexpr bool kHasWideLines = false;
+inline constexpr bool kDevicesAreAmd = false;
 #endif
 
 }  // namespace meshmem
