@@ -47,7 +47,7 @@ class Meter {
 
   // Microseconds of one operation. What takes longer than `give_up_us` at a first or second look is not
   // looked at any further.
-  double time(const Work& work, const Effort& effort,
+  double time(const Work& work, const Effort& wanted,
               double give_up_us = std::numeric_limits<double>::infinity());
 
   // A graph of so many operations; nullptr where this PE does not take part.
