@@ -164,9 +164,10 @@ struct State {
   Segment host_heap;
   Segment sync;  // base is null if kernels have no way to the other PEs
   SyncLayout sync_layout;
-  std::size_t
-      one_shot_max_bytes;  // of reductions by groups in users' kernels; others take two shots
-  const TeamView* teams;   // in device memory, kTeamSlots of them
+  // Reductions by groups in users' kernels: by one shot and two shots up to so many bytes, directly beyond.
+  std::size_t one_shot_max_bytes;
+  std::size_t two_shot_max_bytes;
+  const TeamView* teams;  // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
 };

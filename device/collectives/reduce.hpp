@@ -49,10 +49,13 @@ template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
                           std::size_t count) {
   if (count == 0) return 0;
-  if (count * sizeof(E) <= state().one_shot_max_bytes) {
+  const std::size_t bytes = count * sizeof(E);
+  if (bytes <= state().one_shot_max_bytes || sync.team.n == 1) {
     reduce_one_shot<op>(group, sync, dest, source, count);
-  } else {
+  } else if (bytes <= state().two_shot_max_bytes) {
     reduce_two_shot<op>(group, sync, dest, source, count);
+  } else {
+    reduce_direct<op>(group, sync, dest, source, count);
   }
   return 0;
 }

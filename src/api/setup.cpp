@@ -59,8 +59,8 @@ std::optional<std::string> start() {
   if (!runtime().tuning().empty())
     if (auto error = use_tuning(runtime().tuning()))
       return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
-  runtime().device_state().choose_one_shot_up_to(
-      one_shot_max_bytes(reduction_choice, static_cast<int>(address_map.n_pes)));
+  const GroupLimits limits = group_limits(reduction_choice, static_cast<int>(address_map.n_pes));
+  runtime().device_state().limit_groups(limits.one_shot, limits.two_shot);
   if (address_map.my_pe != 0) return std::nullopt;
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,

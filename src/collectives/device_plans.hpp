@@ -27,8 +27,13 @@ void use_plan(const std::optional<device::Plan>& plan);
 // What the tables have for a reduction of so many bytes by a team of so many PEs.
 device::Plan plan_for(std::size_t bytes, int n_pes);
 
-// Up to how many bytes groups in users' kernels send all to all; for more they take two shots.
-std::size_t one_shot_max_bytes(const ReductionChoice& choice, int n_pes);
+// By which algorithm groups in users' kernels reduce: one shot and two shots up to so many bytes, directly
+// beyond.
+struct GroupLimits {
+  std::size_t one_shot;
+  std::size_t two_shot;
+};
+GroupLimits group_limits(const ReductionChoice& choice, int n_pes);
 
 // What the program and the environment make of that, and the number of the team's channels.
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes, int channels);

@@ -98,9 +98,10 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   is_open_ = true;
 }
 
-void DeviceState::choose_one_shot_up_to(std::size_t bytes) {
+void DeviceState::limit_groups(std::size_t one_shot, std::size_t two_shot) {
   if (!is_open_) return;
-  state_.one_shot_max_bytes = bytes;
+  state_.one_shot_max_bytes = one_shot;
+  state_.two_shot_max_bytes = two_shot;
   publish();
 }
 

@@ -36,8 +36,8 @@ class DeviceState {
   device::TeamPlace place_of(const Team& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
-  // Groups in users' kernels send all to all for reductions of up to so many bytes.
-  void choose_one_shot_up_to(std::size_t bytes);
+  // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
+  void limit_groups(std::size_t one_shot, std::size_t two_shot);
   void publish();
 
  private:

@@ -56,18 +56,20 @@ TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   choice.forced = meshmem::ReduceAlgorithm::one_shot;
   EXPECT_EQ(chosen(1 << 30), ReduceAlgorithm::one_shot);
   choice.forced = meshmem::ReduceAlgorithm::direct;
-  EXPECT_EQ(chosen(8), ReduceAlgorithm::two_shot);
+  EXPECT_EQ(chosen(8), ReduceAlgorithm::direct);
+  choice.forced = meshmem::ReduceAlgorithm::two_shot_wide;
+  EXPECT_EQ(chosen(8), ReduceAlgorithm::two_shot_wide);
 }
 
 TEST(DevicePlans, GroupsInKernelsChangeWhereTheTableDoes) {
   ReductionChoice choice;
-  const std::size_t most = one_shot_max_bytes(choice, 4);
+  const std::size_t most = group_limits(choice, 4).one_shot;
   EXPECT_EQ(plan_for(most, 4).algorithm, device::ReduceAlgorithm::one_shot);
   EXPECT_EQ(plan_for(most + 1, 4).algorithm, device::ReduceAlgorithm::two_shot);
   choice.forced = ReduceAlgorithm::two_shot;
-  EXPECT_EQ(one_shot_max_bytes(choice, 4), 0u);
+  EXPECT_EQ(group_limits(choice, 4).one_shot, 0u);
   choice.forced = ReduceAlgorithm::ring;
-  EXPECT_EQ(one_shot_max_bytes(choice, 4), most);
+  EXPECT_EQ(group_limits(choice, 4).one_shot, most);
 }
 
 template <typename E>

@@ -84,6 +84,7 @@ class World {
     state.near_pes = pe % 2 == 0 ? n_ : 0;  // with and without the short way
     state.sync_layout = layout;
     state.one_shot_max_bytes = 500;
+    state.two_shot_max_bytes = 2000;
     auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
     state.device_heap.base = reinterpret_cast<std::uintptr_t>(mine);
     state.device_heap.bytes = kHeapBytes;
