@@ -68,12 +68,12 @@ MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, co
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return fcollect(group, TeamSync(team), dest, source, nelems * sizeof(E));
+  return fcollect(group, TeamSync(team), dest, source, nelems * sizeof(E), nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return alltoall(group, TeamSync(team), dest, source, nelems * sizeof(E));
+  return alltoall(group, TeamSync(team), dest, source, nelems * sizeof(E), nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,

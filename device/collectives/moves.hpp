@@ -1,27 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data: each PE pushes its blocks straight into the others' dest, between a
-// meeting at which all sources and dests are ready and one at which all has arrived.
+// Collectives that move data. Few bytes travel as packets (packet_moves.hpp); of more, each PE pushes
+// its blocks straight into the others' dest, between a meeting at which all sources and dests are ready
+// and one at which all has arrived.
 // Invariant: a dest is written, and a source read, only after all threads of the group in its PE have
 // entered the call; a dest is complete when the call returns. A call that moves nothing does nothing,
 // on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 
-#include "device/collectives/packets.hpp"
+#include "device/collectives/packet_moves.hpp"
 #include "device/rma.hpp"
 
 namespace meshmem {
 namespace device {
 
+// `units` units from `source` to every member's `dest`: loaded once, several at a time, and stored to one
+// PE after the other.
+template <typename Group>
+MESHMEM_DEVICE void push_units_to_all(const Group& group, const TeamSync& sync, Bits128* dest,
+                                      const Bits128* source, std::size_t units) {
+  constexpr std::size_t kInFlight = 4;
+  const auto step = static_cast<std::size_t>(group.size());
+#pragma unroll 1
+  for (auto u = static_cast<std::size_t>(group.rank()); u < units; u += kInFlight * step) {
+    Bits128 unit[kInFlight] = {};
+#pragma unroll
+    for (std::size_t k = 0; k < kInFlight; ++k)
+      if (u + k * step < units) unit[k] = source[u + k * step];
+#pragma unroll 1
+    for (int i = 1; i <= sync.team.n; ++i) {
+      const int pe = sync.peer(i);
+      if (pe == sync.team.me && dest == source) continue;
+      Bits128* const there = translate(dest, world_pe_of(sync.team, pe)) + u;
+#pragma unroll
+      for (std::size_t k = 0; k < kInFlight; ++k)
+        if (u + k * step < units) there[k * step] = unit[k];
+    }
+  }
+}
+
 // Pushes `bytes` from `source` to every member's `dest`, this PE's too unless it is the same place.
 template <typename Group>
-MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, void* dest,
-                                const void* source, std::size_t bytes) {
-  for (int i = 0; i < sync.team.n; ++i) {
+MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::byte* dest,
+                                const std::byte* source, std::size_t bytes) {
+  const auto ends =
+      reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source);
+  if (((ends | bytes) & 15) == 0) {
+    push_units_to_all(group, sync, reinterpret_cast<Bits128*>(dest),
+                      reinterpret_cast<const Bits128*>(source), bytes / 16);
+    return;
+  }
+  for (int i = 1; i <= sync.team.n; ++i) {
     const int pe = sync.peer(i);
     if (pe == sync.team.me) {
-      if (dest != source) copy<OwnSource>(group, dest, source, bytes);
+      copy_own(group, dest, source, bytes);
     } else {
       copy<OwnSource>(group, translate(dest, world_pe_of(sync.team, pe)), source, bytes);
     }
@@ -31,64 +64,67 @@ MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, void* 
 template <typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* dest,
                              const void* source, std::size_t bytes, int root) {
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
+  if (bytes <= most_by_packets<Group>(sync)) {
+    broadcast_by_packets(group, sync, to, from, bytes, root);
+    return 0;
+  }
   team_sync(group, sync);
-  if (sync.team.me == root) push_to_all(group, sync, dest, source, bytes);
+  if (sync.team.me == root) push_to_all(group, sync, to, from, bytes);
   team_sync(group, sync);
   return 0;
 }
 
+// The blocks of the PEs are `apart` bytes apart in the dest.
 template <typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes) {
+                            const void* source, std::size_t bytes, std::size_t apart) {
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
+  if (bytes <= most_by_packets<Group>(sync)) {
+    exchange_by_packets(group, sync, to, apart, from, 0, bytes);
+    return 0;
+  }
   team_sync(group, sync);
-  push_to_all(group, sync,
-              static_cast<std::byte*>(dest) + static_cast<std::size_t>(sync.team.me) * bytes,
-              source, bytes);
+  push_to_all(group, sync, to + static_cast<std::size_t>(sync.team.me) * apart, from, bytes);
   team_sync(group, sync);
   return 0;
 }
 
-// The lengths travel first, a line to each PE. They also are the first meeting:
-// who has all lengths knows that all have entered.
+// What packets leave over is pushed: they also are the first meeting.
 template <typename Group>
 MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest, const void* source,
                            std::size_t bytes) {
-  const int n = sync.team.n;
-  const int me = sync.team.me;
-  group.sync();  // the lengths tell that all threads have entered
-  const std::uint64_t epoch = next_epoch(group, sync, sync.epoch());
-  for (int pe = group.rank(); pe < n; pe += group.size())
-    if (pe != me) send_line(packet_row(sync, pe, me, epoch), bytes, epoch);
-  std::size_t before = 0;
-  for (int pe = 0; pe < n; ++pe) {  // every thread waits for all lengths: it needs the entry of all
-    if (pe == me) continue;
-    const std::uint64_t length = receive_line(packet_row(sync, me, pe, epoch), epoch);
-    if (pe < me) before += length;
-  }
-  group.sync();
-  if (group.rank() == 0) sync.epoch() = epoch;
-  group.sync();
-  push_to_all(group, sync, static_cast<std::byte*>(dest) + before, source, bytes);
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
+  const Collected collected = collect_by_packets(group, sync, to, from, bytes);
+  if (collected.is_over) return 0;
+  if (bytes > most_by_packets<Group>(sync))
+    push_to_all(group, sync, to + collected.before, from, bytes);
   team_sync(group, sync);
   return 0;
 }
 
+// The blocks for the PEs are `apart` bytes apart, in the source and in the dest.
 template <typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes) {
+                            const void* source, std::size_t bytes, std::size_t apart) {
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
-  const auto block = [bytes](auto* base, int pe) {
-    return base + static_cast<std::size_t>(pe) * bytes;
-  };
-  const int me = sync.team.me;
+  if (bytes <= most_by_packets<Group>(sync)) {
+    exchange_by_packets(group, sync, to, apart, from, apart, bytes);
+    return 0;
+  }
+  std::byte* const mine = to + static_cast<std::size_t>(sync.team.me) * apart;
   team_sync(group, sync);
-  for (int i = 0; i < sync.team.n; ++i) {
+  for (int i = 1; i <= sync.team.n; ++i) {
     const int pe = sync.peer(i);
-    copy<OwnSource>(group,
-                    translate(block(static_cast<std::byte*>(dest), me), world_pe_of(sync.team, pe)),
-                    block(static_cast<const std::byte*>(source), pe), bytes);
+    copy<OwnSource>(group, translate(mine, world_pe_of(sync.team, pe)),
+                    from + static_cast<std::size_t>(pe) * apart, bytes);
   }
   team_sync(group, sync);
   return 0;

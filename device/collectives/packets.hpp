@@ -83,11 +83,10 @@ MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epo
 // A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart. Calls
 // visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of several PEs
 // are asked for together, so that the loads are under way at the same time.
-template <typename IsAwaited, typename Visit>
+template <int kTogether = 8, typename IsAwaited, typename Visit>
 MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
                                       std::uint64_t epoch, const IsAwaited& is_awaited,
                                       const Visit& visit) {
-  constexpr int kTogether = 8;
   for (int pe = 0; pe < n; pe += kTogether) {
     Bits128 line[kTogether] = {};
     for (bool all = false; !all;) {

@@ -13,21 +13,15 @@ namespace {
 __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
   barrier(Block(), TeamSync(place));
 }
-__global__ void broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
-                                 const void* source, std::size_t bytes, int root) {
-  broadcast(Block(), TeamSync(place), dest, source, bytes, root);
+__global__ void fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  fcollect(Block(), TeamSync(slot), dest, source, bytes, bytes);
 }
-__global__ void fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
-                                const void* source, std::size_t bytes) {
-  fcollect(Block(), TeamSync(place), dest, source, bytes);
+__global__ void __launch_bounds__(kThreads)
+    collect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  collect(Block(), TeamSync(slot), dest, source, bytes);
 }
-__global__ void collect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
-                               const void* source, std::size_t bytes) {
-  collect(Block(), TeamSync(place), dest, source, bytes);
-}
-__global__ void alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
-                                const void* source, std::size_t bytes) {
-  alltoall(Block(), TeamSync(place), dest, source, bytes);
+__global__ void alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  alltoall(Block(), TeamSync(slot), dest, source, bytes, bytes);
 }
 template <typename E>
 __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,

@@ -164,6 +164,64 @@ TEST(DeviceCollectives, S53_LargerCounts) {
   });
 }
 
+// Where packets give way to pushes, of rows of any length: full lines and partial ones on either side.
+TEST(DeviceCollectives, S53_CountsAroundTheLimitsOfPackets) {
+  Workspace space;
+  const TeamView world = world_view();
+  for (const size_t bytes : {504u, 512u, 513u})
+    check_moves<Move_mem>(space, world, Form::kThread, bytes);
+  for (const size_t bytes : {2040u, 2048u, 2051u})
+    check_moves<Move_mem>(space, world, Form::kWave, bytes);
+  for (const size_t bytes : {8176u, 8184u, 8190u, 8192u, 8195u})
+    check_moves<Move_mem>(space, world, Form::kBlock, bytes);
+  for (const size_t elems : {2046u, 2048u, 2049u})
+    check_moves<Move_float>(space, world, Form::kBlock, elems);
+}
+
+// A team whose rows are short, since the slots with long ones are taken.
+TEST(DeviceCollectives, S53_CountsAroundTheShortRowsOfLateTeams) {
+  Workspace space;
+  shmem_team_t taken[device::kLargeSlots];
+  for (auto& team : taken)
+    ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team), 0);
+  TeamView late = world_view();
+  ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &late.team), 0);
+  for (const size_t bytes : {240u, 247u, 248u, 249u, 256u})
+    for (const Form form : kGroups) check_moves<Move_mem>(space, late, form, bytes);
+  shmem_barrier_all();
+  shmem_team_destroy(late.team);
+  for (const auto& team : taken) shmem_team_destroy(team);
+}
+
+__global__ void in_place_kernel(Call call, char* broadcast, char* fcollect, size_t n, int root) {
+  if (!takes_part(call.form)) return;
+  const size_t mine = static_cast<size_t>(shmem_my_pe()) * n;
+  Move_mem::broadcast(call, SHMEM_TEAM_WORLD, broadcast, broadcast, n, root);
+  Move_mem::fcollect(call, SHMEM_TEAM_WORLD, fcollect, fcollect + mine, n);
+}
+
+// A source that is where the result comes to: the root's, and each PE's own block.
+TEST(DeviceCollectives, S53_InPlace) {
+  const auto pes = static_cast<size_t>(n_pes());
+  DeviceArray<char> broadcast(10000, 0), fcollect(10000 * pes, 0);
+  for (const size_t n : {size_t{9}, size_t{500}, size_t{9001}, size_t{9008}}) {
+    for (const Form form : kGroups) {
+      SCOPED_TRACE(testing::Message() << n << " bytes by a " << name_of(form));
+      const int root = static_cast<int>(n) % n_pes();
+      upload(broadcast.data(), samples<char>(n, my_pe()));
+      upload(fcollect.data(), samples<char>(n * pes, my_pe()));
+      launch(in_place_kernel, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, broadcast.data(),
+             fcollect.data(), n, root);
+      synchronize();
+      expect_equal("broadcast", download(broadcast.data(), n), samples<char>(n, root));
+      std::vector<char> all(n * pes);
+      for (size_t i = 0; i < all.size(); ++i)
+        all[i] = sample<char>(seed_of(static_cast<int>(i / n), i));
+      expect_equal("fcollect", download(fcollect.data(), n * pes), all);
+    }
+  }
+}
+
 // Rows and columns of PEs.
 TEST(DeviceCollectives, TeamsOfSplit2d) {
   Workspace space;

@@ -11,6 +11,7 @@ namespace meshmem {
 namespace {
 
 MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, uint64, uint64_, , uint64_t, uint64_t)
+MESHMEM_CALLS(Move, MESHMEM_ROWS_COLLECTIVE, mem, , mem, char, void)
 MESHMEM_CALLS(Sum, MESHMEM_ROWS_ARITH, uint64, uint64_, , uint64_t, uint64_t)
 MESHMEM_CALLS(Sum, MESHMEM_ROWS_ARITH, float, float_, , float, float)
 MESHMEM_CALLS(Order, MESHMEM_ROWS_ORDER, int, int_, , int, int)
@@ -18,7 +19,7 @@ MESHMEM_CALLS(Logic, MESHMEM_ROWS_LOGIC, uchar, uchar_, , unsigned char, unsigne
 
 constexpr int kManyRounds = 1000;
 constexpr int kMostPes = 16;
-constexpr size_t kMostElems = 700;  // more than the short rows of late teams hold at once
+constexpr size_t kMostElems = 1060;  // more than packets carry, in short rows and in long ones
 constexpr size_t kWords = kMostElems * kMostPes;
 
 __device__ uint64_t mix(uint64_t x) {
@@ -105,13 +106,14 @@ __device__ void run_broadcast(const Round& r) {
   Move_uint64::broadcast(r.call, r.team, r.memory.dest, r.memory.source, r.n, r.root);
   r.expect<uint64_t>(r.n, [&](size_t i) { return brought<uint64_t>(r.number, r.root, i); });
 }
+template <typename Row>
 __device__ void run_fcollect(const Round& r) {
+  using E = typename Row::E;
   const size_t all = r.n * static_cast<size_t>(r.pes());
-  r.prepare<uint64_t>(r.n, all);
-  Move_uint64::fcollect(r.call, r.team, r.memory.dest, r.memory.source, r.n);
-  r.expect<uint64_t>(all, [&](size_t i) {
-    return brought<uint64_t>(r.number, static_cast<int>(i / r.n), i % r.n);
-  });
+  r.prepare<E>(r.n, all);
+  Row::fcollect(r.call, r.team, r.dest<E>(), r.source<E>(), r.n);
+  r.expect<E>(all,
+              [&](size_t i) { return brought<E>(r.number, static_cast<int>(i / r.n), i % r.n); });
 }
 // PE k brings n + k elements.
 __device__ void run_collect(const Round& r) {
@@ -125,13 +127,15 @@ __device__ void run_collect(const Round& r) {
     return brought<uint64_t>(r.number, static_cast<int>(pe), i);
   });
 }
+template <typename Row>
 __device__ void run_alltoall(const Round& r) {
+  using E = typename Row::E;
   const size_t all = r.n * static_cast<size_t>(r.pes());
-  r.prepare<uint64_t>(all, all);
-  Move_uint64::alltoall(r.call, r.team, r.memory.dest, r.memory.source, r.n);
+  r.prepare<E>(all, all);
+  Row::alltoall(r.call, r.team, r.dest<E>(), r.source<E>(), r.n);
   const size_t first = static_cast<size_t>(r.me()) * r.n;
-  r.expect<uint64_t>(all, [&](size_t i) {
-    return brought<uint64_t>(r.number, static_cast<int>(i / r.n), first + i % r.n);
+  r.expect<E>(all, [&](size_t i) {
+    return brought<E>(r.number, static_cast<int>(i / r.n), first + i % r.n);
   });
 }
 template <typename Row>
@@ -193,11 +197,11 @@ __device__ void run(const Round& r) {
     case 0:
       return run_broadcast(r);
     case 1:
-      return run_fcollect(r);
+      return run_fcollect<Move_uint64>(r);
     case 2:
       return run_collect(r);
     case 3:
-      return run_alltoall(r);
+      return run_alltoall<Move_uint64>(r);
     case 4:
       return run_sum<Sum_uint64>(r);
     case 5:
@@ -211,11 +215,15 @@ __device__ void run(const Round& r) {
     case 9:
     case 10:
       return run_sum_by(r);
+    case 11:
+      return run_fcollect<Move_mem>(r);
+    case 12:
+      return run_alltoall<Move_mem>(r);
     default:
       Untyped::team_sync(r.call, r.team);
   }
 }
-constexpr uint64_t kRoutines = 12;
+constexpr uint64_t kRoutines = 14;
 
 __device__ void be_late() {
   const long long start = clock64();
@@ -223,10 +231,12 @@ __device__ void be_late() {
   }
 }
 
-// Small counts mostly; sometimes none, or many.
+// Small counts mostly; sometimes none, or many, or as many as packets carry, but for one or two.
 __device__ size_t drawn_count(uint64_t bits) {
   const uint64_t kind = bits % 8;
   if (kind == 0) return bits / 8 % 2;
+  constexpr size_t kLimits[] = {31, 64, 256, 1024};
+  if (kind == 6) return kLimits[bits / 8 % 4] - 2 + bits / 32 % 5;
   return kind == 7 ? bits / 8 % (kMostElems - kMostPes) : bits / 8 % 40;
 }
 
