@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of a team that move data and do not compute: each collective in one block while there is
-// little of it, and beyond that as copies in many blocks between two meetings.
-// Invariant: what a kernel of several blocks stores is released by each of its threads at its end.
+// Kernels of a team that move data and do not compute.
+// Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel, and
+// waits for no other block; how many blocks there are depends on what all PEs have in common.
+#include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"
 
@@ -10,18 +11,50 @@ namespace meshmem {
 namespace device {
 namespace {
 
-__global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
-  barrier(Block(), TeamSync(place));
+#if defined(MESHMEM_TARGET_IS_CPU)
+// Threads take turns there, and so do blocks, on processors that PEs share.
+constexpr unsigned kMoveThreads = 64;
+constexpr int kMostMoveBlocks = 2;
+constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;
+#else
+constexpr unsigned kMoveThreads = 512;
+constexpr int kMostMoveBlocks = kChannels;
+constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
+#endif
+
+// What a block moves of `bytes` bytes, and where it meets the others that do.
+struct Share {
+  TeamSync sync;
+  Slice slice;
+
+  __device__ Share(int slot, std::size_t bytes)
+      : sync(slot, static_cast<int>(blockIdx.x)),
+        slice(slice_of<std::byte>(bytes, sync.channel, static_cast<int>(gridDim.x))) {}
+  __device__ std::byte* of(void* dest) const { return static_cast<std::byte*>(dest) + slice.first; }
+  __device__ const std::byte* of(const void* source) const {
+    return static_cast<const std::byte*>(source) + slice.first;
+  }
+};
+
+__global__ void sync_kernel(int slot) { barrier(Block(), TeamSync(slot)); }
+__global__ void __launch_bounds__(kMoveThreads)
+    broadcast_kernel(int slot, void* dest, const void* source, std::size_t bytes, int root) {
+  const Share mine(slot, bytes);
+  broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root);
 }
-__global__ void fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  fcollect(Block(), TeamSync(slot), dest, source, bytes, bytes);
+__global__ void __launch_bounds__(kMoveThreads)
+    fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  const Share mine(slot, bytes);
+  fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMoveThreads)
     collect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
   collect(Block(), TeamSync(slot), dest, source, bytes);
 }
-__global__ void alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  alltoall(Block(), TeamSync(slot), dest, source, bytes, bytes);
+__global__ void __launch_bounds__(kMoveThreads)
+    alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
+  const Share mine(slot, bytes);
+  alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 template <typename E>
 __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
@@ -30,39 +63,19 @@ __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, vo
   alltoalls<E>(Block(), TeamSync(place), dest, source, dst, sst, nelems);
 }
 
-// The data of a large broadcast, fcollect or alltoall, between two meetings; y counts the PEs.
-enum class Pushed { root_to_all, mine_to_all, block_to_each };
-__global__ void push_kernel(Pushed what, const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
-                            const void* source, std::size_t bytes, int root) {
-  const TeamView& team = place.team;
-  if (what == Pushed::root_to_all && team.me != root) return;
-  const int pe = (team.me + static_cast<int>(blockIdx.y)) % team.n;
-  auto* to = static_cast<std::byte*>(dest);
-  const auto* from = static_cast<const std::byte*>(source);
-  if (what != Pushed::root_to_all) to += static_cast<std::size_t>(team.me) * bytes;
-  if (what == Pushed::block_to_each) from += static_cast<std::size_t>(pe) * bytes;
-  if (pe == team.me && to == from) return;
-  copy<OwnSource>(Grid(), translate(to, world_pe_of(team, pe)), from, bytes);
-  release_at_end();
-}
-
 template <typename E>
-hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* source,
-                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                               std::size_t nelems, hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), kThreads, stream, team, dest, source, dest_stride,
+hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                               std::ptrdiff_t source_stride, std::size_t nelems,
+                               hipStream_t stream) {
+  return launch(alltoalls_kernel<E>, dim3(1), kMoveThreads, stream, slot, dest, source, dest_stride,
                 source_stride, nelems);
 }
 
-// Meet, move, meet.
-hipError_t launch_push(Pushed what, const TeamPlace& team, void* dest, const void* source,
-                       std::size_t bytes, int root, hipStream_t stream) {
-  if (const hipError_t error = launch_sync(team, stream)) return error;
-  const dim3 blocks(copy_blocks_for(bytes), static_cast<unsigned>(team.team.n));
-  if (const hipError_t error =
-          launch(push_kernel, blocks, kCopyThreads, stream, what, team, dest, source, bytes, root))
-    return error;
-  return launch_sync(team, stream);
+// Few bytes for each block while there are channels left: it then moves them as packets.
+dim3 blocks_for(int slot, std::size_t bytes) {
+  const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
+  const auto most = static_cast<std::size_t>(SyncLayout::is_large(slot) ? kMostMoveBlocks : 1);
+  return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
 }
 
 }  // namespace
@@ -71,27 +84,24 @@ hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
   return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
-hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
-                            std::size_t bytes, int root, hipStream_t stream) {
-  if (bytes > kOneBlockBytes)
-    return launch_push(Pushed::root_to_all, team, dest, source, bytes, root, stream);
-  return launch(broadcast_kernel, dim3(1), kThreads, stream, team, dest, source, bytes, root);
+hipError_t launch_broadcast(int slot, int, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream) {
+  return launch(broadcast_kernel, blocks_for(slot, bytes), kMoveThreads, stream, slot, dest, source,
+                bytes, root);
 }
-hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_fcollect(int slot, int, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream) {
-  if (bytes > kOneBlockBytes)
-    return launch_push(Pushed::mine_to_all, team, dest, source, bytes, 0, stream);
-  return launch(fcollect_kernel, dim3(1), kThreads, stream, team, dest, source, bytes);
+  return launch(fcollect_kernel, blocks_for(slot, bytes), kMoveThreads, stream, slot, dest, source,
+                bytes);
 }
 hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
-  return launch(collect_kernel, dim3(1), kThreads, stream, team, dest, source, bytes);
+  return launch(collect_kernel, dim3(1), kMoveThreads, stream, slot, dest, source, bytes);
 }
-hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
-                           std::size_t block_bytes, hipStream_t stream) {
-  if (block_bytes > kOneBlockBytes)
-    return launch_push(Pushed::block_to_each, team, dest, source, block_bytes, 0, stream);
-  return launch(alltoall_kernel, dim3(1), kThreads, stream, team, dest, source, block_bytes);
+hipError_t launch_alltoall(int slot, int, void* dest, const void* source, std::size_t block_bytes,
+                           hipStream_t stream) {
+  return launch(alltoall_kernel, blocks_for(slot, block_bytes), kMoveThreads, stream, slot, dest,
+                source, block_bytes);
 }
 hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
@@ -105,7 +115,7 @@ hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* sourc
 
 hipError_t load_move_kernels() {
   const hipError_t error = load(sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel,
-                                alltoall_kernel, alltoalls_kernel<Bits128>, push_kernel);
+                                alltoall_kernel, alltoalls_kernel<Bits128>);
   if (error != hipSuccess) return error;
   return with_each_bits(
       [](auto given) { return load(alltoalls_kernel<typename decltype(given)::Type>); });

@@ -5,6 +5,7 @@
 // Invariant: the host waits for the stream only at the end of a check; what it does before must be
 // in the order of the stream.
 #include "../api/reduction_model.hpp"
+#include "device/state.hpp"
 #include "own_stream.hpp"
 
 namespace meshmem {
@@ -114,12 +115,13 @@ TEST(OnStream, CallsReturnBeforeTheirWorkIsDone) {
 
 void expect_success(int result) { EXPECT_EQ(result, 0); }
 
-// A team's bytes, by the PEs' numbers in it; dest begins at offset 1.
-Bytes gathered(const TeamView& view, size_t bytes, size_t total, size_t offset_of_block) {
+// A team's bytes, by the PEs' numbers in it; dest begins at offset `first`.
+Bytes gathered(const TeamView& view, size_t bytes, size_t total, size_t offset_of_block,
+               size_t first = 1) {
   Bytes expected = samples<unsigned char>(total, my_pe(), kOld);
   for (size_t pe = 0; pe < view.size(); ++pe) {
     for (size_t i = 0; i < bytes; ++i)
-      expected[1 + pe * bytes + i] =
+      expected[first + pe * bytes + i] =
           sample<unsigned char>(seed_of(view.world(pe), offset_of_block * bytes + i));
   }
   return expected;
@@ -155,6 +157,32 @@ TEST(OnStream, CollectivesOfBytesOnEveryTeam) {
       expect("alltoall", gathered(view, bytes, most, static_cast<size_t>(view.me)));
     }
   });
+}
+
+// In units of 16 bytes, in as many blocks as there are channels: many, and for a late team one.
+TEST(OnStream, LargeMovesOnTeamsWithManyChannelsAndWithOne) {
+  const OwnStream stream;
+  shmem_team_t teams[device::kLargeSlots];
+  for (auto& team : teams)
+    ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team), 0);
+  constexpr size_t kBytes = 150000 / 16 * 16;
+  const size_t most = kBytes * static_cast<size_t>(n_pes()) + 32;
+  DeviceArray<unsigned char> dest(most), source(samples<unsigned char>(most, my_pe()));
+  TeamView view = world_view();
+  for (const auto& team : {SHMEM_TEAM_WORLD, teams[device::kLargeSlots - 1]}) {
+    view.team = team;
+    dest.upload(samples<unsigned char>(most, my_pe(), kOld));
+    expect_success(
+        shmemx_alltoallmem_on_stream(team, dest.data() + 16, source.data(), kBytes, stream));
+    stream.synchronize();
+    expect_equal("alltoall", dest.download(),
+                 gathered(view, kBytes, most, static_cast<size_t>(view.me), 16));
+    expect_success(
+        shmemx_fcollectmem_on_stream(team, dest.data() + 16, source.data(), kBytes, stream));
+    stream.synchronize();
+    expect_equal("fcollect", dest.download(), gathered(view, kBytes, most, 0, 16));
+  }
+  for (const auto& team : teams) shmem_team_destroy(team);
 }
 
 template <typename E>
