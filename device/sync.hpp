@@ -76,23 +76,53 @@ struct TeamSync {
   }
 };
 
-// All members have come as far as `epoch`, which becomes the number of the last operation; what they
-// stored before can be read afterwards.
+// A meeting as one thread of the group takes part in it: it tells the PEs i, i + step, ... after this
+// one, and awaits them. What the first of them needs is computed before the release, which takes long.
+template <typename Group>
+class Meeting {
+ public:
+  MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
+      : group_(group), sync_(sync), first_(group.rank() + 1) {
+    if (first_ >= sync.team.n) return;
+    there_ = sync.arrival(sync.peer(first_), sync.team.me);
+    here_ = sync.arrival(sync.team.me, sync.peer(first_));
+  }
+
+  // What the group stored before comes before what it tells next.
+  MESHMEM_DEVICE_MEMBER void release() const {
+    release_all(group_);
+    if (first_ <= sync_.team.n) release_mine();
+  }
+  // All members have come as far as `epoch`, which becomes the number of the last operation; what they
+  // stored before can be read afterwards.
+  MESHMEM_DEVICE_MEMBER void pass(std::uint64_t epoch) const {
+    const int n = sync_.team.n, me = sync_.team.me;
+    if (first_ <= n) {
+      for (int i = first_; i < n; i += group_.size())
+        store_relaxed(i == first_ ? there_ : sync_.arrival(sync_.peer(i), me), epoch);
+      if (first_ == 1) sync_.epoch() = epoch;  // while the others are told
+      for (int i = first_; i < n; i += group_.size()) {
+        const std::uint64_t* const at = i == first_ ? here_ : sync_.arrival(me, sync_.peer(i));
+        while (!has_reached(load_relaxed(at), epoch)) pause();
+      }
+      acquire_mine();
+    }
+    acquire_all(group_);
+  }
+
+ private:
+  const Group& group_;
+  const TeamSync& sync_;
+  int first_;
+  std::uint64_t* there_ = nullptr;
+  const std::uint64_t* here_ = nullptr;
+};
+
 template <typename Group>
 MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t epoch) {
-  const int n = sync.team.n;
-  const int me = sync.team.me;
-  release_all(group);  // publishes what each thread stored before to the polls below in the peers
-  if (group.rank() == 0) sync.epoch() = epoch;
-  if (group.rank() < n) {
-    release_mine();
-    for (int i = group.rank() + 1; i < n; i += group.size())
-      store_relaxed(sync.arrival(sync.peer(i), me), epoch);
-    for (int i = group.rank() + 1; i < n; i += group.size())
-      while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch)) pause();
-    acquire_mine();
-  }
-  acquire_all(group);
+  const Meeting<Group> meeting(group, sync);
+  meeting.release();
+  meeting.pass(epoch);
 }
 
 template <typename Group>
@@ -127,7 +157,10 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
 
 template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
-  meet(group, sync, next_epoch(group, sync, sync.epoch()));
+  const Meeting<Group> meeting(group, sync);
+  const std::uint64_t last = sync.epoch();  // on its way while the release waits
+  meeting.release();
+  meeting.pass(next_epoch(group, sync, last));
 }
 
 template <typename Group>
