@@ -104,14 +104,18 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return group.share(value);
 }
 
-// Each thread's fence waits for what all have stored before the barrier; the leader's alone would do
-// that too, but then a flag that another thread stores has no fence before it in its own thread, and
-// releases nothing. Sequentially consistent: what is loaded after a quiet must not be older than what
-// was stored before it.
+// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for what all
+// threads have stored, and each of them goes on only after it. Sequentially consistent: what is loaded
+// after a quiet must not be older than what was stored before it.
+// PTX promises that to whoever sees a flag that the leader stores. A flag that another thread stores has
+// no fence before it in its own thread, so by the letter it releases nothing to a third PE; it comes
+// after the data because the data has arrived by then. Who needs it by the letter calls shmem_fence in
+// that thread.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   group.sync();
-  asm volatile("fence.sc.sys;" ::: "memory");
+  if (group.rank() == 0) asm volatile("fence.sc.sys;" ::: "memory");
+  group.sync();
 }
 
 MESHMEM_DEVICE void pause() {}
