@@ -18,9 +18,6 @@
 namespace meshmem {
 namespace device {
 
-// The first PEs' sources and dests, in registers; those of others are looked up at each use.
-constexpr int kDirectPes = 8;
-
 template <ReduceOp op, typename E, typename Group>
 struct DirectReduction {
   const Group& group;
@@ -28,6 +25,10 @@ struct DirectReduction {
   E* dest;
   const E* source;
   std::size_t first, end;  // this PE's share
+
+  // The first PEs' sources and dests are in registers; those of others are looked up at each use. Of narrow
+  // integers a vector has many, so that there would be much code.
+  static constexpr int kDirectPes = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
 
   template <typename V>
   MESHMEM_DEVICE_MEMBER V load(const E* from) const {
@@ -38,51 +39,35 @@ struct DirectReduction {
     return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
   }
 
-  // kRuns vectors (or elements), `step` of them apart, from place i on.
-  template <typename V, int kRuns>
-  MESHMEM_DEVICE_MEMBER void combine_places(const E* const (&from)[kDirectPes],
-                                            E* const (&to)[kDirectPes], std::size_t i,
-                                            std::size_t step) const {
-    constexpr std::size_t kElems = sizeof(V) / sizeof(E);
+  // The vector (or element) at place i, of all PEs: their loads are under way at the same time.
+  template <typename V>
+  MESHMEM_DEVICE_MEMBER void combine_place(const E* const (&from)[kDirectPes],
+                                           E* const (&to)[kDirectPes], std::size_t i) const {
     const int n = sync.team.n;
-    V arrived[kRuns][kDirectPes];
+    V arrived[kDirectPes] = {};
 #pragma unroll
-    for (int run = 0; run < kRuns; ++run)
+    for (int pe = 0; pe < kDirectPes; ++pe)
+      if (pe < n) arrived[pe] = load<V>(from[pe] + i);
+    VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[0]);
 #pragma unroll
-      for (int pe = 0; pe < kDirectPes; ++pe)
-        if (pe < n)
-          arrived[run][pe] = load<V>(from[pe] + i + static_cast<std::size_t>(run) * step * kElems);
+    for (int pe = 1; pe < kDirectPes; ++pe)
+      if (pe < n) total.template add<op>(arrived[pe]);
+    for (int pe = kDirectPes; pe < n; ++pe) total.template add<op>(load<V>(at(source, pe) + i));
+    const V result = total.template rounded<op, V>(n);
 #pragma unroll
-    for (int run = 0; run < kRuns; ++run) {
-      const std::size_t place = i + static_cast<std::size_t>(run) * step * kElems;
-      VectorTotal<E, kElems> total(arrived[run][0]);
-#pragma unroll
-      for (int pe = 1; pe < kDirectPes; ++pe)
-        if (pe < n) total.template add<op>(arrived[run][pe]);
-      for (int pe = kDirectPes; pe < n; ++pe)
-        total.template add<op>(load<V>(at(source, pe) + place));
-      const V result = total.template rounded<op, V>(n);
-#pragma unroll
-      for (int k = 0; k < kDirectPes; ++k)
-        if (k < n) *reinterpret_cast<V*>(to[k] + place) = result;
-      for (int k = kDirectPes; k < n; ++k)
-        *reinterpret_cast<V*>(at(dest, sync.peer(k)) + place) = result;
-    }
+    for (int k = 0; k < kDirectPes; ++k)
+      if (k < n) *reinterpret_cast<V*>(to[k] + i) = result;
+    for (int k = kDirectPes; k < n; ++k) *reinterpret_cast<V*>(at(dest, sync.peer(k)) + i) = result;
   }
 
   template <typename V>
   MESHMEM_DEVICE_MEMBER void run(const E* const (&from)[kDirectPes], E* const (&to)[kDirectPes],
                                  std::size_t begin, std::size_t count) const {
     constexpr std::size_t kElems = sizeof(V) / sizeof(E);
-    constexpr int kRuns = sizeof(V) == 16 ? 2 : 1;
-    const auto step = static_cast<std::size_t>(group.size());
-    const std::size_t places = count / kElems;
-    auto i = static_cast<std::size_t>(group.rank());
+    const auto step = static_cast<std::size_t>(group.size()) * kElems;
 #pragma unroll 1
-    for (; i + (kRuns - 1) * step < places; i += kRuns * step)
-      combine_places<V, kRuns>(from, to, begin + i * kElems, step);
-#pragma unroll 1
-    for (; i < places; i += step) combine_places<V, 1>(from, to, begin + i * kElems, step);
+    for (std::size_t i = static_cast<std::size_t>(group.rank()) * kElems; i < count; i += step)
+      combine_place<V>(from, to, begin + i);
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {

@@ -27,8 +27,8 @@ struct Share {
   TeamSync sync;
   Slice slice;
 
-  __device__ Share(int slot, std::size_t bytes)
-      : sync(slot, static_cast<int>(blockIdx.x)),
+  __device__ Share(const TeamPlace& place, std::size_t bytes)
+      : sync(place, static_cast<int>(blockIdx.x)),
         slice(slice_of<std::byte>(bytes, sync.channel, static_cast<int>(gridDim.x))) {}
   __device__ std::byte* of(void* dest) const { return static_cast<std::byte*>(dest) + slice.first; }
   __device__ const std::byte* of(const void* source) const {
@@ -36,24 +36,30 @@ struct Share {
   }
 };
 
-__global__ void sync_kernel(int slot) { barrier(Block(), TeamSync(slot)); }
+__global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
+  barrier(Block(), TeamSync(place));
+}
 __global__ void __launch_bounds__(kMoveThreads)
-    broadcast_kernel(int slot, void* dest, const void* source, std::size_t bytes, int root) {
-  const Share mine(slot, bytes);
+    broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+                     std::size_t bytes, int root) {
+  const Share mine(place, bytes);
   broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    fcollect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  const Share mine(slot, bytes);
+    fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+                    std::size_t bytes) {
+  const Share mine(place, bytes);
   fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    collect_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  collect(Block(), TeamSync(slot), dest, source, bytes);
+    collect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+                   std::size_t bytes) {
+  collect(Block(), TeamSync(place), dest, source, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    alltoall_kernel(int slot, void* dest, const void* source, std::size_t bytes) {
-  const Share mine(slot, bytes);
+    alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+                    std::size_t bytes) {
+  const Share mine(place, bytes);
   alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 template <typename E>
@@ -64,17 +70,17 @@ __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, vo
 }
 
 template <typename E>
-hipError_t launch_alltoalls_of(int slot, void* dest, const void* source, std::ptrdiff_t dest_stride,
-                               std::ptrdiff_t source_stride, std::size_t nelems,
-                               hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), kMoveThreads, stream, slot, dest, source, dest_stride,
+hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* source,
+                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                               std::size_t nelems, hipStream_t stream) {
+  return launch(alltoalls_kernel<E>, dim3(1), kMoveThreads, stream, team, dest, source, dest_stride,
                 source_stride, nelems);
 }
 
 // Few bytes for each block while there are channels left: it then moves them as packets.
-dim3 blocks_for(int slot, std::size_t bytes) {
+dim3 blocks_for(const TeamPlace& team, std::size_t bytes) {
   const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
-  const auto most = static_cast<std::size_t>(SyncLayout::is_large(slot) ? kMostMoveBlocks : 1);
+  const auto most = static_cast<std::size_t>(SyncLayout::is_large(team.slot) ? kMostMoveBlocks : 1);
   return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
 }
 
@@ -84,23 +90,23 @@ hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
   return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
-hipError_t launch_broadcast(int slot, int, void* dest, const void* source, std::size_t bytes,
-                            int root, hipStream_t stream) {
-  return launch(broadcast_kernel, blocks_for(slot, bytes), kMoveThreads, stream, slot, dest, source,
+hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
+                            std::size_t bytes, int root, hipStream_t stream) {
+  return launch(broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes, root);
 }
-hipError_t launch_fcollect(int slot, int, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream) {
-  return launch(fcollect_kernel, blocks_for(slot, bytes), kMoveThreads, stream, slot, dest, source,
+  return launch(fcollect_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes);
 }
 hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
-  return launch(collect_kernel, dim3(1), kMoveThreads, stream, slot, dest, source, bytes);
+  return launch(collect_kernel, dim3(1), kMoveThreads, stream, team, dest, source, bytes);
 }
-hipError_t launch_alltoall(int slot, int, void* dest, const void* source, std::size_t block_bytes,
-                           hipStream_t stream) {
-  return launch(alltoall_kernel, blocks_for(slot, block_bytes), kMoveThreads, stream, slot, dest,
+hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream) {
+  return launch(alltoall_kernel, blocks_for(team, block_bytes), kMoveThreads, stream, team, dest,
                 source, block_bytes);
 }
 hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,

@@ -22,6 +22,14 @@ inline constexpr bool kDevicesAreAmd = true;
 inline constexpr bool kDevicesAreAmd = false;
 #endif
 
+// A line of 128 bytes that one instruction stores arrives whole in a peer's memory
+// (device/collectives/wide_lines.hpp).
+#if defined(MESHMEM_TARGET_CUDA)
+inline constexpr bool kHasWideLines = true;
+#else
+inline constexpr bool kHasWideLines = false;
+#endif
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_MEMORY_DEVICE_TARGET_HPP_

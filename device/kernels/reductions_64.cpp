@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of reductions of integers of 64 bits.
+#include "device/kernels/reductions.hpp"
+
+namespace meshmem {
+namespace device {
+
+template struct ReductionKernels<std::int64_t>;
+template struct ReductionKernels<std::uint64_t>;
+
+}  // namespace device
+}  // namespace meshmem
