@@ -204,13 +204,13 @@ void run(const Group& group, const Step& step, Buffers at) {
       broadcast(group, sync, dest, source, bytes, step.root);
       break;
     case Kind::fcollect:
-      fcollect(group, sync, dest, source, bytes);
+      fcollect(group, sync, dest, source, bytes, bytes);
       break;
     case Kind::collect:
       collect(group, sync, dest, source, length(step, sync.team.me) * sizeof(Word));
       break;
     case Kind::alltoall:
-      alltoall(group, sync, dest, source, bytes);
+      alltoall(group, sync, dest, source, bytes, bytes);
       break;
     case Kind::sync:
       team_sync(group, sync);
