@@ -23,11 +23,14 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
   if (count == 0) return;
   if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  if (sync.layout.wide_row(sync.slot) > 0) {
-    if (algorithm == ReduceAlgorithm::one_shot_wide)
-      return reduce_one_shot_wide<op>(group, sync, dest, source, count);
-    if (algorithm == ReduceAlgorithm::two_shot_wide)
-      return reduce_two_shot_wide<op>(group, sync, dest, source, count);
+  // Of narrow integers a line has so many that there would be too much code.
+  if constexpr (sizeof(E) >= 4 || !std::is_integral<E>::value) {
+    if (sync.layout.wide_row(sync.slot) > 0) {
+      if (algorithm == ReduceAlgorithm::one_shot_wide)
+        return reduce_one_shot_wide<op>(group, sync, dest, source, count);
+      if (algorithm == ReduceAlgorithm::two_shot_wide)
+        return reduce_two_shot_wide<op>(group, sync, dest, source, count);
+    }
   }
 #endif
   switch (algorithm) {

@@ -151,11 +151,14 @@ struct Syntax<Kind::optional_count> {
 
 // Those of HIP on CPUs, which takes no more.
 template <>
-struct Syntax<Kind::device_count> : Syntax<Kind::optional_count> {
+struct Syntax<Kind::device_count> {
   static constexpr std::string_view accepted = "a whole number from 1 to 64";
   static bool parse(std::string_view text, std::optional<unsigned>& out) {
     out = parse_whole<unsigned>(text);
     return out && *out >= 1 && *out <= 64;
+  }
+  static std::string show(std::optional<unsigned> value) {
+    return Syntax<Kind::optional_count>::show(value);
   }
 };
 

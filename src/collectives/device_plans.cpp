@@ -26,14 +26,25 @@ using enum device::ReduceAlgorithm;
 // NVIDIA, measured on 2 and 4 H200 behind switches. Around a ring no two PEs send to the same one at a
 // time, which is what the switches carry most of.
 constexpr Row kGpuRows[] = {
-    {1 << 10, kAnyPes, {one_shot, 1, 128}},        {2 << 10, kAnyPes, {one_shot, 2, 128}},
-    {4 << 10, kAnyPes, {one_shot, 4, 128}},        {8 << 10, kAnyPes, {one_shot, 8, 128}},
-    {16 << 10, kAnyPes, {one_shot, 16, 128}},      {32 << 10, kAnyPes, {one_shot_wide, 32, 128}},
-    {64 << 10, kAnyPes, {one_shot_wide, 64, 128}}, {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
-    {512 << 10, 2, {one_shot_wide, 64, 512}},      {1 << 20, 2, {two_shot_wide, 64, 256}},
-    {2 << 20, 2, {two_shot_wide, 64, 512}},        {512 << 10, kAnyPes, {two_shot_wide, 64, 256}},
-    {1 << 20, kAnyPes, {two_shot_wide, 64, 512}},  {4 << 20, kAnyPes, {direct, 64, 512}},
-    {8 << 20, kAnyPes, {direct, 128, 512}},        {kAnySize, kAnyPes, {ring, 128, 512}},
+    {512, 2, {recursive_doubling, 1, 64}},
+    {2 << 10, 2, {recursive_doubling, 8, 64}},
+    {8 << 10, 2, {recursive_doubling, 16, 64}},
+    {32 << 10, 2, {recursive_doubling, 64, 64}},
+    {128 << 10, 2, {one_shot_wide, 64, 256}},
+    {2 << 20, 2, {one_shot_wide, 128, 512}},
+    {8 << 20, 2, {ring, 128, 128}},
+    {1 << 10, kAnyPes, {one_shot, 1, 128}},
+    {2 << 10, kAnyPes, {one_shot, 2, 128}},
+    {4 << 10, kAnyPes, {one_shot, 4, 128}},
+    {8 << 10, kAnyPes, {one_shot, 8, 128}},
+    {16 << 10, kAnyPes, {one_shot, 16, 128}},
+    {32 << 10, kAnyPes, {one_shot_wide, 32, 128}},
+    {64 << 10, kAnyPes, {one_shot_wide, 64, 128}},
+    {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
+    {512 << 10, kAnyPes, {two_shot_wide, 64, 256}},
+    {1 << 20, kAnyPes, {two_shot_wide, 64, 512}},
+    {8 << 20, kAnyPes, {direct, 128, 512}},
+    {kAnySize, kAnyPes, {ring, 128, 512}},
 };
 // AMD, gfx90a and gfx942, each PE with a link to each other one: computed from the rates of links.
 // Nothing has been measured there.
