@@ -18,8 +18,8 @@ X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm:
   "chooses by operation, bytes and number of PEs. Those of kernels alone (direct, and the two with "
   "_wide, by lines of 128 bytes on NVIDIA GPUs) are two_shot, one_shot and two_shot elsewhere. "
   "classic "
-  "is recursive_doubling up to 32 KiB and ring above. Groups in users' kernels follow one_shot and "
-  "two_shot, and otherwise choose one of these two by size.")
+  "is recursive_doubling up to 32 KiB and ring above. Groups in users' kernels follow one_shot, "
+  "two_shot and direct, and otherwise choose by size.")
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
   "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
   "auto has the measured thresholds built into the library.")
