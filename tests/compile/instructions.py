@@ -54,7 +54,8 @@ LOOK_RIGHT = {
 }
 
 # The library's own kernels that store to other PEs in several blocks, and leave the flag to a later kernel.
-SPREAD_KERNELS = re.compile(r"\d(copy|strided_copy|store_pair)_kernel")
+SPREAD_NAMES = re.compile(r"\b(copy|strided_copy|store_pair)_kernel")
+SPREAD_KERNELS = re.compile(SPREAD_NAMES.pattern.replace(r"\b", r"\d"))
 
 STORE = re.compile(r"(global|flat)_(store|atomic)_")
 DATA_STORE = re.compile(r"(global|flat)_store_(byte|b8|dwordx4|b128)|call that stores")
