@@ -4,109 +4,13 @@
 // them. Scripts of random operations, sizes and teams, with nothing between two of them; every PE
 // checks every result against a serial model and overwrites its buffers at once.
 // Invariant: all that is random follows from the seed, which a failure names.
-#include <gtest/gtest.h>
-#include <hip/hip_runtime.h>
-
-#include <chrono>
 #include <cstring>
-#include <memory>
-#include <random>
-#include <thread>
-#include <vector>
 
-#include "device/collectives/slices.hpp"
-#include "device/routines.hpp"
-
-// The module of this test belongs to no job.
-extern "C" void shmemx_register_module(std::size_t, void* (*)()) {}
-extern "C" void shmemx_unregister_module(void* (*)()) {}
+#include "kernel_world.hpp"
 
 namespace meshmem {
 namespace device {
 namespace {
-
-using Word = std::uint32_t;
-constexpr std::size_t kMostWords = 3000;
-constexpr std::size_t kHeapBytes = 1 << 20;
-constexpr int kTestChannels = 3;
-
-struct Freed {
-  void operator()(void* block) const { EXPECT_EQ(hipFree(block), hipSuccess); }
-};
-using DeviceMemory = std::unique_ptr<void, Freed>;
-
-DeviceMemory zeroed(std::size_t bytes) {
-  void* block = nullptr;
-  EXPECT_EQ(hipMalloc(&block, bytes), hipSuccess);
-  EXPECT_EQ(hipMemset(block, 0, bytes), hipSuccess);
-  return DeviceMemory(block);
-}
-
-// n PEs with heaps and sync slabs in this process. Slot 0 is the world, slot 1 its PEs in reverse,
-// slot 20 (of those with short rows) the even ones.
-class World {
- public:
-  World(int n, std::uint64_t first_epoch) : n_(n), states_(static_cast<std::size_t>(n)) {
-    SyncLayout layout = SyncLayout::of(n, false);
-    layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
-    layout.channels = kTestChannels;
-    for (int pe = 0; pe < n; ++pe) {
-      heaps_.push_back(zeroed(kHeapBytes));
-      slabs_.push_back(zeroed(layout.total_bytes()));
-      teams_.push_back(zeroed(sizeof(TeamView) * kTeamSlots));
-    }
-    for (int i = 0; i < n; ++i) reversed_.push_back(n - 1 - i);
-    for (int i = 0; i < n; i += 2) even_.push_back(i);
-    for (int pe = 0; pe < n; ++pe) describe(pe, layout, first_epoch);
-  }
-
-  const State& state(int pe) const { return states_[static_cast<std::size_t>(pe)]; }
-
-  // As if all PEs had done this many operations, between two of them.
-  void go_on_from(std::uint64_t epoch) {
-    for (const State& state : states_) set_epoch(state, epoch);
-  }
-
- private:
-  void set_epoch(const State& state, std::uint64_t epoch) {
-    for (const int slot : {0, 1, 20}) {
-      auto* flags =
-          reinterpret_cast<Flag*>(state.sync.near_copy[state.me] + state.sync_layout.flags(slot));
-      for (int i = 0; i <= n_; ++i) flags[i].value = epoch;
-      for (int i = 1; i <= n_; ++i) flags[n_ + i].value = epoch << kStepBits;
-    }
-  }
-  void describe(int pe, const SyncLayout& layout, std::uint64_t first_epoch) {
-    State& state = states_[static_cast<std::size_t>(pe)];
-    state = State();
-    state.me = pe;
-    state.n_pes = n_;
-    state.near_pes = pe % 2 == 0 ? n_ : 0;  // with and without the short way
-    state.sync_layout = layout;
-    state.one_shot_max_bytes = 500;
-    state.two_shot_max_bytes = 2000;
-    auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
-    state.device_heap.base = reinterpret_cast<std::uintptr_t>(mine);
-    state.device_heap.bytes = kHeapBytes;
-    for (int i = 0; i < n_; ++i) {
-      state.device_heap.near_copy[i] =
-          static_cast<std::byte*>(heaps_[static_cast<std::size_t>(i)].get());
-      state.sync.near_copy[i] = static_cast<std::byte*>(slabs_[static_cast<std::size_t>(i)].get());
-    }
-    auto* teams = static_cast<TeamView*>(teams_[static_cast<std::size_t>(pe)].get());
-    for (int slot = 0; slot < kTeamSlots; ++slot) teams[slot].me = -1;
-    teams[0] = {pe, n_, nullptr};
-    teams[1] = {n_ - 1 - pe, n_, reversed_.data()};
-    if (pe % 2 == 0) teams[20] = {pe / 2, static_cast<int>(even_.size()), even_.data()};
-    state.teams = teams;
-    set_epoch(state, first_epoch);
-  }
-
-  int n_;
-  std::vector<State> states_;
-  std::vector<DeviceMemory> heaps_, slabs_, teams_;
-  std::vector<int> reversed_, even_;
-};
 
 enum class Kind {
   sum,
@@ -124,10 +28,6 @@ enum class Kind {
   sync
 };
 constexpr int kKinds = 13;
-constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
-                                           ReduceAlgorithm::recursive_doubling,
-                                           ReduceAlgorithm::ring};
-
 struct Step {
   Kind kind;
   ReduceAlgorithm algorithm;
@@ -353,12 +253,10 @@ void check(int n, unsigned seed, By by, std::uint64_t first_epoch, int n_steps) 
 }
 
 #ifdef MESHMEM_UNDER_TSAN
-constexpr int kSteps = 20, kSlicedSums = 6;
+constexpr int kSteps = 20;
 #else
-constexpr int kSteps = 60, kSlicedSums = 16;
+constexpr int kSteps = 60;
 #endif
-
-unsigned some_seed() { return std::random_device()(); }
 
 TEST(KernelCollectives, AreRightByABlockOnAnyNumberOfPes) {
   for (const int n : {1, 2, 3, 4, 5, 8}) check(n, some_seed(), By::block, 0, kSteps);
@@ -373,156 +271,6 @@ TEST(KernelCollectives, CountOnWhereEpochsWrap) {
   for (const int bits : {30, 31, 32, 63})
     check(3, some_seed(), By::block, (std::uint64_t{1} << bits) - kSteps / 2, kSteps);
   check(3, some_seed(), By::block, std::uint64_t{0} - kSteps / 2, kSteps);
-}
-
-// ---- Several blocks, each on a channel
-
-struct SlicedSum {
-  ReduceAlgorithm algorithm;
-  int slot, blocks;
-  std::size_t count;
-};
-
-// Sums one after another, with other numbers of blocks: they lie behind one another in the heap.
-std::vector<SlicedSum> sliced_sums(unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<SlicedSum> sums;
-  for (int i = 0; i < kSlicedSums; ++i) {
-    sums.push_back({kAlgorithms[random() % std::size(kAlgorithms)], static_cast<int>(random() % 2),
-                    1 + static_cast<int>(random() % kTestChannels), random() % kMostWords});
-  }
-  return sums;
-}
-
-__global__ void sum_slices(const State* state, SlicedSum sum, Word* dest, const Word* source) {
-  state_of_thread = state;
-  const auto channel = static_cast<int>(blockIdx.x);
-  const Slice slice = slice_of<Word>(sum.count, channel, static_cast<int>(gridDim.x));
-  reduce_by<ReduceOp::sum>(sum.algorithm, Block(), TeamSync(sum.slot, channel), dest + slice.first,
-                           source + slice.first, slice.count);
-}
-
-void check_slices(int n, unsigned seed) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << n << " PEs");
-  const World world(n, 0);
-  const std::vector<SlicedSum> sums = sliced_sums(seed);
-  const auto place = [&](int pe, std::size_t i) {
-    return reinterpret_cast<Word*>(world.state(pe).device_heap.base) + i * 2 * kMostWords;
-  };
-  const auto brought = [](int pe, std::size_t i, std::size_t k) {
-    return static_cast<Word>((i + 1) * 1000003 + static_cast<std::size_t>(pe) * 7919 + k);
-  };
-  std::vector<hipStream_t> streams(static_cast<std::size_t>(n));
-  for (int pe = 0; pe < n; ++pe) {
-    auto& stream = streams[static_cast<std::size_t>(pe)];
-    ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      for (std::size_t k = 0; k < kMostWords; ++k) place(pe, i)[k] = brought(pe, i, k);
-  }
-  for (int pe = 0; pe < n; ++pe) {
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      Word* source = place(pe, i);
-      hipLaunchKernelGGL(sum_slices, dim3(static_cast<unsigned>(sums[i].blocks)), dim3(40), 0,
-                         streams[static_cast<std::size_t>(pe)], &world.state(pe), sums[i],
-                         i % 2 ? source : source + kMostWords, source);
-    }
-  }
-  for (int pe = 0; pe < n; ++pe) {
-    EXPECT_EQ(hipStreamSynchronize(streams[static_cast<std::size_t>(pe)]), hipSuccess);
-    EXPECT_EQ(hipStreamDestroy(streams[static_cast<std::size_t>(pe)]), hipSuccess);
-  }
-  for (int pe = 0; pe < n; ++pe) {
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const Word* dest = i % 2 ? place(pe, i) : place(pe, i) + kMostWords;
-      for (std::size_t k = 0; k < sums[i].count; ++k) {
-        Word total = 0;
-        for (int other = 0; other < n; ++other) total += brought(other, i, k);
-        ASSERT_EQ(dest[k], total) << "sum " << i << ", element " << k << " of " << sums[i].count
-                                  << ", algorithm " << static_cast<int>(sums[i].algorithm);
-      }
-    }
-  }
-}
-
-TEST(KernelCollectives, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
-  for (const int n : {1, 2, 3, 4, 5, 8}) check_slices(n, some_seed());
-}
-
-// ---- Packets that are as old as their flag's way around
-
-constexpr std::uint64_t kQuarter = std::uint64_t{1} << 30;
-constexpr std::size_t kLong = 8;
-
-__global__ void add_up(const State* state, Word* dest, const Word* source, std::size_t count) {
-  state_of_thread = state;
-  reduce<ReduceOp::sum>(Block(), TeamSync(kWorldSlot), dest, source, count);
-}
-__global__ void meet_all(const State* state) {
-  state_of_thread = state;
-  barrier(Block(), TeamSync(kWorldSlot));
-}
-
-// Two PEs whose operations are launched one by one; all bring the same.
-class TwoPes {
- public:
-  explicit TwoPes(std::uint64_t first_epoch) : world_(2, first_epoch) {
-    for (auto& stream : streams_)
-      EXPECT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
-  }
-  ~TwoPes() {
-    for (auto& stream : streams_) EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
-  }
-
-  World& world() { return world_; }
-  void barrier() {
-    for (const int pe : {0, 1})
-      hipLaunchKernelGGL(meet_all, dim3(1), dim3(4), 0, streams_[pe], &world_.state(pe));
-    finish();
-  }
-  // The sums in PE 0; PE 1 enters only when PE 0 has had time to take what it should not.
-  std::vector<Word> sums(Word brought, std::size_t count, bool is_late = false) {
-    source_.assign(kLong, brought);
-    start_sums(0, count);
-    if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    start_sums(1, count);
-    finish();
-    return {dest_[0], dest_[0] + count};
-  }
-
- private:
-  void start_sums(int pe, std::size_t count) {
-    hipLaunchKernelGGL(add_up, dim3(1), dim3(4), 0, streams_[pe], &world_.state(pe), dest_[pe],
-                       source_.data(), count);
-  }
-  void finish() {
-    for (auto& stream : streams_) EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
-  }
-
-  World world_;
-  hipStream_t streams_[2];
-  std::vector<Word> source_;
-  Word dest_[2][kLong] = {};
-};
-
-// A long message leaves packets that the short ones of 2^32 operations do not overwrite. Whatever takes
-// the epoch over the multiples of 2^30 on the way has to wipe them.
-template <typename Cross>
-void check_that_old_packets_are_wiped(const Cross& cross) {
-  TwoPes pes(kQuarter - 2);
-  EXPECT_EQ(pes.sums(1, kLong), std::vector<Word>(kLong, 2));
-  for (std::uint64_t k = 1; k <= 4; ++k) {
-    pes.world().go_on_from(k * kQuarter - 1);
-    cross(pes);
-  }
-  pes.world().go_on_from(5 * kQuarter - 2);
-  EXPECT_EQ(pes.sums(50, kLong, true), std::vector<Word>(kLong, 100));
-}
-
-TEST(KernelCollectives, PacketsAreWipedWhereABarrierTakesTheEpochOn) {
-  check_that_old_packets_are_wiped([](TwoPes& pes) { pes.barrier(); });
-}
-TEST(KernelCollectives, PacketsAreWipedWhereAReductionTakesTheEpochOn) {
-  check_that_old_packets_are_wiped([](TwoPes& pes) { pes.sums(1, 1); });
 }
 
 }  // namespace
