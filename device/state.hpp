@@ -74,6 +74,26 @@ constexpr int kChannels = 128;  // of a large slot
 constexpr std::size_t kSmallPacketRow = 512;
 constexpr std::size_t kSmallPlainRow = 128;
 
+// A channel's place in the slab, found once: offsets, and the bytes of a row.
+struct ChannelSpace {
+  std::size_t senders;  // rows of each parity
+  std::size_t flags, packets, wide, plain;
+  std::size_t packet_row, wide_row, plain_row;
+
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows() const { return 2 * senders; }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return 1 + rows(); }
+  // That of the channel which is so many further in the same slot.
+  MESHMEM_HOST_DEVICE_MEMBER ChannelSpace further(int channels) const {
+    const auto by = static_cast<std::size_t>(channels);
+    ChannelSpace space = *this;
+    space.flags += by * (flags_of_channel() * sizeof(Flag));
+    space.packets += by * (rows() * packet_row);
+    space.wide += by * (rows() * wide_row);
+    space.plain += by * (rows() * plain_row);
+    return space;
+  }
+};
+
 struct SyncLayout {
   int n_pes;
   int channels;  // of a large slot, as the rows are
@@ -90,11 +110,18 @@ struct SyncLayout {
             large_row(256 * kMiB, 64 << 10, n_pes)};
   }
   MESHMEM_HOST_DEVICE_MEMBER static bool is_large(int slot) { return slot < kLargeSlots; }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
   MESHMEM_HOST_DEVICE_MEMBER int channels_of(int slot) const {
     return is_large(slot) ? channels : 1;
   }
-  // Bytes of one parity and one sender.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return plain(kTeamSlots); }
+  MESHMEM_HOST_DEVICE_MEMBER ChannelSpace space(int slot, int channel = 0) const {
+    return {senders(),           flags(slot, channel), packets(slot, channel),
+            wide(slot, channel), plain(slot, channel), packet_row(slot),
+            wide_row(slot),      plain_row(slot)};
+  }
+
+ private:
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t packet_row(int slot) const {
     return is_large(slot) ? large_packet_row : kSmallPacketRow;
   }
@@ -104,29 +131,19 @@ struct SyncLayout {
   MESHMEM_HOST_DEVICE_MEMBER std::size_t plain_row(int slot) const {
     return is_large(slot) ? large_plain_row : kSmallPlainRow;
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows_of_channel() const { return 2 * senders(); }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return 1 + 2 * senders(); }
-
-  // Offsets in the slab.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot, int channel = 0) const {
-    return channels_before(slot, channel, flags_of_channel() * sizeof(Flag),
-                           flags_of_channel() * sizeof(Flag));
+    const std::size_t bytes = (1 + 2 * senders()) * sizeof(Flag);
+    return channels_before(slot, channel, bytes, bytes);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot, int channel = 0) const {
-    return flags(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_packet_row,
-                                               rows_of_channel() * kSmallPacketRow);
+    return flags(kTeamSlots) + rows_before(slot, channel, large_packet_row, kSmallPacketRow);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t wide(int slot, int channel = 0) const {
-    return packets(kTeamSlots) +
-           channels_before(slot, channel, rows_of_channel() * large_wide_row, 0);
+    return packets(kTeamSlots) + rows_before(slot, channel, large_wide_row, 0);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t plain(int slot, int channel = 0) const {
-    return wide(kTeamSlots) + channels_before(slot, channel, rows_of_channel() * large_plain_row,
-                                              rows_of_channel() * kSmallPlainRow);
+    return wide(kTeamSlots) + rows_before(slot, channel, large_plain_row, kSmallPlainRow);
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return plain(kTeamSlots); }
-
- private:
   MESHMEM_HOST_DEVICE_MEMBER static std::size_t large_row(std::size_t budget, std::size_t most,
                                                           int n_pes) {
     constexpr std::size_t kLeast = 512;
@@ -143,6 +160,10 @@ struct SyncLayout {
     return static_cast<std::size_t>(large_channels) * large +
            static_cast<std::size_t>(slot - large_slots) * small;
   }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows_before(int slot, int channel, std::size_t large,
+                                                     std::size_t small) const {
+    return channels_before(slot, channel, 2 * senders() * large, 2 * senders() * small);
+  }
 };
 
 // A team as a kernel of the library is handed it, by value: a small collective is over before a look
@@ -150,10 +171,17 @@ struct SyncLayout {
 constexpr int kNearMembers = 8;
 struct TeamPlace {
   TeamView team;
-  int slot;
-  SyncLayout layout;
-  std::byte*
-      slab[kNearMembers];  // the sync slabs of the first PEs of the team; null: ask the state
+  int channels;
+  ChannelSpace space;             // of channel 0
+  std::byte* slab[kNearMembers];  // of the first PEs of the team; null: ask the state
+
+  // Whether it says where the slabs of all members are.
+  MESHMEM_HOST_DEVICE_MEMBER bool has_all() const {
+    if (team.n > kNearMembers) return false;
+    for (int pe = 0; pe < team.n; ++pe)
+      if (!slab[pe]) return false;
+    return true;
+  }
 };
 
 struct State {

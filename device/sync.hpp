@@ -33,22 +33,19 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 // A channel of a team as its collectives see it: the team's PEs, and its place in their sync slabs.
 struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
-  int slot;
   int channel;
-  SyncLayout layout;
+  ChannelSpace space;
   std::byte* const* slabs;  // of the first PEs; null where only the state knows them
 
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(int team_slot, int of_team = 0)
-      : team(view_of(team_slot)),
-        slot(team_slot),
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(int slot, int of_team = 0)
+      : team(view_of(slot)),
         channel(of_team),
-        layout(state().sync_layout),
+        space(state().sync_layout.space(slot, of_team)),
         slabs(nullptr) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
       : team(place.team),
-        slot(place.slot),
         channel(of_team),
-        layout(place.layout),
+        space(place.space.further(of_team)),
         slabs(place.slab) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
@@ -62,7 +59,7 @@ struct TeamSync {
     return state().sync.copy_of(world_pe_of(team, pe));
   }
   MESHMEM_DEVICE_MEMBER Flag* flags_of(int pe) const {
-    return reinterpret_cast<Flag*>(slab_of(pe) + layout.flags(slot, channel));
+    return reinterpret_cast<Flag*>(slab_of(pe) + space.flags);
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
@@ -72,7 +69,7 @@ struct TeamSync {
   }
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
-    return &flags_of(at)[1 + layout.n_pes + from].value;
+    return &flags_of(at)[1 + space.senders + static_cast<std::size_t>(from)].value;
   }
 };
 
@@ -125,13 +122,13 @@ MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t
   meeting.pass(epoch);
 }
 
+MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
+  return __builtin_expect(epoch % kWipeEvery == 0, 0);
+}
 template <typename Group>
 MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
-  const SyncLayout& layout = sync.layout;
-  auto* packets = reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) +
-                                                   layout.packets(sync.slot, sync.channel));
-  const std::size_t words =
-      layout.rows_of_channel() * layout.packet_row(sync.slot) / sizeof *packets;
+  auto* packets = reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) + sync.space.packets);
+  const std::size_t words = sync.space.rows() * sync.space.packet_row / sizeof *packets;
   for (auto i = static_cast<std::size_t>(group.rank()); i < words;
        i += static_cast<std::size_t>(group.size()))
     store_relaxed(packets + i, std::uint64_t{0});
@@ -151,7 +148,7 @@ template <typename Group>
 MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
                                         std::uint64_t epoch) {
   ++epoch;
-  return epoch % kWipeEvery != 0 ? epoch : epoch_after_wiping(group, sync, epoch);
+  return needs_wiping(epoch) ? epoch_after_wiping(group, sync, epoch) : epoch;
 }
 
 template <typename Group>

@@ -24,24 +24,21 @@ constexpr std::size_t kLineData = 8;
 // The row of lines from `sender` in the memory of `receiver`.
 MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sender,
                                    std::uint64_t epoch) {
-  const SyncLayout& layout = sync.layout;
-  const std::size_t row = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
-  return reinterpret_cast<Bits128*>(sync.slab_of(receiver) +
-                                    layout.packets(sync.slot, sync.channel) +
-                                    row * layout.packet_row(sync.slot));
+  const std::size_t row = (epoch & 1) * sync.space.senders + static_cast<std::size_t>(sender);
+  return reinterpret_cast<Bits128*>(sync.slab_of(receiver) + sync.space.packets +
+                                    row * sync.space.packet_row);
 }
 // How many lines are between the rows of two senders that follow each other.
 MESHMEM_DEVICE std::size_t lines_of_row(const TeamSync& sync) {
-  return sync.layout.packet_row(sync.slot) / kLineBytes;
+  return sync.space.packet_row / kLineBytes;
 }
 
 // The rows of an operation, between this PE and the others of the team.
 class PacketRows {
  public:
   MESHMEM_DEVICE_MEMBER PacketRows(const TeamSync& sync, std::uint64_t epoch) : sync_(sync) {
-    const SyncLayout& layout = state().sync_layout;
-    row_ = layout.packet_row(sync.slot);
-    first_ = layout.packets(sync.slot, sync.channel) + (epoch & 1) * layout.senders() * row_;
+    row_ = sync.space.packet_row;
+    first_ = sync.space.packets + (epoch & 1) * sync.space.senders * row_;
     own_ = first_ + static_cast<std::size_t>(sync.team.me) * row_;
   }
   // Where PE `pe` gets what this one sends, and this one what `pe` sends.
@@ -58,10 +55,13 @@ class PacketRows {
   std::size_t row_, first_, own_;
 };
 
-MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
+MESHMEM_DEVICE Bits128 line_of(std::uint64_t data, std::uint64_t epoch) {
   constexpr std::uint64_t kLow = 0xffffffff;
   const std::uint64_t flag = epoch << 32;
-  store_pair(to, Bits128{{flag | (data & kLow), flag | data >> 32}});
+  return {{flag | (data & kLow), flag | data >> 32}};
+}
+MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
+  store_pair(to, line_of(data, epoch));
 }
 
 MESHMEM_DEVICE bool has_come(const Bits128& line, std::uint64_t epoch) {

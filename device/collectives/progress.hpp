@@ -13,16 +13,14 @@
 namespace meshmem {
 namespace device {
 
+// Bytes of a channel's space for plain data, for one parity.
+MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
+  return sync.space.senders * sync.space.plain_row;
+}
 // A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a row
 // for each sender; or all of it for one sender, where an operation has but one.
 MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::uint64_t epoch) {
-  const SyncLayout& layout = sync.layout;
-  return sync.slab_of(receiver) + layout.plain(sync.slot, sync.channel) +
-         (epoch & 1) * layout.senders() * layout.plain_row(sync.slot);
-}
-MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
-  const SyncLayout& layout = sync.layout;
-  return layout.senders() * layout.plain_row(sync.slot);
+  return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
 MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {

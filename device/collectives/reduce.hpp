@@ -25,7 +25,7 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
 #if defined(MESHMEM_TARGET_IS_CUDA)
   // Of narrow integers a line has so many that there would be too much code.
   if constexpr (sizeof(E) >= 4 || !std::is_integral<E>::value) {
-    if (sync.layout.wide_row(sync.slot) > 0) {
+    if (sync.space.wide_row > 0) {
       if (algorithm == ReduceAlgorithm::one_shot_wide)
         return reduce_one_shot_wide<op>(group, sync, dest, source, count);
       if (algorithm == ReduceAlgorithm::two_shot_wide)

@@ -26,16 +26,42 @@ MESHMEM_HOST_DEVICE std::size_t quotient(std::size_t a, std::size_t b) {
   return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
 }
 
-// The slice of `channel` of `channels`. They differ by 16 bytes at most; the first are the longer ones.
+// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by a grain at most,
+// the first are the longer ones.
+struct Slices {
+  std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
+
+  template <typename E>
+  MESHMEM_HOST_DEVICE_MEMBER static Slices of(std::size_t count, int channels) {
+    const auto all = static_cast<std::size_t>(channels);
+    const std::size_t grains = (count + grain<E>() - 1) / grain<E>();
+    const std::size_t each = quotient(grains, all);
+    return {count, each, grains - each * all};
+  }
+  template <typename E>
+  MESHMEM_HOST_DEVICE_MEMBER Slice slice(int channel) const {
+    const auto which = static_cast<std::size_t>(channel);
+    const std::size_t first = (each * which + (which < longer ? which : longer)) * grain<E>();
+    const std::size_t end = first + (each + (which < longer ? 1 : 0)) * grain<E>();
+    return {first, (end < count ? end : count) - (first < count ? first : count)};
+  }
+  // No slice has more elements.
+  template <typename E>
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t longest() const {
+    return slice<E>(0).count;
+  }
+
+  // Elements of a grain.
+  template <typename E>
+  MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain() {
+    return sizeof(E) < 16 ? 16 / sizeof(E) : 1;
+  }
+};
+
 template <typename E>
 MESHMEM_HOST_DEVICE Slice slice_of(std::size_t count, int channel, int channels) {
-  constexpr std::size_t kGrain = sizeof(E) < 16 ? 16 / sizeof(E) : 1;
-  const auto which = static_cast<std::size_t>(channel), all = static_cast<std::size_t>(channels);
-  const std::size_t grains = (count + kGrain - 1) / kGrain;
-  const std::size_t each = quotient(grains, all), longer = grains - each * all;
-  const std::size_t first = (each * which + (which < longer ? which : longer)) * kGrain;
-  const std::size_t end = first + (each + (which < longer ? 1 : 0)) * kGrain;
-  return {first, (end < count ? end : count) - (first < count ? first : count)};
+  const Slices slices = Slices::of<E>(count, channels);
+  return slices.slice<E>(channel);
 }
 
 }  // namespace device

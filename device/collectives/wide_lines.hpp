@@ -26,13 +26,12 @@ constexpr std::size_t kWideLineBytes = 128;
 // The lines from `sender` in the memory of `receiver`.
 MESHMEM_DEVICE Bits128* wide_row(const TeamSync& sync, int receiver, int sender,
                                  std::uint64_t epoch) {
-  const SyncLayout& layout = sync.layout;
-  const std::size_t row = (epoch & 1) * layout.senders() + static_cast<std::size_t>(sender);
-  return reinterpret_cast<Bits128*>(sync.slab_of(receiver) + layout.wide(sync.slot, sync.channel) +
-                                    row * layout.wide_row(sync.slot));
+  const std::size_t row = (epoch & 1) * sync.space.senders + static_cast<std::size_t>(sender);
+  return reinterpret_cast<Bits128*>(sync.slab_of(receiver) + sync.space.wide +
+                                    row * sync.space.wide_row);
 }
 MESHMEM_DEVICE std::size_t wide_lines_of_row(const TeamSync& sync) {
-  return sync.layout.wide_row(sync.slot) / kWideLineBytes;
+  return sync.space.wide_row / kWideLineBytes;
 }
 
 // What a lane has of a line: its units of an array, those from `end` on being zero.

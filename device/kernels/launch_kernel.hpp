@@ -162,6 +162,42 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
   return hipLaunchKernel(handle_of(kernel), blocks, dim3(threads), addresses, 0, stream);
 }
 
+// A kernel that begins with after_earlier_kernels() may be started while the one before it on the stream
+// still ends, or before that has told anyone of its end: NVIDIA's programmatic launch. Where there is
+// none these are a launch and nothing.
+#if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
+template <typename... Parameters>
+hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads,
+                        hipStream_t stream, typename Given<Parameters>::Type... arguments) {
+  void* addresses[] = {static_cast<void*>(&arguments)..., nullptr};
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  return hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, handle_of(kernel), addresses));
+}
+#else
+template <typename... Parameters>
+hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads,
+                        hipStream_t stream, typename Given<Parameters>::Type... arguments) {
+  return launch(kernel, blocks, threads, stream, arguments...);
+}
+#endif
+
+// Before anything that earlier work on the stream may have written is read, and before anything is
+// written that it may read. The next kernel of this kind is let in.
+MESHMEM_DEVICE void after_earlier_kernels() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 }  // namespace device
 }  // namespace meshmem
 

@@ -37,6 +37,7 @@ struct Share {
 };
 
 __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
+  after_earlier_kernels();
   barrier(Block(), TeamSync(place));
 }
 __global__ void __launch_bounds__(kMoveThreads)
@@ -80,14 +81,15 @@ hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* so
 // Few bytes for each block while there are channels left: it then moves them as packets.
 dim3 blocks_for(const TeamPlace& team, std::size_t bytes) {
   const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
-  const auto most = static_cast<std::size_t>(SyncLayout::is_large(team.slot) ? kMostMoveBlocks : 1);
+  const auto most =
+      static_cast<std::size_t>(kMostMoveBlocks < team.channels ? kMostMoveBlocks : team.channels);
   return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
 }
 
 }  // namespace
 
 hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
-  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
+  return launch_early(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
 hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,

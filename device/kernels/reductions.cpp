@@ -4,6 +4,8 @@
 // Invariant: the kernels themselves are in reductions_*.cpp.
 #include "device/kernels/reductions.hpp"
 
+#include "device/kernels/launch_kernel.hpp"
+
 namespace meshmem {
 namespace device {
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of a team that compute, by element type: each reductions_*.cpp has those of a few types,
-// so that compilers take them side by side.
-// Invariant: integers whose sign does not matter to an operation share the kernel of the unsigned
-// type, so that no kernel is there twice in a file. A block of a reduction reduces its slice, on its
-// channel, and waits for no other block.
+// The kernels of a team that compute, by element type: each reductions_*.cpp has those of a few types
+// (reductions_of_type.hpp), so that compilers take them side by side.
+// Invariant: only declared here, so that who chooses among them compiles none.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 
-#include "device/collectives/slices.hpp"
-#include "device/kernels/launch_kernel.hpp"
-#include "device/routines.hpp"
+#include "device/launch.hpp"
 
 namespace meshmem {
 namespace device {
@@ -42,97 +38,6 @@ struct ReductionKernels {
   static hipError_t launch_scan(const ScanLaunch& job);
   static hipError_t load_all();
 };
-
-namespace {
-
-// Two routines in one kernel, so that there are not twice as many.
-template <ReduceOp op, typename E>
-__global__ void __launch_bounds__(kThreads)
-    reduce_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest,
-                  const E* source, std::size_t count, bool scatter) {
-  const auto channel = static_cast<int>(blockIdx.x);
-  const Slice slice = slice_of<E>(count, channel, static_cast<int>(gridDim.x));
-  reduce_by<op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
-                source + slice.first, slice.count, scatter ? count : 0);
-}
-template <typename E>
-__global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
-                            std::size_t count, bool inclusive) {
-  scan(Block(), TeamSync(place), dest, source, count, inclusive);
-}
-
-// The type of the size, where the sign does not matter.
-template <typename E>
-using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>, E>;
-
-// One operation with the type that its kernels have, as an argument of a choice.
-template <ReduceOp op, typename E>
-struct Reduction {
-  static constexpr ReduceOp kOp = op;
-  using Type = E;
-};
-
-// The last of the operations that E has; the others come before it.
-template <typename E>
-constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::avg;
-
-// f(Reduction<op, E or U>()).
-template <typename E, typename F>
-hipError_t with_reduction_of(ReduceOp op, const F& f) {
-  using U = Signless<E>;
-  switch (op) {
-    case ReduceOp::sum:
-      return f(Reduction<ReduceOp::sum, U>());
-    case ReduceOp::prod:
-      return f(Reduction<ReduceOp::prod, U>());
-    case ReduceOp::min:
-      return f(Reduction<ReduceOp::min, E>());
-    case ReduceOp::max:
-      return f(Reduction<ReduceOp::max, E>());
-    case ReduceOp::avg:
-      return f(Reduction<ReduceOp::avg, E>());
-    default:
-      break;
-  }
-  if constexpr (std::is_integral<E>::value) {
-    if (op == ReduceOp::bit_and) return f(Reduction<ReduceOp::bit_and, U>());
-    if (op == ReduceOp::bit_or) return f(Reduction<ReduceOp::bit_or, U>());
-    if (op == ReduceOp::bit_xor) return f(Reduction<ReduceOp::bit_xor, U>());
-  }
-  return hipErrorNotSupported;
-}
-}  // namespace
-
-template <typename E>
-hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
-  return with_reduction_of<E>(job.op, [&](auto reduction) {
-    using R = decltype(reduction);
-    using U = typename R::Type;
-    return launch(reduce_kernel<R::kOp, U>, dim3(static_cast<unsigned>(job.plan.blocks)),
-                  static_cast<unsigned>(job.plan.threads), job.stream, job.plan.algorithm, job.team,
-                  static_cast<U*>(job.dest), static_cast<const U*>(job.source), job.count,
-                  job.scatter);
-  });
-}
-
-template <typename E>
-hipError_t ReductionKernels<E>::launch_scan(const ScanLaunch& job) {
-  using U = Signless<E>;
-  return launch(scan_kernel<U>, dim3(1), kThreads, job.stream, job.team, static_cast<U*>(job.dest),
-                static_cast<const U*>(job.source), job.count, job.inclusive);
-}
-
-template <typename E>
-hipError_t ReductionKernels<E>::load_all() {
-  hipError_t error = load(scan_kernel<Signless<E>>);
-  for (int op = 0; error == hipSuccess && op <= static_cast<int>(kLastOp<E>); ++op) {
-    error = with_reduction_of<E>(static_cast<ReduceOp>(op), [](auto reduction) {
-      using R = decltype(reduction);
-      return load(reduce_kernel<R::kOp, typename R::Type>);
-    });
-  }
-  return error;
-}
 
 }  // namespace device
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of reductions of integers of 8 bits.
-#include "device/kernels/reductions.hpp"
+#include "device/kernels/reductions_of_type.hpp"
 
 namespace meshmem {
 namespace device {

@@ -117,27 +117,22 @@ void DeviceState::close() {
 
 // Flags stand at the first epoch, so that no number before it is one that has been reached.
 void DeviceState::reset_flags(int slot, int channel, int channels) {
-  const device::SyncLayout& layout = state_.sync_layout;
-  const std::size_t n = layout.senders();
-  std::vector<device::Flag> flags(layout.flags_of_channel(), device::Flag{first_epoch_});
-  std::fill_n(flags.begin() + static_cast<std::ptrdiff_t>(1 + n), n,
+  const device::ChannelSpace space = state_.sync_layout.space(slot, channel);
+  std::vector<device::Flag> flags(space.flags_of_channel(), device::Flag{first_epoch_});
+  std::fill_n(flags.begin() + static_cast<std::ptrdiff_t>(1 + space.senders), space.senders,
               device::Flag{first_epoch_ << device::kStepBits});
   std::vector<device::Flag> all;
   for (int i = 0; i < channels; ++i) all.insert(all.end(), flags.begin(), flags.end());
   auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
-  write_for_kernels(slab + layout.flags(slot, channel), all.data(), all.size() * sizeof all[0]);
+  write_for_kernels(slab + space.flags, all.data(), all.size() * sizeof all[0]);
 }
 
 void DeviceState::clear_packets(int slot, int channel, int channels) {
-  const device::SyncLayout& layout = state_.sync_layout;
+  const device::ChannelSpace space = state_.sync_layout.space(slot, channel);
+  const std::size_t rows = static_cast<std::size_t>(channels) * space.rows();
   auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
-  clear_for_kernels(
-      slab + layout.packets(slot, channel),
-      static_cast<std::size_t>(channels) * layout.rows_of_channel() * layout.packet_row(slot));
-  if (layout.wide_row(slot) == 0) return;
-  clear_for_kernels(
-      slab + layout.wide(slot, channel),
-      static_cast<std::size_t>(channels) * layout.rows_of_channel() * layout.wide_row(slot));
+  clear_for_kernels(slab + space.packets, rows * space.packet_row);
+  if (space.wide_row > 0) clear_for_kernels(slab + space.wide, rows * space.wide_row);
 }
 
 // The slab is zero at first. Where a look at device memory costs nothing, channels that no team has
@@ -152,7 +147,7 @@ void DeviceState::clear_slot(int slot) {
     if (first_epoch_ != 0) reset_flags(slot, 0, channels);
   } else if constexpr (kDevicesAreProcessors) {
     for (int channel = 0; channel < channels; ++channel) {
-      const std::uintptr_t flags = state_.sync.base + layout.flags(slot, channel);
+      const std::uintptr_t flags = state_.sync.base + layout.space(slot, channel).flags;
       if (reinterpret_cast<const device::Flag*>(flags)->value == first_epoch_) continue;
       reset_flags(slot, channel, 1);
       clear_packets(slot, channel, 1);
@@ -182,7 +177,9 @@ int* DeviceState::pes_of(const Team& team) const {
 }
 
 device::TeamPlace DeviceState::place_of(const Team& team) const {
-  device::TeamPlace place{{team.me, team.n, pes_of(team)}, team.slot, state_.sync_layout, {}};
+  const device::SyncLayout& layout = state_.sync_layout;
+  device::TeamPlace place{
+      {team.me, team.n, pes_of(team)}, layout.channels_of(team.slot), layout.space(team.slot), {}};
   for (int pe = 0; pe < std::min(team.n, device::kNearMembers); ++pe) {
     const int world_pe = team.pes[static_cast<std::size_t>(pe)];
     if (world_pe < device::kNearPes) place.slab[pe] = state_.sync.near_copy[world_pe];

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of reductions and scans of a type, for the file that has them.
+// Invariant: integers whose sign does not matter to an operation share the kernel of the unsigned
+// type, so that no kernel is there twice in a file. A block of a reduction reduces its slice, on its
+// channel, and waits for no other block.
+#ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
+#define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
+
+#include "device/collectives/slices.hpp"
+#include "device/kernels/at_once.hpp"
+#include "device/kernels/launch_kernel.hpp"
+#include "device/kernels/reductions.hpp"
+#include "device/routines.hpp"
+
+namespace meshmem {
+namespace device {
+namespace {
+
+// Two routines in one kernel, so that there are not twice as many.
+template <ReduceOp op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    reduce_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest,
+                  const E* source, const MESHMEM_GRID_CONSTANT Slices slices, bool scatter) {
+  const auto channel = static_cast<int>(blockIdx.x);
+  const Slice slice = slices.slice<E>(channel);
+  reduce_by<op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
+                source + slice.first, slice.count, scatter ? slices.count : 0);
+}
+template <typename E>
+__global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
+                            std::size_t count, bool inclusive) {
+  scan(Block(), TeamSync(place), dest, source, count, inclusive);
+}
+
+// The type of the size, where the sign does not matter.
+template <typename E>
+using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>, E>;
+
+// One operation with the type that its kernels have, as an argument of a choice.
+template <ReduceOp op, typename E>
+struct Reduction {
+  static constexpr ReduceOp kOp = op;
+  using Type = E;
+};
+
+// The last of the operations that E has; the others come before it.
+template <typename E>
+constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::avg;
+
+// f(Reduction<op, E or U>()).
+template <typename E, typename F>
+hipError_t with_reduction_of(ReduceOp op, const F& f) {
+  using U = Signless<E>;
+  switch (op) {
+    case ReduceOp::sum:
+      return f(Reduction<ReduceOp::sum, U>());
+    case ReduceOp::prod:
+      return f(Reduction<ReduceOp::prod, U>());
+    case ReduceOp::min:
+      return f(Reduction<ReduceOp::min, E>());
+    case ReduceOp::max:
+      return f(Reduction<ReduceOp::max, E>());
+    case ReduceOp::avg:
+      return f(Reduction<ReduceOp::avg, E>());
+    default:
+      break;
+  }
+  if constexpr (std::is_integral<E>::value) {
+    if (op == ReduceOp::bit_and) return f(Reduction<ReduceOp::bit_and, U>());
+    if (op == ReduceOp::bit_or) return f(Reduction<ReduceOp::bit_or, U>());
+    if (op == ReduceOp::bit_xor) return f(Reduction<ReduceOp::bit_xor, U>());
+  }
+  return hipErrorNotSupported;
+}
+}  // namespace
+
+template <typename E>
+hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
+  return with_reduction_of<E>(job.op, [&](auto reduction) {
+    using R = decltype(reduction);
+    using U = typename R::Type;
+    const dim3 blocks(static_cast<unsigned>(job.plan.blocks));
+    const auto threads = static_cast<unsigned>(job.plan.threads);
+    const Slices slices = Slices::of<U>(job.count, job.plan.blocks);
+    auto* const dest = static_cast<U*>(job.dest);
+    const auto* const source = static_cast<const U*>(job.source);
+    if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
+        goes_at_once<U>(job.team, slices, job.plan.threads)) {
+      return launch_early(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
+                          AtOnce(job.team, slices), dest, source);
+    }
+    return launch(reduce_kernel<R::kOp, U>, blocks, threads, job.stream, job.plan.algorithm,
+                  job.team, dest, source, slices, job.scatter);
+  });
+}
+
+template <typename E>
+hipError_t ReductionKernels<E>::launch_scan(const ScanLaunch& job) {
+  using U = Signless<E>;
+  return launch(scan_kernel<U>, dim3(1), kThreads, job.stream, job.team, static_cast<U*>(job.dest),
+                static_cast<const U*>(job.source), job.count, job.inclusive);
+}
+
+template <typename E>
+hipError_t ReductionKernels<E>::load_all() {
+  hipError_t error = load(scan_kernel<Signless<E>>);
+  for (int op = 0; error == hipSuccess && op <= static_cast<int>(kLastOp<E>); ++op) {
+    error = with_reduction_of<E>(static_cast<ReduceOp>(op), [](auto reduction) {
+      using R = decltype(reduction);
+      return load(reduce_kernel<R::kOp, typename R::Type>,
+                  reduce_at_once_kernel<R::kOp, typename R::Type>);
+    });
+  }
+  return error;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
