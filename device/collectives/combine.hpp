@@ -55,7 +55,7 @@ struct alignas(8) Unit {
 };
 
 template <typename E>
-MESHMEM_DEVICE std::size_t units_of(std::size_t count) {
+MESHMEM_HOST_DEVICE std::size_t units_of(std::size_t count) {
   return (count + Unit<E>::kElems - 1) / Unit<E>::kElems;
 }
 

@@ -35,6 +35,11 @@ library=$build/lib/libmeshmem.so
 needed=$(readelf -d "$library")
 [[ $needed == *"${runtime[$target]}"* ]] || fail "$library does not need ${runtime[$target]}: $needed"
 
+# nvcc says nothing of device code that host templates call: what it makes of that ends a program without a word.
+if ends=$(nm -A "$build/device/libmeshmem_kernels.a" 2>/dev/null | grep ' U exit$'); then
+  fail "host code calls what is __device__ only, in $ends"
+fi
+
 "$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
 read -rd '' -a refused <<<"${refusals[$target]}" || true
 "$build/bin/oshhip" "${refused[@]}" -c "$outside/outside.hip" -o "$build/outside_refusing.o"
