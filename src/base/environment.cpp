@@ -34,6 +34,29 @@ constexpr std::array kAlgorithmNames = {
     std::pair(ReduceAlgorithm::classic, std::string_view("classic")),
 };
 
+static_assert(kAlgorithmNames.size() == static_cast<std::size_t>(ReduceAlgorithm::classic) + 1);
+
+// What stands between this name and the one before, in a list of all of them.
+constexpr std::string_view separator_before(std::size_t index) {
+  if (index == 0) return "";
+  return index + 1 < kAlgorithmNames.size() ? ", " : " or ";
+}
+constexpr std::size_t length_of_names() {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i)
+    length += separator_before(i).size() + kAlgorithmNames[i].second.size();
+  return length;
+}
+constexpr auto kNamesInOneLine = [] {
+  std::array<char, length_of_names()> line{};
+  char* end = line.data();
+  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i) {
+    for (const std::string_view text : {separator_before(i), kAlgorithmNames[i].second})
+      end = std::copy(text.begin(), text.end(), end);
+  }
+  return line;
+}();
+
 constexpr std::string_view kSizeAccepted =
     "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
 
@@ -187,8 +210,7 @@ struct Syntax<Kind::heap_place> {
 
 template <>
 struct Syntax<Kind::reduce_algorithm> {
-  static constexpr std::string_view accepted =
-      "auto, recursive_doubling, ring, one_shot or two_shot";
+  static constexpr std::string_view accepted{kNamesInOneLine.data(), kNamesInOneLine.size()};
   static bool parse(std::string_view text, ReduceAlgorithm& out) {
     for (const auto& [algorithm, name] : kAlgorithmNames) {
       if (name != text) continue;

@@ -15,11 +15,11 @@ X(SHMEM_DEBUG, debug, presence, false,
   "Print debugging messages, such as why an allocation failed or a variable is not known.")
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
   "The algorithm of reductions that the host calls, on memory of the host and of devices; auto "
-  "chooses by operation, bytes and number of PEs. Those of kernels alone (direct, and the two with "
-  "_wide, by lines of 128 bytes on NVIDIA GPUs) are two_shot, one_shot and two_shot elsewhere. "
-  "classic "
-  "is recursive_doubling up to 32 KiB and ring above. Groups in users' kernels follow one_shot, "
-  "two_shot and direct, and otherwise choose by size.")
+  "chooses by bytes and number of PEs, classic is recursive_doubling up to 32 KiB and ring above. "
+  "direct, one_shot_wide and two_shot_wide are for device memory, the last two by lines of 128 "
+  "bytes on NVIDIA GPUs. Elsewhere one_shot_wide is one_shot, two_shot_wide is two_shot, and so is "
+  "direct on host memory. Groups in users' kernels follow one_shot, two_shot and direct, and "
+  "otherwise choose by size.")
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
   "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
   "auto has the measured thresholds built into the library.")
@@ -27,8 +27,9 @@ X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm.")
 X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
-  "The blocks of kernels of reductions that the host calls on device memory, at most 128, or one "
-  "for teams beyond the first. Unset: the measured numbers built into the library.")
+  "The blocks of kernels of reductions that the host calls on device memory: at most 128, and one "
+  "for teams beyond the first four of those alive, which WORLD and SHARED are among. Unset: the "
+  "numbers in the library's table.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
   "The threads of such a block, at most 512.")
 X(MESHMEM_TUNING, tuning, file, "",

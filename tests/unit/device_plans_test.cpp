@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/plan_text.hpp"
 #include "device/collectives/slices.hpp"
 
 namespace meshmem {
@@ -59,6 +60,24 @@ TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   EXPECT_EQ(chosen(8), ReduceAlgorithm::direct);
   choice.forced = meshmem::ReduceAlgorithm::two_shot_wide;
   EXPECT_EQ(chosen(8), ReduceAlgorithm::two_shot_wide);
+}
+
+TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
+  for (std::size_t index = 0; !name_of_kernel_algorithm(index).empty(); ++index) {
+    const std::string name(name_of_kernel_algorithm(index));
+    Environment environment;
+    EXPECT_EQ(parse_environment(environment,
+                                [&](const char* variable) -> const char* {
+                                  return variable == std::string("MESHMEM_REDUCE_ALGORITHM")
+                                             ? name.c_str()
+                                             : nullptr;
+                                }),
+              std::nullopt);
+    ReductionChoice choice;
+    choice.forced = environment.reduce_algorithm;
+    EXPECT_EQ(choose_plan(choice, 4096, 4, 64).algorithm, parse_plan(name + " 1 64")->algorithm)
+        << name;
+  }
 }
 
 TEST(DevicePlans, GroupsInKernelsChangeWhereTheTableDoes) {

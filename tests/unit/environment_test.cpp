@@ -4,8 +4,10 @@
 // the warnings, and that the page made from the table is up to date.
 #include "base/environment.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <clocale>
 #include <fstream>
 #include <iterator>
@@ -180,15 +182,51 @@ TEST(Environment, ReadsEveryBooleanAndNothingLikeOne) {
   }
 }
 
-TEST(Environment, ReadsEveryAlgorithmName) {
-  for (const auto algorithm :
-       {ReduceAlgorithm::automatic, ReduceAlgorithm::recursive_doubling, ReduceAlgorithm::ring,
-        ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::direct,
-        ReduceAlgorithm::classic}) {
-    const std::string name(name_of(algorithm));
-    EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", name}}).reduce_algorithm, algorithm) << name;
+// "a, b or c"; also "1 or 0, yes or no".
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(", "), last = list.find(" or ");
+    const std::size_t end = std::min({comma, last, list.size()});
+    words.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(list.size(), end + (comma < last ? 2 : 4)));
   }
-  EXPECT_NE(error_of({{"MESHMEM_REDUCE_ALGORITHM", "rings"}}), "");
+  return words;
+}
+
+TEST(Environment, AcceptsEachWordThatItListsAndNothingLikeOne) {
+  std::set<std::string> lists;
+  for (const Variable& variable : environment_variables()) {
+    const std::vector<std::string> words = words_of(variable.accepted);
+    // What takes words has one of them by default.
+    if (std::find(words.begin(), words.end(), variable.default_value) == words.end()) continue;
+    lists.insert(variable.name);
+    for (const std::string& word : words) {
+      EXPECT_EQ(error_of({{variable.name, word}}), "");
+      for (const std::string& other : {word + "x", word.substr(1), " " + word})
+        EXPECT_EQ(error_of({{variable.name, other}}),
+                  fmt::format("{}={} is not valid: it takes {}", variable.name, other,
+                              variable.accepted));
+    }
+  }
+  for (const char* name : {"MESHMEM_REDUCE_ALGORITHM", "MESHMEM_HEAP", "MESHMEM_CHECK"})
+    EXPECT_EQ(lists.count(name), 1u) << name;
+}
+
+TEST(Environment, ListsEveryAlgorithm) {
+  std::vector<std::string> names;
+  for (int i = 0; !name_of(static_cast<ReduceAlgorithm>(i)).empty(); ++i) {
+    names.emplace_back(name_of(static_cast<ReduceAlgorithm>(i)));
+    EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", names.back()}}).reduce_algorithm,
+              static_cast<ReduceAlgorithm>(i));
+  }
+  for (const Variable& variable : environment_variables()) {
+    if (variable.name != "MESHMEM_REDUCE_ALGORITHM") continue;
+    std::vector<std::string> listed = words_of(variable.accepted);
+    std::sort(names.begin(), names.end());
+    std::sort(listed.begin(), listed.end());
+    EXPECT_EQ(listed, names);
+  }
 }
 
 TEST(Environment, RefusesNumbersThatAreNone) {

@@ -27,6 +27,19 @@ TEST(Selection, TakesWhatIsForcedUnlessThatCannotAddInPeOrder) {
   }
 }
 
+TEST(Selection, TakesOneOfTheHostsFourWhateverIsForced) {
+  for (int i = 0; !name_of(static_cast<ReduceAlgorithm>(i)).empty(); ++i) {
+    ReductionChoice choice;
+    choice.forced = static_cast<ReduceAlgorithm>(i);
+    for (const std::size_t bytes : {8, 1'000'000}) {
+      const ReduceAlgorithm chosen = choose_reduce_algorithm(choice, bytes, 5);
+      EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot ||
+                  chosen == ReduceAlgorithm::ring || chosen == ReduceAlgorithm::recursive_doubling)
+          << name_of(choice.forced) << " gives " << name_of(chosen);
+    }
+  }
+}
+
 TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
   ReductionChoice choice;
   choice.forced = ReduceAlgorithm::classic;
