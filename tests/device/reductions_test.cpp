@@ -194,7 +194,8 @@ TEST(DeviceReduce, S18_ZeroCountChangesNothingAndStaysMatched) {
   });
 }
 
-// A row of the first teams has room for 16 KiB of each PE at most; so these take several parts.
+// A row of the first teams has room for 16 KiB of each PE at most: where packets are forced, these take
+// several parts.
 TEST(DeviceReduce, S57_CountsOfSeveralParts) {
   Workspace space;
   const TeamView world = world_view();

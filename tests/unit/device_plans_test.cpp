@@ -8,9 +8,18 @@
 
 #include "collectives/plan_text.hpp"
 #include "device/collectives/slices.hpp"
+#include "memory/device_target.hpp"
 
 namespace meshmem {
 namespace {
+
+// The wave of any GPU. On processors one thread may be the fastest.
+constexpr int kLeastThreads = kDevicesAreProcessors ? 1 : 64;
+
+bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
+  return algorithm != device::ReduceAlgorithm::ring &&
+         algorithm != device::ReduceAlgorithm::recursive_doubling;
+}
 
 TEST(DevicePlans, HaveABlockAndAWaveAtLeastForEverySize) {
   for (const int n : {1, 2, 3, 8, 64, 1000}) {
@@ -18,8 +27,8 @@ TEST(DevicePlans, HaveABlockAndAWaveAtLeastForEverySize) {
       const device::Plan plan = plan_for(bytes, n);
       EXPECT_GE(plan.blocks, 1);
       EXPECT_LE(plan.blocks, device::kChannels);
-      EXPECT_GE(plan.threads, 64);
-      EXPECT_LE(plan.threads, 512);
+      EXPECT_GE(plan.threads, kLeastThreads);
+      EXPECT_LE(plan.threads, kMostThreads);
     }
   }
 }
@@ -34,7 +43,7 @@ TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
   choice.device_blocks = 0;
   EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 1);
   choice.device_threads = 1u << 31;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, 512);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, kMostThreads);
 }
 
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
@@ -43,17 +52,18 @@ TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   const auto chosen = [&](std::size_t bytes) {
     return choose_plan(choice, bytes, 4, 64).algorithm;
   };
-  EXPECT_EQ(chosen(8), ReduceAlgorithm::one_shot);
-  EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::two_shot);
+  for (const std::size_t bytes : {8, 1 << 20})
+    EXPECT_EQ(chosen(bytes), plan_for(bytes, 4).algorithm) << bytes;
   choice.ring_min_bytes = 1000;
-  EXPECT_EQ(chosen(999), ReduceAlgorithm::one_shot);
+  EXPECT_EQ(chosen(999), plan_for(999, 4).algorithm);
   EXPECT_EQ(chosen(1000), ReduceAlgorithm::ring);
   choice.ring_min_bytes.reset();
   choice.forced = meshmem::ReduceAlgorithm::classic;
   EXPECT_EQ(chosen(32 << 10), ReduceAlgorithm::recursive_doubling);
   EXPECT_EQ(chosen((32 << 10) + 1), ReduceAlgorithm::ring);
   choice.deterministic = true;
-  EXPECT_EQ(chosen(32 << 10), plan_for(32 << 10, 4).algorithm);
+  for (const std::size_t bytes : {8, 32 << 10, 1 << 30})
+    EXPECT_TRUE(adds_in_pe_order(chosen(bytes))) << bytes;
   choice.forced = meshmem::ReduceAlgorithm::one_shot;
   EXPECT_EQ(chosen(1 << 30), ReduceAlgorithm::one_shot);
   choice.forced = meshmem::ReduceAlgorithm::direct;
@@ -80,15 +90,28 @@ TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
   }
 }
 
-TEST(DevicePlans, GroupsInKernelsChangeWhereTheTableDoes) {
-  ReductionChoice choice;
-  const std::size_t most = group_limits(choice, 4).one_shot;
+TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
+  for (const int n : {2, 4, 8}) {
+    const GroupLimits limits = group_limits(ReductionChoice{}, n);
+    EXPECT_EQ(limits.two_shot, limits.one_shot);  // then directly
+    EXPECT_NE(plan_for(limits.one_shot + 1, n).algorithm, device::ReduceAlgorithm::one_shot);
+  }
+  const std::size_t most = group_limits(ReductionChoice{}, 4).one_shot;
   EXPECT_EQ(plan_for(most, 4).algorithm, device::ReduceAlgorithm::one_shot);
-  EXPECT_EQ(plan_for(most + 1, 4).algorithm, device::ReduceAlgorithm::two_shot);
-  choice.forced = ReduceAlgorithm::two_shot;
-  EXPECT_EQ(group_limits(choice, 4).one_shot, 0u);
-  choice.forced = ReduceAlgorithm::ring;
-  EXPECT_EQ(group_limits(choice, 4).one_shot, most);
+}
+
+TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
+  ReductionChoice choice;
+  const GroupLimits limits = group_limits(choice, 4);
+  const auto forced = [&](ReduceAlgorithm algorithm) {
+    choice.forced = algorithm;
+    return group_limits(choice, 4);
+  };
+  EXPECT_EQ(forced(ReduceAlgorithm::one_shot).one_shot, kAnySize);
+  EXPECT_EQ(forced(ReduceAlgorithm::two_shot).one_shot, 0u);
+  EXPECT_EQ(forced(ReduceAlgorithm::two_shot).two_shot, kAnySize);
+  EXPECT_EQ(forced(ReduceAlgorithm::direct).two_shot, 0u);
+  EXPECT_EQ(forced(ReduceAlgorithm::ring).one_shot, limits.one_shot);
 }
 
 template <typename E>
