@@ -21,7 +21,7 @@ namespace meshmem::bench {
 namespace {
 
 constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
-constexpr std::array kThreads = {64, 128, 256, 512};
+constexpr std::array kThreads = {1, 64, 128, 256, 512};             // one: on processors
 constexpr double kHopeless = 2.5;  // what takes so many times the best at first sight
 constexpr std::size_t kFinalists = 5;
 constexpr double kSame = 0.98;  // a plan must be better by this to follow another: fewer rows
@@ -46,15 +46,17 @@ struct Algorithm {
 };
 
 // Loads are of 16 bytes: threads without one only cost, and a thread should not have thousands while
-// others could be had.
+// others could be had. On processors threads take turns, so that one is as good as many.
 bool makes_sense(const Shape& shape, std::size_t bytes) {
+  static const bool on_processors = architecture() == "cpu";
   constexpr std::size_t kLoad = 16, kMostLoads = 4096, kManyThreads = 64 * 256;
   const auto threads =
       static_cast<std::size_t>(shape.blocks) * static_cast<std::size_t>(shape.threads);
   const std::size_t loads = std::max<std::size_t>(bytes / kLoad, 1);
   const bool too_many = threads > std::max<std::size_t>(4 * loads, 64);
-  const bool too_few = threads < kManyThreads && loads / threads > kMostLoads;
-  return !too_many && !too_few;
+  const bool too_few =
+      shape.threads == 1 || (threads < kManyThreads && loads / threads > kMostLoads);
+  return !too_many && (on_processors || !too_few);
 }
 
 class Search {
@@ -99,7 +101,7 @@ class Search {
                               is_faster);
     };
     for (const Shape& shape :
-         {usual(bytes), algorithm.best, Shape{1, 64}, Shape{8, 256}, Shape{16, 512}})
+         {usual(bytes), algorithm.best, Shape{1, 1}, Shape{1, 64}, Shape{8, 256}, Shape{16, 512}})
       try_one(algorithm.name, shape, bytes);
     if (tried_.size() == first || best_of_its()->us > kHopeless * best_of_others) return;
     for (const int blocks : kBlocks)
