@@ -137,9 +137,11 @@ GroupLimits group_limits(const ReductionChoice& choice, int n_pes) {
     default:
       break;
   }
+  constexpr std::size_t kMost = 16 << 10;  // of one block, on 2 H200
   std::size_t most = 0;
   for (const Row& row : kRows) {
-    if (n_pes <= row.max_pes && row.plan.algorithm == one_shot) most = row.max_bytes;
+    if (n_pes <= row.max_pes && row.plan.algorithm == one_shot)
+      most = std::min(kMost, row.max_bytes);
   }
   return {most, most};
 }
