@@ -20,7 +20,7 @@
 
 #define TEAMS (SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5)
 
-enum { kRepetitions = 11, kBuffer = 16 << 20, kLargest = 2 << 20 };
+enum { kRepetitions = 11, kBuffer = 16 << 20, kLargest = 2 << 20, kWindow = 64 };
 
 static int me, n, peer;
 static const char* only = "";
@@ -54,9 +54,9 @@ static double time_once(Operation operation, long iterations, size_t bytes) {
   return (now_us() - start) / iterations;
 }
 
-/* PE 0 alone works; a repetition takes about 5 ms. */
+/* PE 0 alone works; a repetition takes about 5 ms, and holds whole windows of nonblocking puts. */
 static double measure_alone(Operation operation, size_t bytes) {
-  long iterations = 4;
+  long iterations = kWindow;
   while (iterations < 4000000 && time_once(operation, iterations, bytes) * iterations < 5000)
     iterations *= 2;
   double times[kRepetitions];
@@ -113,7 +113,7 @@ static void limit_copy_back(long iterations, size_t bytes) {
   }
 }
 static void limit_copies(long iterations, size_t bytes) {
-  const size_t window = kBuffer / bytes < 64 ? kBuffer / bytes : 64;
+  const size_t window = kBuffer / bytes < kWindow ? kBuffer / bytes : kWindow;
   for (long i = 0; i < iterations; i += (long)window) {
     for (size_t j = 0; j < window; ++j) memcpy(mapped + j * bytes, from + j * bytes, bytes);
     __asm__ volatile("" ::: "memory");
@@ -155,7 +155,7 @@ static void getmem(long iterations, size_t bytes) {
   for (long i = 0; i < iterations; ++i) shmem_getmem(to, from, bytes, peer);
 }
 static void putmem_nbi(long iterations, size_t bytes) {
-  const size_t window = kBuffer / bytes < 64 ? kBuffer / bytes : 64;
+  const size_t window = kBuffer / bytes < kWindow ? kBuffer / bytes : kWindow;
   for (long i = 0; i < iterations; i += (long)window) {
     for (size_t j = 0; j < window; ++j)
       shmem_putmem_nbi(to + j * bytes, from + j * bytes, bytes, peer);
@@ -340,6 +340,7 @@ int main(int argc, char** argv) {
   together("sync_all", sync_all, 0, flag);
   for (size_t bytes = 8; bytes <= 1 << 20; bytes *= 8)
     together("float sum_reduce", sum_reduce, bytes, flag);
+  together("float sum_reduce", sum_reduce, 1 << 20, flag);
   for (size_t bytes = 8; bytes <= 1 << 20; bytes *= 8)
     together("broadcast", broadcast, bytes, flag);
   for (size_t bytes = 8; bytes * (size_t)n <= kBuffer && bytes <= 1 << 20; bytes *= 8)
