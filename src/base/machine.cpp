@@ -99,6 +99,39 @@ std::optional<std::string> read_whole_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+struct CpuSet {
+  std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set;
+  std::size_t bytes;
+  int count;  // of cores that it has room for
+};
+
+CpuSet make_cpu_set(int count) {
+  CpuSet made{{CPU_ALLOC(count), [](cpu_set_t* allocated) { CPU_FREE(allocated); }},
+              CPU_ALLOC_SIZE(count),
+              count};
+  if (made.set) CPU_ZERO_S(made.bytes, made.set.get());
+  return made;
+}
+
+// The cores that the calling thread may use.
+std::optional<CpuSet> read_affinity() {
+  // The kernel refuses a set that is smaller than its own, whose size it does not tell.
+  for (int count = CPU_SETSIZE; count <= 1 << 20; count *= 2) {
+    CpuSet found = make_cpu_set(count);
+    if (found.set && sched_getaffinity(0, found.bytes, found.set.get()) == 0) return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<int> members_of(const CpuSet& cpus) {
+  std::vector<int> members;
+  for (int cpu = 0; cpu < cpus.count; ++cpu) {
+    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), cpus.bytes, cpus.set.get()))
+      members.push_back(cpu);
+  }
+  return members;
+}
+
 }  // namespace
 
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file) {
@@ -131,19 +164,19 @@ std::size_t machine_memory_bytes() {
 }
 
 std::vector<int> allowed_cpus() {
-  // The kernel refuses a set that is smaller than its own, whose size it does not tell.
-  for (int count = CPU_SETSIZE; count <= 1 << 20; count *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(
-        CPU_ALLOC(count), [](cpu_set_t* allocated) { CPU_FREE(allocated); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(count);
-    if (set == nullptr || sched_getaffinity(0, bytes, set.get()) != 0) continue;
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < count; ++cpu) {
-      if (CPU_ISSET_S(cpu, bytes, set.get())) cpus.push_back(cpu);
-    }
-    return cpus;
-  }
-  return {0};
+  const std::optional<CpuSet> allowed = read_affinity();
+  return allowed ? members_of(*allowed) : std::vector<int>{0};
+}
+
+void go_to_core(std::size_t index) {
+  const std::optional<CpuSet> allowed = read_affinity();
+  if (!allowed) return;
+  const std::vector<int> cpus = members_of(*allowed);
+  const CpuSet one = make_cpu_set(allowed->count);
+  if (cpus.size() < 2 || !one.set) return;
+  CPU_SET_S(static_cast<std::size_t>(cpus[index % cpus.size()]), one.bytes, one.set.get());
+  if (sched_setaffinity(0, one.bytes, one.set.get()) == 0)
+    sched_setaffinity(0, allowed->bytes, allowed->set.get());
 }
 
 double cpu_quota() { return cgroup_cpu_quota(read_whole_file); }

@@ -20,6 +20,10 @@ std::size_t machine_memory_bytes();
 // Cores that the scheduler may put this process on, ascending.
 std::vector<int> allowed_cpus();
 
+// Moves the calling thread to one of these, the index-th modulo their number. It is not bound to
+// it: the scheduler may move it on.
+void go_to_core(std::size_t index);
+
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();
 

@@ -7,8 +7,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/machine.hpp"
 
 namespace meshmem {
 
@@ -21,7 +23,32 @@ namespace {
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kYieldsPerLook = 4;  // at the clock
 constexpr unsigned kLongestNapUs = 1000;
+
+// The core that a thread goes back to, ever more rarely and not for ever: the scheduler may know
+// better where another program has a core.
+struct Core {
+  std::size_t index;
+  std::chrono::steady_clock::time_point due{};
+  std::chrono::milliseconds interval{1};
+};
+constexpr auto kLongestInterval = std::chrono::milliseconds(500);
+thread_local std::optional<Core> own_core;
 }  // namespace
+
+void keep_to_core(std::size_t index) {
+  own_core = Core{index};
+  go_to_core(index);
+}
+
+Backoff::~Backoff() {
+  if (!napping_ || !own_core) return;
+  const auto now = Clock::now();
+  if (now < own_core->due) return;
+  go_to_core(own_core->index);
+  own_core->due = now + own_core->interval;
+  own_core->interval *= 2;
+  if (own_core->interval > kLongestInterval) own_core.reset();
+}
 
 bool Backoff::pause() {
   ++rounds_;

@@ -49,11 +49,28 @@ std::size_t heap_bytes(const Environment& environment, int n_pes) {
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
 }
 
-bool share_cores(const DirectoryEntry* directory, int n_pes) {
+int count_cores(const DirectoryEntry* directory, int n_pes) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int i = 0; i < n_pes; ++i) CPU_OR(&all, &all, &directory[i].cpus);
-  return n_pes > std::min(static_cast<double>(CPU_COUNT(&all)), cpu_quota());
+  return CPU_COUNT(&all);
+}
+
+bool share_cores(const DirectoryEntry* directory, int n_pes) {
+  return n_pes > std::min(static_cast<double>(count_cores(directory, n_pes)), cpu_quota());
+}
+
+// Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes where
+// start-up happens to leave room, and takes up to a second to even out those that only yield; with
+// 6 PEs on a core and 2 on the other a barrier takes twice as long. With cores to spare it knows
+// better.
+void spread_over_cores(const DirectoryEntry* directory, int n_pes, int me) {
+  if (n_pes <= count_cores(directory, n_pes)) return;
+  // PEs that may use the same cores take turns.
+  const auto turn = std::count_if(directory, directory + me, [&](const DirectoryEntry& entry) {
+    return CPU_EQUAL(&entry.cpus, &directory[me].cpus);
+  });
+  keep_to_core(static_cast<std::size_t>(turn));
 }
 
 // PEs of one job that have nothing in common: the static data of another program is no copy of
@@ -259,6 +276,7 @@ void Runtime::open() {
   device_state_.publish();
   address_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");
+  spread_over_cores(arena_->directory(), n_pes_, me_);  // at last: who naps may wake up elsewhere
 }
 
 void Runtime::open_device() {

@@ -5,6 +5,7 @@
 #include "base/machine.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <map>
@@ -76,6 +77,20 @@ TEST(Machine, KnowsThisMachine) {
   EXPECT_GT(machine_memory_bytes(), std::size_t{16} << 20);
   EXPECT_FALSE(allowed_cpus().empty());
   EXPECT_GT(cpu_quota(), 0.0);
+}
+
+// The scheduler may take it away at once, so one arrival in many attempts has to do.
+TEST(Machine, GoesToEachCoreAndStaysFreeToLeave) {
+  const std::vector<int> cpus = allowed_cpus();
+  for (std::size_t index = 0; index < 2 * cpus.size(); ++index) {
+    bool arrived = false;
+    for (int attempt = 0; attempt < 1000 && !arrived; ++attempt) {
+      go_to_core(index);
+      arrived = sched_getcpu() == cpus[index % cpus.size()];
+      EXPECT_EQ(allowed_cpus(), cpus);
+    }
+    EXPECT_TRUE(arrived) << "at core " << cpus[index % cpus.size()];
+  }
 }
 
 }  // namespace
