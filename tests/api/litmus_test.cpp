@@ -25,9 +25,11 @@ bool is_weak() {
   static const bool given = std::getenv("MESHMEM_LITMUS_WEAK") != nullptr;
   return given;
 }
-int rounds() {
-  const int all = is_weak() ? 40 : short_or_long(4000, 100000);
-  return n_pes() <= 2 ? all : 2 * all / n_pes() + 1;
+// In the long form a hundred thousand, of every test. In the short one those that are slow have less.
+int rounds(int cost = 1) {
+  const int all = is_weak() ? 40 : 4000;
+  const int few = (n_pes() <= 2 ? all : 2 * all / n_pes() + 1) / cost;
+  return is_weak() ? few : short_or_long(few, 100000);
 }
 int partner() { return (my_pe() ^ 1) < n_pes() ? my_pe() ^ 1 : my_pe(); }
 bool sends() { return my_pe() % 2 == 0; }
@@ -268,7 +270,7 @@ void buffer_stores(const std::function<void()>& quiet) {
   long both_old = 0;
   word[0] = 0;
   shmem_barrier_all();
-  const int most = is_weak() ? 20000 : rounds() / 4;
+  const int most = is_weak() ? 20000 : rounds(4);
   for (long round = 1; round <= most; ++round) {
     shmem_long_p(word, round, partner());
     if (!is_weak()) quiet();
@@ -330,7 +332,7 @@ TEST(Litmus, S36_BarriersOrderPuts) {
   std::fill(data.data(), data.data() + data.size(), 0);
   shmem_barrier_all();
   long older = 0;
-  for (long round = 1; round <= rounds() / 2; ++round) {
+  for (long round = 1; round <= rounds(2); ++round) {
     long* now = &data[kWords * static_cast<size_t>(round % 2)];
     put_round(now, round, next_pe());
     if (!is_weak()) shmem_barrier_all();
@@ -345,7 +347,7 @@ TEST(Litmus, S36_BarriersMayBeReused) {
   SymmetricArray<long> token(1);
   token[0] = 0;
   shmem_barrier_all();
-  const int turns = 4 * rounds() / 10;
+  const int turns = rounds(2);
   for (int turn = 0; turn < turns; ++turn) {
     if (turn % n_pes() == my_pe()) {
       const long value = shmem_long_g(token, 0);
@@ -364,7 +366,7 @@ TEST(Litmus, S42_AtomicsMakeLocks) {
   lock[0] = 0;
   std::fill(counter.data(), counter.data() + kWords, 0);
   shmem_barrier_all();
-  const int turns = rounds() / 4;
+  const int turns = rounds(4);
   for (int turn = 0; turn < turns; ++turn) {
     while (!is_weak() && shmem_long_atomic_compare_swap(lock, 0, 1, 0) != 0) sched_yield();
     const long value = shmem_long_g(&counter[kWords - 1], 0);
