@@ -33,15 +33,25 @@ void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, in
   get_nbi_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
 }
 
+// By value, so that nothing of p and g needs a place on the stack.
+template <typename E>
+[[gnu::cold, gnu::noinline]] void p_elsewhere(const char* routine, E* dest, E value, int pe) {
+  put_elsewhere(routine, dest, &value, sizeof(E), pe);
+}
+template <typename E>
+[[gnu::cold, gnu::noinline]] E g_elsewhere(const char* routine, const E* source, int pe) {
+  E value;
+  get_elsewhere(routine, &value, source, sizeof(E), pe);
+  return value;
+}
+
 template <typename E, typename Where>
 [[gnu::always_inline]] inline void p(Where where, E* dest, E value, int pe) {
   const int to = where.world_pe(pe);
   check_pe(address_map, to, where.routine);
   auto* there = reinterpret_cast<E*>(try_translate(address_map, dest, sizeof(E), to));
-  if (!there) [[unlikely]] {
-    const E copy = value;  // so that `value` itself stays in its register
-    return put_elsewhere(where.routine, dest, &copy, sizeof(E), to);
-  }
+  if (!there) [[unlikely]]
+    return p_elsewhere(where.routine, dest, value, to);
   if constexpr (sizeof(E) <= 8) {
     __atomic_store(there, &value, __ATOMIC_RELAXED);
   } else {
@@ -54,11 +64,8 @@ template <typename E, typename Where>
   check_pe(address_map, from, where.routine);
   const auto* there =
       reinterpret_cast<const E*>(try_translate(address_map, source, sizeof(E), from));
-  if (!there) [[unlikely]] {
-    E copy;
-    get_elsewhere(where.routine, &copy, source, sizeof(E), from);
-    return copy;
-  }
+  if (!there) [[unlikely]]
+    return g_elsewhere(where.routine, source, from);
   E value;
   if constexpr (sizeof(E) <= 8) {
     __atomic_load(there, &value, __ATOMIC_RELAXED);

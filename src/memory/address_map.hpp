@@ -49,9 +49,13 @@ extern constinit AddressMap address_map;
 // within one segment.
 [[gnu::always_inline]] inline std::byte* try_translate(const Segment& segment, const void* address,
                                                        std::size_t bytes, int pe) {
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;
-  return offset < segment.bytes && bytes <= segment.bytes - offset ? segment.copy_of_pe[pe] + offset
-                                                                   : nullptr;
+  std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;
+  if (offset >= segment.bytes) return nullptr;
+  asm("" : "+r"(offset));  // or compilers subtract the address from the segment's end, in two steps
+  if (bytes > segment.bytes - offset) return nullptr;
+  std::byte* there = segment.copy_of_pe[static_cast<unsigned>(pe)] + offset;
+  if (!there) __builtin_unreachable();  // so that callers' tests for nullptr are of the above alone
+  return there;
 }
 [[gnu::always_inline]] inline std::byte* try_translate(const AddressMap& map, const void* address,
                                                        std::size_t bytes, int pe) {
