@@ -250,20 +250,10 @@ class Player {
   size_t calls_ = 0;
 };
 
-// The same on all PEs.
-uint64_t agreed(uint64_t mine) {
-  static uint64_t word;
-  word = mine;
-  shmem_uint64_broadcast(SHMEM_TEAM_WORLD, &word, &word, 1, 0);
-  return word;
-}
-
 TEST(RandomCollectives, DoAsTheModel) {
-  const char* given_seed = std::getenv("MESHMEM_TEST_SEED");
   const char* given_seconds = std::getenv("MESHMEM_TEST_SECONDS");
   const double seconds = given_seconds ? std::strtod(given_seconds, nullptr) : 0.7;
-  const uint64_t first =
-      agreed(given_seed ? std::strtoull(given_seed, nullptr, 10) : std::random_device{}());
+  const uint64_t first = agreed_seed();
   if (my_pe() == 0)
     std::printf("seed %llu (MESHMEM_TEST_SEED repeats it)\n",
                 static_cast<unsigned long long>(first));

@@ -12,8 +12,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <type_traits>
 
 namespace meshmem {
@@ -31,6 +33,19 @@ inline uint64_t scramble(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+// PE 0's, on all PEs.
+inline uint64_t agreed(uint64_t mine) {
+  static uint64_t word;
+  word = mine;
+  shmem_uint64_broadcast(SHMEM_TEAM_WORLD, &word, &word, 1, 0);
+  return word;
+}
+// A seed that MESHMEM_TEST_SEED gives, or one that no run had before.
+inline uint64_t agreed_seed() {
+  const char* given = std::getenv("MESHMEM_TEST_SEED");
+  return agreed(given ? std::strtoull(given, nullptr, 10) : std::random_device{}());
 }
 
 template <typename E>

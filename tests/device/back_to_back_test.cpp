@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions on a stream, a hundred thousand behind one another on GPUs, of sizes, types, operations,
+// teams and algorithms that are drawn at random. The host waits for none of them; PEs are late by
+// turns, one of them once by a second. ctest also runs this just below where packets' epochs wrap.
+// Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What a
+// call left is compared, its source overwritten and its dest poisoned right after it, on the stream.
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "own_stream.hpp"
+
+namespace meshmem {
+namespace {
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+constexpr int kCalls = 300;
+constexpr size_t kMostBytes = 20000;
+#else
+constexpr int kCalls = 100000;
+constexpr size_t kMostBytes = 1 << 20;
+#endif
+constexpr size_t kMostShift = 4;  // elements by which a buffer begins later
+
+enum class Type { kFloat, kDouble, kInt, kUint64 };
+constexpr uint64_t kTypes = 4;
+
+__host__ __device__ inline uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// One reduction, as all PEs draw it.
+struct Draw {
+  uint64_t bits, number;
+  Type type;
+  bool is_max, in_place;
+  size_t count, source_shift, dest_shift;
+  size_t team;
+  int late;  // this PE of the world, unless there is none such
+
+  Draw(uint64_t seed, uint64_t k, size_t teams) : bits(mixed(seed + k)), number(k) {
+    const auto take = [this](uint64_t below) {
+      bits = mixed(bits + 1);
+      return bits % below;
+    };
+    type = static_cast<Type>(take(kTypes));
+    is_max = take(4) == 0;
+    in_place = take(4) == 0;
+    team = static_cast<size_t>(take(teams));
+    const uint64_t kind = take(64);
+    const size_t bytes = kind == 0   ? take(kMostBytes)
+                         : kind < 8  ? take(20000)
+                         : kind < 24 ? take(20)
+                                     : take(1500);
+    count = bytes / (type == Type::kDouble || type == Type::kUint64 ? 8 : 4);
+    source_shift = take(3) == 0 ? take(kMostShift) : 0;
+    dest_shift = in_place ? source_shift : take(3) == 0 ? take(kMostShift) : 0;
+    late = static_cast<int>(take(256));
+  }
+  std::string plan(int algorithms) const {
+    constexpr int kBlocks[] = {1, 2, 7, 16, 64}, kThreads[] = {32, 64, 256, 512};
+    const uint64_t more = mixed(bits + 7);
+    return std::string(shmemx_reduce_plan_algorithm(
+               static_cast<int>(more % static_cast<uint64_t>(algorithms)))) +
+           " " + std::to_string(kBlocks[more / 64 % 5]) + " " +
+           std::to_string(kThreads[more / 1024 % 4]);
+  }
+  bool takes_the_default() const { return bits % 8 == 0; }
+};
+
+struct Failure {
+  uint64_t count, number, elem, elems;
+};
+
+// What PE `pe` of the team brings to a call; small, for sums of float to be exact.
+template <typename E>
+__device__ E brought(uint64_t number, int pe, size_t i) {
+  return static_cast<E>(mixed(number * 64 + static_cast<uint64_t>(pe) + i * 4099) % 1000);
+}
+
+template <typename E>
+__global__ void prepare_kernel(E* source, E* dest, size_t count, uint64_t number, int me) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    if (dest != source) dest[i] = static_cast<E>(7777);
+    source[i] = brought<E>(number, me, i);
+  }
+}
+
+template <typename E>
+__global__ void compare_kernel(const E* dest, size_t count, uint64_t number, int n, bool is_max,
+                               Failure* failure) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    E total = brought<E>(number, 0, i);
+    for (int pe = 1; pe < n; ++pe) {
+      const E other = brought<E>(number, pe, i);
+      total = is_max ? (total < other ? other : total) : static_cast<E>(total + other);
+    }
+    if (dest[i] == total) continue;
+    if (shmem_uint64_atomic_fetch_inc(&failure->count, shmem_my_pe()) == 0)
+      *failure = {1, number, i, count};
+  }
+}
+
+__global__ void late_kernel() {
+  const long long start = clock64();
+  while (clock64() - start < 40000) {
+  }
+}
+
+struct Team {
+  shmem_team_t handle;
+  int me, n;
+};
+
+class BackToBack {
+ public:
+  BackToBack() : source_(kMostBytes + 64, 0), dest_(kMostBytes + 64, 0), failure_(1, Failure{}) {
+    while (shmemx_reduce_plan_algorithm(algorithms_)) ++algorithms_;
+    add(SHMEM_TEAM_WORLD);
+    split(n_pes() - 1, -1, n_pes());
+    split(0, 2, (n_pes() + 1) / 2);
+    for (int i = 0; i < 5; ++i) split(0, 1, n_pes());  // the last have one channel each
+  }
+  ~BackToBack() {
+    EXPECT_EQ(shmemx_reduce_plan(nullptr), 0);
+    for (size_t i = 1; i < teams_.size(); ++i) shmem_team_destroy(teams_[i].handle);
+  }
+
+  void run(uint64_t seed, int calls) {
+    shmem_barrier_all();
+    for (int k = 0; k < calls; ++k) {
+      const Draw draw(seed, static_cast<uint64_t>(k), teams_.size());
+      const std::string plan = draw.plan(algorithms_);
+      ASSERT_EQ(shmemx_reduce_plan(draw.takes_the_default() ? nullptr : plan.c_str()), 0) << plan;
+      if (k == calls / 2 && my_pe() == n_pes() - 1)
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      call(draw);
+    }
+    stream_.synchronize();
+    shmem_barrier_all();
+    const Failure failure = failure_.first();
+    if (failure.count == 0) return;
+    const Draw wrong(seed, failure.number, teams_.size());
+    ADD_FAILURE() << failure.count << " wrong elements, first in call " << failure.number << " ("
+                  << (wrong.takes_the_default() ? "default" : wrong.plan(algorithms_)) << ", type "
+                  << static_cast<int>(wrong.type) << ", team " << wrong.team << "): element "
+                  << failure.elem << " of " << failure.elems;
+  }
+
+ private:
+  void add(shmem_team_t handle) {
+    teams_.push_back({handle, shmem_team_my_pe(handle), shmem_team_n_pes(handle)});
+  }
+  void split(int start, int stride, int size) {
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    const bool is_member = stride < 0 || my_pe() % stride == 0;
+    const int result =
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, nullptr, 0, &team);
+    EXPECT_EQ(team != SHMEM_TEAM_INVALID, result == 0 && is_member);
+    add(team);
+  }
+  void call(const Draw& draw) {
+    const Team& team = teams_[draw.team];
+    if (team.handle == SHMEM_TEAM_INVALID) return;
+    if (draw.late == my_pe()) launch_on(stream_, late_kernel, 1, 1);
+    switch (draw.type) {
+      case Type::kFloat:
+        return reduce<float>(draw, team);
+      case Type::kDouble:
+        return reduce<double>(draw, team);
+      case Type::kInt:
+        return reduce<int>(draw, team);
+      case Type::kUint64:
+        return reduce<uint64_t>(draw, team);
+    }
+  }
+  template <typename E>
+  void reduce(const Draw& draw, const Team& team) {
+    E* const source = reinterpret_cast<E*>(source_.data()) + draw.source_shift;
+    E* const dest = draw.in_place ? source : reinterpret_cast<E*>(dest_.data()) + draw.dest_shift;
+    const auto blocks = static_cast<unsigned>(1 + draw.count / 4096);
+    launch_on(stream_, prepare_kernel<E>, blocks, kThreads, source, dest, draw.count, draw.number,
+              team.me);
+    const int result =
+        draw.is_max ? shmemx_max_reduce_on_stream(team.handle, dest, source, draw.count, stream_)
+                    : shmemx_sum_reduce_on_stream(team.handle, dest, source, draw.count, stream_);
+    EXPECT_EQ(result, 0);
+    launch_on(stream_, compare_kernel<E>, blocks, kThreads, dest, draw.count, draw.number, team.n,
+              draw.is_max, failure_.data());
+  }
+
+  static constexpr unsigned kThreads = 64;
+  DeviceArray<char> source_, dest_;
+  DeviceArray<Failure> failure_;
+  const OwnStream stream_;
+  std::vector<Team> teams_;
+  int algorithms_ = 0;
+};
+
+TEST(BackToBackReductions, S51_AreRightWhateverTheyFollow) {
+  const uint64_t seed = agreed_seed();
+  SCOPED_TRACE(testing::Message() << "seed " << seed << " (MESHMEM_TEST_SEED repeats it)");
+  BackToBack().run(seed, rounds(kCalls));
+}
+
+}  // namespace
+}  // namespace meshmem
