@@ -135,8 +135,8 @@ MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
 }
 
 template <typename Group>
-MESHMEM_DEVICE std::uint64_t epoch_after_wiping(const Group& group, const TeamSync& sync,
-                                                std::uint64_t epoch) {
+MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
+                                                      std::uint64_t epoch) {
   meet(group, sync, epoch);  // nobody reads packets any more
   wipe_packets(group, sync);
   meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
