@@ -74,8 +74,8 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
     shared_memory_.reset(std::aligned_alloc(128, kSharedMemoryPerBlock));
     if (shared_memory_ == nullptr) fail_in_kernel("there is no memory for __shared__ variables");
   }
-  state_ = {block, shape.block, shape.grid, shape.shared > 0 ? shared_memory_.get() : nullptr,
-            this};
+  void* const shared = shape.shared > 0 ? shared_memory_.get() : nullptr;
+  state_ = {block, shape.block, shape.grid, shared, this, shape.is_cooperative};
   size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
   begun_ = at_barrier_ = 0;
   next_index_ = {0, 0, 0};

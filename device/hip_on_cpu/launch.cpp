@@ -156,8 +156,8 @@ void LaunchRun::wait_until_finished() {
 }
 
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
-                         hipStream_t stream) {
-  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared);
+                         hipStream_t stream, bool is_cooperative) {
+  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
   catch_faults_in_kernels();
   const hipError_t error = check_launch(*launch);
   if (error != hipSuccess) return remember(error);

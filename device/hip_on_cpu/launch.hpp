@@ -15,8 +15,13 @@
 namespace hip_on_cpu {
 
 struct KernelLaunch {
-  KernelLaunch(const BoundKernel& bound, dim3 grid_size, dim3 block_size, std::size_t shared_size)
-      : kernel(bound), grid(grid_size), block(block_size), shared(shared_size) {}
+  KernelLaunch(const BoundKernel& bound, dim3 grid_size, dim3 block_size, std::size_t shared_size,
+               bool cooperative)
+      : kernel(bound),
+        grid(grid_size),
+        block(block_size),
+        shared(shared_size),
+        is_cooperative(cooperative) {}
   ~KernelLaunch() { kernel.destroy(kernel.arguments); }
   KernelLaunch(const KernelLaunch&) = delete;
   KernelLaunch& operator=(const KernelLaunch&) = delete;
@@ -26,6 +31,7 @@ struct KernelLaunch {
   const BoundKernel kernel;
   const dim3 grid, block;
   const std::size_t shared;
+  const bool is_cooperative;
 };
 
 struct LaunchRun : std::enable_shared_from_this<LaunchRun> {

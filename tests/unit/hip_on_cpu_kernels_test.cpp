@@ -176,6 +176,25 @@ TEST(HipKernels, WaitForAllBlocksOfTheirLaunch) {
   EXPECT_EQ(arrived.values(), (std::vector<unsigned>{300, 12}));
 }
 
+__global__ void meet_and_tell(unsigned* arrived, unsigned* cooperative) {
+  atomicAdd(arrived, 1u);
+  while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < gridDim.x) hip_on_cpu::yield();
+  if (hip_on_cpu::current_thread->block->is_cooperative) atomicAdd(cooperative, 1u);
+}
+
+TEST(HipKernels, KnowWhetherTheyWereLaunchedCooperatively) {
+  const OnDevice<unsigned> words(4);
+  unsigned *arrived = words.get(), *cooperative = words.get() + 1;
+  void* arguments[] = {&arrived, &cooperative};
+  EXPECT_HIP(hipLaunchCooperativeKernel(meet_and_tell, dim3(30), dim3(1), arguments, 0, nullptr));
+  EXPECT_HIP(hipDeviceSynchronize());
+  hipLaunchKernelGGL(meet_and_tell, 20, 1, 0, nullptr, words.get() + 2, words.get() + 3);
+  EXPECT_EQ(words.values(), (std::vector<unsigned>{30, 30, 20, 0}));
+  EXPECT_EQ(hipLaunchCooperativeKernel(meet_and_tell, dim3(0), dim3(1), arguments, 0, nullptr),
+            hipErrorInvalidConfiguration);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidConfiguration);
+}
+
 __global__ void raise_flag(int* flag) { atomicExch(flag, 1); }
 __global__ void wait_for_flag(int* flag, int* answer) {
   while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) hip_on_cpu::yield();

@@ -22,7 +22,7 @@ struct BoundKernel {
 
 // Takes over the kernel's arguments, also when it fails; a failure is remembered for hipGetLastError.
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
-                         hipStream_t stream);
+                         hipStream_t stream, bool is_cooperative = false);
 
 hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared);
 
@@ -57,6 +57,12 @@ inline std::tuple<Parameters...> arguments_at(void** addresses, std::index_seque
   static_cast<void>(addresses);  // not used by a kernel without parameters
   return std::tuple<Parameters...>(*static_cast<std::remove_cv_t<Parameters>*>(addresses[i])...);
 }
+template <typename... Parameters>
+inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** addresses) {
+  return KernelArguments<Parameters...>::bind(
+      "a kernel launched by its address", kernel,
+      arguments_at<Parameters...>(addresses, std::index_sequence_for<Parameters...>()));
+}
 
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
@@ -68,20 +74,18 @@ inline std::tuple<Parameters...> arguments_at(void** addresses, std::index_seque
 template <typename... Parameters>
 inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                   void** arguments, std::size_t shared, hipStream_t stream) {
-  using Bound = hip_on_cpu::KernelArguments<Parameters...>;
-  return hip_on_cpu::submit_kernel(
-      Bound::bind("a kernel launched by its address", kernel,
-                  hip_on_cpu::arguments_at<Parameters...>(
-                      arguments, std::index_sequence_for<Parameters...>())),
-      grid, block, shared, stream);
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
+                                   shared, stream);
 }
 
-// All blocks of every launch can wait for each other, so that a cooperative one is nothing special.
+// All blocks of every launch can wait for each other, so that none has too many for a cooperative one. What is
+// asked for is remembered: kernels that count on it can tell that they were launched otherwise.
 template <typename... Parameters>
 inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                              void** arguments, unsigned shared,
                                              hipStream_t stream) {
-  return hipLaunchKernel(kernel, grid, block, arguments, shared, stream);
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
+                                   shared, stream, true);
 }
 
 template <typename Kernel>

@@ -17,6 +17,7 @@ struct BlockState {
   dim3 block, block_size, grid_size;
   void* dynamic_shared;
   BlockRunner* runner;
+  bool is_cooperative;  // as the program launched it
 };
 
 struct ThreadState {
