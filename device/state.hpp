@@ -184,6 +184,12 @@ struct TeamPlace {
   }
 };
 
+// Up to how many bytes a reduction takes one shot, and two shots; beyond, it is direct.
+struct ReduceLimits {
+  std::size_t one_shot;
+  std::size_t two_shot;
+};
+
 struct State {
   int me;
   int n_pes;
@@ -192,10 +198,9 @@ struct State {
   Segment host_heap;
   Segment sync;  // base is null if kernels have no way to the other PEs
   SyncLayout sync_layout;
-  // Reductions by groups in users' kernels: by one shot and two shots up to so many bytes, directly beyond.
-  std::size_t one_shot_max_bytes;
-  std::size_t two_shot_max_bytes;
-  const TeamView* teams;  // in device memory, kTeamSlots of them
+  ReduceLimits group_limits;  // of reductions in users' kernels by a thread, a wave or a block
+  ReduceLimits grid_limits;   // by many blocks together
+  const TeamView* teams;      // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
 };

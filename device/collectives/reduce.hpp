@@ -48,18 +48,32 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
   }
 }
 
+MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, const TeamSync& sync,
+                                                std::size_t bytes) {
+  if (bytes <= limits.one_shot || sync.team.n == 1) return ReduceAlgorithm::one_shot;
+  return bytes <= limits.two_shot ? ReduceAlgorithm::two_shot : ReduceAlgorithm::direct;
+}
+
+// The algorithms that groups in users' kernels have.
 template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
-                          std::size_t count) {
-  if (count == 0) return 0;
-  const std::size_t bytes = count * sizeof(E);
-  if (bytes <= state().one_shot_max_bytes || sync.team.n == 1) {
+MESHMEM_DEVICE void reduce_in_pe_order(ReduceAlgorithm algorithm, const Group& group,
+                                       const TeamSync& sync, E* dest, const E* source,
+                                       std::size_t count) {
+  if (algorithm == ReduceAlgorithm::one_shot) {
     reduce_one_shot<op>(group, sync, dest, source, count);
-  } else if (bytes <= state().two_shot_max_bytes) {
+  } else if (algorithm == ReduceAlgorithm::two_shot) {
     reduce_two_shot<op>(group, sync, dest, source, count);
   } else {
     reduce_direct<op>(group, sync, dest, source, count);
   }
+}
+
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
+                          std::size_t count) {
+  if (count == 0) return 0;
+  reduce_in_pe_order<op>(algorithm_within(state().group_limits, sync, count * sizeof(E)), group,
+                         sync, dest, source, count);
   return 0;
 }
 

@@ -59,8 +59,9 @@ std::optional<std::string> start() {
   if (!runtime().tuning().empty())
     if (auto error = use_tuning(runtime().tuning()))
       return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
-  const GroupLimits limits = group_limits(reduction_choice, static_cast<int>(address_map.n_pes));
-  runtime().device_state().limit_groups(limits.one_shot, limits.two_shot);
+  const auto n_pes = static_cast<int>(address_map.n_pes);
+  runtime().device_state().limit_reductions(group_limits(reduction_choice, n_pes),
+                                            grid_limits(reduction_choice, n_pes));
   if (address_map.my_pe != 0) return std::nullopt;
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,

@@ -126,17 +126,26 @@ device::Plan plan_for(std::size_t bytes, int n_pes) {
   return row ? row->plan : kRows.back().plan;
 }
 
-GroupLimits group_limits(const ReductionChoice& choice, int n_pes) {
+namespace {
+
+// Where one of those that users' kernels have is forced.
+std::optional<device::ReduceLimits> forced_limits(const ReductionChoice& choice) {
   switch (choice.forced) {
     case ReduceAlgorithm::one_shot:
-      return {kAnySize, kAnySize};
+      return device::ReduceLimits{kAnySize, kAnySize};
     case ReduceAlgorithm::two_shot:
-      return {0, kAnySize};
+      return device::ReduceLimits{0, kAnySize};
     case ReduceAlgorithm::direct:
-      return {0, 0};
+      return device::ReduceLimits{0, 0};
     default:
-      break;
+      return std::nullopt;
   }
+}
+
+}  // namespace
+
+device::ReduceLimits group_limits(const ReductionChoice& choice, int n_pes) {
+  if (const auto limits = forced_limits(choice)) return *limits;
   constexpr std::size_t kMost = 16 << 10;  // of one block, on 2 H200
   std::size_t most = 0;
   for (const Row& row : kRows) {
@@ -144,6 +153,23 @@ GroupLimits group_limits(const ReductionChoice& choice, int n_pes) {
       most = std::min(kMost, row.max_bytes);
   }
   return {most, most};
+}
+
+// Where the table for many blocks changes. Packets have about half as many bytes of data on the links as
+// wide lines have, which users' kernels have not.
+device::ReduceLimits grid_limits(const ReductionChoice& choice, int n_pes) {
+  if (const auto limits = forced_limits(choice)) return *limits;
+  device::ReduceLimits most{0, 0};
+  for (const Row& row : kRows) {
+    if (find_row(kRows, row.max_bytes, n_pes) != &row) continue;
+    if (row.plan.algorithm == one_shot) most.one_shot = std::max(most.one_shot, row.max_bytes);
+    if (row.plan.algorithm == one_shot_wide)
+      most.one_shot = std::max(most.one_shot, row.max_bytes / 2);
+    if (row.plan.algorithm == two_shot) most.two_shot = std::max(most.two_shot, row.max_bytes);
+    if (row.plan.algorithm == two_shot_wide)
+      most.two_shot = std::max(most.two_shot, row.max_bytes / 2);
+  }
+  return most;
 }
 
 namespace {

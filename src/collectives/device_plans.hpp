@@ -27,13 +27,9 @@ void use_plan(const std::optional<device::Plan>& plan);
 // What the tables have for a reduction of so many bytes by a team of so many PEs.
 device::Plan plan_for(std::size_t bytes, int n_pes);
 
-// By which algorithm groups in users' kernels reduce: one shot and two shots up to so many bytes, directly
-// beyond.
-struct GroupLimits {
-  std::size_t one_shot;
-  std::size_t two_shot;
-};
-GroupLimits group_limits(const ReductionChoice& choice, int n_pes);
+// By which algorithm users' kernels reduce, in a thread, a wave or a block, and by all blocks of a grid.
+device::ReduceLimits group_limits(const ReductionChoice& choice, int n_pes);
+device::ReduceLimits grid_limits(const ReductionChoice& choice, int n_pes);
 
 // What the program and the environment make of that, and the number of the team's channels.
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes, int channels);

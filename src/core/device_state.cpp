@@ -98,10 +98,11 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
   is_open_ = true;
 }
 
-void DeviceState::limit_groups(std::size_t one_shot, std::size_t two_shot) {
+void DeviceState::limit_reductions(const device::ReduceLimits& of_groups,
+                                   const device::ReduceLimits& of_grids) {
   if (!is_open_) return;
-  state_.one_shot_max_bytes = one_shot;
-  state_.two_shot_max_bytes = two_shot;
+  state_.group_limits = of_groups;
+  state_.grid_limits = of_grids;
   publish();
 }
 

@@ -37,7 +37,8 @@ class DeviceState {
   // The registered buffers are now those of device_segments().
   void update_buffers();
   // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
-  void limit_groups(std::size_t one_shot, std::size_t two_shot);
+  void limit_reductions(const device::ReduceLimits& of_groups,
+                        const device::ReduceLimits& of_grids);
   void publish();
 
  private:

@@ -92,7 +92,7 @@ TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
 
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   for (const int n : {2, 4, 8}) {
-    const GroupLimits limits = group_limits(ReductionChoice{}, n);
+    const device::ReduceLimits limits = group_limits(ReductionChoice{}, n);
     EXPECT_EQ(limits.two_shot, limits.one_shot);  // then directly
     EXPECT_NE(plan_for(limits.one_shot + 1, n).algorithm, device::ReduceAlgorithm::one_shot);
   }
@@ -102,7 +102,7 @@ TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
 
 TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
   ReductionChoice choice;
-  const GroupLimits limits = group_limits(choice, 4);
+  const device::ReduceLimits limits = group_limits(choice, 4);
   const auto forced = [&](ReduceAlgorithm algorithm) {
     choice.forced = algorithm;
     return group_limits(choice, 4);
@@ -112,6 +112,17 @@ TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
   EXPECT_EQ(forced(ReduceAlgorithm::two_shot).two_shot, kAnySize);
   EXPECT_EQ(forced(ReduceAlgorithm::direct).two_shot, 0u);
   EXPECT_EQ(forced(ReduceAlgorithm::ring).one_shot, limits.one_shot);
+}
+
+TEST(DevicePlans, GridsTakePacketsForAtLeastWhatOneBlockDoes) {
+  ReductionChoice choice;
+  for (const int n : {2, 4, 8})
+    EXPECT_GE(grid_limits(choice, n).one_shot, group_limits(choice, n).one_shot) << n;
+  choice.forced = ReduceAlgorithm::two_shot;
+  EXPECT_EQ(grid_limits(choice, 4).one_shot, 0u);
+  EXPECT_EQ(grid_limits(choice, 4).two_shot, kAnySize);
+  choice.forced = ReduceAlgorithm::direct;
+  EXPECT_EQ(grid_limits(choice, 4).two_shot, 0u);
 }
 
 template <typename E>
