@@ -4,14 +4,11 @@
 // a block, on several teams, in place and not, in one part and in many.
 // Invariant: no routine is named here that the table has; what a routine must give is in
 // ../api/extension_model.hpp.
-#include "../api/extension_model.hpp"
 #include "forms.hpp"
+#include "routine_check.hpp"
 
 namespace meshmem {
 namespace {
-
-constexpr int kOld = 900;
-constexpr size_t kMost = 36000 * 8 + 2;  // elements of 8 bytes
 
 // struct Call_<name>: a routine, by whichever group makes the call.
 #define MESHMEM_CALL_EXTENSION(name, op, Elem, result, params, args)                   \
@@ -33,38 +30,14 @@ __global__ void extension_kernel(Call call, shmem_team_t team, typename Routine:
   if (Routine::call(call, team, dest, source, n) != 0 && leads(call.form)) *failures = 1;
 }
 
-struct Workspace {
-  DeviceArray<uint64_t> dest{kMost}, source{kMost};
-  DeviceArray<int> failures{1, 0};
-};
-
-// Into another buffer, then in place: no barrier between.
 template <typename Routine>
 void check(const char* name, Workspace& space, const TeamView& view, Form form, size_t n) {
   SCOPED_TRACE(testing::Message() << name << " by a " << name_of(form) << ", count " << n);
   using E = typename Routine::E;
-  auto* dest = reinterpret_cast<E*>(space.dest.data());
-  auto* source = reinterpret_cast<E*>(space.source.data());
-  const Extension kind = Routine::kind();
-  std::vector<E> mine = source_of<E>(kind, view, n);
-  const std::vector<E> result = result_of<E>(kind, view, n);
-  std::vector<E> around = samples<E>(n + 2, my_pe(), kOld);
-  upload(source, mine);
-  upload(dest, around);
-  const Call call{form, SHMEM_CTX_DEFAULT};
-  const auto place = static_cast<std::ptrdiff_t>(kind.place(view, n));
-  const auto run = [&](E* to) {
-    launch(extension_kernel<Routine>, 1, odd_block(), call, view.team, to, source, n,
-           space.failures.data());
-  };
-  run(dest + 1);
-  run(source + place);
-  synchronize();
-  std::copy(result.begin(), result.end(), around.begin() + 1);
-  expect_equal("dest", download(dest, around.size()), around);
-  std::copy(result.begin(), result.end(), mine.begin() + place);
-  expect_equal("in place", download(source, mine.size()), mine);
-  EXPECT_EQ(space.failures.first(), 0);
+  check_routine<Routine>(space, view, n, [&](E* dest, const E* source) {
+    launch(extension_kernel<Routine>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, view.team,
+           dest, source, n, space.failures.data());
+  });
 }
 
 // Counts change from routine to routine: none, one, fewer than PEs, odd.
