@@ -7,6 +7,7 @@
 #define MESHMEM_DEVICE_ROUTINES_HPP_
 
 #include "device/atomics.hpp"
+#include "device/collectives/by_grid.hpp"
 #include "device/collectives/moves.hpp"
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/reduce.hpp"

@@ -63,7 +63,8 @@ constexpr int kStepBits = 16;
 // space for data of its own, so that the blocks of a kernel, one on each channel, never wait for each
 // other. The first teams have many channels with large rows, the many that there may be have one.
 //
-//   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress ]  channel 1: ...
+//   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress | grid ]
+//           channel 1: ...
 //   the packets of all channels, then their wide lines, then plain data: [ parity ][ sender ][ row ]
 //
 // Formats never share a place: data of one that looks like a flag of another would pass for one.
@@ -81,7 +82,7 @@ struct ChannelSpace {
   std::size_t packet_row, wide_row, plain_row;
 
   MESHMEM_HOST_DEVICE_MEMBER std::size_t rows() const { return 2 * senders; }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return 1 + rows(); }
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return 2 + rows(); }
   // That of the channel which is so many further in the same slot.
   MESHMEM_HOST_DEVICE_MEMBER ChannelSpace further(int channels) const {
     const auto by = static_cast<std::size_t>(channels);
@@ -132,7 +133,7 @@ struct SyncLayout {
     return is_large(slot) ? large_plain_row : kSmallPlainRow;
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot, int channel = 0) const {
-    const std::size_t bytes = (1 + 2 * senders()) * sizeof(Flag);
+    const std::size_t bytes = (2 + 2 * senders()) * sizeof(Flag);
     return channels_before(slot, channel, bytes, bytes);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot, int channel = 0) const {

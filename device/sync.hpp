@@ -34,17 +34,20 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
   int channel;
+  int channels;  // of the team
   ChannelSpace space;
   std::byte* const* slabs;  // of the first PEs; null where only the state knows them
 
   MESHMEM_DEVICE_MEMBER explicit TeamSync(int slot, int of_team = 0)
       : team(view_of(slot)),
         channel(of_team),
+        channels(state().sync_layout.channels_of(slot)),
         space(state().sync_layout.space(slot, of_team)),
         slabs(nullptr) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
       : team(place.team),
         channel(of_team),
+        channels(place.channels),
         space(place.space.further(of_team)),
         slabs(place.slab) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
@@ -70,6 +73,10 @@ struct TeamSync {
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
     return &flags_of(at)[1 + space.senders + static_cast<std::size_t>(from)].value;
+  }
+  // By which the blocks of a grid meet (grid.hpp).
+  MESHMEM_DEVICE_MEMBER std::uint64_t* grid_word() const {
+    return &flags_of(team.me)[1 + space.rows()].value;
   }
 };
 

@@ -5,6 +5,7 @@
  *   shmem_x             the standard's routine, on the host and in a kernel; there by one thread
  *   shmemx_x_wave       in a kernel, by all threads of a wave (32 or 64, those that run together)
  *   shmemx_x_block      in a kernel, by all threads of a block
+ *   shmemx_x_grid       in a kernel, by all threads of all its blocks
  *
  * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as overloads
  * (shmemx_put_block). All threads of the group make the call with the same arguments, and the group shares the
@@ -12,6 +13,9 @@
  * stack are not symmetric there. long double and complex are for the host alone.
  * Ordering and completion are those of the standard, for the calling thread or group: docs/gpu.md.
  * Collectives begin and end with a barrier of the group; puts and gets by a group have none on either side.
+ *
+ * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is launched by
+ * hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on every PE of the team.
  */
 #ifndef MESHMEM_SHMEM_DEVICE_HPP
 #define MESHMEM_SHMEM_DEVICE_HPP
@@ -73,6 +77,11 @@
     return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);  \
   }
 
+/* Reductions and scans: by all blocks of a kernel, too. */
+#define MESHMEM_KERNEL_REDUCTION(name, op, E, result, params, args) \
+  MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)           \
+  MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
+
 /* Reductions beyond the standard: shmemx_x on both sides. */
 #define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args)                               \
   MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                               \
@@ -80,7 +89,8 @@
              return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, \
                                                                                 op, E, result,    \
                                                                                 params, args)     \
-      MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
+      MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)                    \
+          MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* test and its forms: one thread looks. */
 #define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
@@ -97,9 +107,9 @@
     MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
     MESHMEM_IN_##amo(MESHMEM_OPS_TEST(MESHMEM_KERNEL_TEST, NAME##_, TYPE)) \
     MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
-    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
-    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_GROUP, NAME##_, TYPE))
+    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE))
 #define MESHMEM_KERNEL_SIZED_ROW(BITS, E, ...) \
     MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , BITS, E, void) \
     MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, , BITS, E, void)
@@ -124,6 +134,11 @@ MESHMEM_EXTENSIONS(MESHMEM_KERNEL_EXTENSION, MESHMEM_IN)
   MESHMEM_DEVICE result shmemx_##name##_block params {                                  \
     return meshmem::device::name(meshmem::device::Block() MESHMEM_LIST in_kernel_args); \
   }
+#define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)                        \
+  MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)                          \
+  MESHMEM_DEVICE result shmemx_##name##_grid params {                                             \
+    return meshmem::device::name(meshmem::device::CooperativeGrid() MESHMEM_LIST in_kernel_args); \
+  }
 MESHMEM_KERNEL_PLAIN(int, my_pe, (), ())
 MESHMEM_KERNEL_PLAIN(int, n_pes, (), ())
 MESHMEM_KERNEL_PLAIN(void*, ptr, (const void* dest, int pe), (dest, pe))
@@ -138,9 +153,9 @@ MESHMEM_KERNEL_PLAIN(uint64_t, signal_fetch, (const uint64_t* sig_addr), (sig_ad
 MESHMEM_KERNEL_PLAIN_GROUP(uint64_t, signal_wait_until,
                            (uint64_t * sig_addr, int cmp, uint64_t cmp_value),
                            (sig_addr, cmp, cmp_value), (, sig_addr, cmp, cmp_value))
-MESHMEM_KERNEL_PLAIN_GROUP(void, barrier_all, (), (), ())
-MESHMEM_KERNEL_PLAIN_GROUP(void, sync_all, (), (), ())
-MESHMEM_KERNEL_PLAIN_GROUP(int, team_sync, (shmem_team_t team), (team), (, team))
+MESHMEM_KERNEL_MEETING(void, barrier_all, (), (), ())
+MESHMEM_KERNEL_MEETING(void, sync_all, (), (), ())
+MESHMEM_KERNEL_MEETING(int, team_sync, (shmem_team_t team), (team), (, team))
 MESHMEM_KERNEL_PLAIN_GROUP(void, fence, (), (), ())
 MESHMEM_KERNEL_PLAIN_GROUP(void, quiet, (), (), ())
 MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_fence, (shmem_ctx_t ctx), (ctx), (, ctx))
@@ -165,28 +180,35 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
   }                                                                              \
   MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, op, E, result, params, args)         \
   MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
+#define MESHMEM_SHORT_REDUCTION(name, op, E, result, params, args) \
+  MESHMEM_SHORT_GROUP(name, op, E, result, params, args)           \
+  MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
 /* clang-format off */
 #define MESHMEM_SHORT_ROW(NAME, TYPE, ...) \
     MESHMEM_OPS_RMA(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
     MESHMEM_OPS_STRIDED(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
     MESHMEM_OPS_SINGLE(MESHMEM_SHORT_SINGLE, NAME##_, TYPE) \
     MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, NAME##_, , TYPE, TYPE) \
-    MESHMEM_OPS_REDUCE_ORDER(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
-    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
-    MESHMEM_OPS_AVERAGE(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
-    MESHMEM_OPS_SCATTER_ORDER(MESHMEM_SHORT_GROUP, NAME##_, TYPE) \
-    MESHMEM_OPS_SCATTER_ARITH(MESHMEM_SHORT_GROUP, NAME##_, TYPE)
+    MESHMEM_OPS_REDUCE_ORDER(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
+    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
+    MESHMEM_OPS_AVERAGE(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
+    MESHMEM_OPS_SCATTER_ORDER(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
+    MESHMEM_OPS_SCATTER_ARITH(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE)
 MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
 /* clang-format on */
 #undef MESHMEM_SHORT_RMA
 #undef MESHMEM_SHORT_SINGLE
 #undef MESHMEM_SHORT_GROUP
+#undef MESHMEM_SHORT_REDUCTION
 #undef MESHMEM_SHORT_ROW
 
-/* Overloads of the wave and block forms; those of the standard's names are in shmem/generic.h. */
+/* Overloads of the wave, block and grid forms; those of the standard's names are in shmem/generic.h. */
 #define MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                      \
   MESHMEM_DEVICE result shmemx_##op##_wave params { return shmemx_##name##_wave args; } \
   MESHMEM_DEVICE result shmemx_##op##_block params { return shmemx_##name##_block args; }
+#define MESHMEM_KERNEL_OVERLOAD_REDUCTION(name, op, E, result, params, args) \
+  MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                 \
+  MESHMEM_DEVICE result shmemx_##op##_grid params { return shmemx_##name##_grid args; }
 #define MESHMEM_KERNEL_OVERLOAD_CTX(name, op, E, result, params, args) \
   MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)           \
   MESHMEM_DEVICE result shmemx_##op##_wave MESHMEM_WITH_CTX params {   \
@@ -201,11 +223,11 @@ MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
     MESHMEM_GENERIC_##rma(MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
     MESHMEM_GENERIC_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
     MESHMEM_GENERIC_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_OVERLOAD, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_GENERIC_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
-    MESHMEM_GENERIC_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
-    MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE))
+    MESHMEM_GENERIC_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_GENERIC_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE))
 MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
-MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
+MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 /* clang-format on */
 
 #undef MESHMEM_KERNEL_RMA
@@ -214,13 +236,16 @@ MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
 #undef MESHMEM_KERNEL_ATOMIC
 #undef MESHMEM_KERNEL_GROUP
 #undef MESHMEM_KERNEL_GROUP_BY
+#undef MESHMEM_KERNEL_REDUCTION
 #undef MESHMEM_KERNEL_EXTENSION
 #undef MESHMEM_KERNEL_TEST
 #undef MESHMEM_KERNEL_ROW
 #undef MESHMEM_KERNEL_SIZED_ROW
 #undef MESHMEM_KERNEL_PLAIN
 #undef MESHMEM_KERNEL_PLAIN_GROUP
+#undef MESHMEM_KERNEL_MEETING
 #undef MESHMEM_KERNEL_OVERLOAD
+#undef MESHMEM_KERNEL_OVERLOAD_REDUCTION
 #undef MESHMEM_KERNEL_OVERLOAD_CTX
 #undef MESHMEM_KERNEL_OVERLOAD_ROW
 #undef MESHMEM_TWO_SIDES

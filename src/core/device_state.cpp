@@ -122,6 +122,7 @@ void DeviceState::reset_flags(int slot, int channel, int channels) {
   std::vector<device::Flag> flags(space.flags_of_channel(), device::Flag{first_epoch_});
   std::fill_n(flags.begin() + static_cast<std::ptrdiff_t>(1 + space.senders), space.senders,
               device::Flag{first_epoch_ << device::kStepBits});
+  flags.back() = device::Flag{first_epoch_ << 32};  // no block of a grid has come
   std::vector<device::Flag> all;
   for (int i = 0; i < channels; ++i) all.insert(all.end(), flags.begin(), flags.end());
   auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);

@@ -121,6 +121,18 @@ PROBES_OF(Thread, thread)
 PROBES_OF(Wave, wave)
 PROBES_OF(Block, block)
 
+extern "C" __global__ void both_meeting_of_grid_by_block(Data* data, Result* result,
+                                                         const Word* others) {
+  data[here()] = 1;
+  meet(CooperativeGrid(), TeamSync(0));
+  use(Block(), result, others);
+}
+extern "C" __global__ void both_barrier_all_of_grid_by_block(Data* data, Result* result,
+                                                             const Word* others) {
+  data[here()] = 1;
+  barrier_all(CooperativeGrid());
+  use(Block(), result, others);
+}
 extern "C" __global__ void release_put_signal_of_block_by_wave(Word* dest, const Word* source,
                                                                Word* sig, int pe) {
   put_signal<Word>(Block(), WorldPes(), dest, source, kFew, sig, 1, SHMEM_SIGNAL_SET, pe);

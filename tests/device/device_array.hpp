@@ -63,6 +63,19 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
   launch_on(nullptr, kernel, blocks, threads, arguments...);
 }
 
+// Starts a kernel all of whose blocks are on the device together.
+template <typename T>
+struct Given {
+  using Type = T;
+};
+template <typename... Parameters>
+void launch_grid_on(hipStream_t stream, void (*kernel)(Parameters...), dim3 blocks,
+                    unsigned threads, typename Given<Parameters>::Type... arguments) {
+  void* addresses[] = {static_cast<void*>(&arguments)...};
+  must(hipLaunchCooperativeKernel(kernel, blocks, dim3(threads), addresses, 0, stream),
+       "launch of a cooperative kernel");
+}
+
 // The threads of a wave of this device.
 inline unsigned wave_size() {
   int device = 0, threads = 0;

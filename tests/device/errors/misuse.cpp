@@ -27,6 +27,7 @@ __global__ void signal_pe(uint64_t* heap, int pe) {
   if (threadIdx.x == 3) shmem_signal_add(heap, 1, pe);
 }
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
+__global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
 void make(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
@@ -40,6 +41,7 @@ void make(const char* mistake, long* heap) {
     hipLaunchKernelGGL(signal_pe, dim3(2), dim3(40), 0, nullptr, reinterpret_cast<uint64_t*>(heap),
                        -1);
   }
+  if (is("not_cooperative")) hipLaunchKernelGGL(meet_as_grid, dim3(3), dim3(40), 0, nullptr);
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 
