@@ -5,7 +5,7 @@
 //
 // A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which lies
 // in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of one
-// kernel run on a channel each; groups in users' kernels on channel 0.
+// kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
 // Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So whoever
 // takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others

@@ -37,10 +37,11 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   return 0;
 }
 
-// Packets go as far as they do for each block alone, but no further than where the bytes that all blocks put
-// on the links, which packets double, take longer than the two meetings of direct. Large data is for direct: it is
-// the fastest by many blocks, or nearly (a ring is 4 % ahead on 4 H200 from 8 MiB on), and adds in PE
-// order as all reductions in users' kernels do.
+// Packets go as far for each block as they do for one alone, but all together no further than to where
+// the links are what is waited for: there packets carry twice the bytes, and two_shot is no better than
+// direct, whose two meetings then cost less. Large data is direct: many blocks have loads enough under
+// way to fill the links, and it adds in PE order, as all reductions in users' kernels do and a ring,
+// which the library's own kernels take for the largest, does not.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().group_limits, &all = state().grid_limits;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {
