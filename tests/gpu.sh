@@ -49,7 +49,7 @@ tests() {  # NAME ctest's arguments
 of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream)\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
-  for program in $build/bin/device_{alignment,atomics,buffers,collectives,graph,grid,litmus,modules,reductions,rma,signals,streams,stress,strided,waits}; do
+  for program in $build/bin/device_{alignment,atomics,buffers,collectives,graph,grid,litmus,modules,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
     step "$1-${program##*/device_}" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$program" --gtest_filter=-'*ReplaysCountOn*'
   done
@@ -74,6 +74,8 @@ for n in 2 4; do
   [[ $steps == *" bench "* && $n -le $gpus ]] || continue
   step "bench-$n" timeout 150 $build/bin/oshrun -n $n $build/bin/device_bench
   cp "$out/bench-$n.log" "$out/meshmem_$n.txt"
+  step "allreduce-$n" env MESHMEM_DEVICE_HEAP_SIZE=5g timeout 100 $build/bin/oshrun -n $n $build/bin/meshmem-bench --csv --check
+  cp "$out/allreduce-$n.log" "$out/meshmem_allreduce_$n.csv"
   if [ -n "${PEERS-}" ] && [ -f "$PEERS/nvshmem_$n.txt" ]; then
     echo "                 what           n     bytes      ours   NVSHMEM  ratio  (us)"
     awk 'NR == FNR { key = ""; for (i = 1; i <= NF - 3; i++) key = key " " $i; peer[key " " $(NF-2)] = $(NF-1); next }

@@ -164,7 +164,9 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
 
 // A kernel that begins with after_earlier_kernels() may be started while the one before it on the stream
 // still ends, or before that has told anyone of its end: NVIDIA's programmatic launch. Where there is
-// none these are a launch and nothing.
+// none these are a launch and nothing. Only few threads: they take room from kernels of other streams,
+// which this stream's may be waiting for.
+constexpr unsigned kMostEarlyThreads = 16384;
 #if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
 template <typename... Parameters>
 hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads,
@@ -178,7 +180,7 @@ hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned thr
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = 1;
+  config.numAttrs = blocks.x * threads <= kMostEarlyThreads ? 1 : 0;
   return hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, handle_of(kernel), addresses));
 }
 #else
@@ -190,11 +192,11 @@ hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned thr
 #endif
 
 // Before anything that earlier work on the stream may have written is read, and before anything is
-// written that it may read. The next kernel of this kind is let in.
+// written that it may read. Then the next kernel of this kind is let in, which waits here: one at a time.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
