@@ -116,34 +116,33 @@ struct SyncLayout {
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t total_bytes() const { return plain(kTeamSlots); }
   MESHMEM_HOST_DEVICE_MEMBER ChannelSpace space(int slot, int channel = 0) const {
-    return {senders(),           flags(slot, channel), packets(slot, channel),
-            wide(slot, channel), plain(slot, channel), packet_row(slot),
-            wide_row(slot),      plain_row(slot)};
+    const bool large = is_large(slot);
+    const ChannelSpace first{senders(),
+                             flags(slot),
+                             packets(slot),
+                             wide(slot),
+                             plain(slot),
+                             large ? large_packet_row : kSmallPacketRow,
+                             large ? large_wide_row : 0,
+                             large ? large_plain_row : kSmallPlainRow};
+    return channel == 0 ? first : first.further(channel);
   }
 
  private:
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t packet_row(int slot) const {
-    return is_large(slot) ? large_packet_row : kSmallPacketRow;
-  }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t wide_row(int slot) const {
-    return is_large(slot) ? large_wide_row : 0;
-  }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t plain_row(int slot) const {
-    return is_large(slot) ? large_plain_row : kSmallPlainRow;
-  }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot, int channel = 0) const {
+  // Where the slot's parts begin: each kind of part lies behind that of the slots before.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot) const {
     const std::size_t bytes = (2 + 2 * senders()) * sizeof(Flag);
-    return channels_before(slot, channel, bytes, bytes);
+    return slots_before(slot, bytes, bytes);
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot, int channel = 0) const {
-    return flags(kTeamSlots) + rows_before(slot, channel, large_packet_row, kSmallPacketRow);
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot) const {
+    return flags(kTeamSlots) + rows_before(slot, large_packet_row, kSmallPacketRow);
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t wide(int slot, int channel = 0) const {
-    return packets(kTeamSlots) + rows_before(slot, channel, large_wide_row, 0);
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t wide(int slot) const {
+    return packets(kTeamSlots) + rows_before(slot, large_wide_row, 0);
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t plain(int slot, int channel = 0) const {
-    return wide(kTeamSlots) + rows_before(slot, channel, large_plain_row, kSmallPlainRow);
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t plain(int slot) const {
+    return wide(kTeamSlots) + rows_before(slot, large_plain_row, kSmallPlainRow);
   }
   MESHMEM_HOST_DEVICE_MEMBER static std::size_t large_row(std::size_t budget, std::size_t most,
                                                           int n_pes) {
@@ -153,17 +152,16 @@ struct SyncLayout {
     const std::size_t bytes = share / kLeast * kLeast;
     return bytes > most ? most : bytes < kLeast ? kLeast : bytes;
   }
-  // What the channels before this one take, at so many bytes for one of a large and of a small slot.
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t channels_before(int slot, int channel, std::size_t large,
-                                                         std::size_t small) const {
+  // What the slots before this one take, at so many bytes for a channel of a large and of a small one.
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t slots_before(int slot, std::size_t large,
+                                                      std::size_t small) const {
     const int large_slots = is_large(slot) ? slot : kLargeSlots;
-    const int large_channels = large_slots * channels + (is_large(slot) ? channel : 0);
-    return static_cast<std::size_t>(large_channels) * large +
+    return static_cast<std::size_t>(large_slots * channels) * large +
            static_cast<std::size_t>(slot - large_slots) * small;
   }
-  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows_before(int slot, int channel, std::size_t large,
+  MESHMEM_HOST_DEVICE_MEMBER std::size_t rows_before(int slot, std::size_t large,
                                                      std::size_t small) const {
-    return channels_before(slot, channel, 2 * senders() * large, 2 * senders() * small);
+    return slots_before(slot, 2 * senders() * large, 2 * senders() * small);
   }
 };
 

@@ -14,7 +14,7 @@
 // that all have finished e - 1: by a meeting, or because what it got depends on what each of them
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
 // of operations. Epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() alone counts them up. One group at a time of each PE is on a channel.
+// next_epoch() alone counts them up, and kernels/at_once.hpp, by the same rule. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 

@@ -49,7 +49,7 @@ tests() {  # NAME ctest's arguments
 of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream)\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
-  for program in $build/bin/device_{alignment,atomics,buffers,collectives,graph,grid,litmus,modules,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
+  for program in $build/bin/device_{alignment,allreduce,atomics,back_to_back,buffers,collectives,extensions,graph,grid,litmus,modules,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
     step "$1-${program##*/device_}" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$program" --gtest_filter=-'*ReplaysCountOn*'
   done

@@ -15,26 +15,15 @@
 namespace meshmem {
 namespace device {
 
-// Whose lines are combined: PE `me` of n, and how many lines are between those of two PEs that follow
-// each other.
-struct Senders {
-  int me, n;
-  std::size_t apart;
-
-  MESHMEM_DEVICE_MEMBER static Senders of(const TeamSync& sync) {
-    return {sync.team.me, sync.team.n, lines_of_row(sync)};
-  }
-};
-
 // Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are awaited, also
 // those that are left out, PE 0's in line `first`.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> combine_received(const Senders& senders, const Unit<E>& own, int end,
+MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>& own, int end,
                                              const Bits128* first, std::uint64_t epoch) {
-  const int me = senders.me;
+  const int me = sync.team.me;
   UnitTotal<E> total{};
   receive_from_each(
-      senders.n, first, senders.apart, epoch, [me](int pe) { return pe != me; },
+      sync.team.n, first, lines_of_row(sync), epoch, [me](int pe) { return pe != me; },
       [&](int pe, std::uint64_t data) {
         if (pe >= end) return;
         const Unit<E> unit = pe == me ? own : bit_cast<Unit<E>>(data);
@@ -55,7 +44,6 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
                                      std::size_t apart) {
   const int n = sync.team.n;
   const int me = sync.team.me;
-  const Senders senders = Senders::of(sync);
   const std::size_t units = units_of<E>(count);
   const std::size_t part = lines_of_row(sync);
   const auto rank = static_cast<std::size_t>(group.rank());
@@ -80,8 +68,8 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     const E* const own = source + static_cast<std::size_t>(me) * apart;
     const Bits128* received = rows.from(0);
     for (std::size_t u = first + rank; u < last; u += step) {
-      const UnitTotal<E> total = combine_received<op>(senders, load_unit(own, count, u), end,
-                                                      received + (u - first), epoch);
+      const UnitTotal<E> total =
+          combine_received<op>(sync, load_unit(own, count, u), end, received + (u - first), epoch);
       store_unit(dest, count, u, finished<op, E>(total, n));
     }
     // The whole part has come: whoever is in the next one knows that all left the last.

@@ -31,6 +31,13 @@ MESHMEM_HOST_DEVICE std::size_t quotient(std::size_t a, std::size_t b) {
 struct Slices {
   std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
 
+  // So many slices, of `channels`, that none is empty; one of no elements.
+  template <typename E>
+  MESHMEM_HOST_DEVICE_MEMBER static int most(std::size_t count, int channels) {
+    const std::size_t grains = (count + grain<E>() - 1) / grain<E>();
+    if (grains >= static_cast<std::size_t>(channels)) return channels;
+    return grains == 0 ? 1 : static_cast<int>(grains);
+  }
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static Slices of(std::size_t count, int channels) {
     const auto all = static_cast<std::size_t>(channels);

@@ -87,10 +87,8 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
   for_each_place(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = sync.team.n;
-    const Unit<E> total =
-        finished<op, E>(combine_received<op>(Senders::of(sync), load_unit(source, count, at), n,
-                                             received + u, epoch),
-                        n);
+    const Unit<E> total = finished<op, E>(
+        combine_received<op>(sync, load_unit(source, count, at), n, received + u, epoch), n);
     for (int i = 1; i < n; ++i)
       send_line(rows.in(sync.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);

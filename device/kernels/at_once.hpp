@@ -57,8 +57,8 @@ struct AtOnce {
 };
 
 // Apart, so that the way past it is short.
-MESHMEM_DEVICE_COLD std::uint64_t epoch_after_wiping_at_once(const TeamPlace& place,
-                                                             std::uint64_t epoch) {
+MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping_at_once(const TeamPlace& place,
+                                                              std::uint64_t epoch) {
   return epoch_after_wiping(Block(), TeamSync(place, static_cast<int>(blockIdx.x)), epoch);
 }
 

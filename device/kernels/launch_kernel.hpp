@@ -3,11 +3,14 @@
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
 // Invariant: no module state and no collectives: a file includes those that its kernels call. A kernel
-// is one call of a routine that users' kernels have too, and its file loads each that it launches.
+// is one call of a routine that users' kernels have too, but for at_once.hpp's, and its file loads each
+// that it launches.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
 #include <hip/hip_runtime.h>
+
+#include <atomic>
 
 #include "device/group.hpp"
 #include "device/launch.hpp"
@@ -56,9 +59,19 @@ template <typename Kernel>
 const void* handle_of(Kernel* kernel) {
   return reinterpret_cast<const void*>(kernel);
 }
+// Whether kernels may start early (see launch_early()): known once one is loaded.
+inline std::atomic<bool> may_start_early{false};
+
 inline hipError_t load_one(const void* kernel) {
   hipFuncAttributes attributes;
-  return hipFuncGetAttributes(&attributes, kernel);
+  const hipError_t error = hipFuncGetAttributes(&attributes, kernel);
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  // Code for older GPUs has no wait in it, and older drivers capture no such launch.
+  int driver = 0;
+  if (error == hipSuccess && hipDriverGetVersion(&driver) == hipSuccess)
+    may_start_early = attributes.ptxVersion >= 90 && driver >= 12030;
+#endif
+  return error;
 }
 #endif
 
@@ -180,7 +193,7 @@ hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned thr
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = blocks.x * threads <= kMostEarlyThreads ? 1 : 0;
+  config.numAttrs = may_start_early && blocks.x * threads <= kMostEarlyThreads ? 1 : 0;
   return hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, handle_of(kernel), addresses));
 }
 #else

@@ -80,9 +80,10 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
   return with_reduction_of<E>(job.op, [&](auto reduction) {
     using R = decltype(reduction);
     using U = typename R::Type;
-    const dim3 blocks(static_cast<unsigned>(job.plan.blocks));
+    const int n_blocks = Slices::most<U>(job.count, job.plan.blocks);
+    const dim3 blocks(static_cast<unsigned>(n_blocks));
     const auto threads = static_cast<unsigned>(job.plan.threads);
-    const Slices slices = Slices::of<U>(job.count, job.plan.blocks);
+    const Slices slices = Slices::of<U>(job.count, n_blocks);
     auto* const dest = static_cast<U*>(job.dest);
     const auto* const source = static_cast<const U*>(job.source);
     if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&

@@ -75,6 +75,13 @@ struct Failure {
   uint64_t count, number, elem, elems;
 };
 
+__device__ void note(Failure* failure, uint64_t number, size_t i, size_t elems) {
+  if (shmem_uint64_atomic_fetch_inc(&failure->count, shmem_my_pe()) != 0) return;
+  failure->number = number;
+  failure->elem = i;
+  failure->elems = elems;
+}
+
 // What PE `pe` of the team brings to a call; small, for sums of float to be exact.
 template <typename E>
 __device__ E brought(uint64_t number, int pe, size_t i) {
@@ -98,9 +105,16 @@ __global__ void compare_kernel(const E* dest, size_t count, uint64_t number, int
       const E other = brought<E>(number, pe, i);
       total = is_max ? (total < other ? other : total) : static_cast<E>(total + other);
     }
-    if (dest[i] == total) continue;
-    if (shmem_uint64_atomic_fetch_inc(&failure->count, shmem_my_pe()) == 0)
-      *failure = {1, number, i, count};
+    if (dest[i] != total) note(failure, number, i, count);
+  }
+}
+
+__global__ void compare_product_kernel(const double* dest, size_t count, uint64_t number, int n,
+                                       double times, Failure* failure) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    double total = 0;
+    for (int pe = 0; pe < n; ++pe) total += brought<double>(number, pe, i);
+    if (dest[i] != total * times) note(failure, number, i, count);
   }
 }
 
@@ -199,6 +213,98 @@ class BackToBack {
   std::vector<Team> teams_;
   int algorithms_ = 0;
 };
+
+// Small reductions and barriers with no other kernel between, on teams of all PEs in turn: the library
+// may start each while the one before it ends. The first sums, those in the middle change nothing, the
+// last sums again.
+class Chains {
+ public:
+  Chains() : source_(kMost, 0), dest_(2 * kMost, 0), failure_(1, Failure{}) {
+    for (auto& team : teams_)
+      EXPECT_EQ(
+          shmem_team_split_strided(SHMEM_TEAM_WORLD, n_pes() - 1, -1, n_pes(), nullptr, 0, &team),
+          0);
+  }
+  ~Chains() {
+    for (const auto& team : teams_) shmem_team_destroy(team);
+  }
+
+  void run(uint64_t seed, int chains) {
+    for (int k = 0; k < chains; ++k) put(mixed(seed + static_cast<uint64_t>(k)), stream_);
+    expect_no_failure();
+  }
+  // Two branches of a graph with a team each, between kernels that both follow and that follow both.
+  void fork(int replays) {
+    const OwnStream other;
+    hipEvent_t begun, ended;
+    must(hipEventCreate(&begun), "hipEventCreate");
+    must(hipEventCreate(&ended), "hipEventCreate");
+    const OwnGraph graph(stream_, [&] {
+      prepare(7, kMost, stream_);
+      must(hipEventRecord(begun, stream_), "hipEventRecord");
+      must(hipStreamWaitEvent(other, begun, 0), "hipStreamWaitEvent");
+      sum(teams_[0], source_.data(), dest_.data(), kMost, stream_);
+      sum(teams_[1], source_.data(), dest_.data() + kMost, kMost, other);
+      must(hipEventRecord(ended, other), "hipEventRecord");
+      must(hipStreamWaitEvent(stream_, ended, 0), "hipStreamWaitEvent");
+      compare(7, dest_.data(), kMost, 1, stream_);
+      compare(7, dest_.data() + kMost, kMost, 1, stream_);
+    });
+    for (int i = 0; i < replays; ++i) graph.replay(stream_);
+    expect_no_failure();
+    must(hipEventDestroy(begun), "hipEventDestroy");
+    must(hipEventDestroy(ended), "hipEventDestroy");
+  }
+
+ private:
+  static constexpr size_t kMost = 3000;
+
+  static void sum(shmem_team_t team, const double* from, double* to, size_t count,
+                  hipStream_t stream) {
+    EXPECT_EQ(shmemx_sum_reduce_on_stream(team, to, from, count, stream), 0);
+  }
+  void prepare(uint64_t bits, size_t count, hipStream_t stream) {
+    launch_on(stream, prepare_kernel<double>, 2, 64, source_.data(), dest_.data(), count, bits,
+              my_pe());
+  }
+  void compare(uint64_t bits, const double* found, size_t count, double times, hipStream_t stream) {
+    launch_on(stream, compare_product_kernel, 2, 64, found, count, bits, n_pes(), times,
+              failure_.data());
+  }
+  void put(uint64_t bits, hipStream_t stream) {
+    const size_t count = 1 + (bits % 4 == 0 ? mixed(bits) % kMost : mixed(bits) % 200);
+    double *from = dest_.data(), *to = dest_.data() + kMost;
+    prepare(bits, count, stream);
+    sum(SHMEM_TEAM_WORLD, source_.data(), from, count, stream);
+    for (uint64_t link = 0; link < bits / 8 % 12; ++link) {
+      const uint64_t draw = mixed(bits + link);
+      const shmem_team_t team = draw % 3 == 2 ? SHMEM_TEAM_WORLD : teams_[draw % 3];
+      if (draw / 4 % 4 == 0) shmemx_team_sync_on_stream(team, stream);
+      EXPECT_EQ(shmemx_max_reduce_on_stream(team, to, from, count, stream), 0);
+      std::swap(from, to);
+    }
+    sum(teams_[0], from, to, count, stream);
+    compare(bits, to, count, n_pes(), stream);
+  }
+  void expect_no_failure() {
+    stream_.synchronize();
+    shmem_barrier_all();
+    const Failure failure = failure_.first();
+    EXPECT_EQ(failure.count, 0u) << "element " << failure.elem << " of " << failure.elems;
+  }
+
+  DeviceArray<double> source_, dest_;
+  DeviceArray<Failure> failure_;
+  const OwnStream stream_;
+  shmem_team_t teams_[2] = {};
+};
+
+TEST(BackToBackReductions, S51_FollowEachOtherWithNothingBetween) {
+  const uint64_t seed = agreed_seed();
+  SCOPED_TRACE(testing::Message() << "seed " << seed << " (MESHMEM_TEST_SEED repeats it)");
+  Chains().run(seed, rounds(kCalls / 10));
+}
+TEST(BackToBackReductions, S51_AreRightInGraphsThatFork) { Chains().fork(rounds(kCalls / 100)); }
 
 TEST(BackToBackReductions, S51_AreRightWhateverTheyFollow) {
   const uint64_t seed = agreed_seed();
