@@ -47,7 +47,7 @@ constexpr std::size_t length_of_names() {
     length += separator_before(i).size() + kAlgorithmNames[i].second.size();
   return length;
 }
-constexpr auto kNamesInOneLine = [] {
+constexpr std::array<char, length_of_names()> names_in_one_line() {
   std::array<char, length_of_names()> line{};
   char* end = line.data();
   for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i) {
@@ -55,7 +55,8 @@ constexpr auto kNamesInOneLine = [] {
       end = std::copy(text.begin(), text.end(), end);
   }
   return line;
-}();
+}
+constexpr auto kNamesInOneLine = names_in_one_line();
 
 constexpr std::string_view kSizeAccepted =
     "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
