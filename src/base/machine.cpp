@@ -13,12 +13,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string_view>
 #include <system_error>
+
+#include "base/error.hpp"
 
 namespace meshmem {
 namespace {
@@ -132,6 +136,25 @@ std::vector<int> members_of(const CpuSet& cpus) {
   return members;
 }
 
+// Gives the calling thread back the set that it had. Since Linux 6.2 the kernel keeps the set that
+// was asked for, and what read_affinity sees is only the part of it that is allowed and online now:
+// asking for just that part would hold the thread back when its cpuset grows. So all cores are asked
+// for where that comes to the same.
+void restore_affinity(const CpuSet& before) {
+  const CpuSet all = make_cpu_set(before.count);
+  if (all.set) {
+    std::memset(all.set.get(), 0xff, all.bytes);
+    if (sched_setaffinity(0, all.bytes, all.set.get()) == 0) {
+      const std::optional<CpuSet> now = read_affinity();
+      if (now && now->bytes == before.bytes &&
+          CPU_EQUAL_S(now->bytes, now->set.get(), before.set.get()))
+        return;
+    }
+  }
+  if (sched_setaffinity(0, before.bytes, before.set.get()) != 0)
+    debug("cannot let a thread use the cores again that it could use: {}", errno_text());
+}
+
 }  // namespace
 
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file) {
@@ -168,15 +191,48 @@ std::vector<int> allowed_cpus() {
   return allowed ? members_of(*allowed) : std::vector<int>{0};
 }
 
-void go_to_core(std::size_t index) {
+void go_to_core(int core) {
   const std::optional<CpuSet> allowed = read_affinity();
   if (!allowed) return;
   const std::vector<int> cpus = members_of(*allowed);
+  if (cpus.size() < 2 || !std::binary_search(cpus.begin(), cpus.end(), core)) return;
   const CpuSet one = make_cpu_set(allowed->count);
-  if (cpus.size() < 2 || !one.set) return;
-  CPU_SET_S(static_cast<std::size_t>(cpus[index % cpus.size()]), one.bytes, one.set.get());
-  if (sched_setaffinity(0, one.bytes, one.set.get()) == 0)
-    sched_setaffinity(0, allowed->bytes, allowed->set.get());
+  if (!one.set) return;
+  CPU_SET_S(static_cast<std::size_t>(core), one.bytes, one.set.get());
+  if (sched_setaffinity(0, one.bytes, one.set.get()) == 0) restore_affinity(*allowed);
+}
+
+std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed) {
+  struct Core {
+    std::size_t number;
+    int pes = 0;
+  };
+  std::vector<Core> cores;
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (const cpu_set_t* cpus : allowed) CPU_OR(&all, &all, cpus);
+  for (std::size_t number = 0; number < CPU_SETSIZE; ++number)
+    if (CPU_ISSET(number, &all)) cores.push_back({number});
+
+  // Who has few to choose from chooses first: the others can go where room is left.
+  std::vector<std::size_t> order(allowed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<int> choices(allowed.size());
+  std::transform(allowed.begin(), allowed.end(), choices.begin(),
+                 [](const cpu_set_t* cpus) { return CPU_COUNT(cpus); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return choices[a] < choices[b]; });
+
+  std::vector<int> dealt(allowed.size(), -1);
+  for (const std::size_t pe : order) {
+    Core* best = nullptr;
+    for (Core& core : cores)
+      if (CPU_ISSET(core.number, allowed[pe]) && (!best || core.pes < best->pes)) best = &core;
+    if (!best) continue;
+    ++best->pes;
+    dealt[pe] = static_cast<int>(best->number);
+  }
+  return dealt;
 }
 
 double cpu_quota() { return cgroup_cpu_quota(read_whole_file); }

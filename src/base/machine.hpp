@@ -6,6 +6,8 @@
 #ifndef MESHMEM_BASE_MACHINE_HPP_
 #define MESHMEM_BASE_MACHINE_HPP_
 
+#include <sched.h>
+
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -20,9 +22,13 @@ std::size_t machine_memory_bytes();
 // Cores that the scheduler may put this process on, ascending.
 std::vector<int> allowed_cpus();
 
-// Moves the calling thread to one of these, the index-th modulo their number. It is not bound to
-// it: the scheduler may move it on.
-void go_to_core(std::size_t index);
+// Moves the calling thread to this core, if it may use it. It is not bound to it: the scheduler may
+// move it on.
+void go_to_core(int core);
+
+// The core that each of some PEs is to go to, given the sets that they may use, so that every core
+// has as few as can be; -1 for an empty set. The same sets give the same cores in every PE.
+std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed);
 
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();

@@ -26,28 +26,32 @@ constexpr unsigned kLongestNapUs = 1000;
 
 // The core that a thread goes back to, ever more rarely and not for ever: the scheduler may know
 // better where another program has a core.
+constexpr auto kReturning = std::chrono::seconds(1);
 struct Core {
-  std::size_t index;
+  int number;
+  std::chrono::steady_clock::time_point until;
   std::chrono::steady_clock::time_point due{};
   std::chrono::milliseconds interval{1};
 };
-constexpr auto kLongestInterval = std::chrono::milliseconds(500);
 thread_local std::optional<Core> own_core;
 }  // namespace
 
-void keep_to_core(std::size_t index) {
-  own_core = Core{index};
-  go_to_core(index);
+void keep_to_core(int core) {
+  own_core = Core{.number = core, .until = std::chrono::steady_clock::now() + kReturning};
+  go_to_core(core);
 }
 
 Backoff::~Backoff() {
   if (!napping_ || !own_core) return;
   const auto now = Clock::now();
+  if (now > own_core->until) {
+    own_core.reset();
+    return;
+  }
   if (now < own_core->due) return;
-  go_to_core(own_core->index);
+  go_to_core(own_core->number);
   own_core->due = now + own_core->interval;
   own_core->interval *= 2;
-  if (own_core->interval > kLongestInterval) own_core.reset();
 }
 
 bool Backoff::pause() {

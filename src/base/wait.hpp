@@ -30,10 +30,10 @@ inline void relax() {
 #endif
 }
 
-// Puts this thread on the index-th core that it may use, and in its first second back there when it
-// has napped in a wait: whoever wakes up runs where there was room at that moment, and PEs that from
-// then on only yield to each other stay for long as unevenly spread as that has left them.
-void keep_to_core(std::size_t index);
+// Puts this thread on a core, and in the second from now back there when it has napped in a wait:
+// whoever wakes up runs where there was room at that moment, and PEs that from then on only yield to
+// each other stay for long as unevenly spread as that has left them.
+void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond.
 class Backoff {

@@ -65,12 +65,13 @@ bool share_cores(const DirectoryEntry* directory, int n_pes) {
 // 6 PEs on a core and 2 on the other a barrier takes twice as long. With cores to spare it knows
 // better.
 void spread_over_cores(const DirectoryEntry* directory, int n_pes, int me) {
-  if (n_pes <= count_cores(directory, n_pes)) return;
-  // PEs that may use the same cores take turns.
-  const auto turn = std::count_if(directory, directory + me, [&](const DirectoryEntry& entry) {
-    return CPU_EQUAL(&entry.cpus, &directory[me].cpus);
-  });
-  keep_to_core(static_cast<std::size_t>(turn));
+  const int cores = count_cores(directory, n_pes);
+  if (cores == 0 || n_pes <= cores) return;  // 0: more than are told apart
+  std::vector<const cpu_set_t*> allowed(static_cast<std::size_t>(n_pes));
+  std::transform(directory, directory + n_pes, allowed.begin(),
+                 [](const DirectoryEntry& entry) { return &entry.cpus; });
+  const int core = deal_cores(allowed)[static_cast<std::size_t>(me)];
+  if (core >= 0) keep_to_core(core);
 }
 
 // PEs of one job that have nothing in common: the static data of another program is no copy of

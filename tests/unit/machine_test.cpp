@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The limits of cgroups, read from samples of the kernel's files; and that this machine gives
-// answers.
+// The limits of cgroups, read from samples of the kernel's files; that this machine gives
+// answers, and how cores are dealt to PEs.
 #include "base/machine.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
+#include <thread>
 
 namespace meshmem {
 namespace {
@@ -82,15 +85,73 @@ TEST(Machine, KnowsThisMachine) {
 // The scheduler may take it away at once, so one arrival in many attempts has to do.
 TEST(Machine, GoesToEachCoreAndStaysFreeToLeave) {
   const std::vector<int> cpus = allowed_cpus();
-  for (std::size_t index = 0; index < 2 * cpus.size(); ++index) {
+  for (const int cpu : cpus) {
     bool arrived = false;
     for (int attempt = 0; attempt < 1000 && !arrived; ++attempt) {
-      go_to_core(index);
-      arrived = sched_getcpu() == cpus[index % cpus.size()];
+      go_to_core(cpu);
+      arrived = sched_getcpu() == cpu;
       EXPECT_EQ(allowed_cpus(), cpus);
     }
-    EXPECT_TRUE(arrived) << "at core " << cpus[index % cpus.size()];
+    EXPECT_TRUE(arrived) << "at core " << cpu;
   }
+}
+
+cpu_set_t set_of(std::initializer_list<int> cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  return set;
+}
+
+// All but the last: what comes of asking for all cores must not stay. In a thread of its own, since
+// no test may change what the others may use.
+TEST(Machine, LeavesAThreadTheCoresThatItWasBoundTo) {
+  std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2 || cpus.back() >= CPU_SETSIZE) GTEST_SKIP();
+  std::thread([&] {
+    const int forbidden = cpus.back();
+    cpus.pop_back();
+    cpu_set_t set = set_of({});
+    for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+    ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+    for (const int cpu : {cpus.front(), cpus.back(), forbidden}) {
+      go_to_core(cpu);
+      EXPECT_EQ(allowed_cpus(), cpus);
+    }
+  }).join();
+}
+
+std::vector<int> deal(const std::vector<cpu_set_t>& sets) {
+  std::vector<const cpu_set_t*> allowed;
+  for (const cpu_set_t& set : sets) allowed.push_back(&set);
+  return deal_cores(allowed);
+}
+
+TEST(Machine, DealsCoresInTurnToThoseWhoMayUseTheSame) {
+  EXPECT_EQ(deal(std::vector(5, set_of({3, 1023}))), (std::vector{3, 1023, 3, 1023, 3}));
+}
+
+TEST(Machine, DealsCoresThatFewMayUseToThoseFew) {
+  EXPECT_EQ(deal({set_of({0, 1}), set_of({0, 2}), set_of({0, 3}), set_of({0, 4}), set_of({0}),
+                  set_of({0})}),
+            (std::vector{1, 2, 3, 4, 0, 0}));
+}
+
+TEST(Machine, DealsEvenlyAroundABoundPe) {
+  for (std::size_t bound = 0; bound < 8; ++bound) {
+    std::vector<cpu_set_t> sets(8, set_of({0, 1}));
+    sets[bound] = set_of({0});
+    const std::vector<int> cores = deal(sets);
+    EXPECT_EQ(std::count(cores.begin(), cores.end(), 0), 4) << bound;
+    EXPECT_EQ(std::count(cores.begin(), cores.end(), 1), 4) << bound;
+    EXPECT_EQ(cores[bound], 0);
+  }
+}
+
+TEST(Machine, DealsNothingToEmptySets) {
+  EXPECT_EQ(deal({}), std::vector<int>{});
+  EXPECT_EQ(deal({set_of({}), set_of({})}), (std::vector{-1, -1}));
+  EXPECT_EQ(deal({set_of({}), set_of({5}), set_of({})}), (std::vector{-1, 5, -1}));
 }
 
 }  // namespace
