@@ -277,7 +277,8 @@ void Runtime::open() {
   device_state_.publish();
   address_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");
-  spread_over_cores(arena_->directory(), n_pes_, me_);  // at last: who naps may wake up elsewhere
+  // At last: who naps may wake up elsewhere.
+  if (environment_.spread) spread_over_cores(arena_->directory(), n_pes_, me_);
 }
 
 void Runtime::open_device() {
