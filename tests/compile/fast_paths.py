@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the instructions that put and get of single elements take to a PE of the same node.
+
+fast_paths.py LIBRARY     the optimized library
+fast_paths.py --self-test
+
+Of every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes, the two shortest ways from its first instruction to a return that call
+nothing and do not leave the function: that of the heap, and that of static variables. Both have to be under LIMIT.
+Exit status 77 (skipped) where the machine is no x86-64 or has no objdump.
+"""
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+LIMIT = 25
+TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort", "uint", "ulong", "ulonglong",
+         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "size", "ptrdiff"]
+LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)\s*([0-9a-f]*)")
+
+
+def code_of(listing, name):
+    """[(address, mnemonic, target)] of a function, by the name that it or its alias has."""
+    match = re.search(rf"^[0-9a-f]+ <p?{name}>:\n((?:.+\n)*)", listing, re.M)
+    if not match:
+        raise SystemExit(f"fast_paths.py: the library has no {name}")
+    found = []
+    for line in match[1].splitlines():
+        if parts := LINE.match(line):
+            found.append((int(parts[1], 16), parts[2], int(parts[3], 16) if parts[2].startswith("j") else None))
+    return found
+
+
+def ways_of(code):
+    """The lengths of the ways to a return within the function, without a call or a loop, shortest first."""
+    at = {address: i for i, (address, _, _) in enumerate(code)}
+
+    def follow(i, seen):
+        count = 0
+        while i < len(code):
+            address, mnemonic, target = code[i]
+            if address in seen or mnemonic.startswith("call"):
+                return []
+            seen = seen | {address}
+            count += 1
+            if mnemonic.startswith("ret"):
+                return [count]
+            if mnemonic.startswith("jmp"):
+                if target not in at:
+                    return []
+                i = at[target]
+                continue
+            if target in at:
+                return [count + way for way in follow(at[target], seen) + follow(i + 1, seen)]
+            i += 1
+        return []
+
+    return sorted(set(follow(0, frozenset())))
+
+
+def complaints(listing, names):
+    for name in names:
+        ways = ways_of(code_of(listing, name))
+        if not ways:
+            yield f"{name} has no way to a return without a call"
+        elif ways[:2][-1] >= LIMIT:
+            yield f"{name} takes {ways[:2]} instructions, not under {LIMIT}"
+
+
+def self_test():
+    short = "0 <pshmem_a>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n 6:\tret\n 8:\tjmp 900 <cold>\n\n"
+    calls = "0 <shmem_b>:\n 0:\tcall 900 <x>\n 5:\tret\n\n"
+    long = "0 <shmem_c>:\n" + "".join(f" {i:x}:\tnop\n" for i in range(LIMIT)) + f" {LIMIT:x}:\tret\n\n"
+    listing = short + calls + long
+    assert not list(complaints(listing, ["shmem_a"]))
+    assert ways_of(code_of(listing, "shmem_a")) == [4]
+    assert "without a call" in next(complaints(listing, ["shmem_b"]))
+    assert f"takes [{LIMIT + 1}]" in next(complaints(listing, ["shmem_c"]))
+    print("the planted faults are found")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if platform.machine() != "x86_64" or not shutil.which("objdump"):
+        print("SKIPPED: needs x86-64 and objdump")
+        sys.exit(77)
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", sys.argv[1]], capture_output=True, text=True, check=True).stdout
+    names = [f"shmem_{name}_{op}" for op in "pg" for name in TYPES]
+    found = list(complaints(listing, names))
+    print("\n".join(found))
+    ways = [f"{name} {ways_of(code_of(listing, name))[:2]}" for name in ("shmem_long_p", "shmem_long_g")]
+    print(f"{len(names)} routines, {len(found)} complaints; {', '.join(ways)}")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
