@@ -18,7 +18,7 @@
 namespace meshmem {
 namespace {
 
-enum class Buffer { unknown, device, symmetric };
+enum class Buffer { unknown, device, symmetric, overlapping };
 
 // What a PE says of its buffer.
 struct Offer {
@@ -44,11 +44,22 @@ bool is_of_this_device(const void* address) {
          attributes.device == runtime().device_memory().device();
 }
 
+// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by nothing.
+bool overlaps_another(const void* address, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const std::vector<DeviceSegment> segments = device_segments().all();
+  return std::any_of(segments.begin(), segments.end(), [&](const DeviceSegment& segment) {
+    return first < segment.base + segment.bytes && segment.base < first + bytes;
+  });
+}
+
 Offer describe(void* address, std::size_t bytes) {
   Offer offer{};
   offer.bytes = bytes;
   if (is_symmetric(address, bytes)) {
     offer.kind = Buffer::symmetric;
+  } else if (overlaps_another(address, bytes)) {
+    offer.kind = Buffer::overlapping;
   } else if (runtime().has_devices()) {
     const OnDevice current(runtime().device_memory().device());
     const bool shared = is_of_this_device(address) && succeeds(share(address, bytes, &offer.range));
@@ -61,6 +72,8 @@ Offer describe(void* address, std::size_t bytes) {
 const char* objection(const std::vector<Offer>& offers) {
   for (const Offer& offer : offers) {
     if (offer.kind == Buffer::unknown) return "one of the buffers is not of the PE's device";
+    if (offer.kind == Buffer::overlapping)
+      return "a part of one of the buffers is symmetric already";
     if (offer.bytes != offers[0].bytes) return "the buffers are not of the same length";
     if (offer.kind != offers[0].kind) return "some of the buffers are symmetric already";
   }
@@ -102,6 +115,29 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
   return mine;
 }
 
+// What a PE has at an address that is to be unregistered.
+enum class Registration { none, symmetric, buffer };
+
+Registration registration_at(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const DeviceSegment& segment : device_segments().all()) {
+    if (at - segment.base >= segment.bytes) continue;
+    if (segment.base == runtime().device_state().state().device_heap.base)
+      return Registration::symmetric;
+    return at == segment.base ? Registration::buffer : Registration::none;
+  }
+  return is_symmetric(address, 1) ? Registration::symmetric : Registration::none;
+}
+
+// The same on all PEs; none where they differ.
+Registration agree_on(Team& world, Registration mine) {
+  std::vector<Registration> all(static_cast<std::size_t>(world.n));
+  staged::gather(world, all.data(), &mine, sizeof mine);
+  const bool same =
+      std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
+  return same ? mine : Registration::none;
+}
+
 int refuse(const char* routine, const char* why) {
   debug("{}: {}", routine, why);
   return 1;
@@ -135,11 +171,11 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
   complete_transfers(kRoutine);
   sync(world);  // nobody puts to it any more
-  if (runtime().has_devices() &&
-      reinterpret_cast<std::uintptr_t>(ptr) == runtime().device_state().state().device_heap.base)
-    return 0;
+  const Registration found = agree_on(world, registration_at(ptr));
+  if (found == Registration::none)
+    return refuse(kRoutine, "no buffer is registered that begins there, or not on all PEs");
+  if (found == Registration::symmetric) return 0;
   const auto segment = device_segments().remove(ptr);
-  if (!segment) return is_symmetric(ptr, 1) ? 0 : refuse(kRoutine, "no such buffer is registered");
   runtime().device_state().update_buffers();
   runtime().device_memory().unmap(*segment);
   sync(world);  // nobody frees it while another still maps it

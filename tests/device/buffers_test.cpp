@@ -79,6 +79,36 @@ TEST(RegisteredBuffers, KeepTheirRowWhileOthersComeAndGo) {
   EXPECT_EQ(third.row(), row_of_third);
 }
 
+TEST(RegisteredBuffers, DoNotOverlap) {
+  char* data = nullptr;
+  must(hipMalloc(&data, 4096), "hipMalloc");
+  ASSERT_EQ(shmemx_buffer_register(data + 512, 1024), 0);
+  EXPECT_EQ(shmemx_buffer_register(data + 512, 1024), 0);  // symmetric already
+  EXPECT_EQ(shmemx_buffer_register(data + 600, 8), 0);
+  EXPECT_NE(shmemx_buffer_register(data, 1024), 0);
+  EXPECT_NE(shmemx_buffer_register(data + 512, 2048), 0);
+  EXPECT_NE(shmemx_buffer_register(data, 4096), 0);
+  EXPECT_EQ(shmemx_buffer_register(data + 2048, 1024), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(data + 2048), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(data + 512), 0);
+  EXPECT_EQ(shmemx_buffer_register(data, 4096), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(data), 0);
+  must(hipFree(data), "hipFree");
+}
+
+TEST(RegisteredBuffers, LeaveByTheirFirstAddressOnAllPes) {
+  char* data = nullptr;
+  must(hipMalloc(&data, 1024), "hipMalloc");
+  ASSERT_EQ(shmemx_buffer_register(data, 1024), 0);
+  EXPECT_NE(shmemx_buffer_unregister(data + 8), 0);
+  if (n_pes() > 1) {
+    EXPECT_NE(shmemx_buffer_unregister(my_pe() == 0 ? data : data + 8), 0);
+  }
+  EXPECT_EQ(shmemx_buffer_unregister(data), 0);
+  EXPECT_NE(shmemx_buffer_unregister(data), 0);
+  must(hipFree(data), "hipFree");
+}
+
 TEST(RegisteredBuffers, AreReachedInRowsThatOthersHaveLeft) {
   Registered first, second, third;
   first.leave();
