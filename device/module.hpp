@@ -78,6 +78,16 @@ MESHMEM_DEVICE const State& state() {
   trap();
 }
 
+// Collectives in kernels need a way from every PE's kernels to each other one. Debug builds look.
+MESHMEM_DEVICE void check_all_are_reached() {
+#ifndef NDEBUG
+  if (state().sync.base != 0) return;
+  printf("meshmem: PE %d, in a kernel: a collective, but not all PEs' devices reach each other\n",
+         state().me);
+  trap();
+#endif
+}
+
 [[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
 #ifndef NDEBUG
   printf("meshmem: PE %d, in a kernel: a handle names no team (it would be team %d)\n", state().me,
@@ -112,6 +122,15 @@ MESHMEM_DEVICE_COLD std::byte* translate_rare(const void* address, int pe) {
   if (try_translate(address, state().me)) refuse_pe(pe);  // the PE is wrong, or out of reach
   if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes)) refuse_pe(pe);
   refuse_address(address);
+}
+
+// Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated either.
+MESHMEM_DEVICE void check_symmetric(const void* address) {
+#ifndef NDEBUG
+  if (!try_translate(address, state().me)) refuse_address(address);
+#else
+  (void)address;
+#endif
 }
 
 // The same for a caller who must be right.

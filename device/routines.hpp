@@ -56,42 +56,58 @@ MESHMEM_DEVICE void pe_quiet(Pes, const int*, std::size_t) {
   complete_all(Thread());
 }
 
+// The team of a collective whose buffers these are.
+MESHMEM_DEVICE TeamSync sync_of(shmem_team_t team, const void* dest, const void* source,
+                                std::size_t nelems) {
+  if (nelems > 0) {
+    check_symmetric(dest);
+    check_symmetric(source);
+  }
+  return TeamSync(team);
+}
+
 template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
-  return broadcast(group, TeamSync(team), dest, source, nelems * sizeof(E), root);
+  return broadcast(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
+                   root);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
                            std::size_t nelems) {
-  return collect(group, TeamSync(team), dest, source, nelems * sizeof(E));
+  return collect(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return fcollect(group, TeamSync(team), dest, source, nelems * sizeof(E), nelems * sizeof(E));
+  return fcollect(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
+                  nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return alltoall(group, TeamSync(team), dest, source, nelems * sizeof(E), nelems * sizeof(E));
+  return alltoall(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
+                  nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
-  return alltoalls<Bits<sizeof(E)>>(group, TeamSync(team), dest, source, dst, sst, nelems);
+  return alltoalls<Bits<sizeof(E)>>(group, sync_of(team, dest, source, nelems), dest, source, dst,
+                                    sst, nelems);
 }
 
-#define MESHMEM_REDUCTION(name, op)                                                        \
-  template <typename E, typename Group>                                                    \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,         \
-                                   const E* source, std::size_t nreduce) {                 \
-    return reduce<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);             \
-  }                                                                                        \
-  template <typename E, typename Group>                                                    \
-  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest, \
-                                           const E* source, std::size_t nreduce) {         \
-    return reduce_scatter<ReduceOp::op>(group, TeamSync(team), dest, source, nreduce);     \
+#define MESHMEM_REDUCTION(name, op)                                                                \
+  template <typename E, typename Group>                                                            \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
+                                   const E* source, std::size_t nreduce) {                         \
+    return reduce<ReduceOp::op>(group, sync_of(team, dest, source, nreduce), dest, source,         \
+                                nreduce);                                                          \
+  }                                                                                                \
+  template <typename E, typename Group>                                                            \
+  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,         \
+                                           const E* source, std::size_t nreduce) {                 \
+    return reduce_scatter<ReduceOp::op>(group, sync_of(team, dest, source, nreduce), dest, source, \
+                                        nreduce);                                                  \
   }
 MESHMEM_REDUCTION(sum, sum)
 MESHMEM_REDUCTION(prod, prod)
@@ -106,12 +122,12 @@ MESHMEM_REDUCTION(xor, bit_xor)
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  return scan(group, TeamSync(team), dest, source, nreduce, true);
+  return scan(group, sync_of(team, dest, source, nreduce), dest, source, nreduce, true);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  return scan(group, TeamSync(team), dest, source, nreduce, false);
+  return scan(group, sync_of(team, dest, source, nreduce), dest, source, nreduce, false);
 }
 
 }  // namespace device

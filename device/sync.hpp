@@ -43,7 +43,9 @@ struct TeamSync {
         channel(of_team),
         channels(state().sync_layout.channels_of(slot)),
         space(state().sync_layout.space(slot, of_team)),
-        slabs(nullptr) {}
+        slabs(nullptr) {
+    check_all_are_reached();
+  }
   MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
       : team(place.team),
         channel(of_team),

@@ -99,16 +99,19 @@ MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
 
 template <typename E, typename Group>
 MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value) {
+  check_symmetric(ivar);
   poll_until(group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                              int cmp, Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   poll_until(group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                                     int cmp, Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   return poll_for<std::size_t>(group, [=](std::size_t& found) {
     bool empty = false;
     found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
@@ -118,6 +121,7 @@ MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t ne
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_some(const Group& group, E* ivars, std::size_t nelems,
                                      std::size_t* indices, Chosen chosen, int cmp, Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   return poll_for<std::size_t>(group, [=](std::size_t& found) {
     bool empty = false;
     found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
@@ -170,12 +174,14 @@ MESHMEM_DEVICE void after_test(bool succeeded) {
 }
 template <typename E>
 MESHMEM_DEVICE int test(E* ivar, int cmp, E cmp_value) {
+  check_symmetric(ivar);
   const bool yes = holds(load_relaxed(ivar), cmp, cmp_value);
   after_test(yes);
   return yes ? 1 : 0;
 }
 template <typename E, typename Values>
 MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp, Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   const bool yes = all_hold(ivars, nelems, chosen, cmp, wanted);
   after_test(yes);
   return yes ? 1 : 0;
@@ -183,6 +189,7 @@ MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
 template <typename E, typename Values>
 MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
                                    Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   bool empty = false;
   const std::size_t found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
   after_test(found != kNone);
@@ -191,6 +198,7 @@ MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, 
 template <typename E, typename Values>
 MESHMEM_DEVICE std::size_t try_some(E* ivars, std::size_t nelems, std::size_t* indices,
                                     Chosen chosen, int cmp, Values wanted) {
+  if (nelems > 0) check_symmetric(ivars);
   bool empty = false;
   const std::size_t found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
   after_test(found != 0);
@@ -227,6 +235,7 @@ MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::s
 }
 
 MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
+  check_symmetric(sig_addr);
   const std::uint64_t value = load_relaxed(sig_addr);
   acquire_mine();
   acquire_all(Thread());
@@ -235,6 +244,7 @@ MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t* sig_addr, int cmp,
                                                std::uint64_t cmp_value) {
+  check_symmetric(sig_addr);
   return poll_for<std::uint64_t>(group, [=](std::uint64_t& value) {
     value = load_relaxed(sig_addr);
     return holds(value, cmp, cmp_value);

@@ -222,7 +222,7 @@ TEST(DeviceReduce, S57_TeamsWithShortRowsTakeManyParts) {
 using device::ReduceAlgorithm;
 constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
                                            ReduceAlgorithm::recursive_doubling,
-                                           ReduceAlgorithm::ring};
+                                           ReduceAlgorithm::ring, ReduceAlgorithm::direct};
 
 // A reduction among others; `shift` elements from where 16 bytes are even.
 struct Sliced {

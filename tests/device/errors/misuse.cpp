@@ -26,6 +26,19 @@ __global__ void signal_pe(uint64_t* heap, int pe) {
   shmemx_signal_wait_until_block(heap, SHMEM_CMP_EQ, 0);
   if (threadIdx.x == 3) shmem_signal_add(heap, 1, pe);
 }
+__global__ void wait_on_stack() {
+  long local = 1;
+  shmem_long_wait_until(&local, SHMEM_CMP_EQ, 1);
+}
+__global__ void test_variable() { shmem_long_test(&device_variable, SHMEM_CMP_EQ, 0); }
+__global__ void sum_on_stack() {
+  long local[2] = {1, 2};
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, local, local + 1, 1);
+}
+__global__ void gather_into(long* dest, long* source) {
+  shmemx_long_fcollect_block(SHMEM_TEAM_WORLD, dest, source, 1);
+}
+__global__ void meet_all() { shmemx_barrier_all_block(); }
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
@@ -36,6 +49,12 @@ void make(const char* mistake, long* heap) {
   if (is("stack")) hipLaunchKernelGGL(put_to_stack, dim3(1), dim3(1), 0, nullptr);
   if (is("host_variable")) hipLaunchKernelGGL(atomic_on, dim3(1), dim3(1), 0, nullptr, &variable);
   if (is("null")) hipLaunchKernelGGL(atomic_on, dim3(1), dim3(1), 0, nullptr, nullptr);
+  if (is("wait_on_stack")) hipLaunchKernelGGL(wait_on_stack, dim3(1), dim3(1), 0, nullptr);
+  if (is("test_variable")) hipLaunchKernelGGL(test_variable, dim3(1), dim3(1), 0, nullptr);
+  if (is("sum_on_stack")) hipLaunchKernelGGL(sum_on_stack, dim3(1), dim3(1), 0, nullptr);
+  if (is("gather_into_host"))
+    hipLaunchKernelGGL(gather_into, dim3(1), dim3(40), 0, nullptr, &variable, heap);
+  if (is("no_way")) hipLaunchKernelGGL(meet_all, dim3(1), dim3(40), 0, nullptr);
   if (is("pe")) hipLaunchKernelGGL(get_from_pe, dim3(1), dim3(1), 0, nullptr, heap, 9);
   if (is("negative_pe")) {
     hipLaunchKernelGGL(signal_pe, dim3(2), dim3(40), 0, nullptr, reinterpret_cast<uint64_t*>(heap),
