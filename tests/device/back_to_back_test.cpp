@@ -6,6 +6,7 @@
 // Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What a
 // call left is compared, its source overwritten and its dest poisoned right after it, on the stream.
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -299,6 +300,60 @@ class Chains {
   shmem_team_t teams_[2] = {};
 };
 
+// One of several streams, each with a team of its own and no order among them: the same work by calls and
+// by a graph, in turns that differ from stream to stream.
+class Lane {
+ public:
+  explicit Lane(uint64_t number) : number_(number), source_(kElems, 0), dest_(kElems, 0) {
+    EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team_), 0);
+    graph_ = std::make_unique<OwnGraph>(stream_, [&] { put(); });
+  }
+  ~Lane() {
+    graph_.reset();
+    shmem_team_destroy(team_);
+  }
+  void go(uint64_t turn) {
+    if (mixed(number_ * 1000 + turn) % 2 == 0) {
+      graph_->replay(stream_);
+    } else {
+      put();
+    }
+  }
+  void expect_no_failure() {
+    stream_.synchronize();
+    const Failure failure = failure_.first();
+    EXPECT_EQ(failure.count, 0u) << "lane " << number_ << ", element " << failure.elem;
+  }
+
+ private:
+  static constexpr size_t kElems = 700;
+
+  void put() {
+    launch_on(stream_, prepare_kernel<double>, 2, 64, source_.data(), dest_.data(), kElems, number_,
+              my_pe());
+    EXPECT_EQ(shmemx_sum_reduce_on_stream(team_, dest_.data(), source_.data(), kElems, stream_), 0);
+    shmemx_team_sync_on_stream(team_, stream_);
+    launch_on(stream_, compare_product_kernel, 2, 64, dest_.data(), kElems, number_, n_pes(), 1.0,
+              failure_.data());
+  }
+
+  uint64_t number_;
+  DeviceArray<double> source_, dest_;
+  DeviceArray<Failure> failure_{1, Failure{}};
+  const OwnStream stream_;
+  shmem_team_t team_ = SHMEM_TEAM_INVALID;
+  std::unique_ptr<OwnGraph> graph_;
+};
+
+TEST(BackToBackReductions, S51_MixCallsAndReplaysOnStreamsWithATeamEach) {
+  Lane lanes[] = {Lane(1), Lane(2), Lane(3)};
+  shmem_barrier_all();
+  const int turns = rounds(kCalls / 5);
+  for (int turn = 0; turn < turns; ++turn)
+    for (Lane& lane : lanes) lane.go(static_cast<uint64_t>(turn));
+  for (Lane& lane : lanes) lane.expect_no_failure();
+  shmem_barrier_all();
+}
 TEST(BackToBackReductions, S51_FollowEachOtherWithNothingBetween) {
   const uint64_t seed = agreed_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed << " (MESHMEM_TEST_SEED repeats it)");
