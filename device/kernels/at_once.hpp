@@ -72,8 +72,8 @@ MESHMEM_DEVICE UnitTotal<E> receive_at_once(const AtOnce& job, std::size_t at, c
   for (bool all = false; !all;) {
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe) {
-      if (pe >= team.n) break;
-      if (pe != team.me) line[pe] = load_pair(reinterpret_cast<const Bits128*>(job.from[pe] + at));
+      if (pe < team.n && pe != team.me)
+        line[pe] = load_pair(reinterpret_cast<const Bits128*>(job.from[pe] + at));
     }
     all = true;
 #pragma unroll
@@ -113,8 +113,7 @@ __global__ void __launch_bounds__(kThreads)
   if (has_unit) {
 #pragma unroll
     for (int i = 1; i < kNearMembers; ++i) {
-      if (i >= n) break;
-      store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at), mine);
+      if (i < n) store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at), mine);
     }
   }
   __syncthreads();
