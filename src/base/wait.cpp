@@ -24,9 +24,11 @@ constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kYieldsPerLook = 4;  // at the clock
 constexpr unsigned kLongestNapUs = 1000;
 
-// The core that a thread goes back to, ever more rarely and not for ever: the scheduler may know
-// better where another program has a core.
+// The core that a thread goes back to, after short waits ever more rarely and not for ever: the
+// scheduler may know better where another program has a core. After a long wait always: while one PE
+// computed, the others were moved away from its core.
 constexpr auto kReturning = std::chrono::seconds(1);
+constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {
   int number;
   std::chrono::steady_clock::time_point until;
@@ -44,11 +46,8 @@ void keep_to_core(int core) {
 Backoff::~Backoff() {
   if (!napping_ || !own_core) return;
   const auto now = Clock::now();
-  if (now > own_core->until) {
-    own_core.reset();
-    return;
-  }
-  if (now < own_core->due) return;
+  const bool was_long = now - start_ > kLongWait;
+  if (!was_long && (now > own_core->until || now < own_core->due)) return;
   go_to_core(own_core->number);
   own_core->due = now + own_core->interval;
   own_core->interval *= 2;

@@ -30,9 +30,9 @@ inline void relax() {
 #endif
 }
 
-// Puts this thread on a core, and in the second from now back there when it has napped in a wait:
-// whoever wakes up runs where there was room at that moment, and PEs that from then on only yield to
-// each other stay for long as unevenly spread as that has left them.
+// Puts this thread on a core, and back there when it has napped in a wait, of any length in the second
+// from now, of a long one later: whoever wakes up runs where there was room at that moment, and PEs that
+// from then on only yield to each other stay for long as unevenly spread as that has left them.
 void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond.
