@@ -28,10 +28,12 @@ extern "C" {
 
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address then
  * stands for each PE's own buffer, which need not have the same address there. A collective of all
- * PEs with the same `bytes`. 0; or nonzero on all PEs if one of them cannot share its buffer, as
- * with host memory that is not of shmem_malloc. Undone, as collectively, before the memory is
- * freed. On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data
- * that a running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
+ * PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all PEs if
+ * one of them cannot share its buffer, as with host memory that is not of shmem_malloc, or if only a
+ * part of it is symmetric. Undone, as collectively and by the same address, before the memory is
+ * freed; nonzero on all PEs, and nothing has changed, if no buffer begins there on one of them.
+ * On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data that a
+ * running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
