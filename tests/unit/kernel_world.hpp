@@ -87,6 +87,7 @@ class World {
     auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
     state.device_heap.base = reinterpret_cast<std::uintptr_t>(mine);
     state.device_heap.bytes = kHeapBytes;
+    state.sync.base = reinterpret_cast<std::uintptr_t>(slabs_[static_cast<std::size_t>(pe)].get());
     for (int i = 0; i < n_; ++i) {
       state.device_heap.near_copy[i] =
           static_cast<std::byte*>(heaps_[static_cast<std::size_t>(i)].get());
