@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -87,7 +88,11 @@ bool is_first_pe() {
 int report(const CLI::App& app, const CLI::ParseError& error) {
   const bool failed = error.get_exit_code() != 0;
   if (is_first_pe()) {
-    app.exit(error);
+    if (failed) {
+      std::fprintf(stderr, "meshmem-bench: %s; see meshmem-bench --help\n", error.what());
+    } else {
+      app.exit(error);
+    }
   } else if (failed) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }

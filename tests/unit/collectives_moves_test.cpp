@@ -34,6 +34,16 @@ Bytes block_of(int pe, std::size_t bytes, std::uint64_t salt) {
   }
   return block;
 }
+// The blocks of n PEs one after another; PE i's has length(i) bytes.
+template <typename Length>
+Bytes joined_blocks(int n, const Length& length, std::uint64_t salt) {
+  Bytes joined;
+  for (int pe = 0; pe < n; ++pe) {
+    const Bytes block = block_of(pe, length(pe), salt);
+    joined.insert(joined.end(), block.begin(), block.end());
+  }
+  return joined;
+}
 void put_block(std::byte* at, const Bytes& block) { std::copy(block.begin(), block.end(), at); }
 
 // Lengths on both sides of every change of algorithm.
@@ -66,11 +76,8 @@ TEST_P(Moves, FcollectGivesAllTheBlocksInPeOrder) {
   job.run([](Pe& pe) {
     Team team = pe.world();
     for (const std::size_t bytes : kLengths) {
-      Bytes expected;
-      for (int other = 0; other < team.n; ++other) {
-        const Bytes block = block_of(other, bytes, 1);
-        expected.insert(expected.end(), block.begin(), block.end());
-      }
+      const Bytes expected = joined_blocks(
+          team.n, [&](int) { return bytes; }, 1);
       std::byte* dest = pe.heap + kHalf;
       put_block(pe.heap, block_of(pe.number, bytes, 1));
       dest[expected.size()] = std::byte{99};
@@ -91,11 +98,8 @@ TEST_P(Moves, CollectJoinsBlocksOfDifferentLengths) {
   job.run([](Pe& pe) {
     Team team = pe.world();
     for (const std::size_t bytes : kLengths) {
-      Bytes expected;
-      for (int other = 0; other < team.n; ++other) {
-        const Bytes block = block_of(other, uneven(bytes, other), 2);
-        expected.insert(expected.end(), block.begin(), block.end());
-      }
+      const Bytes expected = joined_blocks(
+          team.n, [&](int other) { return uneven(bytes, other); }, 2);
       std::byte* dest = pe.heap + kHalf;
       const Bytes mine = block_of(pe.number, uneven(bytes, pe.number), 2);
       put_block(pe.heap, mine);
