@@ -11,6 +11,7 @@
 #include "device/collectives/moves.hpp"
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/reduce.hpp"
+#include "device/packet_put.hpp"
 #include "device/rma.hpp"
 #include "device/sync.hpp"
 #include "device/wait.hpp"

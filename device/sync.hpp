@@ -88,7 +88,10 @@ template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
-      : group_(group), sync_(sync), first_(group.rank() + 1) {
+      : group_(group),
+        sync_(sync),
+        first_(group.rank() + 1),
+        takes_part_(first_ < sync.team.n || first_ == 1) {
     if (first_ >= sync.team.n) return;
     there_ = sync.arrival(sync.peer(first_), sync.team.me);
     here_ = sync.arrival(sync.team.me, sync.peer(first_));
@@ -97,13 +100,13 @@ class Meeting {
   // What the group stored before comes before what it tells next.
   MESHMEM_DEVICE_MEMBER void release() const {
     release_all(group_);
-    if (first_ <= sync_.team.n) release_mine();
+    if (takes_part_) release_mine();
   }
   // All members have come as far as `epoch`, which becomes the number of the last operation; what they
   // stored before can be read afterwards.
   MESHMEM_DEVICE_MEMBER void pass(std::uint64_t epoch) const {
     const int n = sync_.team.n, me = sync_.team.me;
-    if (first_ <= n) {
+    if (takes_part_) {
       for (int i = first_; i < n; i += group_.size())
         store_relaxed(i == first_ ? there_ : sync_.arrival(sync_.peer(i), me), epoch);
       if (first_ == 1) sync_.epoch() = epoch;  // while the others are told
@@ -120,6 +123,8 @@ class Meeting {
   const Group& group_;
   const TeamSync& sync_;
   int first_;
+  bool
+      takes_part_;  // the leader always does, and who has a PE to tell: a fence is worth a trip to the peer
   std::uint64_t* there_ = nullptr;
   const std::uint64_t* here_ = nullptr;
 };

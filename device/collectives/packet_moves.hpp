@@ -25,63 +25,6 @@ MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync) {
   const std::size_t row = (lines_of_row(sync) - 1) * kLineData;
   return row < kMost ? row : kMost;
 }
-MESHMEM_DEVICE unsigned lines_for(std::size_t bytes) {
-  return static_cast<unsigned>((bytes + kLineData - 1) / kLineData);
-}
-
-// ---- A word: the data of a line
-
-template <typename Piece>
-MESHMEM_DEVICE std::uint64_t load_pieces(const std::byte* from, std::size_t bytes) {
-  std::uint64_t word = 0;
-  for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
-    word |= static_cast<std::uint64_t>(*reinterpret_cast<const Piece*>(from + at)) << 8 * at;
-  return word;
-}
-template <typename Piece>
-MESHMEM_DEVICE void store_pieces(std::byte* to, std::uint64_t word, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
-    *reinterpret_cast<Piece*>(to + at) = static_cast<Piece>(word >> 8 * at);
-}
-MESHMEM_DEVICE bool is_multiple(const std::byte* address, std::size_t bytes, std::size_t of) {
-  return (reinterpret_cast<std::uintptr_t>(address) | bytes) % of == 0;
-}
-
-// Up to 8 bytes, in pieces that their alignment allows.
-MESHMEM_DEVICE_COLD std::uint64_t load_uneven(const std::byte* from, std::size_t bytes) {
-  if (is_multiple(from, bytes, 4)) return load_pieces<std::uint32_t>(from, bytes);
-  if (is_multiple(from, bytes, 2)) return load_pieces<std::uint16_t>(from, bytes);
-  return load_pieces<std::uint8_t>(from, bytes);
-}
-MESHMEM_DEVICE_COLD void store_uneven(std::byte* to, std::uint64_t word, std::size_t bytes) {
-  if (is_multiple(to, bytes, 4)) return store_pieces<std::uint32_t>(to, word, bytes);
-  if (is_multiple(to, bytes, 2)) return store_pieces<std::uint16_t>(to, word, bytes);
-  store_pieces<std::uint8_t>(to, word, bytes);
-}
-
-// Word `u` of a block; the last may be partly filled, and that of an empty block is.
-MESHMEM_DEVICE std::uint64_t load_word(const std::byte* block, std::size_t bytes, unsigned u) {
-  const std::byte* from = block + u * kLineData;
-  const std::size_t left = bytes - u * kLineData;
-  if (left >= kLineData && is_multiple(from, 0, kLineData))
-    return *reinterpret_cast<const std::uint64_t*>(from);
-  return load_uneven(from, left < kLineData ? left : kLineData);
-}
-MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
-                               std::uint64_t word) {
-  std::byte* to = block + u * kLineData;
-  const std::size_t left = bytes - u * kLineData;
-  if (left >= kLineData && is_multiple(to, 0, kLineData)) {
-    *reinterpret_cast<std::uint64_t*>(to) = word;
-  } else {
-    store_uneven(to, word, left < kLineData ? left : kLineData);
-  }
-}
-
-// ---- Lines, divided among the threads of the group
-
-// Of a thread, under way at the same time: each takes registers.
-constexpr unsigned kLinesTogether = 4;
 
 // A block to each other PE, that for PE i being i * apart after the source: `lines` lines from line
 // `first` of the row on.
@@ -109,30 +52,6 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
       if (i + k * step >= count) break;
       send_line(packet_row(sync, pe[k], sync.team.me, epoch) + first + u[k], word[k], epoch);
     }
-  }
-}
-
-// Awaits `count` lines; the i-th comes to line_of(i), and its data goes to take(i, data).
-template <typename Group, typename LineOf, typename Take>
-MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint64_t epoch,
-                                  const LineOf& line_of, const Take& take) {
-  const auto step = static_cast<unsigned>(group.size());
-#pragma unroll 1
-  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * step) {
-    Bits128 line[kLinesTogether] = {};
-    for (bool all = false; !all;) {
-      all = true;
-#pragma unroll
-      for (unsigned k = 0; k < kLinesTogether; ++k)
-        if (i + k * step < count) line[k] = load_pair(line_of(i + k * step));
-#pragma unroll
-      for (unsigned k = 0; k < kLinesTogether; ++k)
-        if (i + k * step < count) all = all && has_come(line[k], epoch);
-      if (!all) pause();
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kLinesTogether; ++k)
-      if (i + k * step < count) take(i + k * step, data_of(line[k]));
   }
 }
 

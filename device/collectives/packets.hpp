@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
-// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which carries 8
-// bytes and moves in one access where the target has one of 16 bytes; each half has its own flag, so
-// nothing depends on the halves arriving together.
-//
 // A message is a row of lines in the memory of the receiver: the channel's row for its sender and the
 // parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees to it
 // that no packet lies there when its flag comes around.
@@ -13,13 +8,11 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
 
+#include "device/packets.hpp"
 #include "device/sync.hpp"
 
 namespace meshmem {
 namespace device {
-
-constexpr std::size_t kLineBytes = sizeof(Bits128);
-constexpr std::size_t kLineData = 8;
 
 // The row of lines from `sender` in the memory of `receiver`.
 MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sender,
@@ -54,31 +47,6 @@ class PacketRows {
   const TeamSync& sync_;
   std::size_t row_, first_, own_;
 };
-
-MESHMEM_DEVICE Bits128 line_of(std::uint64_t data, std::uint64_t epoch) {
-  constexpr std::uint64_t kLow = 0xffffffff;
-  const std::uint64_t flag = epoch << 32;
-  return {{flag | (data & kLow), flag | data >> 32}};
-}
-MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
-  store_pair(to, line_of(data, epoch));
-}
-
-MESHMEM_DEVICE bool has_come(const Bits128& line, std::uint64_t epoch) {
-  const auto flag = static_cast<std::uint32_t>(epoch);
-  return static_cast<std::uint32_t>(line.word[0] >> 32) == flag &&
-         static_cast<std::uint32_t>(line.word[1] >> 32) == flag;
-}
-MESHMEM_DEVICE std::uint64_t data_of(const Bits128& line) {
-  return line.word[1] << 32 | static_cast<std::uint32_t>(line.word[0]);
-}
-MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epoch) {
-  for (;;) {
-    const Bits128 line = load_pair(from);
-    if (has_come(line, epoch)) return data_of(line);
-    pause();
-  }
-}
 
 // A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart. Calls
 // visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of several PEs

@@ -57,6 +57,15 @@ __global__ void put_signal_ping_pong(char* dest, char* source, size_t bytes, uin
       shmemx_putmem_signal_block(dest, source, bytes, sig, base + i, SHMEM_SIGNAL_SET, peer);
   }
 }
+__global__ void packets_ping_pong(char* packets, char* dest, char* source, size_t bytes, int me,
+                                  int peer, uint64_t base, int rounds) {
+  for (int i = 1; i <= rounds; ++i) {
+    const auto tag = static_cast<uint32_t>(base) + static_cast<uint32_t>(i);
+    if (me == 0) shmemx_put_packets_block(packets, source, bytes, tag, peer);
+    shmemx_wait_packets_block(dest, packets, bytes, tag);
+    if (me == 1) shmemx_put_packets_block(packets, source, bytes, tag, peer);
+  }
+}
 __global__ void stripes(char* dest, char* source, size_t bytes, int peer, int rounds, bool get) {
   const size_t stripe = bytes / gridDim.x;
   const size_t at = stripe * blockIdx.x;
@@ -160,6 +169,11 @@ double graphed(int nodes, int launches, Enqueue enqueue) {
   return median(us);
 }
 
+// Where signals are measured, and how many words apart.
+constexpr int kSignals = 16;
+constexpr size_t kSignalsApart = 4624;
+constexpr size_t kSignalBytes = kSignals * kSignalsApart * sizeof(uint64_t);
+
 struct Memory {
   size_t most;
   char *source, *dest;
@@ -181,18 +195,34 @@ void point_to_point(const Memory& at, int scale) {
             hipLaunchKernelGGL(put_block_quiet, one, dim3(512 / scale), 0, stream, at.dest,
                                at.source, b, peer, n);
         }));
-  say("signal ping-pong one-way", 8, timed(4000 / scale, [&](int n) {
-                                       if (pair)
-                                         hipLaunchKernelGGL(signal_ping_pong, one, one, 0, stream,
-                                                            at.sig, me, peer, base, n);
-                                       base += static_cast<uint64_t>(n);
-                                     }) / 2);
+  // What a flag takes depends on its address, which says what slice of the cache has it.
+  std::vector<double> signals;
+  for (size_t k = 0; k < kSignals; ++k)
+    signals.push_back(timed(1000 / scale,
+                            [&](int n) {
+                              if (pair)
+                                hipLaunchKernelGGL(signal_ping_pong, one, one, 0, stream,
+                                                   at.sig + k * kSignalsApart, me, peer, base, n);
+                              base += static_cast<uint64_t>(n);
+                            }) /
+                      2);
+  say("signal ping-pong one-way", 8, median(signals));
+  say("signal, best address", 8, *std::min_element(signals.begin(), signals.end()));
+  say("signal, worst address", 8, *std::max_element(signals.begin(), signals.end()));
   for (size_t b = 8; b <= 65536 && b <= at.most; b *= 8)
     say("put_signal ping-pong 1-way", b,
         timed(1000 / scale, [&](int n) {
           if (pair)
             hipLaunchKernelGGL(put_signal_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
                                at.source, b, at.sig + 16, me, peer, base, n);
+          base += static_cast<uint64_t>(n);
+        }) / 2);
+  for (size_t b = 8; b <= 32768 && SHMEMX_PACKETS_SIZE(b) <= at.most; b *= 8)
+    say("put_packets ping-pong 1-way", b,
+        timed(1000 / scale, [&](int n) {
+          if (pair)
+            hipLaunchKernelGGL(packets_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
+                               at.source + SHMEMX_PACKETS_SIZE(b), at.source, b, me, peer, base, n);
           base += static_cast<uint64_t>(n);
         }) / 2);
   say("atomic_fetch_add thread", 8, timed(2000 / scale, [&](int n) {
@@ -280,7 +310,7 @@ int main(int argc, char** argv) {
   const auto bytes = std::max(most * static_cast<size_t>(n_pes), size_t{1} << 21);
   Memory at{most, static_cast<char*>(shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE)),
             static_cast<char*>(shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE)),
-            static_cast<uint64_t*>(shmem_malloc_with_hints(64 * 8, SHMEMX_MALLOC_DEVICE))};
+            static_cast<uint64_t*>(shmem_malloc_with_hints(kSignalBytes, SHMEMX_MALLOC_DEVICE))};
   if (!at.source || !at.dest || !at.sig) {
     if (me == 0)
       std::fprintf(stderr,
@@ -291,7 +321,7 @@ int main(int argc, char** argv) {
   }
   CHECK(hipMemset(at.source, 0, bytes));
   CHECK(hipMemset(at.dest, 0, bytes));
-  CHECK(hipMemset(at.sig, 0, 64 * 8));
+  CHECK(hipMemset(at.sig, 0, kSignalBytes));
   CHECK(hipDeviceSynchronize());
   shmem_barrier_all();
   if (n_pes >= 2) point_to_point(at, scale);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
+// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which carries 8
+// bytes, a *word*, and moves in one access where the target has one of 16 bytes; each half has its own
+// flag, so nothing depends on the halves arriving together.
+// Invariant: who fills a line knows that its reader is done with what lay there, and what lay there has
+// another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
+#ifndef MESHMEM_DEVICE_PACKETS_HPP_
+#define MESHMEM_DEVICE_PACKETS_HPP_
+
+#include "device/memory.hpp"
+
+namespace meshmem {
+namespace device {
+
+constexpr std::size_t kLineBytes = sizeof(Bits128);
+constexpr std::size_t kLineData = 8;
+
+MESHMEM_DEVICE unsigned lines_for(std::size_t bytes) {
+  return static_cast<unsigned>((bytes + kLineData - 1) / kLineData);
+}
+
+// ---- A line; of a flag the low 32 bits count.
+
+MESHMEM_DEVICE Bits128 line_of(std::uint64_t data, std::uint64_t epoch) {
+  constexpr std::uint64_t kLow = 0xffffffff;
+  const std::uint64_t flag = epoch << 32;
+  return {{flag | (data & kLow), flag | data >> 32}};
+}
+MESHMEM_DEVICE void send_line(Bits128* to, std::uint64_t data, std::uint64_t epoch) {
+  store_pair(to, line_of(data, epoch));
+}
+
+MESHMEM_DEVICE bool has_come(const Bits128& line, std::uint64_t epoch) {
+  const auto flag = static_cast<std::uint32_t>(epoch);
+  return static_cast<std::uint32_t>(line.word[0] >> 32) == flag &&
+         static_cast<std::uint32_t>(line.word[1] >> 32) == flag;
+}
+MESHMEM_DEVICE std::uint64_t data_of(const Bits128& line) {
+  return line.word[1] << 32 | static_cast<std::uint32_t>(line.word[0]);
+}
+MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epoch) {
+  for (;;) {
+    const Bits128 line = load_pair(from);
+    if (has_come(line, epoch)) return data_of(line);
+    pause();
+  }
+}
+
+// ---- A word: the data of a line
+
+template <typename Piece>
+MESHMEM_DEVICE std::uint64_t load_pieces(const std::byte* from, std::size_t bytes) {
+  std::uint64_t word = 0;
+  for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
+    word |= static_cast<std::uint64_t>(*reinterpret_cast<const Piece*>(from + at)) << 8 * at;
+  return word;
+}
+template <typename Piece>
+MESHMEM_DEVICE void store_pieces(std::byte* to, std::uint64_t word, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
+    *reinterpret_cast<Piece*>(to + at) = static_cast<Piece>(word >> 8 * at);
+}
+MESHMEM_DEVICE bool is_multiple(const std::byte* address, std::size_t bytes, std::size_t of) {
+  return (reinterpret_cast<std::uintptr_t>(address) | bytes) % of == 0;
+}
+
+// Up to 8 bytes, in pieces that their alignment allows.
+MESHMEM_DEVICE_COLD std::uint64_t load_uneven(const std::byte* from, std::size_t bytes) {
+  if (is_multiple(from, bytes, 4)) return load_pieces<std::uint32_t>(from, bytes);
+  if (is_multiple(from, bytes, 2)) return load_pieces<std::uint16_t>(from, bytes);
+  return load_pieces<std::uint8_t>(from, bytes);
+}
+MESHMEM_DEVICE_COLD void store_uneven(std::byte* to, std::uint64_t word, std::size_t bytes) {
+  if (is_multiple(to, bytes, 4)) return store_pieces<std::uint32_t>(to, word, bytes);
+  if (is_multiple(to, bytes, 2)) return store_pieces<std::uint16_t>(to, word, bytes);
+  store_pieces<std::uint8_t>(to, word, bytes);
+}
+
+// Word `u` of a block; the last may be partly filled, and that of an empty block is.
+MESHMEM_DEVICE std::uint64_t load_word(const std::byte* block, std::size_t bytes, unsigned u) {
+  const std::byte* from = block + u * kLineData;
+  const std::size_t left = bytes - u * kLineData;
+  if (left >= kLineData && is_multiple(from, 0, kLineData))
+    return *reinterpret_cast<const std::uint64_t*>(from);
+  return load_uneven(from, left < kLineData ? left : kLineData);
+}
+MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
+                               std::uint64_t word) {
+  std::byte* to = block + u * kLineData;
+  const std::size_t left = bytes - u * kLineData;
+  if (left >= kLineData && is_multiple(to, 0, kLineData)) {
+    *reinterpret_cast<std::uint64_t*>(to) = word;
+  } else {
+    store_uneven(to, word, left < kLineData ? left : kLineData);
+  }
+}
+
+// ---- Lines, divided among the threads of a group
+
+// Of a thread, under way at the same time: each takes registers.
+constexpr unsigned kLinesTogether = 4;
+
+// Awaits `count` lines; the i-th comes to line_of(i), and its data goes to take(i, data).
+template <typename Group, typename LineOf, typename Take>
+MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint64_t epoch,
+                                  const LineOf& line_of, const Take& take) {
+  const auto step = static_cast<unsigned>(group.size());
+#pragma unroll 1
+  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * step) {
+    Bits128 line[kLinesTogether] = {};
+    for (bool all = false; !all;) {
+      all = true;
+#pragma unroll
+      for (unsigned k = 0; k < kLinesTogether; ++k)
+        if (i + k * step < count) line[k] = load_pair(line_of(i + k * step));
+#pragma unroll
+      for (unsigned k = 0; k < kLinesTogether; ++k)
+        if (i + k * step < count) all = all && has_come(line[k], epoch);
+      if (!all) pause();
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kLinesTogether; ++k)
+      if (i + k * step < count) take(i + k * step, data_of(line[k]));
+  }
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_PACKETS_HPP_
