@@ -27,10 +27,9 @@ struct OthersSource {
 };
 
 // n units; several loads under way before the first store, which is what fills the link.
-template <typename Source, typename Unit, typename Group>
+template <typename Source, typename Unit, int kInFlight, typename Group>
 MESHMEM_DEVICE void copy_units(const Group& group, std::byte* to, const std::byte* from,
                                std::size_t n) {
-  constexpr int kInFlight = sizeof(Unit) == 16 ? 4 : 1;
   const auto step = static_cast<std::size_t>(group.size());
   auto* target = reinterpret_cast<Unit*>(to) + group.rank();
   const auto* source = reinterpret_cast<const Unit*>(from) + group.rank();
@@ -91,10 +90,26 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
   const std::size_t units = (bytes - head) / width;
-#pragma unroll 1
-  for (auto i = static_cast<std::size_t>(group.rank()); i < units;
-       i += static_cast<std::size_t>(group.size()))
-    copy_piece<Source>(to + head + i * width, from + head + i * width, width);
+  const auto middle = [&, units](auto unit, auto in_flight) {
+    copy_units<Source, decltype(unit), decltype(in_flight)::value>(group, to + head, from + head,
+                                                                   units);
+  };
+  switch (width) {
+    case 16:
+      middle(Bits128(), std::integral_constant<int, 4>());
+      break;
+    case 8:
+      middle(std::uint64_t(), std::integral_constant<int, 4>());
+      break;
+    case 4:
+      middle(std::uint32_t(), std::integral_constant<int, 4>());
+      break;
+    case 2:
+      middle(std::uint16_t(), std::integral_constant<int, 1>());
+      break;
+    default:
+      middle(std::uint8_t(), std::integral_constant<int, 1>());
+  }
   if (group.rank() != group.size() - 1) return;
   const std::size_t end = head + units * width;
 #pragma unroll 1
@@ -115,9 +130,9 @@ MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std
   const auto all =
       reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if ((all & 15) == 0) {
-    copy_units<Source, Bits128>(group, to, from, bytes / 16);
+    copy_units<Source, Bits128, 4>(group, to, from, bytes / 16);
   } else if ((all & 7) == 0 && bytes < 64) {
-    copy_units<Source, std::uint64_t>(group, to, from, bytes / 8);
+    copy_units<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
   } else {
     copy_uneven<Source>(group, to, from, bytes);
   }

@@ -38,6 +38,7 @@ enum class ReduceAlgorithm {
   recursive_doubling,
   ring,
   direct,
+  pull,
   one_shot_wide,
   two_shot_wide
 };

@@ -183,7 +183,7 @@ struct TeamPlace {
   }
 };
 
-// Up to how many bytes a reduction takes one shot, and two shots; beyond, it is direct.
+// Up to how many bytes a reduction takes one shot, and two shots; beyond, it pulls.
 struct ReduceLimits {
   std::size_t one_shot;
   std::size_t two_shot;

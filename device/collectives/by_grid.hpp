@@ -39,9 +39,9 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
 
 // Packets go as far for each block as they do for one alone, but all together no further than to where
 // the links are what is waited for: there packets carry twice the bytes, and two_shot is no better than
-// direct, whose two meetings then cost less. Large data is direct: many blocks have loads enough under
-// way to fill the links, and it adds in PE order, as all reductions in users' kernels do and a ring,
-// which the library's own kernels take for the largest, does not.
+// pulling, whose two meetings then cost less. Large data is pulled: many blocks have loads enough under
+// way to fill the links, and it is added in PE order, as in all reductions of users' kernels and not in a
+// ring, which the library's own kernels take for the largest.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().group_limits, &all = state().grid_limits;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {

@@ -1,113 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of large data where all PEs reach each other at the same speed: a PE reads its share of
-// all sources, combines it in PE order, and writes the result to all dests. Nothing is staged.
-// Words: a *share* is one PE's part of the elements; a *vector* 16 bytes of elements.
-// Invariant: between a meeting at which all sources and dests are ready and one at which all has
-// arrived. Each share is read and written by its owner alone, and each place of it read before it is
-// written, so dest may be the source.
+// Reductions of large data by stores, in two hops: every PE pushes to each other what that one owns of
+// its source (reduce-scatter); the owner combines in PE order and pushes the result to all dests
+// (all-gather). Nobody loads over a link, and the two hops overlap.
+// Words: a *share* is what one PE owns of the elements; a *chunk* is what fits of it into one of the
+// slots that a PE has for each other one. In step k a PE sends chunk k to all, then combines chunk k - 1.
+// Invariant: a slot is filled again only when it has been emptied. A PE sends chunk k after it has got
+// chunk k - 2 from all, which they sent after they had combined chunk k - 4; so four slots will do. A
+// result goes straight into the dest of a PE that has sent that chunk of its source, so it has entered, and
+// has read it: dest may be the source. Whoever has finished has got chunks of all, so all have entered.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 
-#include "device/collectives/combine.hpp"
-#include "device/collectives/slices.hpp"
-#include "device/collectives/vector.hpp"
-#include "device/module.hpp"
-#include "device/sync.hpp"
+#include "device/collectives/combine_all.hpp"
+#include "device/collectives/progress.hpp"
+#include "device/collectives/pull.hpp"
+#include "device/copy.hpp"
 
 namespace meshmem {
 namespace device {
 
 template <ReduceOp op, typename E, typename Group>
-struct DirectReduction {
-  const Group& group;
-  const TeamSync& sync;
-  E* dest;
-  const E* source;
-  std::size_t first, end;  // this PE's share
-
-  // The first PEs' sources and dests are in registers; those of others are looked up at each use. Of narrow
-  // integers a vector has many, so that there would be much code.
-  static constexpr int kDirectPes = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
-
-  template <typename V>
-  MESHMEM_DEVICE_MEMBER V load(const E* from) const {
-    return bit_cast<V>(load_of_get(reinterpret_cast<const Bits<sizeof(V)>*>(from)));
-  }
-  template <typename T>
-  MESHMEM_DEVICE_MEMBER T* at(T* address, int pe) const {
-    return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
-  }
-
-  // The vector (or element) at place i, of all PEs: their loads are under way at the same time.
-  template <typename V>
-  MESHMEM_DEVICE_MEMBER void combine_place(const E* const (&from)[kDirectPes],
-                                           E* const (&to)[kDirectPes], std::size_t i) const {
-    const int n = sync.team.n;
-    V arrived[kDirectPes] = {};
-#pragma unroll
-    for (int pe = 0; pe < kDirectPes; ++pe)
-      if (pe < n) arrived[pe] = load<V>(from[pe] + i);
-    VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[0]);
-#pragma unroll
-    for (int pe = 1; pe < kDirectPes; ++pe)
-      if (pe < n) total.template add<op>(arrived[pe]);
-    for (int pe = kDirectPes; pe < n; ++pe) total.template add<op>(load<V>(at(source, pe) + i));
-    const V result = total.template rounded<op, V>(n);
-#pragma unroll
-    for (int k = 0; k < kDirectPes; ++k)
-      if (k < n) *reinterpret_cast<V*>(to[k] + i) = result;
-    for (int k = kDirectPes; k < n; ++k) *reinterpret_cast<V*>(at(dest, sync.peer(k)) + i) = result;
-  }
-
-  template <typename V>
-  MESHMEM_DEVICE_MEMBER void run(const E* const (&from)[kDirectPes], E* const (&to)[kDirectPes],
-                                 std::size_t begin, std::size_t count) const {
-    constexpr std::size_t kElems = sizeof(V) / sizeof(E);
-    const auto step = static_cast<std::size_t>(group.size()) * kElems;
-#pragma unroll 1
-    for (std::size_t i = static_cast<std::size_t>(group.rank()) * kElems; i < count; i += step)
-      combine_place<V>(from, to, begin + i);
+class DirectReduction {
+ public:
+  MESHMEM_DEVICE_MEMBER DirectReduction(const Group& group, const TeamSync& sync, E* dest,
+                                        const E* source, std::size_t count)
+      : group_(group), sync_(sync), dest_(dest), source_(source), shares_(count, sync.team.n) {
+    const auto others = static_cast<std::size_t>(sync.team.n - 1);
+    row_bytes_ = plain_bytes(sync) / others / kAlign * kAlign;
+    slot_bytes_ = row_bytes_ / kSlots / kAlign * kAlign;
+    // A slot has 32 bytes at least.
+    lead_bytes_ = lead_of_places(source);
+    chunk_ = (slot_bytes_ - lead_bytes_) / kAlign * kAlign / sizeof(E);
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {
-    if (first >= end) return;
-    const E* from[kDirectPes] = {};
-    E* to[kDirectPes] = {};
-#pragma unroll
-    for (int k = 0; k < kDirectPes; ++k) {
-      if (k >= sync.team.n) continue;
-      from[k] = at(source, k);
-      to[k] = at(dest, sync.peer(k));
+    const std::size_t chunks = quotient(shares_.longest() + chunk_ - 1, chunk_);
+    std::uint64_t epoch = sync_.epoch();
+    group_.sync();  // until they entered, others may have written source and read dest
+    for (std::size_t first = 0; first < chunks; first += kMostSteps) {
+      const std::size_t left = chunks - first;
+      epoch = next_epoch(group_, sync_, epoch);
+      run(epoch, first, static_cast<int>(left < kMostSteps ? left : kMostSteps));
+      if (group_.rank() == 0) sync_.epoch() = epoch;
     }
-    // Both ends as far from a multiple of 16 bytes: all but the edges by vectors.
-    const auto lead_of = [this](const E* address) {
-      return (0 - reinterpret_cast<std::uintptr_t>(address + first)) % 16 / sizeof(E);
-    };
-    const bool even = lead_of(source) == lead_of(dest);
-    const std::size_t count = end - first;
-    const std::size_t lead = !even || lead_of(source) > count ? count : lead_of(source);
-    const std::size_t middle = (count - lead) / Vector<E>::kElems * Vector<E>::kElems;
-    run<Vector<E>>(from, to, first + lead, middle);
-    run<Vector<E, sizeof(E)>>(from, to, first, lead);
-    run<Vector<E, sizeof(E)>>(from, to, first + lead + middle, count - lead - middle);
+    group_.sync();
   }
+
+ private:
+  static constexpr std::size_t kAlign = 16;
+  static constexpr int kSlots = 4;
+  static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of an operation
+
+  // `chunks` chunks from chunk `first` on.
+  MESHMEM_DEVICE_MEMBER void run(std::uint64_t epoch, std::size_t first, int chunks) const {
+    for (int k = 0; k <= chunks; ++k) {
+      if (k < chunks) {
+        send(epoch, first, k);
+        announce_to_all(group_, sync_, epoch, k + 1);
+      }
+      if (k == 0) continue;
+      await_all(group_, sync_, epoch, k);
+      combine(epoch, first, k - 1);
+    }
+    announce_to_all(group_, sync_, epoch, chunks + 1);  // the last results
+    await_all(group_, sync_, epoch, chunks + 1);
+  }
+
+  MESHMEM_DEVICE_MEMBER void send(std::uint64_t epoch, std::size_t first, int k) const {
+#pragma unroll 1
+    for (int i = 1; i < sync_.team.n; ++i) {
+      const int owner = sync_.peer(i);
+      copy<OwnSource>(group_, slot(owner, sync_.team.me, epoch, k),
+                      source_ + begin_of(owner, first, k), count_of(owner, first, k) * sizeof(E));
+    }
+  }
+  MESHMEM_DEVICE_MEMBER void combine(std::uint64_t epoch, std::size_t first, int k) const {
+    const int me = sync_.team.me;
+    const std::size_t begin = begin_of(me, first, k);
+    before_get();
+    combine_all<op, E>(
+        group_, sync_.team.n,
+        [&](int pe) -> const E* { return pe == me ? source_ + begin : slot(me, pe, epoch, k); },
+        [&](int i) { return in_member(sync_, dest_ + begin, sync_.peer(i)); },
+        count_of(me, first, k));
+  }
+
+  // Where PE `owner` gets chunk k of PE `from`.
+  MESHMEM_DEVICE_MEMBER E* slot(int owner, int from, std::uint64_t epoch, int k) const {
+    const int after = from - owner - 1;
+    const auto row = static_cast<std::size_t>(after < 0 ? after + sync_.team.n : after);
+    return reinterpret_cast<E*>(plain_rows(sync_, owner, epoch) + row * row_bytes_ +
+                                static_cast<std::size_t>(k % kSlots) * slot_bytes_ + lead_bytes_);
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int owner, std::size_t first, int k) const {
+    const std::size_t before = (first + static_cast<std::size_t>(k)) * chunk_;
+    const std::size_t share = shares_.count_of(owner);
+    return shares_.begin_of(owner) + (before < share ? before : share);
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int owner, std::size_t first, int k) const {
+    return begin_of(owner, first, k + 1) - begin_of(owner, first, k);
+  }
+
+  const Group& group_;
+  const TeamSync& sync_;
+  E* const dest_;
+  const E* const source_;
+  const ElementShares<E> shares_;
+  std::size_t row_bytes_, slot_bytes_, lead_bytes_, chunk_;
 };
 
+// For two PEs or more.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_direct(const Group& group, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
-  constexpr std::size_t kGrain = 128 / sizeof(E);
-  const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t grains = (count + kGrain - 1) / kGrain;
-  const std::size_t share = quotient(grains + n - 1, n) * kGrain;
-  const std::size_t first = share * static_cast<std::size_t>(sync.team.me);
-  const auto at_most = [count](std::size_t i) { return i < count ? i : count; };
-  team_sync(group, sync);
-  before_get();
-  DirectReduction<op, E, Group>{group, sync, dest, source, at_most(first), at_most(first + share)}
-      .run();
-  team_sync(group, sync);
+  DirectReduction<op, E, Group>(group, sync, dest, source, count).run();
 }
 
 }  // namespace device

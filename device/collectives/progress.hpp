@@ -23,6 +23,13 @@ MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::ui
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
+// Data of `source` lies in such a place as far from a multiple of 16 as there, so that it moves by 16
+// bytes. Only an address of the heap is as far from one in all PEs.
+MESHMEM_DEVICE std::size_t lead_of_places(const void* source) {
+  const auto address = reinterpret_cast<std::uintptr_t>(source);
+  return state().device_heap.holds(address) ? address % 16 : 0;
+}
+
 MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
@@ -37,12 +44,36 @@ MESHMEM_DEVICE void announce(const Group& group, const TeamSync& sync, int to, s
   store_relaxed(sync.progress(to, sync.team.me), progress_of(epoch, step));
 }
 
+// The same to all others of the team, by as many threads.
+template <typename Group>
+MESHMEM_DEVICE void announce_to_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
+                                    int step) {
+  release_all(group);
+  if (group.rank() >= sync.team.n - 1) return;
+  release_mine();
+  for (int i = group.rank() + 1; i < sync.team.n; i += group.size())
+    store_relaxed(sync.progress(sync.peer(i), sync.team.me), progress_of(epoch, step));
+}
+
 template <typename Group>
 MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, std::uint64_t epoch,
                           int step) {
   const std::uint64_t wanted = progress_of(epoch, step);
   if (group.rank() == 0) {
     while (!has_reached(load_relaxed(sync.progress(sync.team.me, from)), wanted)) pause();
+    acquire_mine();
+  }
+  acquire_all(group);
+}
+
+// All others have done that step.
+template <typename Group>
+MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
+                              int step) {
+  const std::uint64_t wanted = progress_of(epoch, step);
+  if (group.rank() < sync.team.n - 1) {
+    for (int i = group.rank() + 1; i < sync.team.n; i += group.size())
+      while (!has_reached(load_relaxed(sync.progress(sync.team.me, sync.peer(i))), wanted)) pause();
     acquire_mine();
   }
   acquire_all(group);

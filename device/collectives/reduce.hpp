@@ -8,6 +8,7 @@
 
 #include "device/collectives/direct.hpp"
 #include "device/collectives/one_shot.hpp"
+#include "device/collectives/pull.hpp"
 #include "device/collectives/recursive_doubling.hpp"
 #include "device/collectives/ring.hpp"
 #include "device/collectives/two_shot.hpp"
@@ -36,6 +37,8 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
   switch (algorithm) {
     case ReduceAlgorithm::direct:
       return reduce_direct<op>(group, sync, dest, source, count);
+    case ReduceAlgorithm::pull:
+      return reduce_pull<op>(group, sync, dest, source, count);
     case ReduceAlgorithm::two_shot:
     case ReduceAlgorithm::two_shot_wide:
       return reduce_two_shot<op>(group, sync, dest, source, count);
@@ -51,7 +54,7 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
 MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, const TeamSync& sync,
                                                 std::size_t bytes) {
   if (bytes <= limits.one_shot || sync.team.n == 1) return ReduceAlgorithm::one_shot;
-  return bytes <= limits.two_shot ? ReduceAlgorithm::two_shot : ReduceAlgorithm::direct;
+  return bytes <= limits.two_shot ? ReduceAlgorithm::two_shot : ReduceAlgorithm::pull;
 }
 
 // The algorithms that groups in users' kernels have.
@@ -64,7 +67,7 @@ MESHMEM_DEVICE void reduce_in_pe_order(ReduceAlgorithm algorithm, const Group& g
   } else if (algorithm == ReduceAlgorithm::two_shot) {
     reduce_two_shot<op>(group, sync, dest, source, count);
   } else {
-    reduce_direct<op>(group, sync, dest, source, count);
+    reduce_pull<op>(group, sync, dest, source, count);
   }
 }
 

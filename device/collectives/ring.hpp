@@ -13,9 +13,8 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 
-#include "device/collectives/combine.hpp"
+#include "device/collectives/combine_all.hpp"
 #include "device/collectives/progress.hpp"
-#include "device/collectives/vector.hpp"
 #include "device/copy.hpp"
 
 namespace meshmem {
@@ -118,17 +117,16 @@ template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in, const E* own,
                                 std::size_t n, int pes) {
   using V = Vector<E>;
-  const auto all = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(also) |
-                   reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(own);
-  std::size_t done = 0;
-  if (all % sizeof(V) == 0) {
-    combine_run_of<op>(group, reinterpret_cast<V*>(to), reinterpret_cast<V*>(also),
-                       reinterpret_cast<const V*>(in), reinterpret_cast<const V*>(own),
-                       n / V::kElems, pes);
-    done = n / V::kElems * V::kElems;
-  }
-  combine_run_of<op>(group, to + done, also ? also + done : nullptr, in + done, own + done,
-                     n - done, pes);
+  const std::size_t lead = lead_of(to);
+  const bool even = lead_of(in) == lead && lead_of(own) == lead && (!also || lead_of(also) == lead);
+  const std::size_t head = !even || lead > n ? n : lead;
+  const std::size_t vectors = (n - head) / V::kElems, done = head + vectors * V::kElems;
+  const auto after = [also](std::size_t elems) { return also ? also + elems : nullptr; };
+  combine_run_of<op>(group, reinterpret_cast<V*>(to + head), reinterpret_cast<V*>(after(head)),
+                     reinterpret_cast<const V*>(in + head), reinterpret_cast<const V*>(own + head),
+                     vectors, pes);
+  combine_run_of<op>(group, to, also, in, own, head, pes);
+  combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
 }
 
 template <ReduceOp op, typename E, typename Group>
@@ -139,11 +137,12 @@ struct RingReduction {
   E* dest;
   const E* source;
   std::size_t place_bytes;  // of a chunk's sums
+  std::size_t lead_bytes;   // before them
 
   // Where PE `pe` gets the sums of a step.
   MESHMEM_DEVICE_MEMBER E* place(int pe, std::uint64_t epoch, int step) const {
     return reinterpret_cast<E*>(plain_rows(sync, pe, epoch) +
-                                static_cast<std::size_t>(step) * place_bytes);
+                                static_cast<std::size_t>(step) * place_bytes + lead_bytes);
   }
   // The next PE's dest; null where nothing is to be written.
   MESHMEM_DEVICE_MEMBER E* dest_of_next(const RingPart<E>& part, int q) const {
@@ -183,9 +182,10 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   constexpr std::size_t kGrain = 16 / sizeof(E);
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t place_bytes = plain_bytes(sync) / (n - 1) / 16 * 16;
-  const RingReduction<op, E, Group> reduction{group, sync,   RingPlace(sync.team, sync.channel),
-                                              dest,  source, place_bytes};
-  const std::size_t most = place_bytes / sizeof(E) * n;
+  const std::size_t lead_bytes = lead_of_places(source);
+  const RingReduction<op, E, Group> reduction{
+      group, sync, RingPlace(sync.team, sync.channel), dest, source, place_bytes, lead_bytes};
+  const std::size_t most = (place_bytes - lead_bytes) / 16 * 16 / sizeof(E) * n;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest

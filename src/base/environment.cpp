@@ -29,6 +29,7 @@ constexpr std::array kAlgorithmNames = {
     std::pair(ReduceAlgorithm::one_shot, std::string_view("one_shot")),
     std::pair(ReduceAlgorithm::two_shot, std::string_view("two_shot")),
     std::pair(ReduceAlgorithm::direct, std::string_view("direct")),
+    std::pair(ReduceAlgorithm::pull, std::string_view("pull")),
     std::pair(ReduceAlgorithm::one_shot_wide, std::string_view("one_shot_wide")),
     std::pair(ReduceAlgorithm::two_shot_wide, std::string_view("two_shot_wide")),
     std::pair(ReduceAlgorithm::classic, std::string_view("classic")),

@@ -24,6 +24,7 @@ enum class ReduceAlgorithm {
   one_shot,
   two_shot,
   direct,
+  pull,
   one_shot_wide,
   two_shot_wide,
   classic

@@ -44,7 +44,7 @@ constexpr Row kGpuRows[] = {
     {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
     {512 << 10, kAnyPes, {two_shot_wide, 64, 256}},
     {1 << 20, kAnyPes, {two_shot_wide, 128, 512}},
-    {8 << 20, kAnyPes, {direct, 128, 512}},
+    {8 << 20, kAnyPes, {pull, 128, 512}},
     {kAnySize, kAnyPes, {ring, 128, 512}},
 };
 // AMD, gfx90a and gfx942, each PE with a link to each other one: computed from the rates of links.
@@ -61,7 +61,7 @@ constexpr Row kAmdRows[] = {
 constexpr Row kProcessorRows[] = {
     {256, kAnyPes, {one_shot, 1, 1}},
     {kAnySize, 2, {ring, 1, 1}},
-    {kAnySize, kAnyPes, {direct, 1, 1}},
+    {kAnySize, kAnyPes, {pull, 1, 1}},
 };
 constexpr std::span<const Row> kRows = kDevicesAreProcessors ? std::span<const Row>(kProcessorRows)
                                        : kDevicesAreAmd      ? std::span<const Row>(kAmdRows)
@@ -91,6 +91,8 @@ device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
       return ring;
     case ReduceAlgorithm::direct:
       return direct;
+    case ReduceAlgorithm::pull:
+      return pull;
     case ReduceAlgorithm::one_shot_wide:
       return one_shot_wide;
     case ReduceAlgorithm::two_shot_wide:
@@ -135,7 +137,7 @@ std::optional<device::ReduceLimits> forced_limits(const ReductionChoice& choice)
       return device::ReduceLimits{kAnySize, kAnySize};
     case ReduceAlgorithm::two_shot:
       return device::ReduceLimits{0, kAnySize};
-    case ReduceAlgorithm::direct:
+    case ReduceAlgorithm::pull:
       return device::ReduceLimits{0, 0};
     default:
       return std::nullopt;

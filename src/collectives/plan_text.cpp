@@ -23,6 +23,7 @@ constexpr std::array kNames = {
     std::pair(std::string_view("recursive_doubling"), device::ReduceAlgorithm::recursive_doubling),
     std::pair(std::string_view("ring"), device::ReduceAlgorithm::ring),
     std::pair(std::string_view("direct"), device::ReduceAlgorithm::direct),
+    std::pair(std::string_view("pull"), device::ReduceAlgorithm::pull),
     std::pair(std::string_view("one_shot_wide"), device::ReduceAlgorithm::one_shot_wide),
     std::pair(std::string_view("two_shot_wide"), device::ReduceAlgorithm::two_shot_wide),
 };

@@ -67,6 +67,7 @@ ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size
     case ReduceAlgorithm::one_shot_wide:
       return ReduceAlgorithm::one_shot;
     case ReduceAlgorithm::direct:
+    case ReduceAlgorithm::pull:
     case ReduceAlgorithm::two_shot_wide:
       return ReduceAlgorithm::two_shot;
     default:

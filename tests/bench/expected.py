@@ -37,7 +37,8 @@ def algorithms(n, blocks):
         "two_shot": (2, packets // 2 * n, 4 / n),
         "recursive_doubling": (rounds, packets, 2 * rounds),
         "ring": (2 * (n - 1), plain * n // (n - 1), 2 * (n - 1) / n / strides(n)),
-        "direct": (4, math.inf, 2 / n),
+        "direct": (3, math.inf, 2 / n),
+        "pull": (4, math.inf, 2 / n),
     }
 
 

@@ -123,5 +123,40 @@ TEST(RegisteredBuffers, AreReachedInRowsThatOthersHaveLeft) {
   third.expect_put(5);
 }
 
+// At another distance from a multiple of 16 bytes, too: no PE may take another's address for as even as its own.
+TEST(RegisteredBuffers, MayBeginElsewhereInEachPe) {
+  constexpr size_t kCount = 3001, kRoom = kCount + 8;
+  float *source = nullptr, *dest = nullptr;
+  must(hipMalloc(&source, kRoom * sizeof(float)), "hipMalloc");
+  must(hipMalloc(&dest, kRoom * sizeof(float)), "hipMalloc");
+  float* const mine = source + my_pe() % 4;
+  float* const sum = dest + (my_pe() + 1) % 4;
+  ASSERT_EQ(shmemx_buffer_register(mine, kCount * sizeof(float)), 0);
+  ASSERT_EQ(shmemx_buffer_register(sum, kCount * sizeof(float)), 0);
+  std::vector<float> values(kCount), expected(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    values[i] = static_cast<float>(i % 50 + static_cast<size_t>(my_pe()));
+    for (int pe = 0; pe < n_pes(); ++pe)
+      expected[i] += static_cast<float>(i % 50 + static_cast<size_t>(pe));
+  }
+  must(hipMemcpy(mine, values.data(), kCount * sizeof(float), hipMemcpyHostToDevice), "hipMemcpy");
+  for (const char* plan :
+       {"pull 2 64", "direct 2 64", "ring 2 64", "two_shot 2 64", "one_shot 2 64"}) {
+    SCOPED_TRACE(plan);
+    must(hipMemset(dest, 0, kRoom * sizeof(float)), "hipMemset");
+    must(hipDeviceSynchronize(), "hipDeviceSynchronize");
+    ASSERT_EQ(shmemx_reduce_plan(plan), 0);
+    shmem_barrier_all();
+    EXPECT_EQ(shmem_float_sum_reduce(SHMEM_TEAM_WORLD, sum, mine, kCount), 0);
+    expect_equal("sum", download(sum, kCount), expected);
+    shmem_barrier_all();
+  }
+  ASSERT_EQ(shmemx_reduce_plan(nullptr), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(sum), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(mine), 0);
+  must(hipFree(dest), "hipFree");
+  must(hipFree(source), "hipFree");
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -110,7 +110,7 @@ TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
   EXPECT_EQ(forced(ReduceAlgorithm::one_shot).one_shot, kAnySize);
   EXPECT_EQ(forced(ReduceAlgorithm::two_shot).one_shot, 0u);
   EXPECT_EQ(forced(ReduceAlgorithm::two_shot).two_shot, kAnySize);
-  EXPECT_EQ(forced(ReduceAlgorithm::direct).two_shot, 0u);
+  EXPECT_EQ(forced(ReduceAlgorithm::pull).two_shot, 0u);
   EXPECT_EQ(forced(ReduceAlgorithm::ring).one_shot, limits.one_shot);
 }
 
@@ -121,7 +121,7 @@ TEST(DevicePlans, GridsTakePacketsForAtLeastWhatOneBlockDoes) {
   choice.forced = ReduceAlgorithm::two_shot;
   EXPECT_EQ(grid_limits(choice, 4).one_shot, 0u);
   EXPECT_EQ(grid_limits(choice, 4).two_shot, kAnySize);
-  choice.forced = ReduceAlgorithm::direct;
+  choice.forced = ReduceAlgorithm::pull;
   EXPECT_EQ(grid_limits(choice, 4).two_shot, 0u);
 }
 

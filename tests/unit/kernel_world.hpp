@@ -110,7 +110,8 @@ class World {
 
 constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
                                            ReduceAlgorithm::recursive_doubling,
-                                           ReduceAlgorithm::ring, ReduceAlgorithm::direct};
+                                           ReduceAlgorithm::ring, ReduceAlgorithm::direct,
+                                           ReduceAlgorithm::pull};
 
 unsigned some_seed() { return std::random_device()(); }
 

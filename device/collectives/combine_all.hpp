@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A range of elements of all PEs, each PE's at an address of its own, combined in PE order and written
+// to as many places: what is left of a reduction once somebody owns the range.
+// Words: a *vector* is 16 bytes of elements; the *lead* of an address the elements before the next
+// multiple of 16.
+// Invariant: each place is read before it is written, by the same thread, so that a place written may
+// be one of those read. Used by the algorithms for large data.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
+
+#include "device/collectives/combine.hpp"
+#include "device/collectives/slices.hpp"
+#include "device/collectives/vector.hpp"
+#include "device/group.hpp"
+
+namespace meshmem {
+namespace device {
+
+template <typename E>
+MESHMEM_DEVICE std::size_t lead_of(const E* address) {
+  return (0 - reinterpret_cast<std::uintptr_t>(address)) % 16 / sizeof(E);
+}
+
+// from(pe): PE pe's elements. to(k): where they are to be written, k from 0 to n - 1.
+template <ReduceOp op, typename E, typename Group, typename From, typename To>
+class CombineAll {
+ public:
+  MESHMEM_DEVICE_MEMBER CombineAll(const Group& group, int n, const From& from, const To& to)
+      : group_(group), n_(n), from_(from), to_(to) {
+#pragma unroll
+    for (int k = 0; k < kInRegisters; ++k) {
+      if (k >= n) continue;
+      near_from_[k] = from(k);
+      near_to_[k] = to(k);
+    }
+  }
+
+  MESHMEM_DEVICE_MEMBER void run(std::size_t count) const {
+    const std::size_t lead = lead_of(near_to_[0]);
+    const std::size_t head = !all_have(lead) || lead > count ? count : lead;
+    const std::size_t middle = (count - head) / Vector<E>::kElems * Vector<E>::kElems;
+    run<Vector<E>>(head, middle);
+    run<Vector<E, sizeof(E)>>(0, head);
+    run<Vector<E, sizeof(E)>>(head + middle, count - head - middle);
+  }
+
+ private:
+  // Not where a buffer that a user registered begins elsewhere in a PE.
+  MESHMEM_DEVICE_MEMBER bool all_have(std::size_t lead) const {
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < kInRegisters; ++k)
+      if (k < n_) all = all && lead_of(near_from_[k]) == lead && lead_of(near_to_[k]) == lead;
+    for (int k = kInRegisters; k < n_; ++k)
+      all = all && lead_of(from_(k)) == lead && lead_of(to_(k)) == lead;
+    return all;
+  }
+
+  // The addresses of the first PEs are in registers; those of others are looked up at each use. Of narrow
+  // integers a vector has many, so that there would be much code.
+  static constexpr int kInRegisters = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
+
+  template <typename V>
+  MESHMEM_DEVICE_MEMBER static V load(const E* from) {
+    return bit_cast<V>(load_of_get(reinterpret_cast<const Bits<sizeof(V)>*>(from)));
+  }
+
+  // The vector (or element) at place i, of all PEs: their loads are under way at the same time.
+  template <typename V>
+  MESHMEM_DEVICE_MEMBER void combine_place(std::size_t i) const {
+    V arrived[kInRegisters] = {};
+#pragma unroll
+    for (int pe = 0; pe < kInRegisters; ++pe)
+      if (pe < n_) arrived[pe] = load<V>(near_from_[pe] + i);
+    VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[0]);
+#pragma unroll
+    for (int pe = 1; pe < kInRegisters; ++pe)
+      if (pe < n_) total.template add<op>(arrived[pe]);
+    for (int pe = kInRegisters; pe < n_; ++pe) total.template add<op>(load<V>(from_(pe) + i));
+    const V result = total.template rounded<op, V>(n_);
+#pragma unroll
+    for (int k = 0; k < kInRegisters; ++k)
+      if (k < n_) *reinterpret_cast<V*>(near_to_[k] + i) = result;
+    for (int k = kInRegisters; k < n_; ++k) *reinterpret_cast<V*>(to_(k) + i) = result;
+  }
+
+  template <typename V>
+  MESHMEM_DEVICE_MEMBER void run(std::size_t begin, std::size_t count) const {
+    constexpr std::size_t kElems = sizeof(V) / sizeof(E);
+    const auto step = static_cast<std::size_t>(group_.size()) * kElems;
+#pragma unroll 1
+    for (std::size_t i = static_cast<std::size_t>(group_.rank()) * kElems; i < count; i += step)
+      combine_place<V>(begin + i);
+  }
+
+  const Group& group_;
+  const int n_;
+  const From& from_;
+  const To& to_;
+  const E* near_from_[kInRegisters] = {};
+  E* near_to_[kInRegisters] = {};
+};
+
+template <ReduceOp op, typename E, typename Group, typename From, typename To>
+MESHMEM_DEVICE void combine_all(const Group& group, int n, const From& from, const To& to,
+                                std::size_t count) {
+  if (count > 0) CombineAll<op, E, Group, From, To>(group, n, from, to).run(count);
+}
+
+// The elements of a reduction that PE `pe` owns: as many for each, in whole grains of 128 bytes, the last
+// may have fewer.
+template <typename E>
+class ElementShares {
+ public:
+  MESHMEM_DEVICE_MEMBER ElementShares(std::size_t count, int n) : count_(count) {
+    constexpr std::size_t kGrain = 128 / sizeof(E);
+    const auto pes = static_cast<std::size_t>(n);
+    longest_ = quotient((count + kGrain - 1) / kGrain + pes - 1, pes) * kGrain;
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t longest() const { return longest_; }
+  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {
+    const std::size_t before = static_cast<std::size_t>(pe) * longest_;
+    return before < count_ ? before : count_;
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int pe) const {
+    return begin_of(pe + 1) - begin_of(pe);
+  }
+
+ private:
+  std::size_t count_, longest_;
+};
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_

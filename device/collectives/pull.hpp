@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions of large data by loads: a PE reads its share of all sources, combines it in PE order, and
+// writes the result to all dests. Nothing is staged.
+// Words: a *share* is one PE's part of the elements.
+// Invariant: between a meeting at which all sources and dests are ready and one at which all has
+// arrived. Each share is read and written by its owner alone, and each place of it read before it is
+// written, so dest may be the source.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
+
+#include "device/collectives/combine_all.hpp"
+#include "device/module.hpp"
+#include "device/sync.hpp"
+
+namespace meshmem {
+namespace device {
+
+// A symmetric address of this PE, in member `pe` of the team.
+template <typename T>
+MESHMEM_DEVICE T* in_member(const TeamSync& sync, T* address, int pe) {
+  return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
+}
+
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_pull(const Group& group, const TeamSync& sync, E* dest, const E* source,
+                                std::size_t count) {
+  const ElementShares<E> shares(count, sync.team.n);
+  const int me = sync.team.me;
+  const std::size_t first = shares.begin_of(me);
+  team_sync(group, sync);
+  before_get();
+  combine_all<op, E>(
+      group, sync.team.n, [&](int pe) { return in_member(sync, source + first, pe); },
+      [&](int k) { return in_member(sync, dest + first, sync.peer(k)); }, shares.count_of(me));
+  team_sync(group, sync);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
