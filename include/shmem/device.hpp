@@ -6,11 +6,16 @@
  *   shmemx_x_wave       in a kernel, by all threads of a wave (32 or 64, those that run together)
  *   shmemx_x_block      in a kernel, by all threads of a block
  *   shmemx_x_grid       in a kernel, by all threads of all its blocks
+ *   shmemx_half_x       in a kernel, of half and bfloat16 (meshmem_half, meshmem_bfloat16), which the standard has not:
+ *                       by one thread; and with the endings above
  *
  * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as overloads
  * (shmemx_put_block). All threads of the group make the call with the same arguments, and the group shares the
  * work. In kernels addresses are in memory of shmem_malloc and its like, or registered; static variables and the
  * stack are not symmetric there. long double and complex are for the host alone.
+ * half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x) but for atomics: puts and gets of all kinds,
+ * signals with data, collectives, reductions, whose sums are formed in float. Their overloads for one thread are
+ * shmemx_put, shmemx_sum_reduce and so on; for groups they are those of the other types.
  * Ordering and completion are those of the standard, for the calling thread or group: docs/gpu.md.
  * Collectives begin and end with a barrier of the group; puts and gets by a group have none on either side.
  *
@@ -30,27 +35,7 @@
     MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::shmem_##name args) \
   }
 
-/* Rows with contexts (puts, gets, strided, signals with data): by a group, PE numbers of the world or of the context. */
-#define MESHMEM_KERNEL_RMA(name, op, E, result, params, args)                                \
-  MESHMEM_TWO_SIDES(                                                                         \
-      result, name, params, args,                                                            \
-      op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), MESHMEM_LIST args))      \
-  MESHMEM_TWO_SIDES(                                                                         \
-      result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,                    \
-      op<E>(meshmem::device::Thread(), meshmem::device::ContextPes{ctx}, MESHMEM_LIST args)) \
-  MESHMEM_KERNEL_RMA_BY(wave, Wave, name, op, E, result, params, args)                       \
-  MESHMEM_KERNEL_RMA_BY(block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_RMA_BY(scope, Group, name, op, E, result, params, args)                \
-  MESHMEM_DEVICE result shmemx_##name##_##scope params {                                      \
-    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::WorldPes(),      \
-                                  MESHMEM_LIST args);                                         \
-  }                                                                                           \
-  MESHMEM_DEVICE result shmemx_ctx_##name##_##scope MESHMEM_WITH_CTX params {                 \
-    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::ContextPes{ctx}, \
-                                  MESHMEM_LIST args);                                         \
-  }
-
-/* One element, by one thread. */
+/* One element, by one thread; PE numbers of the world or of the context. */
 #define MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)                        \
   MESHMEM_TWO_SIDES(                                                                    \
       result, name, params, args,                                                       \
@@ -58,6 +43,21 @@
   MESHMEM_TWO_SIDES(                                                                    \
       result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,               \
       op<E>(meshmem::device::Thread(), meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
+
+/* The other rows with contexts (puts, gets, strided, signals with data): by a group, too. */
+#define MESHMEM_KERNEL_RMA(name, op, E, result, params, args)           \
+  MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)              \
+  MESHMEM_KERNEL_RMA_BY(_wave, Wave, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_RMA_BY(_block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)               \
+  MESHMEM_DEVICE result shmemx_##name##ending params {                                        \
+    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::WorldPes(),      \
+                                  MESHMEM_LIST args);                                         \
+  }                                                                                           \
+  MESHMEM_DEVICE result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {                   \
+    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::ContextPes{ctx}, \
+                                  MESHMEM_LIST args);                                         \
+  }
 
 /* Atomics, and the routines with contexts that have no type. */
 #define MESHMEM_KERNEL_ATOMIC(name, op, E, result, params, args)                        \
@@ -67,59 +67,76 @@
                     op(meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
 
 /* Collectives, reductions and waits: by a group. */
-#define MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)          \
-  MESHMEM_TWO_SIDES(result, name, params, args,                          \
-                    op<E>(meshmem::device::Thread(), MESHMEM_LIST args)) \
-  MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, op, E, result, params, args) \
-  MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_GROUP_BY(scope, Group, name, op, E, result, params, args) \
-  MESHMEM_DEVICE result shmemx_##name##_##scope params {                         \
-    return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);  \
+#define MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)           \
+  MESHMEM_TWO_SIDES(result, name, params, args,                           \
+                    op<E>(meshmem::device::Thread(), MESHMEM_LIST args))  \
+  MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args) \
+  MESHMEM_DEVICE result shmemx_##name##ending params {                            \
+    return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);   \
   }
 
 /* Reductions and scans: by all blocks of a kernel, too. */
 #define MESHMEM_KERNEL_REDUCTION(name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)           \
-  MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
+  MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* Reductions beyond the standard: shmemx_x on both sides. */
-#define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args)                               \
-  MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                               \
-      return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args),                \
-             return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, \
-                                                                                op, E, result,    \
-                                                                                params, args)     \
-      MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)                    \
-          MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args)                                \
+  MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                                \
+      return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args),                 \
+             return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, \
+                                                                                op, E, result,     \
+                                                                                params, args)      \
+      MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)                    \
+          MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* test and its forms: one thread looks. */
 #define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
   MESHMEM_TWO_SIDES(result, name, params, args, op<E>(MESHMEM_LIST args))
 
+/* half and bfloat16: in kernels only, as shmemx_x also by one thread. */
+#define MESHMEM_SHORT_SINGLE(...) MESHMEM_KERNEL_RMA_BY(, Thread, __VA_ARGS__)
+#define MESHMEM_SHORT_RMA(...)                    \
+  MESHMEM_SHORT_SINGLE(__VA_ARGS__)               \
+  MESHMEM_KERNEL_RMA_BY(_wave, Wave, __VA_ARGS__) \
+  MESHMEM_KERNEL_RMA_BY(_block, Block, __VA_ARGS__)
+#define MESHMEM_SHORT_GROUP(...)                    \
+  MESHMEM_KERNEL_GROUP_BY(, Thread, __VA_ARGS__)    \
+  MESHMEM_KERNEL_GROUP_BY(_wave, Wave, __VA_ARGS__) \
+  MESHMEM_KERNEL_GROUP_BY(_block, Block, __VA_ARGS__)
+#define MESHMEM_SHORT_REDUCTION(...) \
+  MESHMEM_SHORT_GROUP(__VA_ARGS__)   \
+  MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, __VA_ARGS__)
+
 /* clang-format off */
-#define MESHMEM_KERNEL_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(MESHMEM_KERNEL_SINGLE, NAME##_, TYPE)) \
-    MESHMEM_IN_##ext(MESHMEM_OPS_ATOMIC_EXT(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_ATOMIC_STD(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##bit(MESHMEM_OPS_ATOMIC_BIT(MESHMEM_KERNEL_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_GROUP, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_TEST(MESHMEM_KERNEL_TEST, NAME##_, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_REDUCTION, NAME##_, TYPE))
+/* KIND is MESHMEM_KERNEL or MESHMEM_SHORT, for the macros above. */
+#define MESHMEM_KERNEL_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, KIND) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_RMA(KIND##_RMA, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(KIND##_RMA, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(KIND##_SINGLE, NAME##_, TYPE)) \
+    MESHMEM_IN_##ext(MESHMEM_OPS_ATOMIC_EXT(KIND##_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_ATOMIC_STD(KIND##_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##bit(MESHMEM_OPS_ATOMIC_BIT(KIND##_ATOMIC, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(KIND##_GROUP, NAME##_, TYPE)) \
+    MESHMEM_IN_##amo(MESHMEM_OPS_TEST(KIND##_TEST, NAME##_, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(KIND##_GROUP, NAME##_, , TYPE, TYPE)) \
+    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(KIND##_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(KIND##_REDUCTION, NAME##_, TYPE)) \
+    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(KIND##_REDUCTION, NAME##_, TYPE))
 #define MESHMEM_KERNEL_SIZED_ROW(BITS, E, ...) \
     MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , BITS, E, void) \
     MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, , BITS, E, void)
 
-MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_ROW, )
+MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_ROW, MESHMEM_KERNEL)
+MESHMEM_SHORT_FLOATS(MESHMEM_KERNEL_ROW, MESHMEM_SHORT)
 MESHMEM_SIZES(MESHMEM_KERNEL_SIZED_ROW, )
 MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, , mem, char, void)
 MESHMEM_ROUTINES_CTX(MESHMEM_KERNEL_ATOMIC)
 MESHMEM_EXTENSIONS(MESHMEM_KERNEL_EXTENSION, MESHMEM_IN)
+MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_REDUCTION, MESHMEM_IN)
 /* clang-format on */
 
 /* Routines without a type: by a group, or as what one thread knows. */
@@ -196,62 +213,26 @@ MESHMEM_KERNEL_PACKETS(_wave, Wave)
 MESHMEM_KERNEL_PACKETS(_block, Block)
 #undef MESHMEM_KERNEL_PACKETS
 
-/* half and bfloat16, whose sums are formed in float: shmemx_half_put, shmemx_half_put_block, ... */
-#define MESHMEM_SHORT_RMA(name, op, E, result, params, args)                              \
-  MESHMEM_DEVICE result shmemx_##name params {                                            \
-    return meshmem::device::op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), \
-                                  MESHMEM_LIST args);                                     \
-  }                                                                                       \
-  MESHMEM_KERNEL_RMA_BY(wave, Wave, name, op, E, result, params, args)                    \
-  MESHMEM_KERNEL_RMA_BY(block, Block, name, op, E, result, params, args)
-#define MESHMEM_SHORT_SINGLE(name, op, E, result, params, args)                           \
-  MESHMEM_DEVICE result shmemx_##name params {                                            \
-    return meshmem::device::op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), \
-                                  MESHMEM_LIST args);                                     \
+/* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread; those of the standard's
+ * names are in shmem/generic.h. */
+#define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args) \
+  MESHMEM_DEVICE result shmemx_##op##ending params { return shmemx_##name##ending args; }
+#define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)           \
+  MESHMEM_DEVICE result shmemx_##op##ending MESHMEM_WITH_CTX params {             \
+    return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;                       \
   }
-#define MESHMEM_SHORT_GROUP(name, op, E, result, params, args)                   \
-  MESHMEM_DEVICE result shmemx_##name params {                                   \
-    return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args); \
-  }                                                                              \
-  MESHMEM_KERNEL_GROUP_BY(wave, Wave, name, op, E, result, params, args)         \
-  MESHMEM_KERNEL_GROUP_BY(block, Block, name, op, E, result, params, args)
-#define MESHMEM_SHORT_REDUCTION(name, op, E, result, params, args) \
-  MESHMEM_SHORT_GROUP(name, op, E, result, params, args)           \
-  MESHMEM_KERNEL_GROUP_BY(grid, CooperativeGrid, name, op, E, result, params, args)
-/* clang-format off */
-#define MESHMEM_SHORT_ROW(NAME, TYPE, ...) \
-    MESHMEM_OPS_RMA(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
-    MESHMEM_OPS_STRIDED(MESHMEM_SHORT_RMA, NAME##_, , TYPE, TYPE) \
-    MESHMEM_OPS_SINGLE(MESHMEM_SHORT_SINGLE, NAME##_, TYPE) \
-    MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, NAME##_, , TYPE, TYPE) \
-    MESHMEM_OPS_REDUCE_ORDER(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
-    MESHMEM_OPS_REDUCE_ARITH(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
-    MESHMEM_OPS_AVERAGE(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
-    MESHMEM_OPS_SCATTER_ORDER(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE) \
-    MESHMEM_OPS_SCATTER_ARITH(MESHMEM_SHORT_REDUCTION, NAME##_, TYPE)
-MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
-/* clang-format on */
-#undef MESHMEM_SHORT_RMA
-#undef MESHMEM_SHORT_SINGLE
-#undef MESHMEM_SHORT_GROUP
-#undef MESHMEM_SHORT_REDUCTION
-#undef MESHMEM_SHORT_ROW
-
-/* Overloads of the wave, block and grid forms; those of the standard's names are in shmem/generic.h. */
-#define MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                      \
-  MESHMEM_DEVICE result shmemx_##op##_wave params { return shmemx_##name##_wave args; } \
-  MESHMEM_DEVICE result shmemx_##op##_block params { return shmemx_##name##_block args; }
-#define MESHMEM_KERNEL_OVERLOAD_REDUCTION(name, op, E, result, params, args) \
-  MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)                 \
-  MESHMEM_DEVICE result shmemx_##op##_grid params { return shmemx_##name##_grid args; }
-#define MESHMEM_KERNEL_OVERLOAD_CTX(name, op, E, result, params, args) \
-  MESHMEM_KERNEL_OVERLOAD(name, op, E, result, params, args)           \
-  MESHMEM_DEVICE result shmemx_##op##_wave MESHMEM_WITH_CTX params {   \
-    return shmemx_ctx_##name##_wave MESHMEM_PASS_CTX args;             \
-  }                                                                    \
-  MESHMEM_DEVICE result shmemx_##op##_block MESHMEM_WITH_CTX params {  \
-    return shmemx_ctx_##name##_block MESHMEM_PASS_CTX args;            \
-  }
+#define MESHMEM_KERNEL_OVERLOAD(...)             \
+  MESHMEM_KERNEL_OVERLOAD_BY(_wave, __VA_ARGS__) \
+  MESHMEM_KERNEL_OVERLOAD_BY(_block, __VA_ARGS__)
+#define MESHMEM_KERNEL_OVERLOAD_REDUCTION(...) \
+  MESHMEM_KERNEL_OVERLOAD(__VA_ARGS__)         \
+  MESHMEM_KERNEL_OVERLOAD_BY(_grid, __VA_ARGS__)
+#define MESHMEM_KERNEL_OVERLOAD_CTX(...)             \
+  MESHMEM_KERNEL_OVERLOAD_CTX_BY(_wave, __VA_ARGS__) \
+  MESHMEM_KERNEL_OVERLOAD_CTX_BY(_block, __VA_ARGS__)
+#define MESHMEM_SHORT_OVERLOAD(...) MESHMEM_KERNEL_OVERLOAD_BY(, __VA_ARGS__)
+#define MESHMEM_SHORT_OVERLOAD_CTX(...) MESHMEM_KERNEL_OVERLOAD_CTX_BY(, __VA_ARGS__)
 /* clang-format off */
 #define MESHMEM_KERNEL_OVERLOAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
     MESHMEM_GENERIC_##rma(MESHMEM_OPS_RMA(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
@@ -263,6 +244,10 @@ MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_ROW, )
     MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE))
 MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
 MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
+MESHMEM_SHORT_FLOATS(MESHMEM_KERNEL_OVERLOAD_ROW, )
+MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
+MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_SHORT_OVERLOAD_CTX, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
+MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
 /* clang-format on */
 
 #undef MESHMEM_KERNEL_RMA
@@ -276,9 +261,17 @@ MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 #undef MESHMEM_KERNEL_TEST
 #undef MESHMEM_KERNEL_ROW
 #undef MESHMEM_KERNEL_SIZED_ROW
+#undef MESHMEM_SHORT_SINGLE
+#undef MESHMEM_SHORT_RMA
+#undef MESHMEM_SHORT_GROUP
+#undef MESHMEM_SHORT_REDUCTION
+#undef MESHMEM_SHORT_OVERLOAD
+#undef MESHMEM_SHORT_OVERLOAD_CTX
 #undef MESHMEM_KERNEL_PLAIN
 #undef MESHMEM_KERNEL_PLAIN_GROUP
 #undef MESHMEM_KERNEL_MEETING
+#undef MESHMEM_KERNEL_OVERLOAD_BY
+#undef MESHMEM_KERNEL_OVERLOAD_CTX_BY
 #undef MESHMEM_KERNEL_OVERLOAD
 #undef MESHMEM_KERNEL_OVERLOAD_REDUCTION
 #undef MESHMEM_KERNEL_OVERLOAD_CTX

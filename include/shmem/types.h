@@ -55,10 +55,11 @@
     X(complexf,   meshmem_complexf,   0,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(complexd,   meshmem_complexd,   0,  0,  0,  0,  2,  0, __VA_ARGS__)
 
-/* The short floating-point types, in kernels and, as reductions, on streams (shmemx_half_put, shmemx_bfloat16_sum_reduce). */
+/* The short floating-point types, whose routines are extensions: in kernels (shmemx_half_put) and, as reductions, on streams
+ * (shmemx_bfloat16_sum_reduce_on_stream). Atomics they have none, nor has short: AMD's GPUs have none of 2 bytes. */
 #define MESHMEM_SHORT_FLOATS(X, ...) \
-    X(half,       meshmem_half,       __VA_ARGS__) \
-    X(bfloat16,   meshmem_bfloat16,   __VA_ARGS__)
+    X(half,       meshmem_half,       2,  0,  0,  0,  2,  0, __VA_ARGS__) \
+    X(bfloat16,   meshmem_bfloat16,   2,  0,  0,  0,  2,  0, __VA_ARGS__)
 
 /* Elements of the sized routines (shmem_put32): their width in bits and a type of that width. */
 #define MESHMEM_SIZES(X, ...) \
