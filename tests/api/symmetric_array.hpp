@@ -64,6 +64,10 @@ E make_complex(double real, double imaginary) {
   return value;
 }
 
+// half and bfloat16, of which the hosts of some targets know the bits only.
+template <typename E>
+constexpr bool is_short_float = sizeof(E) == sizeof(uint16_t) && !std::is_integral_v<E>;
+
 template <typename E>
 E sample(uint64_t seed) {
   const uint64_t bits = scramble(seed);
@@ -71,6 +75,10 @@ E sample(uint64_t seed) {
     return static_cast<E>(bits);
   } else if constexpr (std::is_same_v<E, meshmem_bits128>) {
     return {{bits, ~bits}};
+  } else if constexpr (is_short_float<E>) {
+    E value;
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
+    return value;
   } else if constexpr (is_complex<E>) {
     return make_complex<E>(static_cast<double>(static_cast<int64_t>(bits)),
                            static_cast<double>(scramble(bits) >> 3));
@@ -84,12 +92,24 @@ inline uint64_t seed_of(int pe, size_t i, int round = 0) {
   return static_cast<uint64_t>(round) * 1000003u + static_cast<uint64_t>(pe) * 100000u + i;
 }
 
+// What is compared and printed of a value.
+template <typename E>
+auto shown(const E& value) {
+  if constexpr (is_short_float<E>) {
+    uint16_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+  } else {
+    return value;
+  }
+}
+
 template <typename E>
 bool same(const E& a, const E& b) {
   if constexpr (std::is_same_v<E, meshmem_bits128>) {
     return a.word[0] == b.word[0] && a.word[1] == b.word[1];
   } else {
-    return a == b;
+    return shown(a) == shown(b);
   }
 }
 
@@ -172,8 +192,8 @@ void expect_each(const char* what, const E* data, size_t n, const Expected& expe
   for (size_t i = 0; i < n; ++i) {
     if (same<E>(data[i], expected(i))) continue;
     ADD_FAILURE() << what << ": element " << i << " of " << n << " is "
-                  << testing::PrintToString(data[i]) << ", not "
-                  << testing::PrintToString(expected(i));
+                  << testing::PrintToString(shown<E>(data[i])) << ", not "
+                  << testing::PrintToString(shown<E>(expected(i)));
     return;
   }
 }

@@ -61,8 +61,9 @@ inline unsigned odd_block() { return wave_size() + 9; }
 #define MESHMEM_WITH_CALL(...) (const Call& call, __VA_ARGS__)
 
 // A static function for a row of ops.h: of the families with groups and contexts, with contexts, with
-// groups, and with neither.
-#define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args)               \
+// groups, and with neither. X is what one thread's names begin with, CTX what stands before name where
+// there is a context: nothing, where overloads are called.
+#define MESHMEM_CALL_GROUP_CTX_OF(X, CTX, name, op, result, params, args)          \
   static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params { \
     switch (call.form) {                                                           \
       case Form::kWave:                                                            \
@@ -70,26 +71,32 @@ inline unsigned odd_block() { return wave_size() + 9; }
       case Form::kBlock:                                                           \
         return shmemx_##name##_block args;                                         \
       case Form::kThreadCtx:                                                       \
-        return shmem_ctx_##name MESHMEM_PASS_CALL_CTX args;                        \
+        return X##CTX##name MESHMEM_PASS_CALL_CTX args;                            \
       case Form::kWaveCtx:                                                         \
-        return shmemx_ctx_##name##_wave MESHMEM_PASS_CALL_CTX args;                \
+        return shmemx_##CTX##name##_wave MESHMEM_PASS_CALL_CTX args;               \
       case Form::kBlockCtx:                                                        \
-        return shmemx_ctx_##name##_block MESHMEM_PASS_CALL_CTX args;               \
+        return shmemx_##CTX##name##_block MESHMEM_PASS_CALL_CTX args;              \
       default:                                                                     \
-        return shmem_##name args;                                                  \
+        return X##name args;                                                       \
     }                                                                              \
   }
-#define MESHMEM_CALL_CTX(name, op, Elem, result, params, args)                             \
-  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params {         \
-    if (call.form == Form::kThreadCtx) return shmem_ctx_##name MESHMEM_PASS_CALL_CTX args; \
-    return shmem_##name args;                                                              \
+#define MESHMEM_CALL_CTX_OF(X, CTX, name, op, result, params, args)                    \
+  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params {     \
+    if (call.form == Form::kThreadCtx) return X##CTX##name MESHMEM_PASS_CALL_CTX args; \
+    return X##name args;                                                               \
   }
-#define MESHMEM_CALL_GROUP(name, op, Elem, result, params, args)                   \
+#define MESHMEM_CALL_GROUP_OF(X, name, op, result, params, args)                   \
   static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params { \
     if (call.form == Form::kWave) return shmemx_##name##_wave args;                \
     if (call.form == Form::kBlock) return shmemx_##name##_block args;              \
-    return shmem_##name args;                                                      \
+    return X##name args;                                                           \
   }
+#define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_GROUP_CTX_OF(shmem_, ctx_, name, op, result, params, args)
+#define MESHMEM_CALL_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_CTX_OF(shmem_, ctx_, name, op, result, params, args)
+#define MESHMEM_CALL_GROUP(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_GROUP_OF(shmem_, name, op, result, params, args)
 #define MESHMEM_CALL_PLAIN(name, op, Elem, result, params, args) \
   static __device__ __attribute__((noinline)) result op params { return shmem_##name args; }
 #define MESHMEM_PASS_CALL_CTX(...) (call.ctx, __VA_ARGS__)
@@ -109,6 +116,22 @@ inline unsigned odd_block() { return wave_size() + 9; }
 #define MESHMEM_ROWS_ORDER(PRE, MID, E, T) MESHMEM_OPS_REDUCE_ORDER(MESHMEM_CALL_GROUP, PRE, E)
 #define MESHMEM_ROWS_ARITH(PRE, MID, E, T) MESHMEM_OPS_REDUCE_ARITH(MESHMEM_CALL_GROUP, PRE, E)
 #define MESHMEM_ROWS_LOGIC(PRE, MID, E, T) MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_CALL_GROUP, PRE, E)
+
+// half and bfloat16, whose overloads are extensions by one thread too. An overload calls the routine
+// with the type's name, so that both are called.
+#define MESHMEM_SHORT_GROUP_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_GROUP_CTX_OF(shmemx_, , op, op, result, params, args)
+#define MESHMEM_SHORT_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_CTX_OF(shmemx_, , op, op, result, params, args)
+#define MESHMEM_SHORT_GROUP(name, op, Elem, result, params, args) \
+  MESHMEM_CALL_GROUP_OF(shmemx_, op, op, result, params, args)
+#define MESHMEM_SHORT_ROWS_RMA(PRE, MID, E, T) \
+  MESHMEM_OPS_RMA(MESHMEM_SHORT_GROUP_CTX, PRE, MID, E, T)
+#define MESHMEM_SHORT_ROWS_STRIDED(PRE, MID, E, T) \
+  MESHMEM_OPS_STRIDED(MESHMEM_SHORT_GROUP_CTX, PRE, MID, E, T)
+#define MESHMEM_SHORT_ROWS_SINGLE(PRE, MID, E, T) MESHMEM_OPS_SINGLE(MESHMEM_SHORT_CTX, PRE, E)
+#define MESHMEM_SHORT_ROWS_COLLECTIVE(PRE, MID, E, T) \
+  MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, PRE, MID, E, T)
 
 // struct <Family>_<NAME>, where the type has the family (column); E is the type of an element.
 #define MESHMEM_CALLS(Family, ROWS, NAME, PRE, MID, ElemType, PointerType) \

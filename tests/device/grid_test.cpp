@@ -5,8 +5,6 @@
 // afterwards; barriers; two grids at a time; graphs.
 // Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where it is a
 // reduction. What a block reads after a call was brought about by others.
-#include <cstring>
-
 #include "forms.hpp"
 #include "own_stream.hpp"
 #include "routine_check.hpp"
@@ -240,7 +238,7 @@ TEST(DeviceGrid, CountsOnWhenGraphsAreReplayed) {
   EXPECT_EQ(round.first(), 2 * replays);
 }
 
-// ---- Scans, and the short floating-point types
+// ---- Scans
 
 __global__ void scan_kernel(shmem_team_t team, int64_t* in, int64_t* ex, const int64_t* source,
                             size_t n) {
@@ -265,29 +263,6 @@ TEST(DeviceGrid, S56_Scans) {
   expect_equal("exclusive", ex.download(), before);
   add(my_pe());
   expect_equal("inclusive", in.download(), before);
-}
-
-__global__ void short_kernel(shmem_team_t team, meshmem_half* half, meshmem_bfloat16* bfloat,
-                             size_t n) {
-  shmemx_half_sum_reduce_grid(team, half, half, n);
-  shmemx_bfloat16_max_reduce_grid(team, bfloat, bfloat, n);
-  shmemx_bfloat16_avg_reduce_grid(team, bfloat, bfloat, n);
-}
-TEST(DeviceGrid, ShortFloats) {
-  const size_t n = 2001;
-  const std::vector<meshmem_half> ones(n, meshmem_half(1.0f)),
-      sums(n, meshmem_half(static_cast<float>(n_pes())));
-  const std::vector<meshmem_bfloat16> mine(n, meshmem_bfloat16(static_cast<float>(my_pe()))),
-      largest(n, meshmem_bfloat16(static_cast<float>(n_pes() - 1)));
-  DeviceArray<meshmem_half> half(ones);
-  DeviceArray<meshmem_bfloat16> bfloat(mine);
-  launch_grid_on(nullptr, short_kernel, grid_of(5), odd_block(), SHMEM_TEAM_WORLD, half.data(),
-                 bfloat.data(), n);
-  synchronize();
-  const std::vector<meshmem_half> halves = half.download();
-  const std::vector<meshmem_bfloat16> bfloats = bfloat.download();
-  EXPECT_EQ(std::memcmp(halves.data(), sums.data(), n * sizeof sums[0]), 0);
-  EXPECT_EQ(std::memcmp(bfloats.data(), largest.data(), n * sizeof largest[0]), 0);
 }
 
 }  // namespace

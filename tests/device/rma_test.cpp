@@ -16,10 +16,14 @@ namespace {
   MESHMEM_CALLS(Rma, MESHMEM_ROWS_RMA, BITS, , BITS, TYPE, void)
 #define MESHMEM_ROW_SINGLE(NAME, TYPE, rma, ...) \
   MESHMEM_IN_##rma(MESHMEM_CALLS(Single, MESHMEM_ROWS_SINGLE, NAME, NAME##_, , TYPE, TYPE))
+#define MESHMEM_ROW_SHORT(NAME, TYPE, ...)                                \
+  MESHMEM_CALLS(Rma, MESHMEM_SHORT_ROWS_RMA, NAME, NAME##_, , TYPE, TYPE) \
+  MESHMEM_CALLS(Single, MESHMEM_SHORT_ROWS_SINGLE, NAME, NAME##_, , TYPE, TYPE)
 MESHMEM_KERNEL_TYPES(MESHMEM_ROW_RMA, )
 MESHMEM_SIZES(MESHMEM_ROW_SIZED, )
 MESHMEM_CALLS(Rma, MESHMEM_ROWS_RMA, mem, , mem, char, void)
 MESHMEM_KERNEL_TYPES(MESHMEM_ROW_SINGLE, )
+MESHMEM_SHORT_FLOATS(MESHMEM_ROW_SHORT, )
 
 constexpr size_t kCount = 37;
 constexpr size_t kArea = kCount + 3;  // with elements around it that stay
@@ -105,6 +109,7 @@ TEST(DeviceRma, EveryTypeAndFormCopiesExactlyNelems) {
 #define MESHMEM_CHECK_ROW(NAME, TYPE, rma, ...) \
   MESHMEM_IN_##rma(check_rma<Rma_##NAME>(context, ++round);)
   MESHMEM_KERNEL_TYPES(MESHMEM_CHECK_ROW, )
+  MESHMEM_SHORT_FLOATS(MESHMEM_CHECK_ROW, )
 #undef MESHMEM_CHECK_ROW
 }
 
@@ -149,6 +154,7 @@ TEST(DeviceRma, PAndGCarryEveryType) {
 #define MESHMEM_CHECK_ROW(NAME, TYPE, rma, ...) \
   MESHMEM_IN_##rma(check_single<Single_##NAME>(context, ++round);)
   MESHMEM_KERNEL_TYPES(MESHMEM_CHECK_ROW, )
+  MESHMEM_SHORT_FLOATS(MESHMEM_CHECK_ROW, )
 #undef MESHMEM_CHECK_ROW
 }
 

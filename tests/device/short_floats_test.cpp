@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// half and bfloat16: puts and gets, reductions and scans in kernels by every group, reductions on
-// streams; and that they are computed in float and rounded once.
-// Invariant: the expected values are computed in float, where all of these are exact.
+// Reductions and scans of half and bfloat16: in kernels by every group and by grids, and on streams;
+// and that they are computed in float and rounded once. What only moves them is tested with the other
+// types, in rma_test.cpp, strided_test.cpp and collectives_test.cpp.
+// Invariant: the expected values are computed in float, where all of these are exact. Overloads are
+// called, which call the routines with the types' names.
 #include <cstring>
 
 #include "../api/team_views.hpp"
@@ -64,31 +66,37 @@ const Case avg_reduce{"avg_reduce", add, Kind::reduce, true, false},
     sum_inscan{"sum_inscan", add, Kind::inscan, false, false},
     sum_exscan{"sum_exscan", add, Kind::exscan, false, false};
 
-// struct Call_<name>: a routine by whichever group makes the call, and on a stream.
-#define MESHMEM_CALL_SHORT(name, op, Elem, result, params, args)                       \
-  struct Call_##name {                                                                 \
-    using E = Elem;                                                                    \
-    static const Case& kind() { return op; }                                           \
-    static __device__ __attribute__((noinline)) result call MESHMEM_WITH_CALL params { \
-      if (call.form == Form::kWave) return shmemx_##name##_wave args;                  \
-      if (call.form == Form::kBlock) return shmemx_##name##_block args;                \
-      return shmemx_##name args;                                                       \
-    }                                                                                  \
-    static result on_stream MESHMEM_WITH_STREAM params {                               \
-      return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;                         \
-    }                                                                                  \
+// struct Call_<name>: a routine by whichever group makes the call, by a grid, and on a stream.
+#define MESHMEM_CALL_SHORT(name, op, Elem, result, params, args)        \
+  struct Call_##name {                                                  \
+    using E = Elem;                                                     \
+    static const Case& kind() { return op; }                            \
+    MESHMEM_CALL_GROUP_OF(shmemx_, op, by_group, result, params, args)  \
+    static __device__ __attribute__((noinline)) result by_grid params { \
+      return shmemx_##op##_grid args;                                   \
+    }                                                                   \
+    static result on_stream MESHMEM_WITH_STREAM params {                \
+      return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;          \
+    }                                                                   \
   };
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_CALL_SHORT, half, meshmem_half)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_CALL_SHORT, bfloat16, meshmem_bfloat16)
 
 template <typename Routine>
-__global__ void short_kernel(Call call, shmem_team_t team, typename Routine::E* dest,
-                             const typename Routine::E* source, size_t n) {
-  if (takes_part(call.form)) Routine::call(call, team, dest, source, n);
+__global__ void group_kernel(Call call, shmem_team_t team, typename Routine::E* dest,
+                             const typename Routine::E* source, size_t n, int* failures) {
+  if (!takes_part(call.form)) return;
+  if (Routine::by_group(call, team, dest, source, n) != 0 && leads(call.form)) *failures = 1;
+}
+template <typename Routine>
+__global__ void grid_kernel(shmem_team_t team, typename Routine::E* dest,
+                            const typename Routine::E* source, size_t n, int* failures) {
+  if (Routine::by_grid(team, dest, source, n) != 0) *failures = 1;
 }
 
 struct Workspace {
   DeviceArray<uint16_t> dest{kMost + 2}, source{kMost + 2};
+  DeviceArray<int> failures{1, 0};
   OwnStream stream;
 };
 
@@ -146,11 +154,27 @@ TEST(ShortFloats, EveryOperationInKernelsByEveryGroup) {
     for (const Form form : kGroups) {
       SCOPED_TRACE(name_of(form));
       check<Routine>(space, world, 13, [&](E* dest, const E* source) {
-        launch(short_kernel<Routine>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, world.team,
-               dest, source, size_t{13});
+        launch(group_kernel<Routine>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, world.team,
+               dest, source, size_t{13}, space.failures.data());
       });
     }
   });
+  EXPECT_EQ(space.failures.first(), 0);
+}
+
+TEST(ShortFloats, EveryOperationInKernelsByGrids) {
+  Workspace space;
+  const TeamView world = world_view();
+  for_each_routine([&](auto routine) {
+    using Routine = decltype(routine);
+    using E = typename Routine::E;
+    constexpr size_t kCount = 1001;
+    check<Routine>(space, world, kCount, [&](E* dest, const E* source) {
+      launch_grid_on(nullptr, grid_kernel<Routine>, dim3(3), odd_block(), world.team, dest, source,
+                     kCount, space.failures.data());
+    });
+  });
+  EXPECT_EQ(space.failures.first(), 0);
 }
 
 TEST(ShortFloats, EveryOperationOnStreamsOfEveryTeamOfAnyCount) {
@@ -187,56 +211,6 @@ TEST(ShortFloats, SumsAreFormedInFloatAndRoundedOnce) {
     GTEST_SKIP() << "what a ring passes on is rounded at each step";
   check_float_total<meshmem_half>(2048, shmemx_half_sum_reduce_on_stream);
   check_float_total<meshmem_bfloat16>(256, shmemx_bfloat16_sum_reduce_on_stream);
-}
-
-template <typename E>
-struct Move;
-template <>
-struct Move<meshmem_half> {
-  static __device__ void run(meshmem_half* dest, const meshmem_half* source, int pe) {
-    shmemx_half_put_block(dest, source, 5, pe);
-    if (threadIdx.x == 0) shmemx_half_p(dest + 5, shmemx_half_g(source + 5, pe), pe);
-    shmemx_quiet_block();
-    shmemx_barrier_all_block();
-    shmemx_half_get_block(dest + 6, dest, 6, pe);
-  }
-};
-template <>
-struct Move<meshmem_bfloat16> {
-  static __device__ void run(meshmem_bfloat16* dest, const meshmem_bfloat16* source, int pe) {
-    shmemx_bfloat16_put_block(dest, source, 5, pe);
-    if (threadIdx.x == 0) shmemx_bfloat16_p(dest + 5, shmemx_bfloat16_g(source + 5, pe), pe);
-    shmemx_quiet_block();
-    shmemx_barrier_all_block();
-    shmemx_bfloat16_get_block(dest + 6, dest, 6, pe);
-  }
-};
-template <typename E>
-__global__ void move_kernel(E* dest, const E* source, int pe) {
-  Move<E>::run(dest, source, pe);
-}
-
-// Five elements and one to the next PE, which brings back its own as well.
-template <typename E>
-void check_moves() {
-  Workspace space;
-  std::vector<float> mine, there;
-  for (size_t i = 0; i < 6; ++i) mine.push_back(element(my_pe(), i));
-  for (size_t i = 0; i < 6; ++i) there.push_back(element(i < 5 ? previous_pe() : my_pe(), i));
-  upload(space.source.data(), bits_of<E>(mine));
-  shmem_barrier_all();
-  launch(move_kernel<E>, 1, odd_block(), reinterpret_cast<E*>(space.dest.data()),
-         reinterpret_cast<const E*>(space.source.data()), next_pe());
-  meet_after_kernels();
-  std::vector<float> back;
-  for (size_t i = 0; i < 6; ++i) back.push_back(element(i < 5 ? my_pe() : next_pe(), i));
-  there.insert(there.end(), back.begin(), back.end());
-  expect_equal("moved", download(space.dest.data(), 12), bits_of<E>(there));
-  shmem_barrier_all();
-}
-TEST(ShortFloats, ArePutAndGot) {
-  check_moves<meshmem_half>();
-  check_moves<meshmem_bfloat16>();
 }
 
 }  // namespace
