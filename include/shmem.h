@@ -22,6 +22,9 @@
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU))
 #define MESHMEM_COMPILES_KERNELS 1
+#ifdef MESHMEM_HIP_ON_CPU
+#define MESHMEM_CHECKS_SIDES 1
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -40,16 +43,19 @@ MESHMEM_NORETURN void shmem_global_exit(int status);
 #define MESHMEM_DECLARE_CTX(name, op, E, result, params, args) \
   result shmem_##name params;                                  \
   result shmem_ctx_##name MESHMEM_WITH_CTX params;
+#define MESHMEM_DECLARE_NAMED(name, op, E, result, params, args) result name params;
+MESHMEM_VARIADIC_ROUTINES(MESHMEM_DECLARE)
+#ifndef MESHMEM_CHECKS_SIDES
 MESHMEM_ALL_ON_HOST(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 MESHMEM_DEPRECATED(MESHMEM_DECLARE)
 #ifndef __cplusplus
 MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_DECLARE)
 #endif
-#define MESHMEM_DECLARE_NAMED(name, op, E, result, params, args) result name params;
 MESHMEM_DEPRECATED_NAMES(MESHMEM_DECLARE_NAMED)
-#undef MESHMEM_DECLARE_NAMED
+#endif
 /* Where kernels are compiled, the routines that they have too are functions for both sides
- * (shmem/device.hpp), and these are what their host side calls. */
+ * (shmem/device.hpp), and these are what their host side calls. Where a compiler cannot tell the sides
+ * apart, the host's own routines find out when they are called (shmem/host_only.hpp). */
 #ifdef MESHMEM_COMPILES_KERNELS
 }
 namespace meshmem {
@@ -59,6 +65,11 @@ MESHMEM_ALL_IN_KERNELS(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #undef MESHMEM_DECLARE_EXTENSION
+#ifdef MESHMEM_CHECKS_SIDES
+MESHMEM_ALL_ON_HOST(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
+MESHMEM_DEPRECATED(MESHMEM_DECLARE)
+MESHMEM_DEPRECATED_NAMES(MESHMEM_DECLARE_NAMED)
+#endif
 }
 }  // namespace host
 }  // namespace meshmem
@@ -70,9 +81,13 @@ MESHMEM_ALL_IN_KERNELS(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #endif
 #undef MESHMEM_DECLARE
 #undef MESHMEM_DECLARE_CTX
+#undef MESHMEM_DECLARE_NAMED
 
 #ifdef MESHMEM_COMPILES_KERNELS
 #include "shmem/device.hpp"
+#endif
+#ifdef MESHMEM_CHECKS_SIDES
+#include "shmem/host_only.hpp"
 #endif
 
 #include "shmem/generic.h"

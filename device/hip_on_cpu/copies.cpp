@@ -186,6 +186,7 @@ bool within_symbol(const void* other, std::size_t symbol_size, std::size_t size,
 
 hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* source,
                           std::size_t size, std::size_t offset, hipMemcpyKind kind) {
+  host_only("hipMemcpyToSymbol");
   if (!within_symbol(source, symbol_size, size, offset)) return remember(hipErrorInvalidValue);
   const bool from_host = side_of(source, size) == Side::kHost;
   if (kind != hipMemcpyDefault &&
@@ -198,6 +199,7 @@ hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* sou
 
 hipError_t copy_from_symbol(void* dest, const void* symbol, std::size_t symbol_size,
                             std::size_t size, std::size_t offset, hipMemcpyKind kind) {
+  host_only("hipMemcpyFromSymbol");
   if (!within_symbol(dest, symbol_size, size, offset)) return remember(hipErrorInvalidValue);
   const bool to_host = side_of(dest, size) == Side::kHost;
   if (kind != hipMemcpyDefault &&
@@ -215,21 +217,25 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipMemcpy(void* dest, const void* source, std::size_t size, hipMemcpyKind kind) {
+  host_only();
   return remember(copy_now(dest, source, one_row(size), kind));
 }
 hipError_t hipMemcpyAsync(void* dest, const void* source, std::size_t size, hipMemcpyKind kind,
                           hipStream_t stream) {
+  host_only();
   return remember(copy_in_stream(dest, source, one_row(size), kind, stream));
 }
 
 hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source, int source_device,
                          std::size_t size) {
+  host_only();
   const hipError_t error = check_peers(dest, dest_device, source, source_device, size);
   return remember(
       error != hipSuccess ? error : copy_now(dest, source, one_row(size), hipMemcpyDeviceToDevice));
 }
 hipError_t hipMemcpyPeerAsync(void* dest, int dest_device, const void* source, int source_device,
                               std::size_t size, hipStream_t stream) {
+  host_only();
   const hipError_t error = check_peers(dest, dest_device, source, source_device, size);
   return remember(error != hipSuccess ? error
                                       : copy_in_stream(dest, source, one_row(size),
@@ -239,20 +245,24 @@ hipError_t hipMemcpyPeerAsync(void* dest, int dest_device, const void* source, i
 hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
                        std::size_t source_pitch, std::size_t width, std::size_t height,
                        hipMemcpyKind kind) {
+  host_only();
   return remember(copy_now(dest, source, {width, height, dest_pitch, source_pitch}, kind));
 }
 hipError_t hipMemcpy2DAsync(void* dest, std::size_t dest_pitch, const void* source,
                             std::size_t source_pitch, std::size_t width, std::size_t height,
                             hipMemcpyKind kind, hipStream_t stream) {
+  host_only();
   return remember(
       copy_in_stream(dest, source, {width, height, dest_pitch, source_pitch}, kind, stream));
 }
 
 hipError_t hipMemset(void* dest, int value, std::size_t size) {
+  host_only();
   const hipError_t error = check_fill(dest, size);
   return remember(error != hipSuccess ? error : run_in_default_stream(fill_of(dest, value, size)));
 }
 hipError_t hipMemsetAsync(void* dest, int value, std::size_t size, hipStream_t stream) {
+  host_only();
   const hipError_t error = check_fill(dest, size);
   return remember(error != hipSuccess ? error : submit(stream, fill_of(dest, value, size)));
 }

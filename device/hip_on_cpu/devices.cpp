@@ -88,8 +88,8 @@ void fill(hipDeviceProp_t& p, int device) {
   p.sharedMemPerBlock = kSharedMemoryPerBlock;
   p.warpSize = 32;
   p.maxThreadsPerBlock = kMaxThreadsPerBlock;
-  std::fill(std::begin(p.maxThreadsDim), std::end(p.maxThreadsDim), kMaxThreadsPerBlock);
-  std::fill(std::begin(p.maxGridSize), std::end(p.maxGridSize), INT32_MAX);
+  std::copy(std::begin(kMaxThreadsDim), std::end(kMaxThreadsDim), p.maxThreadsDim);
+  std::copy(std::begin(kMaxGridSize), std::end(kMaxGridSize), p.maxGridSize);
   p.maxThreadsPerMultiProcessor = kThreadsPerProcessor;
   p.multiProcessorCount = processors();
   p.major = 1;
@@ -163,35 +163,41 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipInit(unsigned flags) {
+  host_only();
   if (flags != 0) return remember(hipErrorInvalidValue);
   return remember(device_count() > 0 ? hipSuccess : hipErrorNoDevice);
 }
 
 hipError_t hipGetDeviceCount(int* count) {
+  host_only();
   if (count == nullptr) return remember(hipErrorInvalidValue);
   *count = device_count();
   return remember(*count > 0 ? hipSuccess : hipErrorNoDevice);
 }
 
 hipError_t hipSetDevice(int device) {
+  host_only();
   const hipError_t error = check_device(&device, device);
   if (error == hipSuccess) device_of_thread = device;
   return remember(error);
 }
 
 hipError_t hipGetDevice(int* device) {
+  host_only();
   const hipError_t error = check_device(device, device_of_thread);
   if (error == hipSuccess) *device = device_of_thread;
   return remember(error);
 }
 
 hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  host_only();
   const hipError_t error = check_device(properties, device);
   if (error == hipSuccess) fill(*properties, device);
   return remember(error);
 }
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  host_only();
   hipDeviceProp_t properties;
   hipError_t error = check_device(value, device);
   if (error == hipSuccess) {
@@ -202,6 +208,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
 }
 
 hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
+  host_only();
   const hipError_t error = check_device(text, device);
   if (error != hipSuccess) return remember(error);
   if (length < 13) return remember(hipErrorInvalidValue);
@@ -210,12 +217,14 @@ hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
 }
 
 hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  host_only();
   const hipError_t error = can == nullptr ? hipErrorInvalidValue : check_pair(device, peer);
   if (error == hipSuccess) *can = device != peer && are_peers();
   return remember(error);
 }
 
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  host_only();
   if (flags != 0) return remember(hipErrorInvalidValue);
   const int device = current_device();
   const hipError_t error = check_pair(device, peer);
@@ -228,6 +237,7 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
 
 hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
                                         std::uint32_t* hops) {
+  host_only();
   const hipError_t error = check_pair(device, peer);
   if (error != hipSuccess) return remember(error);
   if (link == nullptr || hops == nullptr || device == peer) return remember(hipErrorInvalidValue);
@@ -237,6 +247,7 @@ hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* lin
 }
 
 hipError_t hipMemGetInfo(std::size_t* available, std::size_t* total) {
+  host_only();
   const hipError_t error = check_device(total, current_device());
   if (error != hipSuccess || available == nullptr)
     return remember(error == hipSuccess ? hipErrorInvalidValue : error);
@@ -246,10 +257,14 @@ hipError_t hipMemGetInfo(std::size_t* available, std::size_t* total) {
 }
 
 hipError_t hipRuntimeGetVersion(int* version) {
+  host_only();
   if (version == nullptr) return remember(hipErrorInvalidValue);
   *version = HIP_VERSION;
   return hipSuccess;
 }
-hipError_t hipDriverGetVersion(int* version) { return hipRuntimeGetVersion(version); }
+hipError_t hipDriverGetVersion(int* version) {
+  host_only();
+  return hipRuntimeGetVersion(version);
+}
 
 }  // extern "C"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "hip/hip_runtime_api.h"
 
@@ -12,6 +13,8 @@ namespace hip_on_cpu {
 
 inline constexpr int kMaxDevices = 64;
 inline constexpr int kMaxThreadsPerBlock = 1024;
+inline constexpr int kMaxThreadsDim[3] = {1024, 1024, 1024};
+inline constexpr int kMaxGridSize[3] = {INT32_MAX, UINT16_MAX, UINT16_MAX};  // HIP's limits
 inline constexpr std::size_t kSharedMemoryPerBlock = 64 * 1024;
 
 int device_count();  // 0 when MESHMEM_CPU_DEVICES is wrong, which is reported once

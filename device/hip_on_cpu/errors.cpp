@@ -34,16 +34,28 @@ hipError_t remember(hipError_t error) {
 
 }  // namespace hip_on_cpu
 
+using namespace hip_on_cpu;
+
 extern "C" {
 
-const char* hipGetErrorName(hipError_t error) { return hip_on_cpu::row_of(error).name; }
-const char* hipGetErrorString(hipError_t error) { return hip_on_cpu::row_of(error).text; }
+const char* hipGetErrorName(hipError_t error) {
+  host_only();
+  return row_of(error).name;
+}
+const char* hipGetErrorString(hipError_t error) {
+  host_only();
+  return row_of(error).text;
+}
 
-hipError_t hipPeekAtLastError(void) { return hip_on_cpu::last_error; }
+hipError_t hipPeekAtLastError(void) {
+  host_only();
+  return last_error;
+}
 
 hipError_t hipGetLastError(void) {
-  const hipError_t error = hip_on_cpu::last_error;
-  hip_on_cpu::last_error = hipSuccess;
+  host_only();
+  const hipError_t error = last_error;
+  last_error = hipSuccess;
   return error;
 }
 

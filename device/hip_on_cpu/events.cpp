@@ -15,6 +15,8 @@
 namespace hip_on_cpu {
 namespace {
 
+constexpr unsigned kFenceFlags = 0xe0000000;  // HIP's: which caches an event writes back
+
 class Recording {
  public:
   void finish() {
@@ -123,8 +125,11 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
-  if (event == nullptr || flags > 7) return remember(hipErrorInvalidValue);
-  if (flags & hipEventInterprocess) return remember(hipErrorNotSupported);
+  host_only();
+  if (event == nullptr) return remember(hipErrorInvalidValue);
+  const hipError_t error = check_flags(flags, hipEventBlockingSync | hipEventDisableTiming,
+                                       hipEventInterprocess | kFenceFlags);
+  if (error != hipSuccess) return remember(error);
   if (device_count() == 0) return remember(hipErrorNoDevice);
   auto made = std::make_shared<Event>();
   made->device = current_device();
@@ -133,15 +138,18 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   return hipSuccess;
 }
 hipError_t hipEventCreate(hipEvent_t* event) {
+  host_only();
   return hipEventCreateWithFlags(event, hipEventDefault);
 }
 
 hipError_t hipEventDestroy(hipEvent_t event) {
+  host_only();
   const auto removed = ProcessState<Events>::get().handles.remove(event);
   return remember(removed == nullptr ? hipErrorInvalidHandle : hipSuccess);
 }
 
 hipError_t hipEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
+  host_only();
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
   const auto event = find_event(handle);
@@ -154,6 +162,7 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
 }
 
 hipError_t hipStreamWaitEvent(hipStream_t stream_handle, hipEvent_t handle, unsigned flags) {
+  host_only();
   if (flags != 0) return remember(hipErrorInvalidValue);
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -164,6 +173,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream_handle, hipEvent_t handle, unsi
 }
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
+  host_only();
   std::shared_ptr<Recording> recording;
   const hipError_t error = recording_of(event, &recording);
   if (error == hipSuccess && recording != nullptr) recording->wait();
@@ -171,6 +181,7 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
+  host_only();
   std::shared_ptr<Recording> recording;
   const hipError_t error = recording_of(event, &recording);
   if (error != hipSuccess) return remember(error);
@@ -178,6 +189,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
 }
 
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
+  host_only();
   if (milliseconds == nullptr) return remember(hipErrorInvalidValue);
   std::shared_ptr<Recording> first, second;
   hipError_t error = recording_of(start, &first);

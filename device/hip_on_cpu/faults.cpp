@@ -100,6 +100,12 @@ void fail_in_kernel(const char* what) {
   std::abort();
 }
 
+void refuse_in_kernel(const char* routine) {
+  char text[256];
+  std::snprintf(text, sizeof(text), "a call of %s, which is for the host alone", routine);
+  fail_in_kernel(text);
+}
+
 void catch_faults_in_kernels() {
   static std::once_flag once;
   std::call_once(once, [] {

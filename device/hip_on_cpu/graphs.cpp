@@ -34,6 +34,7 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) {
+  host_only();
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
     return remember(hipErrorInvalidValue);
   Streams& streams = Streams::get();
@@ -45,6 +46,7 @@ hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) 
 }
 
 hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
+  host_only();
   if (graph == nullptr) return remember(hipErrorInvalidValue);
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -59,6 +61,7 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
 }
 
 hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
+  host_only();
   if (status == nullptr) return remember(hipErrorInvalidValue);
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -72,6 +75,7 @@ hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* stat
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                hipGraphNode_t* error_node, char* log, std::size_t log_size) {
+  host_only();
   if (executable == nullptr) return remember(hipErrorInvalidValue);
   const auto found = graphs().graphs.find(graph);
   if (found == nullptr) return remember(hipErrorInvalidValue);
@@ -82,6 +86,7 @@ hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
+  host_only();
   const auto found = graphs().executables.find(executable);
   if (found == nullptr) return remember(hipErrorInvalidValue);
   return remember(
@@ -89,10 +94,12 @@ hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
 }
 
 hipError_t hipGraphDestroy(hipGraph_t graph) {
+  host_only();
   return remember(graphs().graphs.remove(graph) == nullptr ? hipErrorInvalidValue : hipSuccess);
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
+  host_only();
   return remember(graphs().executables.remove(executable) == nullptr ? hipErrorInvalidValue
                                                                      : hipSuccess);
 }

@@ -139,11 +139,16 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* base) {
+  host_only();
   return remember(handle == nullptr ? hipErrorInvalidValue : make_handle(handle, base));
 }
 hipError_t hipIpcOpenMemHandle(void** pointer, hipIpcMemHandle_t handle, unsigned flags) {
+  host_only();
   return remember(import(pointer, handle, flags));
 }
-hipError_t hipIpcCloseMemHandle(void* pointer) { return remember(close_import(pointer)); }
+hipError_t hipIpcCloseMemHandle(void* pointer) {
+  host_only();
+  return remember(close_import(pointer));
+}
 
 }  // extern "C"

@@ -18,6 +18,11 @@ namespace {
 constexpr std::size_t kAskTheMachineFrom =
     16 << 20;  // smaller ones are not worth reading /proc/meminfo
 
+// HIP's flags that hip_runtime_api.h does not name.
+constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;                  // device memory
+constexpr unsigned kHostUncached = 0x10000000, kHostNumaUser = 0x20000000;  // pinned memory
+constexpr unsigned kRegisterIoMemory = 0x4, kRegisterCoarseGrained = 0x8;
+
 bool write_header(int descriptor, off_t offset, const AllocationHeader& header) {
   return pwrite(descriptor, &header, sizeof(header), offset) == sizeof(header);
 }
@@ -44,6 +49,7 @@ hipError_t map_device_memory(Allocation& allocation) {
 
 hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
   if (pointer == nullptr) return hipErrorInvalidValue;
+  if (flags == kSignalMemory || flags == kContiguous) return hipErrorNotSupported;
   if (flags != hipDeviceMallocDefault && flags != hipDeviceMallocFinegrained &&
       flags != hipDeviceMallocUncached) {
     return hipErrorInvalidValue;
@@ -83,8 +89,18 @@ void unmap_device_memory(const Allocation& allocation) {
   MemoryFile::get().give_back(allocation.offset, kPage + length);
 }
 
+// All memory is coherent, and mapped for every device: what the known flags ask for, it is.
+hipError_t check_host_flags(unsigned flags) {
+  constexpr unsigned kEither = hipHostMallocCoherent | hipHostMallocNonCoherent;
+  constexpr unsigned kKnown =
+      hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined | kEither;
+  if ((flags & kEither) == kEither) return hipErrorInvalidValue;
+  return check_flags(flags, kKnown, kHostUncached | kHostNumaUser);
+}
+
 hipError_t allocate_on_host(void** pointer, std::size_t size, unsigned flags) {
   if (pointer == nullptr) return hipErrorInvalidValue;
+  if (const hipError_t error = check_host_flags(flags); error != hipSuccess) return error;
   if (device_count() == 0) return hipErrorNoDevice;
   if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
   *pointer = nullptr;
@@ -103,7 +119,11 @@ hipError_t allocate_on_host(void** pointer, std::size_t size, unsigned flags) {
 }
 
 hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags) {
-  if (pointer == nullptr || size == 0) return hipErrorInvalidValue;
+  if (pointer == nullptr || size == 0 || size > -reinterpret_cast<std::uintptr_t>(pointer))
+    return hipErrorInvalidValue;
+  const hipError_t error = check_flags(flags, hipHostRegisterPortable | hipHostRegisterMapped,
+                                       kRegisterIoMemory | kRegisterCoarseGrained);
+  if (error != hipSuccess) return error;
   if (device_count() == 0) return hipErrorNoDevice;
   Allocation allocation;
   allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
@@ -122,32 +142,40 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipMalloc(void** pointer, std::size_t size) {
+  host_only();
   return remember(allocate(pointer, size, hipDeviceMallocDefault));
 }
 hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flags) {
+  host_only();
   return remember(allocate(pointer, size, flags));
 }
 hipError_t hipFree(void* pointer) {
+  host_only();
   return remember(release(pointer, MemoryKind::kDevice, unmap_device_memory));
 }
 
 hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags) {
+  host_only();
   return remember(allocate_on_host(pointer, size, flags));
 }
 hipError_t hipHostFree(void* pointer) {
+  host_only();
   return remember(
       release(pointer, MemoryKind::kHost, [](const Allocation& a) { std::free(a.pointer()); }));
 }
 
 hipError_t hipHostRegister(void* pointer, std::size_t size, unsigned flags) {
+  host_only();
   return remember(register_host_memory(pointer, size, flags));
 }
 hipError_t hipHostUnregister(void* pointer) {
+  host_only();
   const auto removed = Allocations::get().remove(pointer, MemoryKind::kRegistered);
   return remember(removed ? hipSuccess : hipErrorHostMemoryNotRegistered);
 }
 
 hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
+  host_only();
   if (device_pointer == nullptr || flags != 0) return remember(hipErrorInvalidValue);
   const auto found = Allocations::get().find(host_pointer);
   if (!found || found->is_device()) return remember(hipErrorInvalidValue);
@@ -156,6 +184,7 @@ hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, un
 }
 
 hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* size, hipDeviceptr_t pointer) {
+  host_only();
   const auto found = Allocations::get().find(pointer);
   if (!found || !found->is_device()) return remember(hipErrorNotFound);
   if (base != nullptr) *base = found->pointer();
@@ -164,6 +193,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* size, hipDev
 }
 
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  host_only();
   if (attributes == nullptr) return remember(hipErrorInvalidValue);
   const auto found = Allocations::get().find(pointer);
   if (!found) return remember(hipErrorInvalidValue);

@@ -189,12 +189,14 @@ using namespace hip_on_cpu;
 extern "C" {
 
 hipError_t hipDeviceSynchronize(void) {
+  host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);
   const hipError_t error = refuse_while_capturing();
   return remember(error != hipSuccess ? error : synchronize_device(current_device()));
 }
 
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
+  host_only();
   if (stream == nullptr || flags > hipStreamNonBlocking) return remember(hipErrorInvalidValue);
   if (device_count() == 0) return remember(hipErrorNoDevice);
   const bool blocking = (flags & hipStreamNonBlocking) == 0;
@@ -202,10 +204,12 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   return hipSuccess;
 }
 hipError_t hipStreamCreate(hipStream_t* stream) {
+  host_only();
   return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }
 
 hipError_t hipStreamDestroy(hipStream_t handle) {
+  host_only();
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
   const auto stream = streams.handles.find(handle);
@@ -219,6 +223,7 @@ hipError_t hipStreamDestroy(hipStream_t handle) {
 }
 
 hipError_t hipStreamSynchronize(hipStream_t handle) {
+  host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);
   Streams& streams = Streams::get();
   std::vector<Ticket> tickets;
@@ -238,6 +243,7 @@ hipError_t hipStreamSynchronize(hipStream_t handle) {
 }
 
 hipError_t hipStreamQuery(hipStream_t handle) {
+  host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -251,6 +257,7 @@ hipError_t hipStreamQuery(hipStream_t handle) {
 }
 
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data) {
+  host_only();
   if (function == nullptr) return remember(hipErrorInvalidValue);
   return remember(submit(stream, [function, user_data] {
     function(user_data);

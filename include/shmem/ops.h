@@ -184,7 +184,7 @@
 /* The others: those that kernels have too, and those of the host alone, each in the order of the standard. Sessions (9.9) are
  * hints, of which this library has no use. Locks (9.13) are symmetric longs in host memory, 0 on all PEs before their first
  * use; PEs get one in the order in which they ask. pcontrol (10) does nothing: it is for tools to take its place. */
-#define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F)
+#define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F) MESHMEM_VARIADIC_ROUTINES(F)
 
 #define MESHMEM_KERNEL_ROUTINES(F) \
     F(my_pe, my_pe, void, int, (void), ()) \
@@ -243,7 +243,8 @@
     F(ctx_session_stop, ctx_session_stop, void, void, (shmem_ctx_t ctx), (ctx)) \
     F(clear_lock, clear_lock, void, void, (long *lock), (lock)) \
     F(set_lock, set_lock, void, void, (long *lock), (lock)) \
-    F(test_lock, test_lock, void, int, (long *lock), (lock)) \
+    F(test_lock, test_lock, void, int, (long *lock), (lock))
+#define MESHMEM_VARIADIC_ROUTINES(F) \
     F(pcontrol, pcontrol, void, void, (int level, ...), (level))
 
 /* The rows of all types: CTX reads those that exist with a context too, PLAIN the others. IN is MESHMEM_IN, or
@@ -275,7 +276,7 @@
 
 /* Every routine there is: those that kernels have too, and the host's own. */
 #define MESHMEM_ALL_ROUTINES(CTX, PLAIN) \
-    MESHMEM_ALL_IN_KERNELS(CTX, PLAIN) MESHMEM_ALL_ON_HOST(CTX, PLAIN)
+    MESHMEM_ALL_IN_KERNELS(CTX, PLAIN) MESHMEM_ALL_ON_HOST(CTX, PLAIN) MESHMEM_VARIADIC_ROUTINES(PLAIN)
 #define MESHMEM_ALL_IN_KERNELS(CTX, PLAIN) \
     MESHMEM_KERNEL_ROUTINES(PLAIN) MESHMEM_ROUTINES_CTX(CTX) \
     MESHMEM_UNTYPED(CTX, PLAIN) MESHMEM_TYPED_IN_KERNELS(CTX, PLAIN, MESHMEM_IN)

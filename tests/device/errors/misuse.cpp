@@ -42,6 +42,38 @@ __global__ void meet_all() { shmemx_barrier_all_block(); }
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
+#ifdef MESHMEM_TARGET_IS_CPU  // other compilers refuse these
+__global__ void allocate(long* heap) { heap[0] = shmem_malloc(8) != nullptr; }
+__global__ void destroy_team() { shmem_team_destroy(SHMEM_TEAM_WORLD); }
+__global__ void put_long_double(void* heap) {
+  long double value = 1;
+  shmem_put(static_cast<long double*>(heap), &value, 1, 0);
+}
+__global__ void put_in_context(void* heap) {
+  long double value = 1;
+  shmem_ctx_longdouble_put(SHMEM_CTX_DEFAULT, static_cast<long double*>(heap), &value, 1, 0);
+}
+__global__ void add_by_old_name(long* heap) { shmem_long_add(heap, 1, 0); }
+__global__ void ask_by_old_name(long* heap) { heap[0] = _my_pe(); }
+__global__ void put_on_stream(long* heap) {
+  shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);
+}
+
+void call_the_host(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  if (is("malloc")) hipLaunchKernelGGL(allocate, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("team_destroy")) hipLaunchKernelGGL(destroy_team, dim3(1), dim3(1), 0, nullptr);
+  if (is("long_double")) hipLaunchKernelGGL(put_long_double, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("long_double_context"))
+    hipLaunchKernelGGL(put_in_context, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("old_add")) hipLaunchKernelGGL(add_by_old_name, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("old_my_pe")) hipLaunchKernelGGL(ask_by_old_name, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("on_stream")) hipLaunchKernelGGL(put_on_stream, dim3(1), dim3(1), 0, nullptr, heap);
+}
+#else
+void call_the_host(const char*, long*) {}
+#endif
+
 void make(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   static long variable;
@@ -61,6 +93,7 @@ void make(const char* mistake, long* heap) {
                        -1);
   }
   if (is("not_cooperative")) hipLaunchKernelGGL(meet_as_grid, dim3(3), dim3(40), 0, nullptr);
+  call_the_host(mistake, heap);
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 

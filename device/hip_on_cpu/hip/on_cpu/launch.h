@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace hip_on_cpu {
 
-// A kernel and its arguments, without their types. `destroy` ends `arguments`.
+// A kernel and its arguments, without their types. `run` is null for a kernel that is; `destroy` ends `arguments`.
 struct BoundKernel {
   const char* name;
   void (*run)(const void* arguments);
@@ -38,7 +38,8 @@ struct KernelArguments {
   static void destroy(void* self) { delete static_cast<KernelArguments*>(self); }
   static BoundKernel bind(const char* name, void (*kernel)(Parameters...),
                           std::tuple<Parameters...> values) {
-    return {name, &run, &destroy, new KernelArguments{kernel, std::move(values)}};
+    return {name, kernel == nullptr ? nullptr : &run, &destroy,
+            new KernelArguments{kernel, std::move(values)}};
   }
 };
 

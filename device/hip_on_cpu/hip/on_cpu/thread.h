@@ -31,6 +31,14 @@ extern __thread ThreadState* current_thread __attribute__((tls_model("initial-ex
 
 inline bool in_kernel() { return current_thread != nullptr; }
 
+// Ends the process with a line that names the kernel and the routine that it called.
+[[noreturn]] void refuse_in_kernel(const char* routine);
+
+// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not compile.
+inline void host_only(const char* routine = __builtin_FUNCTION()) {
+  if (in_kernel()) refuse_in_kernel(routine);
+}
+
 // For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
 // In host code it gives up the rest of the time slice.
 void yield();
