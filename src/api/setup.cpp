@@ -56,10 +56,11 @@ std::optional<std::string> start() {
                       .deterministic = environment.deterministic,
                       .device_blocks = environment.reduce_blocks,
                       .device_threads = environment.reduce_threads};
-  if (!runtime().tuning().empty())
-    if (auto error = use_tuning(runtime().tuning()))
-      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
   const auto n_pes = static_cast<int>(address_map.n_pes);
+  if (!runtime().tuning().empty())
+    if (auto error =
+            use_tuning(runtime().tuning(), runtime().device_memory().architecture(), n_pes))
+      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
   runtime().device_state().limit_reductions(group_limits(reduction_choice, n_pes),
                                             grid_limits(reduction_choice, n_pes));
   if (address_map.my_pe != 0) return std::nullopt;

@@ -36,9 +36,8 @@ X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
   "The threads of such a block, at most 512.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
-  "as "
-  "meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
-  "same.")
+  "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
+  "same, for their devices' architecture and with rows for as many PEs as there are.")
 X(MESHMEM_CHECK, check, boolean, false,
   "Check arguments more deeply, and that all PEs allocate alike. Costs time.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <span>
+#include <utility>
 
 #include "collectives/plan_text.hpp"
 #include "memory/device_target.hpp"
@@ -114,8 +115,13 @@ bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
 
 }  // namespace
 
-std::optional<std::string> use_tuning(std::string_view text) {
-  return parse_plan_table(tuned_rows, text);
+std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
+                                      int n_pes) {
+  PlanTable table;
+  if (auto error = parse_plan_table(table, text)) return error;
+  if (auto error = misfit_of(table, architecture, n_pes)) return error;
+  tuned_rows = std::move(table.rows);
+  return std::nullopt;
 }
 
 void use_plan(const std::optional<device::Plan>& plan) {

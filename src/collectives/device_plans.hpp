@@ -17,8 +17,10 @@
 namespace meshmem {
 
 // Rows that come before those of the target's table: the text of the file that MESHMEM_TUNING names.
-// What is wrong with it, or nullopt. By start-up, before any reduction.
-std::optional<std::string> use_tuning(std::string_view text);
+// What is wrong with it, or nullopt; also where it is not for these PEs and devices (misfit_of()). By
+// start-up, before any reduction.
+std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
+                                      int n_pes);
 
 // One plan for all reductions that are called from now on, whatever tables and environment say;
 // nullopt gives it up.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -97,10 +98,11 @@ bool parse_row(std::string_view text, PlanRow& row, std::string& why) {
          parse_pes(take_word(text), row.max_pes, why) && parse_plan_words(text, row.plan, why);
 }
 
-bool parse_header(std::string_view text, std::string& why) {
-  if (take_word(text) == kHeader && take_word(text) == kVersion && !take_word(text).empty() &&
-      parse_end(text, why))
-    return true;
+bool parse_header(std::string_view text, std::string& architecture, std::string& why) {
+  if (take_word(text) == kHeader && take_word(text) == kVersion) {
+    architecture = take_word(text);
+    if (!architecture.empty() && parse_end(text, why)) return true;
+  }
   why = fmt::format(
       "the first line that is no comment must be `{} {} ARCHITECTURE`; write the file by "
       "meshmem-bench --tune",
@@ -122,8 +124,8 @@ std::optional<device::Plan> parse_plan(std::string_view text, std::string* why) 
   return std::nullopt;
 }
 
-std::optional<std::string> parse_plan_table(std::vector<PlanRow>& rows, std::string_view text) {
-  std::vector<PlanRow> read;
+std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text) {
+  PlanTable read;
   std::string why;
   bool has_header = false;
   int number = 0;
@@ -134,15 +136,31 @@ std::optional<std::string> parse_plan_table(std::vector<PlanRow>& rows, std::str
     line = line.substr(0, line.find('#'));
     if (line.find_first_not_of(kBlank) == std::string_view::npos) continue;
     PlanRow row{};
-    const bool is_right = has_header ? parse_row(line, row, why) : parse_header(line, why);
+    const bool is_right =
+        has_header ? parse_row(line, row, why) : parse_header(line, read.architecture, why);
     if (!is_right) return fmt::format("line {}: {}", number, why);
-    if (has_header) read.push_back(row);
+    if (has_header) read.rows.push_back(row);
     has_header = true;
   }
-  if (read.empty())
+  if (read.rows.empty())
     return fmt::format("line {}: the file ends without a row; write it by meshmem-bench --tune",
                        number + 1);
-  rows = std::move(read);
+  table = std::move(read);
+  return std::nullopt;
+}
+
+std::optional<std::string> misfit_of(const PlanTable& table, std::string_view architecture,
+                                     int n_pes) {
+  constexpr std::string_view kMend =
+      "make one for this job by meshmem-bench --tune --out FILE, or unset the variable";
+  if (!architecture.empty() && table.architecture != architecture)
+    return fmt::format("the file is for {}, and the device here is {}; {}",
+                       shown(table.architecture), shown(architecture), kMend);
+  int most = 0;
+  for (const PlanRow& row : table.rows) most = std::max(most, row.max_pes);
+  if (n_pes > most)
+    return fmt::format("the file has rows for up to {} PEs, and here are {}; {}", most, n_pes,
+                       kMend);
   return std::nullopt;
 }
 

@@ -23,6 +23,11 @@ struct PlanRow {
   int max_pes;
   device::Plan plan;
 };
+// For the architecture that the file names, as in sm_90.
+struct PlanTable {
+  std::string architecture;
+  std::vector<PlanRow> rows;
+};
 inline constexpr std::size_t kAnySize = ~std::size_t{0};
 inline constexpr int kAnyPes = 1 << 30;
 inline constexpr int kMostThreads = 512;
@@ -35,8 +40,13 @@ std::optional<device::Plan> parse_plan(std::string_view text, std::string* why =
 
 // A file's text: a line `meshmem-tuning 1 ARCHITECTURE`, and rows `max_bytes max_pes algorithm blocks
 // threads`; `any` stands for all sizes and numbers, # begins a comment. nullopt, or "line 3: ..." with
-// what is wrong and what would do; `rows` is unchanged then.
-std::optional<std::string> parse_plan_table(std::vector<PlanRow>& rows, std::string_view text);
+// what is wrong and what would do; `table` is unchanged then.
+std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text);
+
+// Why the table would do nothing, or harm, for so many PEs with devices of this architecture (empty: there
+// are none, and nobody asks the table), and what would do; nullopt if it fits.
+std::optional<std::string> misfit_of(const PlanTable& table, std::string_view architecture,
+                                     int n_pes);
 
 }  // namespace meshmem
 

@@ -47,6 +47,14 @@ void DeviceMemory::agree(const std::optional<std::string>& failure, const char* 
   }
 }
 
+std::string DeviceMemory::architecture() const {
+  if (!is_open()) return "";
+  hipDeviceProp_t properties;
+  check(hipGetDeviceProperties(&properties, device_), "ask device {} for its properties", device_);
+  const std::string name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
+  return name.substr(0, name.find(':'));
+}
+
 bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers) {
   peers_ = peers;
   std::string why;

@@ -64,6 +64,7 @@ class DeviceMemory {
 
   bool is_open() const { return sync_.base != nullptr; }
   int device() const { return device_; }
+  std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
   bool all_reach_all() const { return all_reach_all_; }             // by kernels

@@ -113,7 +113,11 @@ class Tuning(Bench):
                                 (HEADER + "8 any no_shot 1 64\n", "line 2: 'no_shot' is no algorithm; there are one_shot"),
                                 (HEADER + "8 any one_shot 1000 64\n", "line 2: '1000' is no number of blocks; give one"),
                                 (HEADER + "8 any one_shot 1\n", "line 2: nothing is no number of threads; give one"),
-                                (HEADER + "8 any one_shot 1 64 1\n", "line 2: '1' is one word too many; remove it")):
+                                (HEADER + "8 any one_shot 1 64 1\n", "line 2: '1' is one word too many; remove it"),
+                                (HEADER + "8 -2 one_shot 1 64\n", "line 2: '-2' is no number of PEs (or any); give"),
+                                (HEADER + "8 any one_shot 1 99999999999\n", "line 2: '99999999999' is no number of threads"),
+                                (HEADER + "8 1 one_shot 1 64\n", "the file has rows for up to 1 PEs, and here are 2; make"),
+                                ("meshmem-tuning 1 gfx1\nany any one_shot 1 64\n", "the file is for 'gfx1', and the device")):
             path = self.path("bad.txt", text)
             result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
             self.assertNotEqual(result.status, 0, result)

@@ -13,8 +13,8 @@ namespace {
 using device::ReduceAlgorithm;
 
 std::string complaint_about(std::string_view text) {
-  std::vector<PlanRow> rows;
-  return parse_plan_table(rows, text).value_or("");
+  PlanTable table;
+  return parse_plan_table(table, text).value_or("");
 }
 
 void expect_plan(const device::Plan& plan, ReduceAlgorithm algorithm, int blocks, int threads) {
@@ -47,11 +47,13 @@ TEST(PlanText, RefusesWhatIsNoPlanAndSaysWhy) {
 }
 
 TEST(PlanText, ReadsTablesWithCommentsSuffixesAndAny) {
-  std::vector<PlanRow> rows;
-  ASSERT_EQ(parse_plan_table(rows,
+  PlanTable table;
+  const std::vector<PlanRow>& rows = table.rows;
+  ASSERT_EQ(parse_plan_table(table,
                              "# comment\n\nmeshmem-tuning 1 sm_90 # more\r\n"
                              "64K 4 two_shot 16 512\r\n  any any ring 64 256 # large"),
             std::nullopt);
+  EXPECT_EQ(table.architecture, "sm_90");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].max_bytes, 65536u);
   EXPECT_EQ(rows[0].max_pes, 4);
@@ -62,13 +64,46 @@ TEST(PlanText, ReadsTablesWithCommentsSuffixesAndAny) {
 }
 
 TEST(PlanText, NamesTheLineAndLeavesTheRowsAsTheyWere) {
-  std::vector<PlanRow> rows(3);
+  PlanTable table{"sm_90", std::vector<PlanRow>(3)};
   const auto complaint =
-      parse_plan_table(rows, "meshmem-tuning 1 cpu\n8 1 ring 1 64\n\n8 1 rung 1 64");
+      parse_plan_table(table, "meshmem-tuning 1 cpu\n8 1 ring 1 64\n\n8 1 rung 1 64");
   EXPECT_EQ(complaint.value_or("").find("line 4: 'rung' is no algorithm; there are "), 0u);
-  EXPECT_EQ(rows.size(), 3u);
+  EXPECT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.architecture, "sm_90");
   EXPECT_EQ(complaint_about("meshmem-tuning 1\n8 1 ring 1 64").find("line 1: the first line"), 0u);
   EXPECT_EQ(complaint_about("meshmem-tuning 1 cpu\n").find("line 2: the file ends"), 0u);
+}
+
+TEST(PlanText, RefusesNumbersThatAreNone) {
+  for (const char* row :
+       {"-8 any ring 1 64", "99999999999999999999 any ring 1 64", "9999999999999G any ring 1 64",
+        "8 -2 ring 1 64", "8 99999999999 ring 1 64", "8 any ring -1 64", "8 any ring 1 -64",
+        "8 any ring 1 99999999999999999999", "8 any ring 1.5 64", "8 any ring 0x1 64",
+        "+8 any ring 1 64", "8 any ring 1 64 ring", "8", "8 any", "8 any ring", "any", "any any",
+        "\x01 any ring 1 64"}) {
+    const std::string complaint = complaint_about("meshmem-tuning 1 cpu\n" + std::string(row));
+    EXPECT_EQ(complaint.find("line 2: "), 0u) << row << ": " << complaint;
+    EXPECT_NE(complaint.find("; "), std::string::npos) << row;  // what would do
+    EXPECT_EQ(complaint.find_first_of("\n\x01"), std::string::npos) << row;
+  }
+}
+
+TEST(PlanText, SaysForWhomATableIsAndForWhomItWouldHaveToBe) {
+  PlanTable table;
+  ASSERT_EQ(parse_plan_table(table, "meshmem-tuning 1 sm_80\n8 4 ring 1 64\nany 2 ring 1 64"),
+            std::nullopt);
+  EXPECT_EQ(misfit_of(table, "sm_80", 4), std::nullopt);
+  EXPECT_EQ(misfit_of(table, "", 1), std::nullopt);  // no device: nobody asks the table
+  EXPECT_EQ(misfit_of(table, "sm_90", 4)
+                .value_or("")
+                .find("the file is for 'sm_80', and the device here is 'sm_90'; make one"),
+            0u);
+  EXPECT_EQ(misfit_of(table, "sm_80", 5)
+                .value_or("")
+                .find("the file has rows for up to 4 PEs, and here are 5; make one"),
+            0u);
+  table.rows.back().max_pes = kAnyPes;
+  EXPECT_EQ(misfit_of(table, "sm_80", 5000), std::nullopt);
 }
 
 TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
@@ -89,7 +124,9 @@ TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
 TEST(PlanChoice, TakesRowsOfTheFileBeforeThoseOfTheLibrary) {
   const ReductionChoice choice;
   const device::Plan built_in = choose_plan(choice, 1 << 20, 4, 64);
-  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n"), std::nullopt);
+  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n", "cpu", 8),
+            std::nullopt);
+  EXPECT_NE(use_tuning("meshmem-tuning 1 gfx90a\n1K 8 one_shot 1 32\n", "cpu", 8), std::nullopt);
   expect_plan(choose_plan(choice, 1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
   expect_plan(choose_plan(choice, 1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
   expect_plan(choose_plan(choice, 1 << 20, 4, 64), built_in.algorithm, built_in.blocks,
