@@ -49,11 +49,21 @@ class Measuring(Bench):
         self.assertAlmostEqual(float(row["algbw_gbs"]), bandwidth, delta=0.01 * bandwidth + 0.001)
         self.assertAlmostEqual(float(row["busbw_gbs"]), bandwidth * 4 / 3, delta=0.02 * bandwidth + 0.001)
 
+    def choices(self, option):
+        """What --help offers for an option."""
+        return re.search(rf"--{option} TEXT:{{(.+)}}", self.bench(1, "--help").out)[1].split(",")
+
     def test_every_type_and_operation(self):
-        for i, (kind, op) in enumerate([("half", "sum"), ("bfloat16", "avg"), ("double", "prod"), ("int", "avg"),
-                                        ("long", "min"), ("half", "max")]):
-            rows = self.rows("--type", kind, "--op", op, "--min-bytes", 1024, "--max-bytes", 1024, pes=2 + i % 2)
-            self.assertEqual((rows[0]["type"], rows[0]["op"]), (kind, op))
+        pairs = [(kind, op) for kind in self.choices("type") for op in self.choices("op")]
+        self.assertGreaterEqual(len(pairs), 30)
+        for kind, op in pairs:
+            row, = self.rows("--type", kind, "--op", op, "--min-bytes", 1024, "--max-bytes", 1024)
+            self.assertEqual((row["type"], row["op"], row["memory"], row["bytes"]), (kind, op, "device", "1024"))
+
+    def test_types_of_the_host(self):
+        for kind, op in [("float", "avg"), ("double", "max"), ("int", "prod"), ("long", "min")]:
+            row, = self.rows("--type", kind, "--op", op, "--memory", "host", "--max-bytes", 8, pes=3)
+            self.assertEqual((row["type"], row["op"], row["memory"]), (kind, op, "host"))
 
     def test_odd_counts_misaligned_in_place(self):
         row = self.rows("--count-odd", "--misaligned", "--in-place", "--min-bytes", 4096, "--max-bytes", 4096)[0]
