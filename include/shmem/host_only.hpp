@@ -7,7 +7,7 @@
 #ifndef MESHMEM_SHMEM_HOST_ONLY_HPP
 #define MESHMEM_SHMEM_HOST_ONLY_HPP
 
-#include <hip/hip_runtime.h>
+#include "shmem/device.hpp"
 
 #define MESHMEM_HOST_ONLY_NAMED(name, op, E, result, params, args) \
   inline result name params {                                      \

@@ -35,7 +35,7 @@ DEPRECATED = r"""_?SHMEM_(SYNC_VALUE|((BCAST|REDUCE|BARRIER|COLLECT|ALLTOALL|ALL
 OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_(KERNEL_|HOST_)?TYPES|MESHMEM_SIZES|MESHMEM_SHORT_FLOATS|MESHMEM_(IN|GENERIC)_[012]",
         "the table of types: read by pshmem.h, shmemx.h, shmem/device.hpp and by tools, which include it for that"),
-       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|HOST_)?ROUTINES(_CTX)?|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
+       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|HOST_|VARIADIC_)?ROUTINES(_CTX)?|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
         r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH|PASS)_CTX",
         "the table of routines: likewise"),
        (r"MESHMEM_NORETURN", "shmem_global_exit has two prototypes, in shmem.h and pshmem.h"),
