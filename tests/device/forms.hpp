@@ -2,9 +2,10 @@
 //
 // The typed routines as kernels call them, read from shmem/types.h and shmem/ops.h: one struct a
 // type and family, with a static function for each routine that takes first who makes the call. So a
-// test has one kernel template, instantiated for each type, and a loop over forms.
+// test has one kernel template, instantiated for each type, and a loop over forms. Where a row of
+// types.h has a 2 the calls are those of the overload without the type, which calls the typed routine.
 // Invariant: no type and no routine is listed here. Include where kernels are compiled; define
-// families with MESHMEM_CALLS and loop over them with MESHMEM_FOR_EACH.
+// families with MESHMEM_CALLS_<column>, or with MESHMEM_CALLS where there is no overload.
 #ifndef MESHMEM_TESTS_DEVICE_FORMS_HPP
 #define MESHMEM_TESTS_DEVICE_FORMS_HPP
 
@@ -61,84 +62,102 @@ inline unsigned odd_block() { return wave_size() + 9; }
 #define MESHMEM_WITH_CALL(...) (const Call& call, __VA_ARGS__)
 
 // A static function for a row of ops.h: of the families with groups and contexts, with contexts, with
-// groups, and with neither. X is what one thread's names begin with, CTX what stands before name where
-// there is a context: nothing, where overloads are called.
-#define MESHMEM_CALL_GROUP_CTX_OF(X, CTX, name, op, result, params, args)          \
+// groups, and with neither; by the routine's name (CALL) and by its overload (OVERLOAD). The overloads of
+// half and bfloat16 are extensions by one thread too (SHORT).
+#define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_BY_GROUP_CTX(shmem_, name, ctx_##name, op, result, params, args)
+#define MESHMEM_OVERLOAD_GROUP_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_BY_GROUP_CTX(shmem_, op, op, op, result, params, args)
+#define MESHMEM_SHORT_GROUP_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_BY_GROUP_CTX(shmemx_, op, op, op, result, params, args)
+#define MESHMEM_BY_GROUP_CTX(X, routine, with_ctx, op, result, params, args)       \
   static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params { \
     switch (call.form) {                                                           \
       case Form::kWave:                                                            \
-        return shmemx_##name##_wave args;                                          \
+        return shmemx_##routine##_wave args;                                       \
       case Form::kBlock:                                                           \
-        return shmemx_##name##_block args;                                         \
+        return shmemx_##routine##_block args;                                      \
       case Form::kThreadCtx:                                                       \
-        return X##CTX##name MESHMEM_PASS_CALL_CTX args;                            \
+        return X##with_ctx MESHMEM_PASS_CALL_CTX args;                             \
       case Form::kWaveCtx:                                                         \
-        return shmemx_##CTX##name##_wave MESHMEM_PASS_CALL_CTX args;               \
+        return shmemx_##with_ctx##_wave MESHMEM_PASS_CALL_CTX args;                \
       case Form::kBlockCtx:                                                        \
-        return shmemx_##CTX##name##_block MESHMEM_PASS_CALL_CTX args;              \
+        return shmemx_##with_ctx##_block MESHMEM_PASS_CALL_CTX args;               \
       default:                                                                     \
-        return X##name args;                                                       \
+        return X##routine args;                                                    \
     }                                                                              \
   }
-#define MESHMEM_CALL_CTX_OF(X, CTX, name, op, result, params, args)                    \
-  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params {     \
-    if (call.form == Form::kThreadCtx) return X##CTX##name MESHMEM_PASS_CALL_CTX args; \
-    return X##name args;                                                               \
-  }
-#define MESHMEM_CALL_GROUP_OF(X, name, op, result, params, args)                   \
-  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params { \
-    if (call.form == Form::kWave) return shmemx_##name##_wave args;                \
-    if (call.form == Form::kBlock) return shmemx_##name##_block args;              \
-    return X##name args;                                                           \
-  }
-#define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_GROUP_CTX_OF(shmem_, ctx_, name, op, result, params, args)
 #define MESHMEM_CALL_CTX(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_CTX_OF(shmem_, ctx_, name, op, result, params, args)
+  MESHMEM_BY_CTX(shmem_, name, ctx_##name, op, result, params, args)
+#define MESHMEM_OVERLOAD_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_BY_CTX(shmem_, op, op, op, result, params, args)
+#define MESHMEM_SHORT_CTX(name, op, Elem, result, params, args) \
+  MESHMEM_BY_CTX(shmemx_, op, op, op, result, params, args)
+#define MESHMEM_BY_CTX(X, routine, with_ctx, op, result, params, args)                \
+  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params {    \
+    if (call.form == Form::kThreadCtx) return X##with_ctx MESHMEM_PASS_CALL_CTX args; \
+    return X##routine args;                                                           \
+  }
 #define MESHMEM_CALL_GROUP(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_GROUP_OF(shmem_, name, op, result, params, args)
+  MESHMEM_BY_GROUP(shmem_, name, op, result, params, args)
+#define MESHMEM_OVERLOAD_GROUP(name, op, Elem, result, params, args) \
+  MESHMEM_BY_GROUP(shmem_, op, op, result, params, args)
+#define MESHMEM_SHORT_GROUP(name, op, Elem, result, params, args) \
+  MESHMEM_BY_GROUP(shmemx_, op, op, result, params, args)
+#define MESHMEM_BY_GROUP(X, routine, op, result, params, args)                     \
+  static __device__ __attribute__((noinline)) result op MESHMEM_WITH_CALL params { \
+    if (call.form == Form::kWave) return shmemx_##routine##_wave args;             \
+    if (call.form == Form::kBlock) return shmemx_##routine##_block args;           \
+    return X##routine args;                                                        \
+  }
 #define MESHMEM_CALL_PLAIN(name, op, Elem, result, params, args) \
   static __device__ __attribute__((noinline)) result op params { return shmem_##name args; }
+#define MESHMEM_OVERLOAD_PLAIN(name, op, Elem, result, params, args) \
+  static __device__ __attribute__((noinline)) result op params { return shmem_##op args; }
 #define MESHMEM_PASS_CALL_CTX(...) (call.ctx, __VA_ARGS__)
 
-// The rows of a family, for one type.
-#define MESHMEM_ROWS_RMA(PRE, MID, E, T) MESHMEM_OPS_RMA(MESHMEM_CALL_GROUP_CTX, PRE, MID, E, T)
-#define MESHMEM_ROWS_STRIDED(PRE, MID, E, T) \
-  MESHMEM_OPS_STRIDED(MESHMEM_CALL_GROUP_CTX, PRE, MID, E, T)
-#define MESHMEM_ROWS_SINGLE(PRE, MID, E, T) MESHMEM_OPS_SINGLE(MESHMEM_CALL_CTX, PRE, E)
-#define MESHMEM_ROWS_EXT(PRE, MID, E, T) MESHMEM_OPS_ATOMIC_EXT(MESHMEM_CALL_CTX, PRE, E)
-#define MESHMEM_ROWS_STD(PRE, MID, E, T) MESHMEM_OPS_ATOMIC_STD(MESHMEM_CALL_CTX, PRE, E)
-#define MESHMEM_ROWS_BIT(PRE, MID, E, T) MESHMEM_OPS_ATOMIC_BIT(MESHMEM_CALL_CTX, PRE, E)
-#define MESHMEM_ROWS_WAIT(PRE, MID, E, T) MESHMEM_OPS_WAIT_UNTIL(MESHMEM_CALL_GROUP, PRE, E)
-#define MESHMEM_ROWS_TEST(PRE, MID, E, T) MESHMEM_OPS_TEST(MESHMEM_CALL_PLAIN, PRE, E)
-#define MESHMEM_ROWS_COLLECTIVE(PRE, MID, E, T) \
-  MESHMEM_OPS_COLLECTIVE(MESHMEM_CALL_GROUP, PRE, MID, E, T)
-#define MESHMEM_ROWS_ORDER(PRE, MID, E, T) MESHMEM_OPS_REDUCE_ORDER(MESHMEM_CALL_GROUP, PRE, E)
-#define MESHMEM_ROWS_ARITH(PRE, MID, E, T) MESHMEM_OPS_REDUCE_ARITH(MESHMEM_CALL_GROUP, PRE, E)
-#define MESHMEM_ROWS_LOGIC(PRE, MID, E, T) MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_CALL_GROUP, PRE, E)
+// MESHMEM_ALIAS_<column>(...) is its argument where a routine has no overload: where MESHMEM_IN's is
+// and MESHMEM_GENERIC's is not.
+#define MESHMEM_ALIAS_0(...)
+#define MESHMEM_ALIAS_1(...) __VA_ARGS__
+#define MESHMEM_ALIAS_2(...)
 
-// half and bfloat16, whose overloads are extensions by one thread too. An overload calls the routine
-// with the type's name, so that both are called.
-#define MESHMEM_SHORT_GROUP_CTX(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_GROUP_CTX_OF(shmemx_, , op, op, result, params, args)
-#define MESHMEM_SHORT_CTX(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_CTX_OF(shmemx_, , op, op, result, params, args)
-#define MESHMEM_SHORT_GROUP(name, op, Elem, result, params, args) \
-  MESHMEM_CALL_GROUP_OF(shmemx_, op, op, result, params, args)
-#define MESHMEM_SHORT_ROWS_RMA(PRE, MID, E, T) \
-  MESHMEM_OPS_RMA(MESHMEM_SHORT_GROUP_CTX, PRE, MID, E, T)
-#define MESHMEM_SHORT_ROWS_STRIDED(PRE, MID, E, T) \
-  MESHMEM_OPS_STRIDED(MESHMEM_SHORT_GROUP_CTX, PRE, MID, E, T)
-#define MESHMEM_SHORT_ROWS_SINGLE(PRE, MID, E, T) MESHMEM_OPS_SINGLE(MESHMEM_SHORT_CTX, PRE, E)
-#define MESHMEM_SHORT_ROWS_COLLECTIVE(PRE, MID, E, T) \
-  MESHMEM_OPS_COLLECTIVE(MESHMEM_SHORT_GROUP, PRE, MID, E, T)
+// The rows of a family, for one type. HOW is CALL, OVERLOAD or SHORT.
+#define MESHMEM_ROWS_RMA(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_RMA(MESHMEM_##HOW##_GROUP_CTX, PRE, MID, E, T)
+#define MESHMEM_ROWS_STRIDED(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_STRIDED(MESHMEM_##HOW##_GROUP_CTX, PRE, MID, E, T)
+#define MESHMEM_ROWS_SINGLE(HOW, PRE, MID, E, T) MESHMEM_OPS_SINGLE(MESHMEM_##HOW##_CTX, PRE, E)
+#define MESHMEM_ROWS_EXT(HOW, PRE, MID, E, T) MESHMEM_OPS_ATOMIC_EXT(MESHMEM_##HOW##_CTX, PRE, E)
+#define MESHMEM_ROWS_STD(HOW, PRE, MID, E, T) MESHMEM_OPS_ATOMIC_STD(MESHMEM_##HOW##_CTX, PRE, E)
+#define MESHMEM_ROWS_BIT(HOW, PRE, MID, E, T) MESHMEM_OPS_ATOMIC_BIT(MESHMEM_##HOW##_CTX, PRE, E)
+#define MESHMEM_ROWS_WAIT(HOW, PRE, MID, E, T) MESHMEM_OPS_WAIT_UNTIL(MESHMEM_##HOW##_GROUP, PRE, E)
+#define MESHMEM_ROWS_TEST(HOW, PRE, MID, E, T) MESHMEM_OPS_TEST(MESHMEM_##HOW##_PLAIN, PRE, E)
+#define MESHMEM_ROWS_COLLECTIVE(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_COLLECTIVE(MESHMEM_##HOW##_GROUP, PRE, MID, E, T)
+#define MESHMEM_ROWS_ORDER(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_REDUCE_ORDER(MESHMEM_##HOW##_GROUP, PRE, E)
+#define MESHMEM_ROWS_ARITH(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_REDUCE_ARITH(MESHMEM_##HOW##_GROUP, PRE, E)
+#define MESHMEM_ROWS_LOGIC(HOW, PRE, MID, E, T) \
+  MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_##HOW##_GROUP, PRE, E)
 
-// struct <Family>_<NAME>, where the type has the family (column); E is the type of an element.
+// struct <Family>_<NAME>; E is the type of an element.
 #define MESHMEM_CALLS(Family, ROWS, NAME, PRE, MID, ElemType, PointerType) \
-  struct Family##_##NAME {                                                 \
-    using E = ElemType;                                                    \
-    static const char* type() { return #NAME; }                            \
-    ROWS(PRE, MID, ElemType, PointerType)                                  \
+  MESHMEM_CALLS_BY(CALL, Family, ROWS, NAME, PRE, MID, ElemType, PointerType)
+// For a type and the number in the family's column.
+#define MESHMEM_CALLS_0(Family, ROWS, NAME, TYPE)
+#define MESHMEM_CALLS_1(Family, ROWS, NAME, TYPE) \
+  MESHMEM_CALLS_BY(CALL, Family, ROWS, NAME, NAME##_, , TYPE, TYPE)
+#define MESHMEM_CALLS_2(Family, ROWS, NAME, TYPE) \
+  MESHMEM_CALLS_BY(OVERLOAD, Family, ROWS, NAME, NAME##_, , TYPE, TYPE)
+#define MESHMEM_CALLS_SHORT(Family, ROWS, NAME, TYPE) \
+  MESHMEM_CALLS_BY(SHORT, Family, ROWS, NAME, NAME##_, , TYPE, TYPE)
+#define MESHMEM_CALLS_BY(HOW, Family, ROWS, NAME, PRE, MID, ElemType, PointerType) \
+  struct Family##_##NAME {                                                         \
+    using E = ElemType;                                                            \
+    static const char* type() { return #NAME; }                                    \
+    ROWS(HOW, PRE, MID, ElemType, PointerType)                                     \
   };
 
 // Routines without a type, by a group.
