@@ -92,18 +92,21 @@ E finish(Op op, E total, size_t n) {
   }
 }
 
-// The first period of the combination of the team's PEs 0 to last.
-template <typename E>
-std::vector<E> model(Op op, const TeamView& view, size_t last) {
+// The first period of the combination of the team's PEs 0 to last, each of which brings(op, pe, i).
+template <typename E, typename Brings>
+std::vector<E> model_of(Op op, const TeamView& view, size_t last, const Brings& brings) {
   std::vector<E> result(kPeriod);
   for (size_t i = 0; i < kPeriod; ++i) {
-    result[i] = contribution<E>(op, view.world(0), i);
-    for (size_t pe = 1; pe <= last; ++pe) {
-      result[i] = combine(op, result[i], contribution<E>(op, view.world(pe), i));
-    }
+    result[i] = brings(op, view.world(0), i);
+    for (size_t pe = 1; pe <= last; ++pe)
+      result[i] = combine<E>(op, result[i], brings(op, view.world(pe), i));
     result[i] = finish(op, result[i], last + 1);
   }
   return result;
+}
+template <typename E>
+std::vector<E> model(Op op, const TeamView& view, size_t last) {
+  return model_of<E>(op, view, last, contribution<E>);
 }
 
 // What the calling PE brings, n elements of it.

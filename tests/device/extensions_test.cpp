@@ -10,18 +10,23 @@
 namespace meshmem {
 namespace {
 
-// struct Call_<name>: a routine, by whichever group makes the call.
-#define MESHMEM_CALL_EXTENSION(name, op, Elem, result, params, args)                   \
+// struct Call_<name>: a routine, by whichever group makes the call; by its overload where it has one.
+#define MESHMEM_CALL_EXTENSION(name, op, Elem, result, params, args) \
+  MESHMEM_EXTENSION_BY(name, name, op, Elem, result, params, args)
+#define MESHMEM_OVERLOAD_EXTENSION(name, op, Elem, result, params, args) \
+  MESHMEM_EXTENSION_BY(op, name, op, Elem, result, params, args)
+#define MESHMEM_EXTENSION_BY(routine, name, op, Elem, result, params, args)            \
   struct Call_##name {                                                                 \
     using E = Elem;                                                                    \
     static Extension kind() { return op; }                                             \
     static __device__ __attribute__((noinline)) result call MESHMEM_WITH_CALL params { \
-      if (call.form == Form::kWave) return shmemx_##name##_wave args;                  \
-      if (call.form == Form::kBlock) return shmemx_##name##_block args;                \
-      return shmemx_##name args;                                                       \
+      if (call.form == Form::kWave) return shmemx_##routine##_wave args;               \
+      if (call.form == Form::kBlock) return shmemx_##routine##_block args;             \
+      return shmemx_##routine args;                                                    \
     }                                                                                  \
   };
-MESHMEM_EXTENSIONS(MESHMEM_CALL_EXTENSION, MESHMEM_IN)
+MESHMEM_EXTENSIONS(MESHMEM_CALL_EXTENSION, MESHMEM_ALIAS)
+MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
 
 template <typename Routine>
 __global__ void extension_kernel(Call call, shmem_team_t team, typename Routine::E* dest,
@@ -34,7 +39,7 @@ template <typename Routine>
 void check(const char* name, Workspace& space, const TeamView& view, Form form, size_t n) {
   SCOPED_TRACE(testing::Message() << name << " by a " << name_of(form) << ", count " << n);
   using E = typename Routine::E;
-  check_routine<Routine>(space, view, n, [&](E* dest, const E* source) {
+  check_routine<E>(space, Routine::kind(), view, n, [&](E* dest, const E* source) {
     launch(extension_kernel<Routine>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, view.team,
            dest, source, n, space.failures.data());
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by all blocks of a kernel: every type against the model, in grids of one to three
+// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of one to three
 // dimensions and with more blocks than a team has channels; what other blocks wrote, what they read
 // afterwards; barriers; two grids at a time; graphs.
 // Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where it is a
@@ -12,35 +12,66 @@
 namespace meshmem {
 namespace {
 
-constexpr Extension max_reduce{Op::kMax, false}, min_reduce{Op::kMin, false},
-    sum_reduce{Op::kSum, false}, prod_reduce{Op::kProd, false}, and_reduce{Op::kAnd, false},
-    or_reduce{Op::kOr, false}, xor_reduce{Op::kXor, false};
+// The names of the routines, and which of them a kernel calls.
+#define MESHMEM_GRID_NAMES(F)         \
+  MESHMEM_OPS_REDUCE_ORDER(F, , int)  \
+  MESHMEM_OPS_REDUCE_ARITH(F, , int)  \
+  MESHMEM_OPS_REDUCE_LOGIC(F, , int)  \
+  MESHMEM_OPS_AVERAGE(F, , int)       \
+  MESHMEM_OPS_SCATTER_ORDER(F, , int) \
+  MESHMEM_OPS_SCATTER_ARITH(F, , int) MESHMEM_OPS_SCATTER_LOGIC(F, , int)
+#define MESHMEM_WHICH(name, op, ...) op,
+enum class Which { MESHMEM_GRID_NAMES(MESHMEM_WHICH) };
+#define MESHMEM_KIND(name, op, ...) op,
+constexpr Extension kKinds[] = {MESHMEM_GRID_NAMES(MESHMEM_KIND)};
 
-// struct Grid_<name>: a routine by a grid.
-#define MESHMEM_GRID_CALL(name, op, Elem, result, params, args)      \
-  struct Grid_##name {                                               \
-    using E = Elem;                                                  \
-    static Extension kind() { return op; }                           \
-    static __device__ __attribute__((noinline)) result call params { \
-      return shmemx_##name##_grid args;                              \
-    }                                                                \
+// struct Grid_<NAME>: all routines of a type by a grid, by their overloads where they have one.
+#define MESHMEM_GRID_BY(routine, op, result, params, args)              \
+  static __device__ __attribute__((noinline)) result call_##op params { \
+    return shmemx_##routine##_grid args;                                \
+  }
+#define MESHMEM_GRID_CALL(name, op, Elem, result, params, args) \
+  MESHMEM_GRID_BY(name, op, result, params, args)
+#define MESHMEM_GRID_OVERLOAD(name, op, Elem, result, params, args) \
+  MESHMEM_GRID_BY(op, op, result, params, args)
+#define MESHMEM_GRID_CASE(name, op, ...) \
+  case Which::op:                        \
+    return call_##op(team, dest, source, n);
+#define MESHMEM_GRID_STRUCT(NAME, TYPE, CALLS, CASES)                                    \
+  struct Grid_##NAME {                                                                   \
+    using E = TYPE;                                                                      \
+    static const char* type() { return #NAME; }                                          \
+    CALLS                                                                                \
+    static __device__ int call(Which which, shmem_team_t team, E* dest, const E* source, \
+                               size_t n) {                                               \
+      switch (which) {                                                                   \
+        CASES                                                                            \
+        default:                                                                         \
+          return -1;                                                                     \
+      }                                                                                  \
+    }                                                                                    \
   };
-#define MESHMEM_GRID_SUMS(F, PRE, E) \
-  MESHMEM_OP_REDUCE(F, PRE, E, sum_reduce) MESHMEM_OP_REDUCE(F, PRE, E, prod_reduce)
-#define MESHMEM_GRID_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
-  MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))            \
-      MESHMEM_IN_##arith(MESHMEM_GRID_SUMS(F, NAME##_, TYPE))             \
-          MESHMEM_IN_##arith(MESHMEM_OPS_AVERAGE(F, NAME##_, TYPE))       \
-              MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(F, NAME##_, TYPE))
-#define MESHMEM_GRID_ROUTINES(F) MESHMEM_KERNEL_TYPES(MESHMEM_GRID_ROW, F)
-MESHMEM_GRID_ROUTINES(MESHMEM_GRID_CALL)
-MESHMEM_OPS_SCATTER_ARITH(MESHMEM_GRID_CALL, float_, float)
-MESHMEM_OPS_SCATTER_LOGIC(MESHMEM_GRID_CALL, uchar_, unsigned char)
+// clang-format off
+#define MESHMEM_GRID_ROW(NAME, TYPE, rma, arith, logic, F, IN) \
+  MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, 0, 0, 0, arith, logic, F, IN) \
+  MESHMEM_SCAN_ROW(NAME, TYPE, rma, 0, 0, 0, arith, logic, F, IN) \
+  MESHMEM_EXTENSION_ROW(NAME, TYPE, rma, 0, 0, 0, arith, logic, F, IN)
+#define MESHMEM_GRID_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
+  MESHMEM_GRID_STRUCT(NAME, TYPE, \
+      MESHMEM_GRID_ROW(NAME, TYPE, rma, arith, logic, MESHMEM_GRID_CALL, MESHMEM_ALIAS) \
+      MESHMEM_GRID_ROW(NAME, TYPE, rma, arith, logic, MESHMEM_GRID_OVERLOAD, MESHMEM_GENERIC), \
+      MESHMEM_GRID_ROW(NAME, TYPE, rma, arith, logic, MESHMEM_GRID_CASE, MESHMEM_IN))
+#define MESHMEM_GRID_SHORT(NAME, TYPE, ...) \
+  MESHMEM_GRID_STRUCT(NAME, TYPE, MESHMEM_SHORT_REDUCTIONS(MESHMEM_GRID_CALL, NAME, TYPE), \
+                      MESHMEM_SHORT_REDUCTIONS(MESHMEM_GRID_CASE, NAME, TYPE))
+// clang-format on
+MESHMEM_KERNEL_TYPES(MESHMEM_GRID_TYPE, )
+MESHMEM_SHORT_FLOATS(MESHMEM_GRID_SHORT, )
 
-template <typename Routine>
-__global__ void grid_kernel(shmem_team_t team, typename Routine::E* dest,
-                            const typename Routine::E* source, size_t n, int* failures) {
-  if (Routine::call(team, dest, source, n) != 0) *failures = 1;
+template <typename Row>
+__global__ void grid_kernel(Which which, shmem_team_t team, typename Row::E* dest,
+                            const typename Row::E* source, size_t n, int* failures) {
+  if (Row::call(which, team, dest, source, n) != 0) *failures = 1;
 }
 
 inline dim3 grid_of(unsigned x, unsigned y = 1, unsigned z = 1) { return dim3(x, y, z); }
@@ -48,25 +79,45 @@ const dim3 kShapes[] = {grid_of(7), grid_of(1), grid_of(2), grid_of(2, 2), grid_
 
 unsigned blocks_in(dim3 shape) { return shape.x * shape.y * shape.z; }
 
-template <typename Routine>
-void check(const char* name, Workspace& space, const TeamView& view, dim3 shape, size_t n,
+template <typename Row>
+void check(Which which, Workspace& space, const TeamView& view, dim3 shape, size_t n,
            unsigned threads = odd_block()) {
-  SCOPED_TRACE(testing::Message() << name << " by " << blocks_in(shape) << " blocks, count " << n);
-  using E = typename Routine::E;
-  check_routine<Routine>(space, view, n, [&](E* dest, const E* source) {
-    launch_grid_on(nullptr, grid_kernel<Routine>, shape, threads, view.team, dest, source, n,
-                   space.failures.data());
-  });
+  SCOPED_TRACE(testing::Message() << Row::type() << ", routine " << static_cast<int>(which)
+                                  << " by " << blocks_in(shape) << " blocks, count " << n);
+  using E = typename Row::E;
+  check_routine<E>(space, kKinds[static_cast<size_t>(which)], view, n,
+                   [&](E* dest, const E* source) {
+                     launch_grid_on(nullptr, grid_kernel<Row>, shape, threads, which, view.team,
+                                    dest, source, n, space.failures.data());
+                   });
 }
 
-TEST(DeviceGrid, S53_S57_EveryTypeAndOperation) {
+// visit(row, which) for each routine that there is.
+template <typename Visit>
+void for_each_routine(const Visit& visit) {
+#define MESHMEM_VISIT(name, op, ...) visit(row, Which::op);
+#define MESHMEM_VISIT_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)   \
+  {                                                                            \
+    const Grid_##NAME row;                                                     \
+    MESHMEM_GRID_ROW(NAME, TYPE, rma, arith, logic, MESHMEM_VISIT, MESHMEM_IN) \
+  }
+#define MESHMEM_VISIT_SHORT(NAME, TYPE, ...)            \
+  {                                                     \
+    const Grid_##NAME row;                              \
+    MESHMEM_SHORT_REDUCTIONS(MESHMEM_VISIT, NAME, TYPE) \
+  }
+  MESHMEM_KERNEL_TYPES(MESHMEM_VISIT_ROW, )
+  MESHMEM_SHORT_FLOATS(MESHMEM_VISIT_SHORT, )
+}
+
+TEST(DeviceGrid, S53_S56_S57_EveryTypeAndOperation) {
   Workspace space;
   const TeamView world = world_view();
   size_t turn = 0;
-#define MESHMEM_CHECK(name, ...) \
-  check<Grid_##name>(#name, space, world, kShapes[turn % 5], 61 + turn % 7), ++turn;
-  MESHMEM_GRID_ROUTINES(MESHMEM_CHECK)
-#undef MESHMEM_CHECK
+  for_each_routine([&](auto row, Which which) {
+    check<decltype(row)>(which, space, world, kShapes[turn % 5], 61 + turn % 7);
+    ++turn;
+  });
 }
 
 // None, one, fewer than a slice for each block, and what takes each algorithm.
@@ -76,26 +127,29 @@ TEST(DeviceGrid, S57_AnyCountOnEveryTeam) {
     size_t turn = 0;
     for (const size_t n : {size_t{0}, size_t{1}, size_t{5}, size_t{777}, size_t{4097}}) {
       const dim3 shape = kShapes[turn++ % 5];
-      check<Grid_float_sum_reduce>("float", space, view, shape, n);
-      check<Grid_uchar_xor_reduce>("uchar", space, view, shape, n);
-      check<Grid_float_avg_reduce_scatter>("float scatter", space, view, shape, n);
+      check<Grid_float>(Which::sum_reduce, space, view, shape, n);
+      check<Grid_uchar>(Which::xor_reduce, space, view, shape, n);
+      check<Grid_float>(Which::avg_reduce_scatter, space, view, shape, n);
+      check<Grid_int64>(turn % 2 == 0 ? Which::sum_inscan : Which::sum_exscan, space, view, shape,
+                        n);
+      check<Grid_bfloat16>(Which::avg_reduce, space, view, shape, n);
     }
-    check<Grid_long_min_reduce>("long", space, view, grid_of(7), 5001);
-    check<Grid_long_min_reduce>("long", space, view, grid_of(2, 2), 20001);
-    check<Grid_short_max_reduce>("short", space, view, grid_of(2), 40001);
-    check<Grid_uchar_or_reduce_scatter>("uchar scatter", space, view, grid_of(3), 4099);
+    check<Grid_long>(Which::min_reduce, space, view, grid_of(7), 5001);
+    check<Grid_long>(Which::min_reduce, space, view, grid_of(2, 2), 20001);
+    check<Grid_short>(Which::max_reduce, space, view, grid_of(2), 40001);
+    check<Grid_uchar>(Which::or_reduce_scatter, space, view, grid_of(3), 4099);
   });
 }
 
 TEST(DeviceGrid, S57_BlocksBeyondTheChannelsOfATeamMeetTheOthers) {
   Workspace space;
-  check<Grid_double_sum_reduce>("world", space, world_view(), grid_of(device::kChannels + 3), 1001,
-                                3);
+  check<Grid_double>(Which::sum_reduce, space, world_view(), grid_of(device::kChannels + 3), 1001,
+                     3);
   std::vector<TeamView> views;
   for (int i = 0; i < device::kLargeSlots; ++i)
     views.push_back(make_view(n_pes() - 1, -1, n_pes()));
   for (const size_t n : {3u, 300u, 9001u})
-    check<Grid_double_sum_reduce>("team of one channel", space, views.back(), grid_of(5), n);
+    check<Grid_double>(Which::sum_reduce, space, views.back(), grid_of(5), n);
   for (const TeamView& view : views) shmem_team_destroy(view.team);
 }
 
@@ -236,33 +290,6 @@ TEST(DeviceGrid, CountsOnWhenGraphsAreReplayed) {
   meet_after_kernels();
   EXPECT_EQ(errors.first(), 0u);
   EXPECT_EQ(round.first(), 2 * replays);
-}
-
-// ---- Scans
-
-__global__ void scan_kernel(shmem_team_t team, int64_t* in, int64_t* ex, const int64_t* source,
-                            size_t n) {
-  shmemx_sum_inscan_grid(team, in, source, n);
-  shmemx_int64_sum_exscan_grid(team, ex, source, n);
-}
-TEST(DeviceGrid, S56_Scans) {
-  const size_t n = 3001;
-  DeviceArray<int64_t> in(n, -1), ex(n, -1), source(n);
-  source.upload(samples<int64_t>(n, my_pe()));
-  launch_grid_on(nullptr, scan_kernel, grid_of(3, 2), 40, SHMEM_TEAM_WORLD, in.data(), ex.data(),
-                 source.data(), n);
-  synchronize();
-  std::vector<int64_t> before(n, 0);
-  const auto add = [&](int pe) {
-    const std::vector<int64_t> theirs = samples<int64_t>(n, pe);
-    for (size_t i = 0; i < n; ++i)
-      before[i] =
-          static_cast<int64_t>(static_cast<uint64_t>(before[i]) + static_cast<uint64_t>(theirs[i]));
-  };
-  for (int pe = 0; pe < my_pe(); ++pe) add(pe);
-  expect_equal("exclusive", ex.download(), before);
-  add(my_pe());
-  expect_equal("inclusive", in.download(), before);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One reduction in kernels, whoever runs it, against the model: into another buffer, then in place.
-// Invariant: nothing synchronizes the PEs between the two. A Routine has E, the type of an element, and
-// kind(), what the model is to compute.
+// Invariant: nothing synchronizes the PEs between the two.
 #ifndef MESHMEM_TESTS_DEVICE_ROUTINE_CHECK_HPP
 #define MESHMEM_TESTS_DEVICE_ROUTINE_CHECK_HPP
 
@@ -20,21 +19,22 @@ struct Workspace {
 };
 
 // run(dest, source) launches the kernel.
-template <typename Routine, typename Run>
-void check_routine(Workspace& space, const TeamView& view, size_t n, const Run& run) {
-  using E = typename Routine::E;
-  auto* dest = reinterpret_cast<E*>(space.dest.data());
-  auto* source = reinterpret_cast<E*>(space.source.data());
-  const Extension kind = Routine::kind();
-  std::vector<E> mine = source_of<E>(kind, view, n);
-  const std::vector<E> result = result_of<E>(kind, view, n);
-  std::vector<E> around = samples<E>(n + 2, my_pe(), kOld);
+template <typename E, typename Run>
+void check_routine(Workspace& space, const Extension& kind, const TeamView& view, size_t n,
+                   const Run& run) {
+  using OnHost = Stored<E>;
+  auto* dest = reinterpret_cast<OnHost*>(space.dest.data());
+  auto* source = reinterpret_cast<OnHost*>(space.source.data());
+  std::vector<OnHost> mine = source_of<E>(kind, view, n);
+  const std::vector<OnHost> result = result_of<E>(kind, view, n);
+  std::vector<OnHost> around = samples<OnHost>(n + 2, my_pe(), kOld);
   ASSERT_LE(mine.size() * sizeof(E), kMost * sizeof(uint64_t));
   upload(source, mine);
   upload(dest, around);
   const auto place = static_cast<std::ptrdiff_t>(kind.place(view, n));
-  run(dest + 1, source);
-  run(source + place, source);
+  auto* first = reinterpret_cast<E*>(source);
+  run(reinterpret_cast<E*>(dest + 1), first);
+  run(first + place, first);
   synchronize();
   std::copy(result.begin(), result.end(), around.begin() + 1);
   expect_equal("dest", download(dest, around.size()), around);
