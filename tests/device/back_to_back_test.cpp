@@ -4,12 +4,15 @@
 // teams and algorithms that are drawn at random. The host waits for none of them; PEs are late by
 // turns, one of them once by a second. ctest also runs this just below where packets' epochs wrap.
 // Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What a
-// call left is compared, its source overwritten and its dest poisoned right after it, on the stream.
+// call left is compared, its source overwritten and its dest poisoned right after it, on the stream. The
+// element behind dest stays.
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "drawn_values.hpp"
 #include "own_stream.hpp"
 
 namespace meshmem {
@@ -24,20 +27,30 @@ constexpr size_t kMostBytes = 1 << 20;
 #endif
 constexpr size_t kMostShift = 4;  // elements by which a buffer begins later
 
-enum class Type { kFloat, kDouble, kInt, kUint64 };
-constexpr uint64_t kTypes = 4;
-
-__host__ __device__ inline uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+// Every C type of a reduction, by the overloads that it has.
+template <typename E, typename = void>
+constexpr bool has_logic = false;
+template <typename E>
+constexpr bool has_logic<E, decltype(static_cast<void>(shmemx_and_reduce_on_stream(
+                                SHMEM_TEAM_WORLD, static_cast<E*>(nullptr),
+                                static_cast<const E*>(nullptr), 0, nullptr)))> = true;
+struct Type {
+  const char* name;
+  size_t bytes;
+  bool has_logic;
+};
+#define MESHMEM_TYPE_OF(NAME, E, rma, ext, amo, bit, arith, ...) \
+  MESHMEM_GENERIC_##arith(Type{#NAME, sizeof(E), has_logic<E>}, )
+#define MESHMEM_SHORT_TYPE(NAME, E, ...) Type{#NAME, sizeof(E), false},
+constexpr Type kTypes[] = {MESHMEM_KERNEL_TYPES(MESHMEM_TYPE_OF, )
+                               MESHMEM_SHORT_FLOATS(MESHMEM_SHORT_TYPE, )};
 
 // One reduction, as all PEs draw it.
 struct Draw {
   uint64_t bits, number;
-  Type type;
-  bool is_max, in_place;
+  size_t type;
+  Operation op;
+  bool in_place;
   size_t count, source_shift, dest_shift;
   size_t team;
   int late;  // this PE of the world, unless there is none such
@@ -47,8 +60,9 @@ struct Draw {
       bits = mixed(bits + 1);
       return bits % below;
     };
-    type = static_cast<Type>(take(kTypes));
-    is_max = take(4) == 0;
+    type = static_cast<size_t>(take(std::size(kTypes)));
+    op = static_cast<Operation>(take(kOperations));
+    if (op >= Operation::bit_and && !kTypes[type].has_logic) op = Operation::sum;
     in_place = take(4) == 0;
     team = static_cast<size_t>(take(teams));
     const uint64_t kind = take(64);
@@ -56,7 +70,7 @@ struct Draw {
                          : kind < 8  ? take(20000)
                          : kind < 24 ? take(20)
                                      : take(1500);
-    count = bytes / (type == Type::kDouble || type == Type::kUint64 ? 8 : 4);
+    count = bytes / kTypes[type].bytes;
     source_shift = take(3) == 0 ? take(kMostShift) : 0;
     dest_shift = in_place ? source_shift : take(3) == 0 ? take(kMostShift) : 0;
     late = static_cast<int>(take(256));
@@ -72,49 +86,24 @@ struct Draw {
   bool takes_the_default() const { return bits % 8 == 0; }
 };
 
-struct Failure {
-  uint64_t count, number, elem, elems;
-};
-
-__device__ void note(Failure* failure, uint64_t number, size_t i, size_t elems) {
-  if (shmem_uint64_atomic_fetch_inc(&failure->count, shmem_my_pe()) != 0) return;
-  failure->number = number;
-  failure->elem = i;
-  failure->elems = elems;
+// Whole and small, for sums of sums to be exact.
+__device__ double whole(uint64_t number, int pe, size_t i) {
+  return static_cast<double>(mixed(number * 64 + static_cast<uint64_t>(pe) + i * 4099) % 1000);
 }
 
-// What PE `pe` of the team brings to a call; small, for sums of float to be exact.
-template <typename E>
-__device__ E brought(uint64_t number, int pe, size_t i) {
-  return static_cast<E>(mixed(number * 64 + static_cast<uint64_t>(pe) + i * 4099) % 1000);
-}
-
-template <typename E>
-__global__ void prepare_kernel(E* source, E* dest, size_t count, uint64_t number, int me) {
+__global__ void prepare_whole_kernel(double* source, double* dest, size_t count, uint64_t number,
+                                     int me) {
   for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
-    if (dest != source) dest[i] = static_cast<E>(7777);
-    source[i] = brought<E>(number, me, i);
+    poison(dest + i);
+    source[i] = whole(number, me, i);
   }
 }
 
-template <typename E>
-__global__ void compare_kernel(const E* dest, size_t count, uint64_t number, int n, bool is_max,
-                               Failure* failure) {
-  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
-    E total = brought<E>(number, 0, i);
-    for (int pe = 1; pe < n; ++pe) {
-      const E other = brought<E>(number, pe, i);
-      total = is_max ? (total < other ? other : total) : static_cast<E>(total + other);
-    }
-    if (dest[i] != total) note(failure, number, i, count);
-  }
-}
-
-__global__ void compare_product_kernel(const double* dest, size_t count, uint64_t number, int n,
-                                       double times, Failure* failure) {
+__global__ void compare_whole_kernel(const double* dest, size_t count, uint64_t number, int n,
+                                     double times, Failure* failure) {
   for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
     double total = 0;
-    for (int pe = 0; pe < n; ++pe) total += brought<double>(number, pe, i);
+    for (int pe = 0; pe < n; ++pe) total += whole(number, pe, i);
     if (dest[i] != total * times) note(failure, number, i, count);
   }
 }
@@ -161,8 +150,9 @@ class BackToBack {
     const Draw wrong(seed, failure.number, teams_.size());
     ADD_FAILURE() << failure.count << " wrong elements, first in call " << failure.number << " ("
                   << (wrong.takes_the_default() ? "default" : wrong.plan(algorithms_)) << ", type "
-                  << static_cast<int>(wrong.type) << ", team " << wrong.team << "): element "
-                  << failure.elem << " of " << failure.elems;
+                  << kTypes[wrong.type].name << ", operation " << static_cast<int>(wrong.op)
+                  << ", team " << wrong.team << "): element " << failure.elem << " of "
+                  << failure.elems;
   }
 
  private:
@@ -181,30 +171,48 @@ class BackToBack {
     const Team& team = teams_[draw.team];
     if (team.handle == SHMEM_TEAM_INVALID) return;
     if (draw.late == my_pe()) launch_on(stream_, late_kernel, 1, 1);
-    switch (draw.type) {
-      case Type::kFloat:
-        return reduce<float>(draw, team);
-      case Type::kDouble:
-        return reduce<double>(draw, team);
-      case Type::kInt:
-        return reduce<int>(draw, team);
-      case Type::kUint64:
-        return reduce<uint64_t>(draw, team);
-    }
+    size_t type = 0;
+#define MESHMEM_REDUCE_ROW(NAME, E, rma, ext, amo, bit, arith, ...) \
+  MESHMEM_GENERIC_##arith(if (draw.type == type++) reduce<E>(draw, team);)
+#define MESHMEM_REDUCE_SHORT(NAME, E, ...) \
+  if (draw.type == type++) reduce<E>(draw, team);
+    MESHMEM_KERNEL_TYPES(MESHMEM_REDUCE_ROW, )
+    MESHMEM_SHORT_FLOATS(MESHMEM_REDUCE_SHORT, )
   }
   template <typename E>
   void reduce(const Draw& draw, const Team& team) {
     E* const source = reinterpret_cast<E*>(source_.data()) + draw.source_shift;
     E* const dest = draw.in_place ? source : reinterpret_cast<E*>(dest_.data()) + draw.dest_shift;
     const auto blocks = static_cast<unsigned>(1 + draw.count / 4096);
-    launch_on(stream_, prepare_kernel<E>, blocks, kThreads, source, dest, draw.count, draw.number,
-              team.me);
-    const int result =
-        draw.is_max ? shmemx_max_reduce_on_stream(team.handle, dest, source, draw.count, stream_)
-                    : shmemx_sum_reduce_on_stream(team.handle, dest, source, draw.count, stream_);
-    EXPECT_EQ(result, 0);
-    launch_on(stream_, compare_kernel<E>, blocks, kThreads, dest, draw.count, draw.number, team.n,
-              draw.is_max, failure_.data());
+    launch_on(stream_, prepare_kernel<E>, blocks, kThreads, draw.op, source, dest, draw.count,
+              draw.number, team.me);
+    EXPECT_EQ(put(draw.op, team.handle, dest, source, draw.count), 0);
+    launch_on(stream_, compare_kernel<E>, blocks, kThreads, draw.op, dest, draw.count, draw.number,
+              team.n, failure_.data());
+  }
+  template <typename E>
+  int put(Operation op, shmem_team_t team, E* dest, const E* source, size_t count) const {
+    switch (op) {
+      case Operation::prod:
+        return shmemx_prod_reduce_on_stream(team, dest, source, count, stream_);
+      case Operation::max:
+        return shmemx_max_reduce_on_stream(team, dest, source, count, stream_);
+      case Operation::min:
+        return shmemx_min_reduce_on_stream(team, dest, source, count, stream_);
+      case Operation::avg:
+        return shmemx_avg_reduce_on_stream(team, dest, source, count, stream_);
+      default:
+        break;
+    }
+    if constexpr (has_logic<E>) {
+      if (op == Operation::bit_and)
+        return shmemx_and_reduce_on_stream(team, dest, source, count, stream_);
+      if (op == Operation::bit_or)
+        return shmemx_or_reduce_on_stream(team, dest, source, count, stream_);
+      if (op == Operation::bit_xor)
+        return shmemx_xor_reduce_on_stream(team, dest, source, count, stream_);
+    }
+    return shmemx_sum_reduce_on_stream(team, dest, source, count, stream_);
   }
 
   static constexpr unsigned kThreads = 64;
@@ -265,11 +273,11 @@ class Chains {
     EXPECT_EQ(shmemx_sum_reduce_on_stream(team, to, from, count, stream), 0);
   }
   void prepare(uint64_t bits, size_t count, hipStream_t stream) {
-    launch_on(stream, prepare_kernel<double>, 2, 64, source_.data(), dest_.data(), count, bits,
+    launch_on(stream, prepare_whole_kernel, 2, 64, source_.data(), dest_.data(), count, bits,
               my_pe());
   }
   void compare(uint64_t bits, const double* found, size_t count, double times, hipStream_t stream) {
-    launch_on(stream, compare_product_kernel, 2, 64, found, count, bits, n_pes(), times,
+    launch_on(stream, compare_whole_kernel, 2, 64, found, count, bits, n_pes(), times,
               failure_.data());
   }
   void put(uint64_t bits, hipStream_t stream) {
@@ -329,11 +337,11 @@ class Lane {
   static constexpr size_t kElems = 700;
 
   void put() {
-    launch_on(stream_, prepare_kernel<double>, 2, 64, source_.data(), dest_.data(), kElems, number_,
+    launch_on(stream_, prepare_whole_kernel, 2, 64, source_.data(), dest_.data(), kElems, number_,
               my_pe());
     EXPECT_EQ(shmemx_sum_reduce_on_stream(team_, dest_.data(), source_.data(), kElems, stream_), 0);
     shmemx_team_sync_on_stream(team_, stream_);
-    launch_on(stream_, compare_product_kernel, 2, 64, dest_.data(), kElems, number_, n_pes(), 1.0,
+    launch_on(stream_, compare_whole_kernel, 2, 64, dest_.data(), kElems, number_, n_pes(), 1.0,
               failure_.data());
   }
 
