@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers that the program has registered, as kernels find them: in a table, a row for each.
+// Buffers that the program has registered, as kernels find them: in a table, a row for each. And those
+// that cannot be registered.
 // Invariant: a kernel may run, with rows in its caches, while the host registers and unregisters
 // other buffers; so the rows of those that stay are never written.
+#include <limits>
+
 #include "device_array.hpp"
 
 namespace meshmem {
@@ -107,6 +110,84 @@ TEST(RegisteredBuffers, LeaveByTheirFirstAddressOnAllPes) {
   EXPECT_EQ(shmemx_buffer_unregister(data), 0);
   EXPECT_NE(shmemx_buffer_unregister(data), 0);
   must(hipFree(data), "hipFree");
+}
+
+// ---- Refusals: the same on all PEs, and nothing has changed
+
+void expect_refused(const char* what, void* address, size_t bytes) {
+  SCOPED_TRACE(what);
+  EXPECT_NE(shmemx_buffer_register(address, bytes), 0);
+  EXPECT_NE(shmemx_buffer_unregister(address), 0);
+}
+
+class Allocation {
+ public:
+  static constexpr size_t kBytes = 1 << 16;
+
+  Allocation() { must(hipMalloc(&data_, kBytes), "hipMalloc"); }
+  ~Allocation() { must(hipFree(data_), "hipFree"); }
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  operator char*() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+};
+
+TEST(RegisteredBuffers, AreNotEmptyNorMemoryThatIsNoAllocationOfTheDevice) {
+  const Allocation device;
+  std::vector<char> host(4096);
+  char local[64];
+  expect_refused("null", nullptr, 64);
+  expect_refused("null and empty", nullptr, 0);
+  expect_refused("empty", device, 0);
+  expect_refused("host memory", host.data(), host.size());
+  expect_refused("the stack", local, sizeof local);
+  expect_refused("beyond the allocation", device, std::numeric_limits<size_t>::max());
+  expect_refused("beyond all addresses", reinterpret_cast<void*>(~uintptr_t{7}), 64);
+  expect_refused("null on one PE", my_pe() == 0 ? nullptr : device + 0, 64);
+  const bool alone = n_pes() == 1;
+  if (!alone) expect_refused("empty on one PE", device, my_pe() == 0 ? 0 : 64);
+  EXPECT_EQ(shmemx_reached_on_stream(device, 1), 0);
+  EXPECT_EQ(shmemx_buffer_register(device, 64), 0);
+  EXPECT_EQ(shmemx_reached_on_stream(device, 64), 1);
+  EXPECT_EQ(shmemx_reached_on_stream(device, 65), 0);
+  EXPECT_EQ(shmemx_buffer_unregister(device), 0);
+}
+
+TEST(RegisteredBuffers, AreOfThePesOwnDevice) {
+  int devices = 0, own = 0;
+  must(hipGetDeviceCount(&devices), "hipGetDeviceCount");
+  must(hipGetDevice(&own), "hipGetDevice");
+  if (agreed(static_cast<uint64_t>(devices)) < 2) GTEST_SKIP() << "there is one device";
+  char* elsewhere = nullptr;
+  must(hipSetDevice((own + 1) % devices), "hipSetDevice");
+  must(hipMalloc(&elsewhere, 4096), "hipMalloc on another device");
+  must(hipSetDevice(own), "hipSetDevice");
+  expect_refused("of another device", elsewhere, 4096);
+  const Allocation here;
+  if (n_pes() > 1)
+    expect_refused("of another device on one PE", my_pe() == 0 ? elsewhere : here + 0, 4096);
+  must(hipFree(elsewhere), "hipFree");
+}
+
+TEST(RegisteredBuffers, AreNoMoreThanThereIsRoomFor) {
+  constexpr int kRoom = 256;  // docs/limits.md
+  constexpr size_t kEach = 64;
+  if (n_pes() > 3) GTEST_SKIP() << "each takes a meeting of all PEs";
+  const Allocation device;
+  const auto buffer = [&](int number) { return device + static_cast<size_t>(number) * kEach; };
+  for (int i = 0; i < kRoom; ++i) ASSERT_EQ(shmemx_buffer_register(buffer(i), kEach), 0) << i;
+  expect_refused("one more", buffer(kRoom), kEach);
+  EXPECT_EQ(shmemx_buffer_unregister(buffer(100)), 0);
+  EXPECT_EQ(shmemx_buffer_register(buffer(kRoom), kEach), 0);
+  expect_refused("again one more", buffer(100), kEach);
+  for (int i = 0; i <= kRoom; ++i) {
+    if (i != 100) {
+      ASSERT_EQ(shmemx_buffer_unregister(buffer(i)), 0) << i;
+    }
+  }
 }
 
 TEST(RegisteredBuffers, AreReachedInRowsThatOthersHaveLeft) {
