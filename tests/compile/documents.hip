@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames for the pieces of programs that the documents show; documents.py puts them in place of
+// @declarations and @statements, and runs what comes of it by two PEs.
+// Invariant: a frame begins with the document that the piece is in and words that it holds. A program ends
+// with 0 only if the piece did what the page says.
+
+//// docs/gpu.md: shmemx_float_sum_reduce_grid
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+
+#include <vector>
+
+@declarations
+int main() {
+  shmem_init();
+  size_t n = 5000;
+  float* sum = static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
+  float* mine = static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+@statements
+  std::vector<float> found(n);
+  if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  if (hipMemcpy(found.data(), sum, n * sizeof(float), hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  for (size_t i = 0; i < n; ++i)
+    if (found[i] != static_cast<float>(i) * static_cast<float>(shmem_n_pes())) return 1;
+  shmem_finalize();
+  return 0;
+}
+
+//// docs/gpu.md: hipStreamBeginCapture
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+
+constexpr size_t kN = 200;
+
+__global__ void gradient(float* mine, size_t n) {
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) mine[i] = shmem_my_pe() + 1;
+}
+__global__ void step(float* model, const float* sum, size_t n) {
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) model[i] += sum[i];
+}
+
+float* zeros() {
+  void* memory = shmem_malloc_with_hints(kN * sizeof(float), SHMEMX_MALLOC_DEVICE);
+  if (hipMemset(memory, 0, kN * sizeof(float)) != hipSuccess) shmem_global_exit(1);
+  return static_cast<float*>(memory);
+}
+
+int main() {
+  shmem_init();
+  float *mine = zeros(), *sum = zeros(), *model = zeros();
+  hipStream_t stream;
+  hipGraph_t graph;
+  hipGraphExec_t steps;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+@statements
+  float found[kN];
+  if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  if (hipMemcpy(found, model, sizeof found, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  const int n = shmem_n_pes();
+  for (float value : found)
+    if (value != static_cast<float>(100 * (n * (n + 1) / 2))) return 1;
+  shmem_finalize();
+  return 0;
+}
+
+//// docs/gpu.md: meshmem::AllReduce
+@declarations
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+#include <stdio.h>
+
+#include <vector>
+
+int main() {
+  shmem_init();
+  const size_t count = 3000;
+  const std::vector<unsigned short> ones(count, 0x3f80);  // of bfloat16
+  std::vector<unsigned short> found(count);
+  void *send, *recv;
+  const size_t bytes = count * sizeof ones[0];
+  if (hipMalloc(&send, bytes) != hipSuccess || hipMalloc(&recv, bytes) != hipSuccess) return 1;
+  if (hipMemcpy(send, ones.data(), bytes, hipMemcpyHostToDevice) != hipSuccess) return 1;
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+  {
+@statements
+    if (!done) return 1;
+    if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  }
+  if (hipMemcpy(found.data(), recv, bytes, hipMemcpyDeviceToHost) != hipSuccess || found != ones) return 1;
+  shmem_finalize();
+  return 0;
+}
+
+//// docs/memory_model.md: shmemx_fence_block
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+
+constexpr size_t kN = 500;
+
+__global__ void send(float* dest, float* source, uint64_t* sig) {
+  const size_t n = kN;
+  const int pe = (shmem_my_pe() + 1) % shmem_n_pes();
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) source[i] = 7;
+  __syncthreads();
+@statements
+}
+__global__ void receive(float* dest, uint64_t* sig, int* wrong) {
+  shmemx_signal_wait_until_block(sig, SHMEM_CMP_EQ, 1);
+  for (size_t i = threadIdx.x; i < kN; i += blockDim.x)
+    if (dest[i] != 7) *wrong = 1;
+}
+
+void* zeros(size_t bytes) {
+  void* memory = shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
+  if (hipMemset(memory, 0, bytes) != hipSuccess) shmem_global_exit(1);
+  return memory;
+}
+
+int main() {
+  shmem_init();
+  auto* dest = static_cast<float*>(zeros(kN * sizeof(float)));
+  auto* source = static_cast<float*>(zeros(kN * sizeof(float)));
+  auto* sig = static_cast<uint64_t*>(zeros(sizeof(uint64_t)));
+  auto* wrong = static_cast<int*>(zeros(sizeof(int)));
+  shmem_barrier_all();
+  hipLaunchKernelGGL(send, dim3(1), dim3(64), 0, 0, dest, source, sig);
+  hipLaunchKernelGGL(receive, dim3(1), dim3(64), 0, 0, dest, sig, wrong);
+  int result = 1;
+  if (hipMemcpy(&result, wrong, sizeof result, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  shmem_barrier_all();
+  shmem_finalize();
+  return result;
+}

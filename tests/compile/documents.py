@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The programs and pieces of programs that the documents show do what they say.
+
+documents.py FOLDER_OF_WRAPPERS PROJECT_FOLDER
+documents.py --self-test
+
+A block of code with a main is run by the command in the block behind it, and has to print the rest of that block, in any
+order. Other blocks are pieces, which documents.hip has a frame for: a program that uses the piece and looks at the result.
+"""
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+DOCUMENTS = ["README.md", "docs/gpu.md", "docs/memory_model.md"]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FRAME = re.compile(r"^//// ([^:]+): (.*)\n", re.MULTILINE)
+# What stands at the beginning of a piece, and outside of functions: #include, and whole functions.
+DECLARATION = re.compile(r"^(?:#include [^\n]*\n|__global__ .*?^}\n)\s*", re.MULTILINE | re.DOTALL)
+
+Program = collections.namedtuple("Program", "where source command output")
+Piece = collections.namedtuple("Piece", "where text")
+
+
+def blocks_of(text, where):
+    """Programs and pieces in a document."""
+    blocks = [(match[1], match[2], text.count("\n", 0, match.start()) + 1) for match in FENCE.finditer(text)]
+    for (language, source, line), behind in zip(blocks, blocks[1:] + [("", "", 0)]):
+        place = f"{where}:{line}"
+        if language in ("c", "cpp") and "int main" in source:
+            command, _, output = behind[1].partition("\n")
+            if behind[0] or not command.startswith("$ "):
+                raise ValueError(f"{place}: no block with a command follows the program")
+            yield Program(place, source, command[2:], output)
+        elif language in ("c", "cpp"):
+            yield Piece(place, source)
+
+
+def frames_of(text):
+    """[(document, words that the piece holds, program)], from the text of documents.hip."""
+    parts = FRAME.split(text)[1:]
+    return list(zip(parts[::3], parts[1::3], parts[2::3]))
+
+
+def framed(piece, frames):
+    """The program that the piece becomes, and which frame that was."""
+    document = piece.where.split(":")[0]
+    fitting = [number for number, (place, words, _) in enumerate(frames) if place == document and words in piece.text]
+    if len(fitting) != 1:
+        raise ValueError(f"{piece.where}: {len(fitting)} frames in documents.hip fit this piece")
+    declarations = "".join(DECLARATION.findall(piece.text))
+    program = frames[fitting[0]][2].replace("@declarations\n", declarations)
+    return program.replace("@statements\n", DECLARATION.sub("", piece.text)), fitting[0]
+
+
+def run(command, folder, wrappers):
+    environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60"}
+    result = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    if result.returncode != 0:
+        raise ValueError(f"`{command}` ended with {result.returncode}\n{result.stdout}{result.stderr[:3000]}")
+    return result.stdout
+
+
+def check_program(program, folder, wrappers):
+    file = re.search(r"\S+\.(?:c|cpp|hip)\b", program.command)[0]
+    (folder / file).write_text(program.source, encoding="utf-8")
+    printed = run(program.command, folder, wrappers)
+    if sorted(printed.splitlines()) != sorted(program.output.splitlines()):
+        raise ValueError(f"{program.where}: `{program.command}` printed\n{printed}and not\n{program.output}")
+    print(f"{program.where}: {program.command}")
+
+
+def check_piece(piece, source, folder, wrappers):
+    (folder / "piece.hip").write_text(source, encoding="utf-8")
+    try:
+        run("oshhip piece.hip -o piece && oshrun -n 2 --timeout 90 ./piece", folder, wrappers)
+    except ValueError as problem:
+        raise ValueError(f"{piece.where}: {problem}") from None
+    print(f"{piece.where}: a piece")
+
+
+def check(wrappers, project):
+    frames = frames_of((project / "tests/compile/documents.hip").read_text(encoding="utf-8"))
+    unused = set(range(len(frames)))
+    for document in DOCUMENTS:
+        for block in blocks_of((project / document).read_text(encoding="utf-8"), document):
+            with tempfile.TemporaryDirectory() as folder:
+                if isinstance(block, Program):
+                    check_program(block, pathlib.Path(folder), wrappers)
+                else:
+                    source, number = framed(block, frames)
+                    unused.discard(number)
+                    check_piece(block, source, pathlib.Path(folder), wrappers)
+    if unused:
+        raise ValueError(f"documents.hip: no piece is for the frame of {[frames[number][1] for number in unused]}")
+
+
+def self_test():
+    text = "```c\nint main(void) {}\n```\nso:\n```\n$ oshcc a.c -o a && ./a\nhello\n```\n```cpp\n#include <a>\n\nsum = 1;\n```\n"
+    program, piece = blocks_of(text, "README.md")
+    assert program == ("README.md:1", "int main(void) {}\n", "oshcc a.c -o a && ./a", "hello\n"), program
+    frames = frames_of("//// README.md: sum\n@declarations\nint main() {\n@statements\n}\n//// docs/gpu.md: sum\n")
+    assert framed(piece, frames) == ("#include <a>\n\nint main() {\nsum = 1;\n}\n", 0), framed(piece, frames)
+    for wrong in ("```c\nint main(void) {}\n```\n", "```c\nint main(void) {}\n```\n```\nno command\n```\n"):
+        try:
+            list(blocks_of(wrong, "x"))
+        except ValueError:
+            continue
+        sys.exit(f"documents.py: {wrong!r} was taken")
+    for wrong in ("true && echo 1", "false"):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check_program(Program("x", "", f": a.c; {wrong}", "2\n"), pathlib.Path(folder), "/")
+            except ValueError:
+                continue
+        sys.exit(f"documents.py: {wrong!r} was taken")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    try:
+        check(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))
+    except ValueError as problem:
+        sys.exit(f"documents.py: {problem}")
+
+
+if __name__ == "__main__":
+    main()
