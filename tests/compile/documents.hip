@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames for the pieces of programs that the documents show; documents.py puts them in place of
-// @declarations and @statements, and runs what comes of it by two PEs.
+// Frames for the pieces of programs that the documents show; documents.py puts them in place of the
+// comments that are @declarations and @statements, and runs what comes of it by two PEs.
 // Invariant: a frame begins with the document that the piece is in and words that it holds. A program ends
 // with 0 only if the piece did what the page says.
 
@@ -11,18 +11,21 @@
 
 #include <vector>
 
-@declarations
+// @declarations
 int main() {
   shmem_init();
   size_t n = 5000;
-  float* sum = static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
-  float* mine = static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
+  float* sum =
+      static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
+  float* mine =
+      static_cast<float*>(shmem_malloc_with_hints(n * sizeof(float), SHMEMX_MALLOC_DEVICE));
   hipStream_t stream;
   if (hipStreamCreate(&stream) != hipSuccess) return 1;
-@statements
+  // @statements
   std::vector<float> found(n);
   if (hipStreamSynchronize(stream) != hipSuccess) return 1;
-  if (hipMemcpy(found.data(), sum, n * sizeof(float), hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  if (hipMemcpy(found.data(), sum, n * sizeof(float), hipMemcpyDeviceToHost) != hipSuccess)
+    return 1;
   for (size_t i = 0; i < n; ++i)
     if (found[i] != static_cast<float>(i) * static_cast<float>(shmem_n_pes())) return 1;
   shmem_finalize();
@@ -55,7 +58,7 @@ int main() {
   hipGraph_t graph;
   hipGraphExec_t steps;
   if (hipStreamCreate(&stream) != hipSuccess) return 1;
-@statements
+  // @statements
   float found[kN];
   if (hipStreamSynchronize(stream) != hipSuccess) return 1;
   if (hipMemcpy(found, model, sizeof found, hipMemcpyDeviceToHost) != hipSuccess) return 1;
@@ -67,7 +70,7 @@ int main() {
 }
 
 //// docs/gpu.md: meshmem::AllReduce
-@declarations
+// @declarations
 #include <hip/hip_runtime.h>
 #include <shmemx.h>
 #include <stdio.h>
@@ -86,11 +89,12 @@ int main() {
   hipStream_t stream;
   if (hipStreamCreate(&stream) != hipSuccess) return 1;
   {
-@statements
+    // @statements
     if (!done) return 1;
     if (hipStreamSynchronize(stream) != hipSuccess) return 1;
   }
-  if (hipMemcpy(found.data(), recv, bytes, hipMemcpyDeviceToHost) != hipSuccess || found != ones) return 1;
+  if (hipMemcpy(found.data(), recv, bytes, hipMemcpyDeviceToHost) != hipSuccess || found != ones)
+    return 1;
   shmem_finalize();
   return 0;
 }
@@ -106,7 +110,7 @@ __global__ void send(float* dest, float* source, uint64_t* sig) {
   const int pe = (shmem_my_pe() + 1) % shmem_n_pes();
   for (size_t i = threadIdx.x; i < n; i += blockDim.x) source[i] = 7;
   __syncthreads();
-@statements
+  // @statements
 }
 __global__ void receive(float* dest, uint64_t* sig, int* wrong) {
   shmemx_signal_wait_until_block(sig, SHMEM_CMP_EQ, 1);

@@ -52,9 +52,11 @@ def framed(piece, frames):
     fitting = [number for number, (place, words, _) in enumerate(frames) if place == document and words in piece.text]
     if len(fitting) != 1:
         raise ValueError(f"{piece.where}: {len(fitting)} frames in documents.hip fit this piece")
-    declarations = "".join(DECLARATION.findall(piece.text))
-    program = frames[fitting[0]][2].replace("@declarations\n", declarations)
-    return program.replace("@statements\n", DECLARATION.sub("", piece.text)), fitting[0]
+    program = frames[fitting[0]][2]
+    for place, text in (("declarations", "".join(DECLARATION.findall(piece.text))),
+                        ("statements", DECLARATION.sub("", piece.text))):
+        program = re.sub(rf"^ *// @{place}\n", lambda _, text=text: text, program, flags=re.MULTILINE)
+    return program, fitting[0]
 
 
 def run(command, folder, wrappers):
@@ -103,7 +105,7 @@ def self_test():
     text = "```c\nint main(void) {}\n```\nso:\n```\n$ oshcc a.c -o a && ./a\nhello\n```\n```cpp\n#include <a>\n\nsum = 1;\n```\n"
     program, piece = blocks_of(text, "README.md")
     assert program == ("README.md:1", "int main(void) {}\n", "oshcc a.c -o a && ./a", "hello\n"), program
-    frames = frames_of("//// README.md: sum\n@declarations\nint main() {\n@statements\n}\n//// docs/gpu.md: sum\n")
+    frames = frames_of("//// README.md: sum\n// @declarations\nint main() {\n  // @statements\n}\n//// docs/gpu.md: sum\n")
     assert framed(piece, frames) == ("#include <a>\n\nint main() {\nsum = 1;\n}\n", 0), framed(piece, frames)
     for wrong in ("```c\nint main(void) {}\n```\n", "```c\nint main(void) {}\n```\n```\nno command\n```\n"):
         try:
