@@ -47,9 +47,12 @@ def read_all(paths):
     """PEs -> library -> bytes -> microseconds."""
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for path in paths:
-        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-        is_ours = any(line.startswith("operation,pes,") for line in lines[:1])
-        figures = list(read_csv(lines) if is_ours else read_peers(lines))
+        try:
+            lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+            is_ours = any(line.startswith("operation,pes,") for line in lines[:1])
+            figures = list(read_csv(lines) if is_ours else read_peers(lines))
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            sys.exit(f"plots.py: {path} cannot be read: {error!r}")
         if not figures:
             sys.exit(f"plots.py: {path} has no line of meshmem-bench --csv (float sum on device memory), NCCL or NVSHMEM")
         for library, pes, size, us in figures:
