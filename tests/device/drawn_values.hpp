@@ -8,12 +8,20 @@
 #ifndef MESHMEM_TESTS_DEVICE_DRAWN_VALUES_HPP
 #define MESHMEM_TESTS_DEVICE_DRAWN_VALUES_HPP
 
+#include "../api/reduction_model.hpp"
 #include "device_array.hpp"
 
 namespace meshmem {
 
 enum class Operation { sum, prod, max, min, avg, bit_and, bit_or, bit_xor };
 constexpr uint64_t kOperations = 8;
+
+inline Operation operation_of(Op op) {
+  constexpr Operation kAll[] = {Operation::sum,     Operation::prod,    Operation::max,
+                                Operation::min,     Operation::bit_and, Operation::bit_or,
+                                Operation::bit_xor, Operation::avg};
+  return kAll[static_cast<int>(op)];  // in the order of Op
+}
 
 __host__ __device__ inline uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

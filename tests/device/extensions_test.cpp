@@ -45,6 +45,28 @@ void check(const char* name, Workspace& space, const TeamView& view, Form form, 
   });
 }
 
+TEST(DeviceExtensions, FractionsByEveryGroup) {
+  const uint64_t seed = agreed_seed();
+  SCOPED_TRACE(testing::Message() << "seed " << seed << " (MESHMEM_TEST_SEED repeats it)");
+  Workspace space;
+  on_every_team([&](const TeamView& view) {
+    for (const Form form : kGroups) {
+#define MESHMEM_CHECK(name, op, E, ...)                                                    \
+  {                                                                                        \
+    SCOPED_TRACE(#name);                                                                   \
+    const auto run = [&](E* dest, const E* source) {                                       \
+      launch(extension_kernel<Call_##name>, 1, odd_block(), Call{form, SHMEM_CTX_DEFAULT}, \
+             view.team, dest, source, size_t{13}, space.failures.data());                  \
+    };                                                                                     \
+    check_fractions<E>(space, op, view, 13, seed, run);                                    \
+  }
+      MESHMEM_OPS_AVERAGE(MESHMEM_CHECK, double_, double)
+      MESHMEM_OPS_SCATTER_ARITH(MESHMEM_CHECK, float_, float)
+#undef MESHMEM_CHECK
+    }
+  });
+}
+
 // Counts change from routine to routine: none, one, fewer than PEs, odd.
 size_t count_of(size_t turn) {
   constexpr size_t kCounts[] = {13, 1, 0, 3, 61};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of one to three
-// dimensions and with more blocks than a team has channels; what other blocks wrote, what they read
-// afterwards; barriers; two grids at a time; graphs.
+// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of one
+// to three dimensions and with more blocks than a team has channels; what other blocks wrote, what they
+// read afterwards; barriers; two grids at a time; graphs.
 // Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where it is a
 // reduction. What a block reads after a call was brought about by others.
 #include "forms.hpp"
@@ -117,6 +117,25 @@ TEST(DeviceGrid, S53_S56_S57_EveryTypeAndOperation) {
   for_each_routine([&](auto row, Which which) {
     check<decltype(row)>(which, space, world, kShapes[turn % 5], 61 + turn % 7);
     ++turn;
+  });
+}
+
+TEST(DeviceGrid, S57_Fractions) {
+  const uint64_t seed = agreed_seed();
+  SCOPED_TRACE(testing::Message() << "seed " << seed << " (MESHMEM_TEST_SEED repeats it)");
+  Workspace space;
+  const TeamView world = world_view();
+  for_each_routine([&](auto row, Which which) {
+    using Row = decltype(row);
+    using E = typename Row::E;
+    if constexpr (!std::is_integral<E>::value) {
+      SCOPED_TRACE(testing::Message() << Row::type() << ", routine " << static_cast<int>(which));
+      check_fractions<E>(space, kKinds[static_cast<size_t>(which)], world, 301, seed,
+                         [&](E* dest, const E* source) {
+                           launch_grid_on(nullptr, grid_kernel<Row>, grid_of(3), 64, which,
+                                          world.team, dest, source, 301, space.failures.data());
+                         });
+    }
   });
 }
 
