@@ -81,7 +81,7 @@ MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* fro
 
 // Ends that lie unevenly: the middle in the widest units that both ends share, the edges by the last
 // thread, which has the least to do.
-template <typename Source, typename Group>
+template <typename Source, int kInFlight, typename Group>
 MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
                                      std::size_t bytes) {
   const auto apart =
@@ -90,26 +90,11 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
   const std::size_t units = (bytes - head) / width;
-  const auto middle = [&, units](auto unit, auto in_flight) {
-    copy_units<Source, decltype(unit), decltype(in_flight)::value>(group, to + head, from + head,
-                                                                   units);
-  };
-  switch (width) {
-    case 16:
-      middle(Bits128(), std::integral_constant<int, 4>());
-      break;
-    case 8:
-      middle(std::uint64_t(), std::integral_constant<int, 4>());
-      break;
-    case 4:
-      middle(std::uint32_t(), std::integral_constant<int, 4>());
-      break;
-    case 2:
-      middle(std::uint16_t(), std::integral_constant<int, 1>());
-      break;
-    default:
-      middle(std::uint8_t(), std::integral_constant<int, 1>());
-  }
+  if (width == 16) copy_units<Source, Bits128, kInFlight>(group, to + head, from + head, units);
+#pragma unroll 1
+  for (auto i = static_cast<std::size_t>(group.rank()); width != 16 && i < units;
+       i += static_cast<std::size_t>(group.size()))
+    copy_piece<Source>(to + head + i * width, from + head + i * width, width);
   if (group.rank() != group.size() - 1) return;
   const std::size_t end = head + units * width;
 #pragma unroll 1
@@ -123,7 +108,9 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   }
 }
 
-template <typename Source, typename Group>
+// kInFlight: of units of 16 bytes of ends that lie unevenly. Each takes registers, of which a kernel of users' with
+// 1,024 threads has 64.
+template <typename Source, int kInFlight = 1, typename Group>
 MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(dest);
   const auto* from = static_cast<const std::byte*>(source);
@@ -134,7 +121,7 @@ MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std
   } else if ((all & 7) == 0 && bytes < 64) {
     copy_units<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
   } else {
-    copy_uneven<Source>(group, to, from, bytes);
+    copy_uneven<Source, kInFlight>(group, to, from, bytes);
   }
 }
 

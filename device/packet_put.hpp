@@ -27,6 +27,62 @@ MESHMEM_DEVICE void check_packets(const void* packets) {
 #endif
 }
 
+// Words that lie where one access moves them: whole, and aligned.
+struct WholeWords {
+  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* from, std::size_t, unsigned u) {
+    return reinterpret_cast<const std::uint64_t*>(from)[u];
+  }
+  MESHMEM_DEVICE_MEMBER static void store(std::byte* to, std::size_t, unsigned u,
+                                          std::uint64_t word) {
+    reinterpret_cast<std::uint64_t*>(to)[u] = word;
+  }
+};
+struct AnyWords {
+  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* from, std::size_t nbytes,
+                                                  unsigned u) {
+    return load_word(from, nbytes, u);
+  }
+  MESHMEM_DEVICE_MEMBER static void store(std::byte* to, std::size_t nbytes, unsigned u,
+                                          std::uint64_t word) {
+    store_word(to, nbytes, u, word);
+  }
+};
+
+template <typename Words, typename Group>
+MESHMEM_DEVICE void send_message(const Group& group, Bits128* to, const std::byte* from,
+                                 std::size_t nbytes, std::uint32_t tag) {
+  const auto step = static_cast<unsigned>(group.size());
+  const unsigned count = lines_for(nbytes);
+  auto i = static_cast<unsigned>(group.rank());
+#pragma unroll 1
+  for (; i + (kLinesTogether - 1) * step < count; i += kLinesTogether * step) {
+    std::uint64_t word[kLinesTogether];
+#pragma unroll
+    for (unsigned k = 0; k < kLinesTogether; ++k) word[k] = Words::load(from, nbytes, i + k * step);
+#pragma unroll
+    for (unsigned k = 0; k < kLinesTogether; ++k) send_line(to + i + k * step, word[k], tag);
+  }
+#pragma unroll 1
+  for (; i < count; i += step) send_line(to + i, Words::load(from, nbytes, i), tag);
+}
+template <typename Words, typename Group>
+MESHMEM_DEVICE void receive_message(const Group& group, std::byte* to, const Bits128* from,
+                                    std::size_t nbytes, std::uint32_t tag) {
+  receive_lines(
+      group, lines_for(nbytes), tag, [from](unsigned i) { return from + i; },
+      [to, nbytes](unsigned i, std::uint64_t word) { Words::store(to, nbytes, i, word); });
+}
+template <typename Group>
+MESHMEM_DEVICE_APART void send_uneven(Group group, Bits128* to, const std::byte* from,
+                                      std::size_t nbytes, std::uint32_t tag) {
+  send_message<AnyWords>(group, to, from, nbytes, tag);
+}
+template <typename Group>
+MESHMEM_DEVICE_APART void receive_uneven(Group group, std::byte* to, const Bits128* from,
+                                         std::size_t nbytes, std::uint32_t tag) {
+  receive_message<AnyWords>(group, to, from, nbytes, tag);
+}
+
 template <typename Group, typename Pes>
 MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, const void* source,
                                 std::size_t nbytes, std::uint32_t tag, int pe) {
@@ -34,18 +90,10 @@ MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, cons
   if (nbytes == 0) return;
   const auto* from = static_cast<const std::byte*>(source);
   auto* to = static_cast<Bits128*>(translate(packets, pes.world_pe(pe)));
-  const auto step = static_cast<unsigned>(group.size());
-  const unsigned count = lines_for(nbytes);
-#pragma unroll 1
-  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * step) {
-    std::uint64_t word[kLinesTogether] = {};
-#pragma unroll
-    for (unsigned k = 0; k < kLinesTogether; ++k)
-      if (i + k * step < count) word[k] = load_word(from, nbytes, i + k * step);
-#pragma unroll
-    for (unsigned k = 0; k < kLinesTogether; ++k)
-      if (i + k * step < count) send_line(to + i + k * step, word[k], tag);
-  }
+  if (is_multiple(from, nbytes, kLineData))
+    send_message<WholeWords>(group, to, from, nbytes, tag);
+  else
+    send_uneven(group, to, from, nbytes, tag);
 }
 
 // Returns when all data is in dest, for all threads of the group.
@@ -57,9 +105,10 @@ MESHMEM_DEVICE void wait_packets(const Group& group, void* dest, const void* pac
     check_symmetric(packets);
     const auto* from = static_cast<const Bits128*>(packets);
     auto* to = static_cast<std::byte*>(dest);
-    receive_lines(
-        group, lines_for(nbytes), tag, [from](unsigned i) { return from + i; },
-        [to, nbytes](unsigned i, std::uint64_t word) { store_word(to, nbytes, i, word); });
+    if (is_multiple(to, nbytes, kLineData))
+      receive_message<WholeWords>(group, to, from, nbytes, tag);
+    else
+      receive_uneven(group, to, from, nbytes, tag);
   }
   group.sync();
 }

@@ -107,23 +107,23 @@ template <typename Group, typename LineOf, typename Take>
 MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint64_t epoch,
                                   const LineOf& line_of, const Take& take) {
   const auto step = static_cast<unsigned>(group.size());
+  auto i = static_cast<unsigned>(group.rank());
 #pragma unroll 1
-  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * step) {
+  for (; i + (kLinesTogether - 1) * step < count; i += kLinesTogether * step) {
     Bits128 line[kLinesTogether] = {};
     for (bool all = false; !all;) {
       all = true;
 #pragma unroll
-      for (unsigned k = 0; k < kLinesTogether; ++k)
-        if (i + k * step < count) line[k] = load_pair(line_of(i + k * step));
+      for (unsigned k = 0; k < kLinesTogether; ++k) line[k] = load_pair(line_of(i + k * step));
 #pragma unroll
-      for (unsigned k = 0; k < kLinesTogether; ++k)
-        if (i + k * step < count) all = all && has_come(line[k], epoch);
+      for (unsigned k = 0; k < kLinesTogether; ++k) all = all && has_come(line[k], epoch);
       if (!all) pause();
     }
 #pragma unroll
-    for (unsigned k = 0; k < kLinesTogether; ++k)
-      if (i + k * step < count) take(i + k * step, data_of(line[k]));
+    for (unsigned k = 0; k < kLinesTogether; ++k) take(i + k * step, data_of(line[k]));
   }
+#pragma unroll 1
+  for (; i < count; i += step) take(i, receive_line(line_of(i), epoch));
 }
 
 }  // namespace device

@@ -48,8 +48,6 @@ constexpr Extension avg_reduce_scatter{Op::kAvg, true}, sum_reduce_scatter{Op::k
 
 // The short floating-point types are compared by their bits, since hosts know little of them.
 template <typename E>
-constexpr bool is_short_float = !std::is_arithmetic_v<E> && sizeof(E) == 2;
-template <typename E>
 using Stored = std::conditional_t<is_short_float<E>, uint16_t, E>;
 
 // What a PE brings of a short type: sums and products of eight are exact in 8 bits.

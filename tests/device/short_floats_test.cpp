@@ -71,7 +71,7 @@ const Case avg_reduce{"avg_reduce", add, Kind::reduce, true, false},
   struct Call_##name {                                                  \
     using E = Elem;                                                     \
     static const Case& kind() { return op; }                            \
-    MESHMEM_CALL_GROUP_OF(shmemx_, op, by_group, result, params, args)  \
+    MESHMEM_BY_GROUP(shmemx_, op, by_group, result, params, args)       \
     static __device__ __attribute__((noinline)) result by_grid params { \
       return shmemx_##op##_grid args;                                   \
     }                                                                   \
