@@ -17,37 +17,76 @@
 namespace meshmem {
 namespace device {
 
-// apart: 0, or for a scatter, which is done in one hop, how far apart the source's blocks for the PEs are.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
-                              E* dest, const E* source, std::size_t count, std::size_t apart = 0) {
-  if (count == 0) return;
-  if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
+// The algorithms by what a kernel that has them needs; the library's kernels have those of one kind each:
+// in one with all of them the small ones would have the registers, and the frame, of the largest.
+enum class ReduceKind { packets, wide_lines, large };
+
+// Of narrow integers a line of 128 bytes has so many that there would be too much code.
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  // Of narrow integers a line has so many that there would be too much code.
-  if constexpr (sizeof(E) >= 4 || !std::is_integral<E>::value) {
-    if (sync.space.wide_row > 0) {
-      if (algorithm == ReduceAlgorithm::one_shot_wide)
-        return reduce_one_shot_wide<op>(group, sync, dest, source, count);
-      if (algorithm == ReduceAlgorithm::two_shot_wide)
-        return reduce_two_shot_wide<op>(group, sync, dest, source, count);
-    }
+template <typename E>
+constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
+#else
+template <typename E>
+constexpr bool kHasWideLines = false;
+#endif
+
+template <typename E>
+MESHMEM_HOST_DEVICE ReduceKind kind_of(ReduceAlgorithm algorithm, int n_pes,
+                                       const ChannelSpace& space, bool scatter) {
+  if (n_pes == 1 || scatter) return ReduceKind::packets;
+  switch (algorithm) {
+    case ReduceAlgorithm::ring:
+    case ReduceAlgorithm::direct:
+    case ReduceAlgorithm::pull:
+      return ReduceKind::large;
+    case ReduceAlgorithm::one_shot_wide:
+    case ReduceAlgorithm::two_shot_wide:
+      return kHasWideLines<E> && space.wide_row > 0 ? ReduceKind::wide_lines : ReduceKind::packets;
+    default:
+      return ReduceKind::packets;
+  }
+}
+
+// apart: 0, or for a scatter, which is done in one hop, how far apart the source's blocks for the PEs are.
+template <ReduceKind kind, ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
+                              E* dest, const E* source, std::size_t count, std::size_t apart) {
+  if (count == 0) return;
+  if constexpr (kind == ReduceKind::large) {
+    if (algorithm == ReduceAlgorithm::ring)
+      return reduce_ring<op>(group, sync, dest, source, count);
+    if (algorithm == ReduceAlgorithm::direct)
+      return reduce_direct<op>(group, sync, dest, source, count);
+    return reduce_pull<op>(group, sync, dest, source, count);
+  }
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if constexpr (kind == ReduceKind::wide_lines && kHasWideLines<E>) {
+    if (algorithm == ReduceAlgorithm::one_shot_wide)
+      return reduce_one_shot_wide<op>(group, sync, dest, source, count);
+    return reduce_two_shot_wide<op>(group, sync, dest, source, count);
   }
 #endif
-  switch (algorithm) {
-    case ReduceAlgorithm::direct:
-      return reduce_direct<op>(group, sync, dest, source, count);
-    case ReduceAlgorithm::pull:
-      return reduce_pull<op>(group, sync, dest, source, count);
-    case ReduceAlgorithm::two_shot:
-    case ReduceAlgorithm::two_shot_wide:
+  if constexpr (kind == ReduceKind::packets) {
+    if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
+    if (algorithm == ReduceAlgorithm::two_shot || algorithm == ReduceAlgorithm::two_shot_wide)
       return reduce_two_shot<op>(group, sync, dest, source, count);
-    case ReduceAlgorithm::recursive_doubling:
+    if (algorithm == ReduceAlgorithm::recursive_doubling)
       return reduce_recursive_doubling<op>(group, sync, dest, source, count);
-    case ReduceAlgorithm::ring:
-      return reduce_ring<op>(group, sync, dest, source, count);
+    return reduce_one_shot<op>(group, sync, dest, source, count, apart);
+  }
+}
+
+// By any of them.
+template <ReduceOp op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
+                              E* dest, const E* source, std::size_t count) {
+  switch (kind_of<E>(algorithm, sync.team.n, sync.space, false)) {
+    case ReduceKind::large:
+      return reduce_by<ReduceKind::large, op>(algorithm, group, sync, dest, source, count, 0);
+    case ReduceKind::wide_lines:
+      return reduce_by<ReduceKind::wide_lines, op>(algorithm, group, sync, dest, source, count, 0);
     default:
-      return reduce_one_shot<op>(group, sync, dest, source, count, apart);
+      return reduce_by<ReduceKind::packets, op>(algorithm, group, sync, dest, source, count, 0);
   }
 }
 

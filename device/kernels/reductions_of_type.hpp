@@ -18,14 +18,14 @@ namespace device {
 namespace {
 
 // Two routines in one kernel, so that there are not twice as many.
-template <ReduceOp op, typename E>
+template <ReduceKind kind, ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest,
                   const E* source, const MESHMEM_GRID_CONSTANT Slices slices, bool scatter) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
-  reduce_by<op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
-                source + slice.first, slice.count, scatter ? slices.count : 0);
+  reduce_by<kind, op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
+                      source + slice.first, slice.count, scatter ? slices.count : 0);
 }
 template <typename E>
 __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
@@ -91,8 +91,19 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
       return launch_early(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                           AtOnce(job.team, slices), dest, source);
     }
-    return launch(reduce_kernel<R::kOp, U>, blocks, threads, job.stream, job.plan.algorithm,
-                  job.team, dest, source, slices, job.scatter);
+    const auto launch_kind = [&](auto kernel) {
+      return launch(kernel, blocks, threads, job.stream, job.plan.algorithm, job.team, dest, source,
+                    slices, job.scatter);
+    };
+    switch (kind_of<U>(job.plan.algorithm, job.team.team.n, job.team.space, job.scatter)) {
+      case ReduceKind::large:
+        return launch_kind(reduce_kernel<ReduceKind::large, R::kOp, U>);
+      case ReduceKind::wide_lines:
+        if constexpr (kHasWideLines<U>)
+          return launch_kind(reduce_kernel<ReduceKind::wide_lines, R::kOp, U>);
+      default:
+        return launch_kind(reduce_kernel<ReduceKind::packets, R::kOp, U>);
+    }
   });
 }
 
@@ -109,8 +120,14 @@ hipError_t ReductionKernels<E>::load_all() {
   for (int op = 0; error == hipSuccess && op <= static_cast<int>(kLastOp<E>); ++op) {
     error = with_reduction_of<E>(static_cast<ReduceOp>(op), [](auto reduction) {
       using R = decltype(reduction);
-      return load(reduce_kernel<R::kOp, typename R::Type>,
-                  reduce_at_once_kernel<R::kOp, typename R::Type>);
+      using U = typename R::Type;
+      hipError_t loaded =
+          load(reduce_kernel<ReduceKind::packets, R::kOp, U>,
+               reduce_kernel<ReduceKind::large, R::kOp, U>, reduce_at_once_kernel<R::kOp, U>);
+      if constexpr (kHasWideLines<U>) {
+        if (loaded == hipSuccess) loaded = load(reduce_kernel<ReduceKind::wide_lines, R::kOp, U>);
+      }
+      return loaded;
     });
   }
   return error;
