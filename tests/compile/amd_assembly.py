@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assembly of AMD GPUs as instructions.py reads it: functions as graphs of instructions, and, where it was compiled with
+-gline-tables-only, which function of the source each instruction was made of, through all that was put in line.
+
+Invariant: nothing is known here of what is right or wrong.
+"""
+import collections
+import re
+
+PLAIN_STORE = re.compile(r"(global|flat)_store_")
+ATOMIC = re.compile(r"(global|flat)_atomic_")
+STORE = re.compile(r"(global|flat)_(store|atomic)_")
+LOAD = re.compile(r"(global|flat)_load_")
+SCALAR_LOAD = re.compile(r"s_(buffer_)?load_")
+REGISTERS = re.compile(r"\b([svat])(?:\[(\d+):(\d+)\]|(\d+)\b)")
+LABEL = re.compile(r"[.\w]+:")
+JUMP = re.compile(r"s_c?branch\w* (\S+)")
+NEVER_ON = ("s_branch", "s_endpgm", "s_trap", "s_setpc")
+SCALAR_UNCHANGED = re.compile(r"s_(cmp|bitcmp|c?branch|waitcnt)")
+
+# A function of the source that an instruction was made of, and the place in it.
+Frame = collections.namedtuple("Frame", "name file line")
+
+
+def registers_of(operand, kind="s"):
+    return {number for letter, first, last, single in REGISTERS.findall(operand) if letter == kind
+            for number in range(int(first or single), int(last or single) + 1)}
+
+
+def bits_of(operands):
+    return sum(1 << number for number in registers_of(operands)) if "s" in operands else 0
+
+
+class Function:
+    """The instructions of a function or kernel, as a graph. Calls are written `call NAME`."""
+
+    def __init__(self, name, lines, origins):
+        """lines: pairs of a line's number and its text."""
+        self.name = name
+        self.code, self.line_of, self.labels = ["(entry)"], [lines[0][0] if lines else 0], {}
+        callee = ""
+        for number, line in lines:
+            if line.startswith(("\t.", ";", " ")):
+                continue
+            if "rel32@lo" in line and (found := re.search(r"(\w+)@(?:gotpc)?rel32@lo", line)):
+                callee = found.group(1)
+            if line.startswith("\ts_swappc"):
+                line = f"call {callee}"
+            if LABEL.match(line):
+                self.labels[line.split(":")[0]] = len(self.code)
+            elif line := " ".join(line.split(";")[0].split()):
+                parts = line.split(" :: ")  # two instructions that are issued as one
+                self.code += parts
+                self.line_of += [number] * len(parts)
+        self.after = [self.followers(at) for at in range(len(self.code))]
+        self.before = [[] for _ in self.code]
+        for at, followers in enumerate(self.after):
+            for follower in followers:
+                self.before[follower].append(at)
+        self.frames = [origins.get(number, ()) for number in self.line_of]
+
+    def base_name(self):
+        """As the source has it, without template arguments."""
+        return next((frames[-1].name for frames in self.frames if frames), self.name)
+
+    def in_clauses(self):
+        """Memory accesses that are one clause with an earlier one: they have its place in the source, not their own."""
+        found = set()
+        for at, code in enumerate(self.code):
+            if clause := re.match(r"s_clause (0x\w+)", code):
+                found |= set(range(at + 2, at + 2 + int(clause.group(1), 16)))
+        return found
+
+    def followers(self, at):
+        code = self.code[at]
+        if not code.startswith("s_"):
+            return [at + 1] if at + 1 < len(self.code) else []
+        found = [at + 1] if not code.startswith(NEVER_ON) and at + 1 < len(self.code) else []
+        target = JUMP.match(code)
+        if target and target.group(1) in self.labels:
+            found.append(self.labels[target.group(1)])
+        return found
+
+    def find_scalar_data(self):
+        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's arguments."""
+        written, read, is_load = [], [], []  # sets of registers, as bits
+        for code in self.code:
+            first, _, others = code.partition(" ")[2].partition(",")
+            written.append(0 if SCALAR_UNCHANGED.match(code) else bits_of(first))
+            read.append(bits_of(others))
+            is_load.append(bool(SCALAR_LOAD.match(code)))
+        always = [is_load[at] or code.startswith("v_readfirstlane") for at, code in enumerate(self.code)]
+        loaded = [0] * len(self.code)  # before each instruction: the registers that hold what was loaded
+        found, todo = set(), list(range(len(self.code)))[::-1]
+        while todo:
+            at = todo.pop()
+            uses = read[at] & loaded[at]
+            if uses and is_load[at]:
+                found.add(at)
+            after = loaded[at] & ~written[at] | (written[at] if uses or always[at] else 0)
+            for follower in self.after[at]:
+                if after & ~loaded[follower]:
+                    loaded[follower] |= after
+                    todo.append(follower)
+        return found
+
+
+def follow(starts, onwards, step):
+    """Follows all paths from `starts`, pairs of an instruction and a state, in one direction. step(state, at) is the
+    state after an instruction; text with a blank if it is a violation; None if the path is of no more interest. The
+    violation as a pair of text and instruction, or None, and the states in which paths end."""
+    seen, todo, at_end = set(), list(starts), set()
+    while todo:
+        at, state = todo.pop()
+        if (at, state) in seen:
+            continue
+        seen.add((at, state))
+        neighbours = onwards[at]
+        if not neighbours:
+            at_end.add(state)
+        for neighbour in neighbours:
+            after = step(state, neighbour)
+            if after is not None and " " in after:
+                return (after, neighbour), at_end
+            if after is not None:
+                todo.append((neighbour, after))
+    return None, at_end
+
+
+def loops_without(function, is_barred):
+    """For each instruction the number of the loop in which it is, where barred instructions cut loops; None outside."""
+    number_of, low, on_stack, stack, loop = {}, {}, set(), [], [None] * len(function.code)
+    onwards = [[n for n in function.after[at] if not is_barred[n]] if not is_barred[at] else []
+               for at in range(len(function.code))]
+    for root in range(len(function.code)):
+        if root in number_of or is_barred[root]:
+            continue
+        work = [(root, iter(onwards[root]))]  # Tarjan's strongly connected components, without recursion
+        number_of[root] = low[root] = len(number_of)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            at, rest = work[-1]
+            for neighbour in rest:
+                if neighbour not in number_of:
+                    number_of[neighbour] = low[neighbour] = len(number_of)
+                    stack.append(neighbour)
+                    on_stack.add(neighbour)
+                    work.append((neighbour, iter(onwards[neighbour])))
+                    break
+                if neighbour in on_stack:
+                    low[at] = min(low[at], number_of[neighbour])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
+                if low[at] == number_of[at]:
+                    members = []
+                    while not members or members[-1] != at:
+                        members.append(stack.pop())
+                        on_stack.discard(members[-1])
+                    if len(members) > 1 or at in onwards[at]:
+                        for member in members:
+                            loop[member] = at
+    return loop
+
+
+# ---- What the lines of the assembly were made of
+
+def sections_in(lines):
+    """The lines of each section of the debug information."""
+    found, section = collections.defaultdict(list), None
+    for line in lines:
+        if line.startswith(("\t.section", "\t.text")):
+            name = re.match(r"\t\.section\s+\.(debug_\w+)", line)
+            section = found[name.group(1)] if name else None
+        elif section is not None:
+            section.append(line)
+    return found
+
+
+def names_of_strings(sections):
+    strings = dict(re.findall(r"^(\.Linfo_string\d+):\n\s*\.asciz\s+\"(.*)\"", "\n".join(sections["debug_str"]), re.M))
+    order = re.findall(r"\.long\s+(\.Linfo_string\d+)", "\n".join(sections["debug_str_offsets"]))
+    return [strings.get(label, "") for label in order]
+
+
+def number_in(value):
+    """A number, also where it is written as the bytes of its seven bits at a time."""
+    if not value.startswith('"'):
+        return int(value)
+    octets = value[1:-1].encode().decode("unicode_escape").encode("latin-1")
+    return sum((octet & 0x7f) << 7 * index for index, octet in enumerate(octets))
+
+
+def base_name(name):
+    """Without template arguments and scopes."""
+    return re.sub(r"<.*", "", name).split("::")[-1]
+
+
+class Entry:
+    """A function that was put in line, or one that is there by itself."""
+
+    def __init__(self, parent, tag):
+        self.parent, self.tag, self.fields = parent, tag, {}
+
+
+def entries_of(sections):
+    """The entries of the debug information, and what of them has the offset that others name."""
+    with_children = set()
+    code = None
+    for line in sections["debug_abbrev"]:
+        if "Abbreviation Code" in line:
+            code = line.split()[1]
+        elif "DW_CHILDREN_yes" in line:
+            with_children.add(code)
+    entries, by_offset, parents, latest = [], {}, [None], None
+    for line in sections["debug_info"]:
+        value, _, comment = line.partition(";")
+        opened = re.match(r"\s*Abbrev \[(\d+)\] (0x[0-9a-f]+):\S+ (\w+)", comment)
+        if opened:
+            latest = Entry(parents[-1], opened.group(3))
+            entries.append(latest)
+            by_offset[int(opened.group(2), 16)] = latest
+            if opened.group(1) in with_children:
+                parents.append(latest)
+        elif "End Of Children Mark" in comment:
+            parents.pop()
+        elif "DW_AT_" in comment and latest:
+            latest.fields[comment.split()[0]] = (value.strip().split(None, 1) or [""])[-1].strip()
+    return entries, by_offset
+
+
+def origins_in(lines):
+    """The frames of each line of the assembly, from the innermost on; none without debug information."""
+    sections = sections_in(lines)
+    names, (entries, by_offset) = names_of_strings(sections), entries_of(sections)
+    if not entries:
+        return {}
+    label_at = {line.split(":")[0]: number for number, line in enumerate(lines) if line.startswith(".L")}
+    span = re.compile(r"(\.L\w+)-(\.L\w+)")
+    spans_of_list, label = collections.defaultdict(list), None
+    for line in sections["debug_rnglists"]:
+        if line.startswith(".Ldebug_ranges"):
+            label, base = int(re.search(r"\d+", line).group()), None
+        elif (found := span.search(line)) and label is not None:
+            if "starting" in line:
+                base = found.group(1)
+            elif "ending" in line:
+                spans_of_list[label].append((base, found.group(1)))
+            elif "length" in line:
+                spans_of_list[label].append((found.group(2), found.group(1)))
+
+    def name_of(entry):
+        origin = by_offset.get(number_in(entry.fields.get("DW_AT_abstract_origin", "-1")), entry)
+        index = origin.fields.get("DW_AT_name")
+        return base_name(names[number_in(index)]) if index else ""
+
+    files = {}
+    for number, folder, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)" (?:"([^"]*)")?', "\n".join(lines), re.M):
+        files[int(number)] = file if number == "0" or file.startswith("/") else f"{folder}/{file}".removeprefix("./")
+    entry_at = {}
+    for entry in entries:
+        if entry.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
+            continue
+        entry.name = name_of(entry)
+        spans = spans_of_list[number_in(entry.fields["DW_AT_ranges"])] if "DW_AT_ranges" in entry.fields else []
+        if found := span.match(entry.fields.get("DW_AT_high_pc", "")):
+            spans = [(found.group(2), found.group(1))]
+        for first, last in spans:
+            for number in range(label_at[first], label_at[last]):
+                entry_at[number] = entry
+
+    def outer_frames(entry):
+        frames = []
+        while entry.tag == "DW_TAG_inlined_subroutine":
+            fields = entry.fields
+            parent = entry.parent
+            frames.append(Frame(parent.name, files.get(number_in(fields.get("DW_AT_call_file", "0"))),
+                                number_in(fields.get("DW_AT_call_line", "0"))))
+            entry = parent
+        return tuple(frames)
+
+    outer, origins, file, source_line = {}, {}, None, 0
+    for number, line in enumerate(lines):
+        if line.startswith("\t.loc\t"):
+            place = line.split(None, 3)
+            file, source_line = files.get(int(place[1])), int(place[2])
+        if number in entry_at:
+            entry = entry_at[number]
+            if id(entry) not in outer:
+                outer[id(entry)] = outer_frames(entry)
+            origins[number] = (Frame(entry.name, file, source_line), *outer[id(entry)])
+    return origins
+
+
+def functions_in(assembly):
+    """The kernels, and the other functions by name."""
+    lines = assembly.splitlines()
+    origins = origins_in(lines)
+    kernels = set(re.findall(r"^\s*\.amdhsa_kernel (\w+)", assembly, re.M))
+    found, name, body = {}, None, []
+    for number, line in enumerate(lines):
+        if name is None and "; @" in line and (opened := re.match(r"(\w+):\s*; @\w+", line)):
+            name, body = opened.group(1), []
+        elif line.startswith(".Lfunc_end") and name:
+            found[name] = Function(name, body, origins)
+            name = None
+        elif name:
+            body.append((number, line))
+    return [function for name, function in found.items() if name in kernels], \
+        {name: function for name, function in found.items() if name not in kernels}

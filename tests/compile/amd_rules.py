@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that instructions.py holds every kernel to, whatever it does, by what its instructions were made of: a verb of
+device/memory.hpp, or plain code.
+
+  scope    what a verb makes has system scope and goes through no scalar cache
+  packets  data and flag are in one store, and in one load, which is repeated while the flag is not there
+  release  between a store of data and that of a flag every thread releases, then the block meets
+  acquire  between the poll of a flag and what reads data the block meets, then every thread acquires
+  get      what a get reads is not read before an acquire
+  scalar   what has been acquired is not read through the scalar cache, which no acquire empties
+  end      no thread ends with stores that it has not released
+"""
+import itertools
+import re
+
+from amd_assembly import ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow, loops_without, registers_of
+
+VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange"}
+# Who stores by a verb what announces nothing; the next flag has to come after it.
+STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
+TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that succeed acquire
+LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
+# Where PEs' own tables and arguments are read, which no other PE writes.
+BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
+                                                 "collectives/packets", "collectives/reduce", "collectives/by_grid")}
+ENDS = ("s_endpgm", "s_setpc")
+COUNTING = re.compile(r"(epoch\(\)|\*counter) = epoch")  # of operations, by the PE for itself
+WHOLE = re.compile(r"(global|flat)_(load|store)_(dwordx[24]|b64|b128)\b")
+COPY = re.compile(r"(([vs]|v_dual|v_pk)_mov_b(32|64)\w*|v_readfirstlane_b32|v_accvgpr_(read|write)\w*|"
+                  r"[vs]_or_b(32|64)\w*) ")
+NO_RESULT = re.compile(r"(global|flat|scratch|buffer)_store_")
+COMPARE = re.compile(r"[vs]_cmpx?_")
+
+
+def steps_of(word, patterns):
+    """The states in which each pattern is waited for, and the one after them."""
+    return [f"{word}-{index}" for index in range(len(patterns))] + [word + "d"]
+
+
+def advance(names, patterns, state, code):
+    index = names.index(state)
+    return names[index + 1] if patterns[index].match(code) else state
+
+
+# The kinds by which PEs synchronize.
+SYNCHRONIZING = {"packet sent", "packet polled", "flag stored", "flag polled"}
+
+
+class Traced:
+    """A kernel whose memory accesses have a kind."""
+
+    def __init__(self, function, arch, group, sources, callees):
+        self.function, self.arch, self.group = function, arch, group
+        self.code, self.after = function.code, function.after
+        self.sources = sources
+        self.frames = list(function.frames)
+        for at in function.in_clauses():
+            self.frames[at] = self.frames_in_clause(at)
+        self.names = [frozenset(frame.name for frame in frames) for frames in self.frames]
+        self.loops = self.waiting_loops()
+        self.kinds = [self.kinds_of(at, callees) for at in range(len(self.code))]
+
+    def frames_in_clause(self, at):
+        """Which of the calls before it made an access: of loads the scope tells whether it was a verb."""
+        frames = self.frames[at]
+        if LOAD.match(self.code[at]) and not self.arch["system load"].search(self.code[at]):
+            while frames and (frames[0].file or "").startswith("device/memory"):
+                frames = frames[1:]
+        return frames
+
+    def waiting_loops(self):
+        """The loops of polls: they let others run, store nothing and meet nobody."""
+        barred = [bool(STORE.match(code) or code.startswith(("s_barrier", "call"))) for code in self.code]
+        loops = loops_without(self.function, barred)
+        waiting = {loop for loop, code in zip(loops, self.code) if code.startswith("s_sleep")} - {None}
+        paths = {self.path(at) for at, loop in enumerate(loops) if loop in waiting and LOAD.match(self.code[at])}
+        # The first look may have come to be before its loop.
+        return {at for at in range(len(self.code)) if LOAD.match(self.code[at]) and self.path(at) in paths}
+
+    def path(self, at, inner=1):
+        """By which calls the code came here."""
+        return self.frames[at][inner:]
+
+    def line_of_source(self, at):
+        frame = self.frames[at][0] if self.frames[at] else None
+        return self.sources.line(frame.file, frame.line) if frame else ""
+
+    def kinds_of(self, at, callees):
+        if self.code[at].startswith("call "):
+            kinds = callees.get(self.code[at].split()[1], frozenset())
+            return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # looked at by itself
+        return frozenset({self.kind_of_access(at)} - {None})
+
+    def kind_of_access(self, at):
+        code, names = self.code[at], self.names[at]
+        if STORE.match(code):
+            if "store_pair" in names:
+                return "packet sent"
+            if names & VERBS:
+                return "data stored" if names & STORES_OF_DATA else "flag stored"
+            return "count stored" if COUNTING.search(self.line_of_source(at)) else "data stored"
+        if LOAD.match(code):
+            if names & LOADS_OF_GETS:
+                return "data got"
+            if "load_pair" in names:
+                return "packet polled"
+            if names & VERBS:
+                if at in self.loops or "signal_fetch" in names:
+                    return "flag polled"
+                return "flag tested" if names & TESTS else "flag looked at"
+            frames = self.frames[at]
+            return "table read" if frames and frames[0].file in BOOKKEEPING else "data read"
+        return None
+
+    def of_kind(self, *kinds):
+        return [at for at, found in enumerate(self.kinds) if not found.isdisjoint(kinds)]
+
+
+# ---- The rules: pairs of a text and the instruction that it speaks of
+
+def break_scope(kernel):
+    wanted = {LOAD: kernel.arch["system load"], PLAIN_STORE: kernel.arch["system store"],
+              ATOMIC: kernel.arch["system atomic"]}
+    verbs = VERBS | {"load_of_get"}
+    for at, code in enumerate(kernel.code):
+        if not kernel.names[at] & verbs:
+            continue
+        for pattern, bits in wanted.items():
+            if pattern.match(code) and not bits.search(code):
+                yield "is not of system scope", at
+    suspects = {at for at, code in enumerate(kernel.code) if kernel.names[at] & verbs and SCALAR_LOAD.match(code)}
+    for at in suspects and suspects & kernel.function.find_scalar_data():
+        yield "goes through the scalar cache", at
+
+
+def copied_from(code, part):
+    """The registers and numbers that make the part-th register which a copy, or a bitwise or, writes."""
+    operands, _, selected = code.partition(" ")[2].partition(" op_sel:")
+    _, *read = operands.split(",")
+    if code.startswith("v_pk_mov"):
+        read, part = read[part:part + 1], int(re.findall(r"\d", selected)[part]) if selected else 0
+    for operand in read:
+        letter = next((letter for letter in "vsa" if registers_of(operand, letter)), None)
+        if letter:
+            yield letter, sorted(registers_of(operand, letter))[part]
+        elif operand.strip() != "0":
+            yield operand.strip(), None
+
+
+def values_of(function, at, register):
+    """The instructions, with the register, or the numbers but 0, that a register was put together from bit by bit."""
+    found, seen, todo = set(), set(), [(before, register) for before in function.before[at]]
+    while todo:
+        here, register = todo.pop()
+        if (here, register) in seen:
+            continue
+        seen.add((here, register))
+        code = function.code[here]
+        kind, number = register
+        written = registers_of(code.partition(" ")[2].split(",")[0], kind)
+        if number not in written or NO_RESULT.match(code):
+            todo += [(before, register) for before in function.before[here]]
+        elif not COPY.match(code):
+            found.add((here, register))
+        else:
+            for source in copied_from(code, sorted(written).index(number)):
+                if source[1] is None:
+                    found.add(source)
+                else:
+                    todo += [(before, source) for before in function.before[here]]
+    return frozenset(found)
+
+
+def is_compared(function, at, register):
+    """Whether what is made of a register's content is compared with something."""
+    held = {follower: {("v", register)} for follower in function.after[at]}  # before each instruction
+    todo = list(held)
+    while todo:
+        here = todo.pop()
+        code = function.code[here]
+        operands = code.partition(" ")[2].split(",")
+        touched = [{(kind, number) for kind in "vs" for number in registers_of(operand, kind)} for operand in operands]
+        if COMPARE.match(code) and not held[here].isdisjoint(set().union(*touched)):
+            return True
+        after = set(held[here])
+        if not STORE.match(code):
+            after -= touched[0]
+            if not held[here].isdisjoint(set().union(*touched[1:])):
+                after |= touched[0]
+        for follower in function.after[here]:
+            if not after <= held.setdefault(follower, set()):
+                held[follower] |= after
+                todo.append(follower)
+    return False
+
+
+def halves_of(code):
+    """The registers of a packet in a load or store: the data's and the flag's, of each half."""
+    operands = code.partition(" ")[2].split(",")
+    registers = sorted(registers_of(operands[1 if STORE.match(code) else 0], "v"))
+    return list(zip(registers[::2], registers[1::2]))
+
+
+def break_packets(kernel):
+    function = kernel.function
+    polls, sends = kernel.of_kind("packet polled"), kernel.of_kind("packet sent")
+    for at in polls + sends:
+        if not WHOLE.match(kernel.code[at]):
+            yield "does not move a packet's data and flag at once", at
+            return
+    for at in polls:
+        if at not in kernel.loops:
+            yield "polls a packet outside of a loop that waits for it", at
+        elif not all(is_compared(function, at, flag) for _, flag in halves_of(kernel.code[at])):
+            yield "loads a packet whose own flag nobody looks at", at
+    halves = {}  # by path: the stores, of which two that follow each other make a line
+    for at in sends:
+        halves.setdefault(kernel.path(at, 2), []).extend((at, flag) for _, flag in halves_of(kernel.code[at]))
+    for stores in halves.values():
+        for one, other in itertools.zip_longest(stores[::2], stores[1::2]):
+            if not other or values_of(function, one[0], ("v", one[1])) != values_of(function, other[0], ("v", other[1])):
+                yield "sends a half without the other's flag", one[0]
+
+
+def entry_of(state, is_asked_for):
+    """The start of a path on which earlier kernels' stores are to be released."""
+    return [(0, state)] if is_asked_for else []
+
+
+def break_release(kernel, from_entry):
+    waits = steps_of("release", kernel.arch["release"])
+
+    def step(state, at):
+        code = kernel.code[at]
+        if "data stored" in kernel.kinds[at]:
+            return waits[0]
+        if "flag stored" in kernel.kinds[at]:
+            if state in waits[:-1]:
+                return "announces what the thread has not released"
+            if state == "released" and kernel.group == "block":
+                return "announces what other threads may not have released: the block has not met"
+            return None
+        if code.startswith("s_barrier") and kernel.group == "block":
+            return "met" if state == "released" else state
+        return advance(waits, kernel.arch["release"], state, code) if state in waits[:-1] else state
+
+    starts = [(at, waits[0]) for at in kernel.of_kind("data stored")] + entry_of(waits[0], from_entry)
+    violation, _ = follow(starts, kernel.after, step)
+    if violation:
+        yield violation
+
+
+def break_acquire(kernel):
+    waits = steps_of("acquire", kernel.arch["acquire"])
+    first = "polled" if kernel.group == "block" else waits[0]
+
+    def step(state, at):
+        code = kernel.code[at]
+        if kernel.kinds[at] & {"data read", "data got"}:
+            return "reads what was not acquired after a flag was polled" + (
+                " by every thread, after the block has met" if kernel.group == "block" else "")
+        if code.startswith(ENDS):
+            return "ends without having acquired after a flag was polled"
+        if "flag polled" in kernel.kinds[at]:
+            return first
+        if state == "polled":
+            return waits[0] if code.startswith("s_barrier") else state
+        state = advance(waits, kernel.arch["acquire"], state, code)
+        return None if state == "acquired" else state
+
+    starts = [(at, first) for at in kernel.of_kind("flag polled")]
+    violation, _ = follow(starts, kernel.after, step)
+    if violation:
+        yield violation
+    # Whether to acquire depends on what a test has found, in ways that graphs do not show.
+    for at in kernel.of_kind("flag tested"):
+        if not follow([(at, waits[0])], kernel.after, lambda state, at: (
+                "is acquired" if state == waits[-2] and kernel.arch["acquire"][-1].match(kernel.code[at]) else
+                advance(waits, kernel.arch["acquire"], state, kernel.code[at])))[0]:
+            yield "is tested, and what it announces never acquired", at
+
+
+def break_scalar(kernel):
+    """What is read by a scalar load after an acquire, which leaves the scalar cache as it was."""
+    scalar = {at for at in kernel.function.find_scalar_data()
+              if kernel.frames[at] and kernel.frames[at][0].file not in BOOKKEEPING}
+    last = kernel.arch["acquire"][-1]
+    starts = [(at, "acquired") for at, code in enumerate(kernel.code) if last.match(code)]
+    violation, _ = follow(starts, kernel.after, lambda state, at: (
+        "reads through the scalar cache what it has acquired" if at in scalar else state))
+    if violation:
+        yield violation
+
+
+def break_get(kernel):
+    waits = steps_of("acquire", kernel.arch["acquire"])
+
+    def step(state, at):
+        if "data got" in kernel.kinds[at]:
+            return "gets what a cache may have held before"
+        state = advance(waits, kernel.arch["acquire"], state, kernel.code[at])
+        return None if state == "acquired" else state
+
+    violation, _ = follow([(0, waits[0])], kernel.after, step)
+    if violation:
+        yield violation
+
+
+def break_end(kernel, from_entry):
+    waits = steps_of("release", kernel.arch["release"])
+    stores = kernel.of_kind("data stored", "flag stored", "packet sent")
+
+    def step(state, at):
+        code = kernel.code[at]
+        if code.startswith(ENDS):
+            return None if state == "released" else "ends with what the thread has not released"
+        if at in stores:
+            return waits[0]
+        return advance(waits, kernel.arch["release"], state, code) if state != "released" else state
+
+    starts = [(at, waits[0]) for at in stores] + entry_of(waits[0], from_entry)
+    violation, _ = follow(starts, kernel.after, step)
+    if violation:
+        yield violation
+
+
+def violations(kernel, features):
+    """Of all rules; features: see instructions.py."""
+    yield from break_scope(kernel)
+    yield from break_packets(kernel)
+    yield from break_release(kernel, "after the stream" in features)
+    yield from break_acquire(kernel)
+    yield from break_get(kernel)
+    if "vector reads" in features:
+        yield from break_scalar(kernel)
+    if "end" in features:
+        yield from break_end(kernel, "after the stream" in features)
+
+
+# What a kernel can do that rules are about, by the kinds of access that it has then; and what is only asked of it.
+FEATURES = {"packets": {"packet polled", "packet sent"}, "packets sent": {"packet sent"},
+            "packets polled": {"packet polled"}, "flags": {"flag stored"}, "polls": {"flag polled"},
+            "tests": {"flag tested"}, "gets": {"data got"}}
+DEMANDS = {"after the stream", "end", "vector reads"}
+
+
+def features_of(parts):
+    kinds = frozenset().union(*(found for part in parts for found in part.kinds))
+    return {feature for feature, wanted in FEATURES.items() if wanted <= kinds}
