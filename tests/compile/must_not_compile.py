@@ -1,31 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles each case of must_not_compile.c and compares the compiler's answer with what the case asks for.
+"""Compiles each case of a source and compares the compilers' answers with what the case asks for.
 
-must_not_compile.py INCLUDE_FOLDER C_COMPILER C++_COMPILER
+must_not_compile.py SOURCE "FLAGS" LANGUAGE=COMPILER...   (LANGUAGE: c or c++)
 
+A case is `// case NAME | message | ...`, with a message for each language, and what `#ifdef case_NAME` has in it.
 Exit status 77 (skipped) where one of the compilers is not installed.
 """
+import concurrent.futures
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
-SOURCE = pathlib.Path(__file__).with_name("must_not_compile.c")
-CASE = re.compile(r"^\s*// case (\w+)(?: \| (.*) \| (.*))?$", re.MULTILINE)
+CASE = re.compile(r"^\s*// case (\w+)(?: \| (.*))?$", re.MULTILINE)
 
 
-def compile_case(compiler, language, folder, name):
+def compile_case(compiler, language, source, flags, name):
     standard = {"c": "c11", "c++": "c++17"}[language]
     command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-               f"-I{folder}", f"-Dcase_{name}", str(SOURCE)]
+               *flags, f"-Dcase_{name}", str(source)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def complaint(compiler, language, folder, name, message):
+def complaint(compiler, language, source, flags, name, message):
     """What is wrong with the compiler's answer to one case, or None."""
-    result = compile_case(compiler, language, folder, name)
+    result = compile_case(compiler, language, source, flags, name)
     where = f"{name} as {language} by {compiler}"
     if not message:
         return None if result.returncode == 0 else f"{where}: does not compile\n{result.stderr[:2000]}"
@@ -37,19 +38,25 @@ def complaint(compiler, language, folder, name, message):
 
 
 def main():
-    folder = sys.argv[1]
-    compilers = dict(zip(["c", "c++"], sys.argv[2:4]))
-    for compiler in compilers.values():
+    source, flags = pathlib.Path(sys.argv[1]), sys.argv[2].split()
+    compilers = [word.split("=", 1) for word in sys.argv[3:]]
+    for _, compiler in compilers:
         if not shutil.which(compiler):
             print(f"SKIPPED: {compiler} is not installed")
             return 77
-    text = SOURCE.read_text()
-    cases = [(name, {"c": in_c, "c++": in_cxx}) for name, in_c, in_cxx in CASE.findall(text)]
-    if [name for name, _ in cases] != re.findall(r"#ifdef case_(\w+)", text):
+    text = source.read_text()
+    cases = [(name, messages.split(" | ") if messages else [""] * len(compilers)) for name, messages in CASE.findall(text)]
+    if any(len(messages) != len(compilers) for _, messages in cases):
+        print("must_not_compile.py: a case has not a message for each language", file=sys.stderr)
+        return 1
+    ifdefs = re.findall(r"#ifdef case_(\w+)", text)
+    if [name for name, _ in cases] != [name for i, name in enumerate(ifdefs) if name not in ifdefs[i + 1:]]:
         print("must_not_compile.py: cases and their #ifdefs do not match", file=sys.stderr)
         return 1
-    found = [complaint(compiler, language, folder, name, messages[language])
-             for name, messages in cases for language, compiler in compilers.items()]
+    work = [(compiler, language, source, flags, name, message)
+            for name, messages in cases for (language, compiler), message in zip(compilers, messages)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda one: complaint(*one), work))
     for text in filter(None, found):
         print(f"must_not_compile.py: {text}", file=sys.stderr)
     print(f"{found.count(None)} of {len(found)} compilations ended as they should")

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What HIP on CPUs does not have, or not so: it is refused by the compiler, and never ignored.
+// must_not_compile.py compiles this file once a case, as C++17, and looks for the message that the line
+// above the case gives as
+//     case NAME | message   (a regular expression; none: it compiles)
+// Each case that is refused differs from a line of the case `control` in the misuse alone.
+#ifdef case_cooperative_groups
+#include <hip/hip_cooperative_groups.h>
+#endif
+#include <hip/hip_runtime.h>
+
+__global__ void store(int* to, int value) { *to = value; }
+__constant__ int constants[4];
+
+// case control
+#ifdef case_control
+__device__ int variable;
+__global__ void work(int* to) {
+  __shared__ int fixed[32];
+  HIP_DYNAMIC_SHARED(int, sized)
+  fixed[threadIdx.x] = sized[threadIdx.x] = __shfl(constants[0], 1);
+  __syncwarp();
+  if (__ballot(1)) atomicAdd(to, fixed[0] + variable);
+  __syncthreads();
+}
+void control(int* memory, hipStream_t stream) {
+  hipLaunchKernelGGL(store, dim3(1), dim3(1), 0, stream, memory, 1);
+  hipLaunchKernelGGL(work, dim3(1), dim3(1), 16, nullptr, memory);
+  int value = 1;
+  void* arguments[] = {&memory, &value};
+  (void)hipLaunchKernel(store, dim3(1), dim3(1), arguments, 0, stream);
+  (void)hipMalloc(&memory, 8);
+  (void)hipHostMalloc(&memory, 8, hipHostMallocMapped);
+  (void)hipMemcpyToSymbol(HIP_SYMBOL(constants), &value, sizeof(value));
+}
+#endif
+
+// case chevrons | expected
+#ifdef case_chevrons
+void launch(int* memory) { store<<<1, 1>>>(memory, 1); }
+#endif
+
+// case extern_shared | conflicting specifiers|cannot combine with previous
+#ifdef case_extern_shared
+__global__ void work() { extern __shared__ int sized[]; }
+#endif
+
+// case managed_variable | does not name a type|unknown type name
+#ifdef case_managed_variable
+__managed__ int variable;
+#endif
+
+// case managed_memory | hipMallocManaged
+#ifdef case_managed_memory
+void take(void** memory) { (void)hipMallocManaged(memory, 8); }
+#endif
+
+// case texture | does not name a type|no template named
+#ifdef case_texture
+texture<float, 2> image;
+#endif
+
+// case texture_object | hipTextureObject_t
+#ifdef case_texture_object
+__global__ void work(hipTextureObject_t image) { (void)image; }
+#endif
+
+// case cooperative_groups | hip_cooperative_groups.h
+#ifdef case_cooperative_groups
+__global__ void work() { cooperative_groups::this_grid().sync(); }
+#endif
+
+// case masked_shuffle | __shfl_sync
+#ifdef case_masked_shuffle
+__global__ void work(int* to) { *to = __shfl_sync(~0ull, 1, 0); }
+#endif
+
+// case masked_ballot | __ballot_sync
+#ifdef case_masked_ballot
+__global__ void work(unsigned long long* to) { *to = __ballot_sync(~0ull, 1); }
+#endif
+
+// case masked_barrier | too many arguments|no matching function
+#ifdef case_masked_barrier
+__global__ void work() { __syncwarp(1); }
+#endif
+
+// case counting_barrier | __syncthreads_count
+#ifdef case_counting_barrier
+__global__ void work(int* to) { *to = __syncthreads_count(1); }
+#endif
+
+// case wide_shuffle | moves up to 8 bytes
+#ifdef case_wide_shuffle
+__global__ void work(long double* to) { *to = __shfl(*to, 0); }
+#endif
+
+// case atomic_on_a_short | no matching function
+#ifdef case_atomic_on_a_short
+__global__ void work(short* to) { atomicAdd(to, 1); }
+#endif
+
+// case atomic_min_of_reals | no matching function
+#ifdef case_atomic_min_of_reals
+__global__ void work(float* to) { atomicMin(to, 1.0f); }
+#endif
+
+// case atomic_increment | atomicInc
+#ifdef case_atomic_increment
+__global__ void work(unsigned* to) { atomicInc(to, 7); }
+#endif
+
+// case argument_is_missing | takes another number of arguments
+#ifdef case_argument_is_missing
+void launch(int* memory) { hipLaunchKernelGGL(store, dim3(1), dim3(1), 0, nullptr, memory); }
+#endif
+
+// case argument_of_another_type | no matching
+#ifdef case_argument_of_another_type
+void launch(long* memory) { hipLaunchKernelGGL(store, dim3(1), dim3(1), 0, nullptr, memory, 1); }
+#endif
+
+// case launch_without_a_type | no matching function
+#ifdef case_launch_without_a_type
+void launch(void** arguments) {
+  (void)hipLaunchKernel(reinterpret_cast<const void*>(store), dim3(1), dim3(1), arguments, 0,
+                        nullptr);
+}
+#endif
+
+// case host_callback | hipStreamAddCallback
+#ifdef case_host_callback
+void add(hipStream_t stream) { (void)hipStreamAddCallback(stream, nullptr, nullptr, 0); }
+#endif
+
+// case stream_of_a_thread | hipStreamPerThread
+#ifdef case_stream_of_a_thread
+void wait() { (void)hipStreamSynchronize(hipStreamPerThread); }
+#endif
+
+// case memory_of_a_stream | hipMallocAsync
+#ifdef case_memory_of_a_stream
+void take(void** memory, hipStream_t stream) { (void)hipMallocAsync(memory, 8, stream); }
+#endif
+
+// case placed_host_memory | hipHostMallocNumaUser
+#ifdef case_placed_host_memory
+void take(int** memory) { (void)hipHostMalloc(memory, 8, hipHostMallocNumaUser); }
+#endif
+
+// case event_between_processes | hipIpcEventHandle_t
+#ifdef case_event_between_processes
+void share(hipIpcEventHandle_t* handle, hipEvent_t event) {
+  (void)hipIpcGetEventHandle(handle, event);
+}
+#endif
+
+// case graph_by_hand | hipGraphCreate
+#ifdef case_graph_by_hand
+void make(hipGraph_t* graph) { (void)hipGraphCreate(graph, 0); }
+#endif
+
+// case module_by_name | hipModule_t
+#ifdef case_module_by_name
+void load(hipModule_t* module) { (void)hipModuleLoad(module, "kernels.co"); }
+#endif
