@@ -41,6 +41,8 @@ if ends=$(nm -A "$build/device/libmeshmem_kernels.a" 2>/dev/null | grep ' U exit
 fi
 
 "$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
+[ "$target" != cuda ] ||
+  "$build/bin/oshhip" -c "$source/tests/compile/hip_on_cuda.cpp" -o "$build/hip_on_cuda.o"
 read -rd '' -a refused <<<"${refusals[$target]}" || true
 "$build/bin/oshhip" "${refused[@]}" -c "$outside/outside.hip" -o "$build/outside_refusing.o"
 "$build/bin/oshhip" "$build/outside.o" -o "$build/outside_hip"
