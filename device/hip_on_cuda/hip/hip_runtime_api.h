@@ -65,6 +65,7 @@ enum hipDeviceAttribute_t {
 };
 
 inline hipError_t hipGetDeviceCount(int* count) {
+  if (!count) return hipErrorInvalidValue;
   *count = 0;
   return hip_on_cuda::to_hip(cudaGetDeviceCount(count));
 }
@@ -73,6 +74,7 @@ inline hipError_t hipGetDevice(int* device) { return hip_on_cuda::to_hip(cudaGet
 inline hipError_t hipDeviceSynchronize() { return hip_on_cuda::to_hip(cudaDeviceSynchronize()); }
 
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  if (!properties) return hipErrorInvalidValue;
   cudaDeviceProp found;
   const cudaError_t result = cudaGetDeviceProperties(&found, device);
   if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
@@ -197,7 +199,10 @@ inline hipError_t hipFree(void* memory) { return hip_on_cuda::to_hip(cudaFree(me
 inline hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags) {
   const bool known = flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained ||
                      flags == hipDeviceMallocUncached;
-  return known ? hipMalloc(memory, bytes) : hipErrorNotSupported;
+  if (known) return hipMalloc(memory, bytes);
+  constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;  // HIP's, and CUDA has none
+  return flags == kSignalMemory || flags == kContiguous ? hipErrorNotSupported
+                                                        : hipErrorInvalidValue;
 }
 
 // Pinned memory of CUDA is coherent, and within reach of all devices.
@@ -212,7 +217,9 @@ hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
   return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
 }
 inline hipError_t hipHostFree(void* memory) { return hip_on_cuda::to_hip(cudaFreeHost(memory)); }
+// The other flags mean another thing to CUDA than to HIP, or nothing.
 inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
+  if (flags & ~(hipHostRegisterPortable | hipHostRegisterMapped)) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
 }
 inline hipError_t hipHostUnregister(void* memory) {
@@ -271,6 +278,7 @@ inline hipError_t hipMemsetAsync(void* memory, int value, std::size_t bytes,
 }
 
 inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
+  if (!attributes) return hipErrorInvalidValue;
   cudaPointerAttributes found;
   const cudaError_t result = cudaPointerGetAttributes(&found, pointer);
   if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
@@ -310,7 +318,7 @@ inline hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes
   // The driver's codes are the runtime's.
   const cudaError_t result = reinterpret_cast<hip_on_cuda::AddressRange>(function)(
       &start, bytes, reinterpret_cast<std::uintptr_t>(pointer));
-  *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
+  if (base) *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
   return hip_on_cuda::to_hip(result);
 }
 

@@ -54,7 +54,9 @@ inline hipError_t hipStreamSynchronize(hipStream_t stream) {
 inline hipError_t hipStreamQuery(hipStream_t stream) {
   return hip_on_cuda::to_hip(cudaStreamQuery(stream));
 }
+// CUDA has a flag here that HIP has not.
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0) {
+  if (flags != 0) return hipErrorInvalidValue;
   return hip_on_cuda::to_hip(cudaStreamWaitEvent(stream, event, flags));
 }
 inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* argument) {
@@ -71,6 +73,7 @@ inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   return hip_on_cuda::to_hip(cudaStreamEndCapture(stream, graph));
 }
 inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
+  if (!status) return hipErrorInvalidValue;
   cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
   const cudaError_t result = cudaStreamIsCapturing(stream, &found);
   *status = static_cast<hipStreamCaptureStatus>(found);
