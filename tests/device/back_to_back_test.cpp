@@ -87,7 +87,7 @@ struct Draw {
 };
 
 // Whole and small, for sums of sums to be exact.
-__device__ double whole(uint64_t number, int pe, size_t i) {
+__device__ inline double whole(uint64_t number, int pe, size_t i) {
   return static_cast<double>(mixed(number * 64 + static_cast<uint64_t>(pe) + i * 4099) % 1000);
 }
 
