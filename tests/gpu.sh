@@ -49,7 +49,7 @@ tests() {  # NAME ctest's arguments
 of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\.$1pe$([ "$1" -ne 2 ] || echo "|^device\.errors")"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
-  for program in $build/bin/device_{alignment,allreduce,atomics,back_to_back,buffers,captures,collectives,extensions,graph,grid,litmus,modules,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
+  for program in $build/bin/device_{alignment,allreduce,atomics,back_to_back,buffers,captures,collectives,extensions,graph,grid,litmus,modules,packets,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
     step "$1-${program##*/device_}" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$program" --gtest_filter=-'*ReplaysCountOn*'
   done
@@ -62,14 +62,32 @@ if [[ $steps == *" tests "* && $gpus -ge 4 ]]; then
   (on 2,3 of_pes 2; [[ $steps != *" check "* || $CHECK != *,* ]] || CHECK=${CHECK#*,} on 2,3 all_checks) &
   wait
 else
-  for n in 1 2; do [[ $steps != *" tests "* || $n -gt $gpus ]] || of_pes $n; done
+  [[ $steps != *" tests "* ]] || CTEST_PARALLEL_LEVEL=4 of_pes 1  # a PE that waits for no other may share its GPU
+  [[ $steps != *" tests "* || $gpus -lt 2 ]] || of_pes 2
   [[ $steps != *" check "* ]] || all_checks
 fi
 # Two PEs on a GPU: their kernels take turns of milliseconds, so not all programs, and those that have many rounds have few
-# here (rounds() in tests/device/device_array.hpp). By 3 PEs, of whom one has a GPU of its own, what depends most on their number.
+# here (rounds() in tests/device/device_array.hpp). Where NVIDIA's MPS is at hand they run at the same time, each on half of the
+# GPU, and wait for each other as on GPUs of their own. By 3 PEs, one has a GPU to itself.
+mps_starts() {
+  [[ $target == cuda ]] && command -v nvidia-cuda-mps-control >/dev/null || return 1
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50
+  nvidia-cuda-mps-control -d && return 0
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+  return 1
+}
 if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
-  on 0,1 tests two-on-each -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
-  on 0,1 tests three-on-two -R "^device\.(reductions|back_to_back)\.3pe"
+  if mps_starts; then
+    some="rma|atomics|signals|collectives|litmus|graph|back_to_back|captures|grid|packets|reductions|short_floats|stress"
+    for n in 3 4; do tests "two-on-a-gpu-$n" -E without_peers -R "^device\.($some)\.${n}pe|^api\.device_collectives\.${n}pe"; done
+    echo quit | nvidia-cuda-mps-control
+    rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+  else
+    tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
+    tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
+  fi
 fi
 [[ $steps != *" examples "* ]] || tests examples -R "examples\.1[0-9].*\.[${gpus}]pe"
 for n in 2 4; do
