@@ -54,7 +54,8 @@ class Traced:
         self.code, self.after = function.code, function.after
         self.sources = sources
         self.frames = list(function.frames)
-        for at in function.in_clauses():
+        self.in_clauses = function.in_clauses()
+        for at in self.in_clauses:
             self.frames[at] = self.frames_in_clause(at)
         self.names = [frozenset(frame.name for frame in frames) for frames in self.frames]
         self.loops = self.waiting_loops()
@@ -89,7 +90,10 @@ class Traced:
         if self.code[at].startswith("call "):
             kinds = callees.get(self.code[at].split()[1], frozenset())
             return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # looked at by itself
-        return frozenset({self.kind_of_access(at)} - {None})
+        kind = self.kind_of_access(at)
+        if kind == "flag stored" and at in self.in_clauses:
+            return frozenset({kind, "data stored"})  # one or the other
+        return frozenset({kind} - {None})
 
     def kind_of_access(self, at):
         code, names = self.code[at], self.names[at]
@@ -232,13 +236,14 @@ def break_release(kernel, from_entry):
 
     def step(state, at):
         code = kernel.code[at]
-        if "data stored" in kernel.kinds[at]:
-            return waits[0]
         if "flag stored" in kernel.kinds[at]:
             if state in waits[:-1]:
                 return "announces what the thread has not released"
             if state == "released" and kernel.group == "block":
                 return "announces what other threads may not have released: the block has not met"
+        if "data stored" in kernel.kinds[at]:
+            return waits[0]
+        if "flag stored" in kernel.kinds[at]:
             return None
         if code.startswith("s_barrier") and kernel.group == "block":
             return "met" if state == "released" else state
