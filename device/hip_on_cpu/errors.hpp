@@ -5,7 +5,6 @@
 #pragma once
 
 #include "hip/hip_runtime_api.h"
-#include "hip/on_cpu/thread.h"
 
 namespace hip_on_cpu {
 

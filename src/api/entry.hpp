@@ -8,6 +8,7 @@
 
 #include "core/runtime.hpp"
 #include "memory/address_map.hpp"
+#include "memory/device_target.hpp"
 #include "pshmem.h"
 
 // Defines one routine. The body follows as { ... }. NAMED: with all of its name, as in shmem_put.
@@ -19,8 +20,9 @@
 
 namespace meshmem {
 
-// Ends the job unless the library is between init and finalize.
+// Ends the job unless the library is between init and finalize, and the caller the host.
 inline void require_active(const char* routine) {
+  host_only(routine);
   if (address_map.n_pes == 0) [[unlikely]]
     refuse_pe(address_map, 0, routine);
 }

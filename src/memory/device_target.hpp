@@ -2,11 +2,22 @@
 //
 // What host code must know of the target that the library was built for.
 // Invariant: a question about the target is asked here, not by #if elsewhere in src/. Read by
-// start-up.
+// start-up and by the API.
 #ifndef MESHMEM_MEMORY_DEVICE_TARGET_HPP_
 #define MESHMEM_MEMORY_DEVICE_TARGET_HPP_
 
+#if defined(MESHMEM_TARGET_CPU)
+#include <hip/hip_runtime_api.h>
+#endif
+
 namespace meshmem {
+
+// Ends a kernel that calls `routine` of the host, which for GPUs does not compile.
+inline void host_only([[maybe_unused]] const char* routine) {
+#if defined(MESHMEM_TARGET_CPU)
+  hip_on_cpu::host_only(routine);
+#endif
+}
 
 // Devices are the processors themselves: their memory is host memory, zero and taken on first touch,
 // and kernels reach the host heaps without further ado.

@@ -232,6 +232,20 @@ hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute attribute, i
 }  // extern "C"
 
 namespace hip_on_cpu {
+struct ThreadState;  // on_cpu/thread.h
+
+// The library is loaded with the program, so that its thread-local words have fixed places: one load, no call.
+extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
+inline bool in_kernel() { return current_thread != nullptr; }
+
+// Ends the process with a line that names the kernel and the routine that it called.
+[[noreturn]] void refuse_in_kernel(const char* routine);
+
+// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not compile.
+inline void host_only(const char* routine = __builtin_FUNCTION()) {
+  if (in_kernel()) refuse_in_kernel(routine);
+}
+
 hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* source,
                           std::size_t size, std::size_t offset, hipMemcpyKind kind);
 hipError_t copy_from_symbol(void* dest, const void* symbol, std::size_t symbol_size,

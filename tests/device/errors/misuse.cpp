@@ -5,6 +5,7 @@
 // Invariant: compiled without NDEBUG, since only then do kernels say what is wrong. Run by CMakeLists.txt
 // in this folder, which knows what each mistake should print.
 #include <hip/hip_runtime.h>
+#include <pshmem.h>
 #include <shmem.h>
 #include <shmemx.h>
 
@@ -55,6 +56,8 @@ __global__ void put_in_context(void* heap) {
 }
 __global__ void add_by_old_name(long* heap) { shmem_long_add(heap, 1, 0); }
 __global__ void ask_by_old_name(long* heap) { heap[0] = _my_pe(); }
+__global__ void allocate_as_a_tool(long* heap) { heap[0] = pshmem_malloc(8) != nullptr; }
+__global__ void unregister(long* heap) { shmemx_buffer_unregister(heap); }
 __global__ void put_on_stream(long* heap) {
   shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);
 }
@@ -68,6 +71,9 @@ void call_the_host(const char* mistake, long* heap) {
     hipLaunchKernelGGL(put_in_context, dim3(1), dim3(1), 0, nullptr, heap);
   if (is("old_add")) hipLaunchKernelGGL(add_by_old_name, dim3(1), dim3(1), 0, nullptr, heap);
   if (is("old_my_pe")) hipLaunchKernelGGL(ask_by_old_name, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("pshmem_malloc"))
+    hipLaunchKernelGGL(allocate_as_a_tool, dim3(1), dim3(1), 0, nullptr, heap);
+  if (is("unregister")) hipLaunchKernelGGL(unregister, dim3(1), dim3(1), 0, nullptr, heap);
   if (is("on_stream")) hipLaunchKernelGGL(put_on_stream, dim3(1), dim3(1), 0, nullptr, heap);
 }
 #else

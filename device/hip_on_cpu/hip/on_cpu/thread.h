@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread of a kernel knows of itself: its indices, its block, and how to let the others run.
-// Invariant: current_thread is null outside of kernels, and inside it is the thread that runs on this OS thread now.
+// Invariant: current_thread (hip_runtime_api.h) is null outside of kernels, and inside it is the thread that runs on this
+// OS thread now.
 // Included by hip_runtime.h only; block.cpp sets these.
 #pragma once
 
@@ -25,19 +26,6 @@ struct ThreadState {
   const BlockState* block;
   unsigned rank;  // in the block; consecutive ones make a warp
 };
-
-// The library is loaded with the program, so that its thread-local words have fixed places: one load, no call.
-extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
-
-inline bool in_kernel() { return current_thread != nullptr; }
-
-// Ends the process with a line that names the kernel and the routine that it called.
-[[noreturn]] void refuse_in_kernel(const char* routine);
-
-// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not compile.
-inline void host_only(const char* routine = __builtin_FUNCTION()) {
-  if (in_kernel()) refuse_in_kernel(routine);
-}
 
 // For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
 // In host code it gives up the rest of the time slice.
