@@ -41,7 +41,7 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
     unsigned u[kLinesTogether] = {};
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
-      if (i + k * step >= count) break;
+      if (i + k * step >= count) continue;
       const unsigned peer = (i + k * step) / lines;
       pe[k] = sync.peer(1 + static_cast<int>(peer));
       u[k] = i + k * step - peer * lines;
@@ -49,8 +49,8 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
     }
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
-      if (i + k * step >= count) break;
-      send_line(packet_row(sync, pe[k], sync.team.me, epoch) + first + u[k], word[k], epoch);
+      if (i + k * step < count)
+        send_line(packet_row(sync, pe[k], sync.team.me, epoch) + first + u[k], word[k], epoch);
     }
   }
 }
