@@ -189,9 +189,8 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
  *
  * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) of them. At first it holds zeros, and no tag is
  * 0. A message has another tag than any that has lain there since its bytes were last zeroed (count them up). Its sender
- * knows that the receiver has taken out the one before, be it by an answer: two places in turn are enough for two PEs
- * that answer each other. Other data is not ordered by them: puts that shall be there before need a signal. nbytes is
- * below 32 GiB. With the wave and block forms both sides may call with different groups. */
+ * knows that the receiver has taken out the one before, be it by an answer. Other data is not ordered by them: puts that
+ * shall be there before need a signal. nbytes is below 32 GiB. The two sides may call with different groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
   MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \

@@ -32,6 +32,40 @@ int main() {
   return 0;
 }
 
+//// docs/gpu.md: shmemx_put_packets_block
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+
+__global__ void talk(void* packets, char* question, char* reply, char* answer, size_t n) {
+  const int me = shmem_my_pe();
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+    question[i] = 'q';
+    reply[i] = 'r';
+  }
+  for (uint32_t tag = 1; tag <= 20; ++tag) {
+    __syncthreads();
+    // @statements
+  }
+}
+
+int main() {
+  shmem_init();
+  const size_t n = 100;
+  auto* words = static_cast<char*>(shmem_malloc_with_hints(3 * n, SHMEMX_MALLOC_DEVICE));
+  void* packets = shmem_malloc_with_hints(SHMEMX_PACKETS_SIZE(n), SHMEMX_MALLOC_DEVICE);
+  if (hipMemset(packets, 0, SHMEMX_PACKETS_SIZE(n)) != hipSuccess) return 1;
+  if (hipDeviceSynchronize() != hipSuccess) return 1;
+  shmem_barrier_all();
+  hipLaunchKernelGGL(talk, dim3(1), dim3(64), 0, 0, packets, words, words + n, words + 2 * n, n);
+  char answer[n];
+  if (hipMemcpy(answer, words + 2 * n, n, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  for (char letter : answer)
+    if (letter != (shmem_my_pe() == 0 ? 'r' : 'q')) return 1;
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
+
 //// docs/gpu.md: hipStreamBeginCapture
 #include <hip/hip_runtime.h>
 #include <shmemx.h>
