@@ -92,10 +92,9 @@ TEST(DeviceReduce, S57_TeamsWithShortRowsTakeManyParts) {
 // ---- Every algorithm, by several blocks
 
 using device::ReduceAlgorithm;
-constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
-                                           ReduceAlgorithm::recursive_doubling,
-                                           ReduceAlgorithm::ring, ReduceAlgorithm::direct,
-                                           ReduceAlgorithm::pull};
+constexpr ReduceAlgorithm kAlgorithms[] = {
+    ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::recursive_doubling,
+    ReduceAlgorithm::ring,     ReduceAlgorithm::direct,   ReduceAlgorithm::pull};
 
 // A reduction among others; `shift` elements from where 16 bytes are even.
 struct Sliced {

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <regex>
 #include <string>
 
 #include "hip_on_cpu.hpp"
@@ -246,16 +245,25 @@ Calls calls_of_the_host() {
 #undef CALL
 }
 
+// The function that a line of the header declares, or nothing.
+std::string declared_in(const std::string& line) {
+  for (const std::string result : {"hipError_t ", "const char* "}) {
+    if (line.compare(0, result.size() + 3, result + "hip") != 0) continue;
+    const std::size_t end = line.find('(');
+    if (end != std::string::npos) return line.substr(result.size(), end - result.size());
+  }
+  return "";
+}
+
 TEST(HipRefusals, AreTriedOfEveryFunctionOfTheHeader) {
   std::ifstream file(MESHMEM_HIP_ON_CPU_HEADER);
-  const std::regex declaration("^(hipError_t|const char\\*) (hip\\w+)\\(");
   const Calls calls = calls_of_the_host();
   std::size_t found = 0;
   for (std::string line; std::getline(file, line);) {
-    std::smatch match;
-    if (!std::regex_search(line, match, declaration)) continue;
+    const std::string name = declared_in(line);
+    if (name.empty()) continue;
     ++found;
-    EXPECT_TRUE(calls.contains(match[2].str())) << match[2].str();
+    EXPECT_TRUE(calls.contains(name)) << name;
   }
   EXPECT_GT(found, 50u);
 }

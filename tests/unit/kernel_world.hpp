@@ -108,10 +108,9 @@ class World {
   std::vector<int> reversed_, even_;
 };
 
-constexpr ReduceAlgorithm kAlgorithms[] = {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
-                                           ReduceAlgorithm::recursive_doubling,
-                                           ReduceAlgorithm::ring, ReduceAlgorithm::direct,
-                                           ReduceAlgorithm::pull};
+constexpr ReduceAlgorithm kAlgorithms[] = {
+    ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::recursive_doubling,
+    ReduceAlgorithm::ring,     ReduceAlgorithm::direct,   ReduceAlgorithm::pull};
 
 unsigned some_seed() { return std::random_device()(); }
 
