@@ -179,8 +179,8 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_fence, (shmem_ctx_t ctx), (ctx), (, ctx))
 MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
 
 /* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data that says by itself
- * when it has come, so that no fence stands between it and a signal. A message takes a third of the time of put_signal,
- * and twice the bytes.
+ * when it has come, so that no fence stands between it and a signal. A message takes half the time of put_signal, and
+ * twice the bytes.
  *
  *   shmemx_put_packets   the group puts `nbytes` from `source` (any memory of this PE, any alignment) as packets into
  *                        the symmetric `packets` of PE `pe`
