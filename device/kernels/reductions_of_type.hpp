@@ -17,15 +17,35 @@ namespace meshmem {
 namespace device {
 namespace {
 
-// Two routines in one kernel, so that there are not twice as many.
+// What a block does: two routines in one kernel, so that there are not twice as many.
 template <ReduceKind kind, ReduceOp op, typename E>
-__global__ void __launch_bounds__(kThreads)
-    reduce_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest,
-                  const E* source, const MESHMEM_GRID_CONSTANT Slices slices, bool scatter) {
+MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamPlace& place, E* dest,
+                                 const E* source, const Slices& slices, bool scatter) {
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
   reduce_by<kind, op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
                       source + slice.first, slice.count, scatter ? slices.count : 0);
+}
+template <ReduceOp op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
+                          E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
+                          bool scatter) {
+  reduce_slice<ReduceKind::packets, op>(algorithm, place, dest, source, slices, scatter);
+}
+template <ReduceOp op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    reduce_wide_lines_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
+                             E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
+                             bool scatter) {
+  reduce_slice<ReduceKind::wide_lines, op>(algorithm, place, dest, source, slices, scatter);
+}
+template <ReduceOp op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
+                        E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
+                        bool scatter) {
+  reduce_slice<ReduceKind::large, op>(algorithm, place, dest, source, slices, scatter);
 }
 template <typename E>
 __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
@@ -97,12 +117,11 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     };
     switch (kind_of<U>(job.plan.algorithm, job.team.team.n, job.team.space, job.scatter)) {
       case ReduceKind::large:
-        return launch_kind(reduce_kernel<ReduceKind::large, R::kOp, U>);
+        return launch_kind(reduce_large_kernel<R::kOp, U>);
       case ReduceKind::wide_lines:
-        if constexpr (kHasWideLines<U>)
-          return launch_kind(reduce_kernel<ReduceKind::wide_lines, R::kOp, U>);
+        if constexpr (kHasWideLines<U>) return launch_kind(reduce_wide_lines_kernel<R::kOp, U>);
       default:
-        return launch_kind(reduce_kernel<ReduceKind::packets, R::kOp, U>);
+        return launch_kind(reduce_packets_kernel<R::kOp, U>);
     }
   });
 }
@@ -121,11 +140,10 @@ hipError_t ReductionKernels<E>::load_all() {
     error = with_reduction_of<E>(static_cast<ReduceOp>(op), [](auto reduction) {
       using R = decltype(reduction);
       using U = typename R::Type;
-      hipError_t loaded =
-          load(reduce_kernel<ReduceKind::packets, R::kOp, U>,
-               reduce_kernel<ReduceKind::large, R::kOp, U>, reduce_at_once_kernel<R::kOp, U>);
+      hipError_t loaded = load(reduce_packets_kernel<R::kOp, U>, reduce_large_kernel<R::kOp, U>,
+                               reduce_at_once_kernel<R::kOp, U>);
       if constexpr (kHasWideLines<U>) {
-        if (loaded == hipSuccess) loaded = load(reduce_kernel<ReduceKind::wide_lines, R::kOp, U>);
+        if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<R::kOp, U>);
       }
       return loaded;
     });

@@ -81,7 +81,8 @@ KERNELS = {
     "collect_kernel": ("block", EXCHANGE),
     "alltoall_kernel": ("block", EXCHANGE),
     "alltoalls_kernel": ("block", {"flags", "polls", "after the stream"}),
-    "reduce_kernel": ("block", EXCHANGE | {"gets"}),
+    "reduce_packets_kernel": ("block", EXCHANGE),
+    "reduce_large_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
     "reduce_at_once_kernel": ("block", EXCHANGE),
     "scan_kernel": ("block", EXCHANGE),
 }

@@ -183,6 +183,12 @@ MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) {
     await(Group(), TeamSync(0, 1), 2, 3, 4);                                                       \
     use(Group(), result, data);                                                                    \
   }                                                                                                \
+  extern "C" __global__ void send_put_packets_##group(Data* packets, const Word* source, int pe) { \
+    put_packets(Group(), kWorld, packets, source, kMany, 1, pe);                                   \
+  }                                                                                                \
+  extern "C" __global__ void receive_wait_packets_##group(Word* dest, const Data* packets) {       \
+    wait_packets(Group(), dest, packets, kMany, 1);                                                \
+  }                                                                                                \
   extern "C" __global__ void get_get_##group(Word* dest, const Word* source, int pe) {             \
     get<Word>(Group(), kWorld, dest, source, 1, pe);                                               \
   }                                                                                                \

@@ -8,8 +8,13 @@ namespace meshmem {
 namespace device {
 
 hipError_t load_probes() {
-  return load(reduce_kernel<ReduceOp::sum, float>, reduce_at_once_kernel<ReduceOp::sum, float>,
-              scan_kernel<float>);
+  hipError_t loaded =
+      load(reduce_packets_kernel<ReduceOp::sum, float>, reduce_large_kernel<ReduceOp::sum, float>,
+           reduce_at_once_kernel<ReduceOp::sum, float>, scan_kernel<float>);
+  if constexpr (kHasWideLines<float>) {
+    if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<ReduceOp::sum, float>);
+  }
+  return loaded;
 }
 
 }  // namespace device
