@@ -108,8 +108,16 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   }
 }
 
-// kInFlight: of units of 16 bytes of ends that lie unevenly. Each takes registers, of which a kernel of users' with
-// 1,024 threads has 64.
+// What reductions ask copy() for. AMD's compiler counts the registers of a function that is called to all
+// kernels of the file.
+#if defined(MESHMEM_TARGET_IS_CUDA)
+constexpr int kManyInFlight = 4;
+#else
+constexpr int kManyInFlight = 1;
+#endif
+
+// kInFlight: units of 16 bytes under way, of ends that lie unevenly. Each takes registers, of which a
+// kernel of users' with 1,024 threads has 64.
 template <typename Source, int kInFlight = 1, typename Group>
 MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(dest);

@@ -71,9 +71,9 @@ class DirectReduction {
 #pragma unroll 1
     for (int i = 1; i < sync_.team.n; ++i) {
       const int owner = sync_.peer(i);
-      copy<OwnSource, 4>(group_, slot(owner, sync_.team.me, epoch, k),
-                         source_ + begin_of(owner, first, k),
-                         count_of(owner, first, k) * sizeof(E));
+      copy<OwnSource, kManyInFlight>(group_, slot(owner, sync_.team.me, epoch, k),
+                                     source_ + begin_of(owner, first, k),
+                                     count_of(owner, first, k) * sizeof(E));
     }
   }
   MESHMEM_DEVICE_MEMBER void combine(std::uint64_t epoch, std::size_t first, int k) const {

@@ -152,8 +152,8 @@ struct RingReduction {
 
   MESHMEM_DEVICE_MEMBER void run(const RingPart<E>& part, std::uint64_t epoch) const {
     const int steps = ring.n - 1, me = ring.me, next = ring.next(), previous = ring.before(1);
-    copy<OwnSource, 4>(group, place(next, epoch, 0), source + part.begin_of(me),
-                       part.count_of(me) * sizeof(E));
+    copy<OwnSource, kManyInFlight>(group, place(next, epoch, 0), source + part.begin_of(me),
+                                   part.count_of(me) * sizeof(E));
     for (int step = 1; step <= steps; ++step) {
       announce(group, sync, next, epoch, step);
       await(group, sync, previous, epoch, step);
@@ -169,8 +169,8 @@ struct RingReduction {
       if (step + 1 == steps) break;
       const int q = ring.before(step);
       if (part.count_of(q) > 0)
-        copy<OthersSource, 4>(group, dest_of_next(part, q), dest + part.begin_of(q),
-                              part.count_of(q) * sizeof(E));
+        copy<OthersSource, kManyInFlight>(group, dest_of_next(part, q), dest + part.begin_of(q),
+                                          part.count_of(q) * sizeof(E));
     }
   }
 };
