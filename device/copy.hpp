@@ -90,11 +90,14 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
   const std::size_t units = (bytes - head) / width;
-  if (width == 16) copy_units<Source, Bits128, kInFlight>(group, to + head, from + head, units);
+  if (width == 16) {
+    copy_units<Source, Bits128, kInFlight>(group, to + head, from + head, units);
+  } else {
 #pragma unroll 1
-  for (auto i = static_cast<std::size_t>(group.rank()); width != 16 && i < units;
-       i += static_cast<std::size_t>(group.size()))
-    copy_piece<Source>(to + head + i * width, from + head + i * width, width);
+    for (auto i = static_cast<std::size_t>(group.rank()); i < units;
+         i += static_cast<std::size_t>(group.size()))
+      copy_piece<Source>(to + head + i * width, from + head + i * width, width);
+  }
   if (group.rank() != group.size() - 1) return;
   const std::size_t end = head + units * width;
 #pragma unroll 1

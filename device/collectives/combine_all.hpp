@@ -12,10 +12,17 @@
 #include "device/collectives/combine.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/collectives/vector.hpp"
-#include "device/group.hpp"
+#include "device/module.hpp"
+#include "device/sync.hpp"
 
 namespace meshmem {
 namespace device {
+
+// A symmetric address of this PE, in member `pe` of the team.
+template <typename T>
+MESHMEM_DEVICE T* in_member(const TeamSync& sync, T* address, int pe) {
+  return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
+}
 
 template <typename E>
 MESHMEM_DEVICE std::size_t lead_of(const E* address) {

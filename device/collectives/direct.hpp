@@ -14,7 +14,6 @@
 
 #include "device/collectives/combine_all.hpp"
 #include "device/collectives/progress.hpp"
-#include "device/collectives/pull.hpp"
 #include "device/copy.hpp"
 
 namespace meshmem {

@@ -10,17 +10,9 @@
 #define MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
 
 #include "device/collectives/combine_all.hpp"
-#include "device/module.hpp"
-#include "device/sync.hpp"
 
 namespace meshmem {
 namespace device {
-
-// A symmetric address of this PE, in member `pe` of the team.
-template <typename T>
-MESHMEM_DEVICE T* in_member(const TeamSync& sync, T* address, int pe) {
-  return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
-}
 
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_pull(const Group& group, const TeamSync& sync, E* dest, const E* source,

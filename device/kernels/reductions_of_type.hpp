@@ -26,6 +26,7 @@ MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamPlace& pla
   reduce_by<kind, op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
                       source + slice.first, slice.count, scatter ? slices.count : 0);
 }
+// By names of their own: the checks of instructions, and profilers, tell kernels apart by name.
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,

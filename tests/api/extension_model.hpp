@@ -58,14 +58,7 @@ inline float short_contribution(Op op, int pe, size_t i) {
 
 template <typename E, typename Value>
 Stored<E> stored(Value value) {
-  if constexpr (is_short_float<E>) {
-    const E rounded(value);
-    uint16_t bits;
-    std::memcpy(&bits, &rounded, sizeof bits);
-    return bits;
-  } else {
-    return value;
-  }
+  return shown(E(value));
 }
 
 // Element i of what a PE brings to an operation, and what the first `contributors` of a team's come to.
