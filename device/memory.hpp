@@ -5,6 +5,8 @@
 //   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
 //   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access where
 //                                 the target has one; each word for itself is single-copy atomic
+//   store_next                    store_relaxed of the number after `last`, which may still be on its way
+//                                 from memory: what comes before does not wait for it
 //   release_all, release_mine     before a flag is stored; see below
 //   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
 //   complete_all                  quiet: all that the group has stored has arrived, and any of its

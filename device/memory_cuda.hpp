@@ -75,6 +75,14 @@ MESHMEM_DEVICE void store_relaxed(T* to, T value) {
   store_bits(reinterpret_cast<Bits<sizeof(T)>*>(to), bit_cast<Bits<sizeof(T)>>(value));
 }
 
+// Added in the assembly: ptxas would else add before a fence that comes first, which then waits as well.
+MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
+  asm volatile("{.reg .u64 next; add.u64 next, %1, 1; st.relaxed.sys.global.u64 [%0], next;}" ::"l"(
+                   global(to)),
+               "l"(last)
+               : "memory");
+}
+
 MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) { return load_bits(from); }
 MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) { store_bits(to, value); }
 

@@ -11,6 +11,10 @@
 namespace meshmem {
 namespace device {
 
+MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
+  store_relaxed(to, last + 1);
+}
+
 // Each thread's stores are written back and awaited before the leader can pass the barrier.
 template <typename Group>
 MESHMEM_DEVICE void release_all(const Group& group) {

@@ -82,78 +82,101 @@ struct TeamSync {
   }
 };
 
-// A meeting as one thread of the group takes part in it: it tells the PEs i, i + step, ... after this
-// one, and awaits them. What the first of them needs is computed before the release, which takes long.
+MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
+  return __builtin_expect(epoch % kWipeEvery == 0, 0);
+}
+
+// What PE `from` has sent on the channel, by one thread: it happens once in an hour at most.
+MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
+  auto* row = sync.slab_of(sync.team.me) + sync.space.packets + from * sync.space.packet_row;
+  for (int parity = 0; parity < 2; ++parity, row += sync.space.senders * sync.space.packet_row)
+    for (std::size_t at = 0; at < sync.space.packet_row; at += sizeof(std::uint64_t))
+      store_relaxed(reinterpret_cast<std::uint64_t*>(row + at), std::uint64_t{0});
+}
+
+// After a meeting at `epoch`, between which and another nobody sends: what the PEs have sent that the
+// calling thread tells, and by the leader what lies in rows that are nobody's.
+MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
+  const int n = sync.team.n, me = sync.team.me;
+  acquire_fence();
+  for (int i = first; i < n; i += step)
+    wipe_packets(sync, static_cast<std::size_t>(sync.peer(i)));
+  if (first == 1) {
+    for (auto from = static_cast<std::size_t>(n); from < sync.space.senders; ++from)
+      wipe_packets(sync, from);
+    sync.epoch() = epoch + 1;
+  }
+  release_fence();
+  for (int i = first; i < n; i += step)
+    store_relaxed(sync.arrival(sync.peer(i), me), epoch + 1);
+  for (int i = first; i < n; i += step)
+    while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch + 1)) pause();
+  acquire_fence();
+}
+
+// A meeting of all members as an operation, which one thread of the group takes part in: it tells the
+// PEs i, i + step, ... after this one, and awaits them. What the first of them needs is computed before
+// the release, which takes long.
 template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
-      : group_(group),
-        sync_(sync),
-        first_(group.rank() + 1),
-        takes_part_(first_ < sync.team.n || first_ == 1) {
+      : group_(group), sync_(sync), first_(group.rank() + 1) {
     if (first_ >= sync.team.n) return;
     there_ = sync.arrival(sync.peer(first_), sync.team.me);
     here_ = sync.arrival(sync.team.me, sync.peer(first_));
   }
 
-  // What the group stored before comes before what it tells next.
-  MESHMEM_DEVICE_MEMBER void release() const {
+  // What members stored before can be read afterwards. `last`, the number of the operation before, may
+  // be on its way from memory while the release waits.
+  MESHMEM_DEVICE_MEMBER void pass(std::uint64_t last) const {
     release_all(group_);
-    if (takes_part_) release_mine();
-  }
-  // All members have come as far as `epoch`, which becomes the number of the last operation; what they
-  // stored before can be read afterwards.
-  MESHMEM_DEVICE_MEMBER void pass(std::uint64_t epoch) const {
-    const int n = sync_.team.n, me = sync_.team.me;
-    if (takes_part_) {
-      for (int i = first_; i < n; i += group_.size())
-        store_relaxed(i == first_ ? there_ : sync_.arrival(sync_.peer(i), me), epoch);
+    if (takes_part()) {
+      release_mine();
+      tell(last);
+      const std::uint64_t epoch = last + 1;
       if (first_ == 1) sync_.epoch() = epoch;  // while the others are told
-      for (int i = first_; i < n; i += group_.size()) {
-        const std::uint64_t* const at = i == first_ ? here_ : sync_.arrival(me, sync_.peer(i));
-        while (!has_reached(load_relaxed(at), epoch)) pause();
-      }
+      await(epoch);
       acquire_mine();
+      if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, group_.size(), epoch);
     }
     acquire_all(group_);
   }
 
  private:
+  // The leader always does, and who has a PE to tell: a fence is worth a trip to the peer.
+  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ < sync_.team.n || first_ == 1; }
+  MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
+#pragma unroll 1
+    for (int i = first_; i < sync_.team.n; i += group_.size())
+      store_next(i == first_ ? there_ : sync_.arrival(sync_.peer(i), sync_.team.me), last);
+  }
+  MESHMEM_DEVICE_MEMBER void await(std::uint64_t epoch) const {
+#pragma unroll 1
+    for (int i = first_; i < sync_.team.n; i += group_.size()) {
+      const std::uint64_t* const at =
+          i == first_ ? here_ : sync_.arrival(sync_.team.me, sync_.peer(i));
+      while (!has_reached(load_relaxed(at), epoch)) pause();
+    }
+  }
+
   const Group& group_;
   const TeamSync& sync_;
   int first_;
-  bool
-      takes_part_;  // the leader always does, and who has a PE to tell: a fence is worth a trip to the peer
   std::uint64_t* there_ = nullptr;
   const std::uint64_t* here_ = nullptr;
 };
 
 template <typename Group>
-MESHMEM_DEVICE void meet(const Group& group, const TeamSync& sync, std::uint64_t epoch) {
+MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   const Meeting<Group> meeting(group, sync);
-  meeting.release();
-  meeting.pass(epoch);
-}
-
-MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
-  return __builtin_expect(epoch % kWipeEvery == 0, 0);
-}
-template <typename Group>
-MESHMEM_DEVICE void wipe_packets(const Group& group, const TeamSync& sync) {
-  auto* packets = reinterpret_cast<std::uint64_t*>(sync.slab_of(sync.team.me) + sync.space.packets);
-  const std::size_t words = sync.space.rows() * sync.space.packet_row / sizeof *packets;
-  for (auto i = static_cast<std::size_t>(group.rank()); i < words;
-       i += static_cast<std::size_t>(group.size()))
-    store_relaxed(packets + i, std::uint64_t{0});
+  meeting.pass(sync.epoch());
 }
 
 template <typename Group>
 MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
                                                       std::uint64_t epoch) {
-  meet(group, sync, epoch);  // nobody reads packets any more
-  wipe_packets(group, sync);
-  meet(group, sync, epoch + 1);  // and nobody sends before all are wiped
+  Meeting<Group>(group, sync).pass(epoch - 1);  // which wipes, and takes the epoch one further
   return epoch + 2;
 }
 
@@ -163,14 +186,6 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
                                         std::uint64_t epoch) {
   ++epoch;
   return needs_wiping(epoch) ? epoch_after_wiping(group, sync, epoch) : epoch;
-}
-
-template <typename Group>
-MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
-  const Meeting<Group> meeting(group, sync);
-  const std::uint64_t last = sync.epoch();  // on its way while the release waits
-  meeting.release();
-  meeting.pass(next_epoch(group, sync, last));
 }
 
 template <typename Group>

@@ -18,6 +18,7 @@ from amd_assembly import ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow, 
 VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange"}
 # Who stores by a verb what announces nothing; the next flag has to come after it.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
+ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
 TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that succeed acquire
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.
@@ -239,7 +240,7 @@ def break_release(kernel, from_entry):
         if "flag stored" in kernel.kinds[at]:
             if state in waits[:-1]:
                 return "announces what the thread has not released"
-            if state == "released" and kernel.group == "block":
+            if state == "released" and kernel.group == "block" and not kernel.names[at] & ANNOUNCES_ITS_OWN:
                 return "announces what other threads may not have released: the block has not met"
         if "data stored" in kernel.kinds[at]:
             return waits[0]

@@ -404,7 +404,7 @@ extern "C" __global__ void planted_stream_missing_thread(Word* flag) {
 extern "C" __global__ void planted_release_wiping_block(Word* flag) {
   const TeamSync sync(0);
   Block().sync();
-  wipe_packets(Block(), sync);
+  wipe_packets(sync, threadIdx.x);
   Block().sync();
   if (threadIdx.x == 0) store_relaxed(flag, Word{1});
 }
