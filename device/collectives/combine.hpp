@@ -65,16 +65,17 @@ MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
   return (u + 1) * Unit<E>::kElems <= count &&
          reinterpret_cast<std::uintptr_t>(array) % sizeof(Unit<E>) == 0;
 }
-// Unit `u` of an array of `count` elements; the last may be partly filled.
+// Unit `u` of an array of `count` elements; the last may be partly filled. Elements that are loaded one by
+// one are on their way at the same time.
 template <typename E>
 MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
   const E* from = array + u * Unit<E>::kElems;
   if (is_whole(array, count, u)) return *reinterpret_cast<const Unit<E>*>(from);
-  std::uint64_t bits = 0;
-#pragma unroll 1
-  for (std::size_t k = 0; k < Unit<E>::kElems && u * Unit<E>::kElems + k < count; ++k)
-    bits |= std::uint64_t{bit_cast<Bits<sizeof(E)>>(from[k])} << 8 * sizeof(E) * k;
-  return bit_cast<Unit<E>>(bits);
+  Unit<E> unit = bit_cast<Unit<E>>(std::uint64_t{0});
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    if (u * Unit<E>::kElems + k < count) unit.elem[k] = from[k];
+  return unit;
 }
 template <typename E>
 MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
@@ -83,10 +84,9 @@ MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const
     *reinterpret_cast<Unit<E>*>(to) = unit;
     return;
   }
-  const auto bits = bit_cast<std::uint64_t>(unit);
-#pragma unroll 1
-  for (std::size_t k = 0; k < Unit<E>::kElems && u * Unit<E>::kElems + k < count; ++k)
-    to[k] = bit_cast<E>(static_cast<Bits<sizeof(E)>>(bits >> 8 * sizeof(E) * k));
+#pragma unroll
+  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+    if (u * Unit<E>::kElems + k < count) to[k] = unit.elem[k];
 }
 
 // What the elements of several PEs are combined in, before they are stored as E again: E itself, or
