@@ -195,28 +195,33 @@ void point_to_point(const Memory& at, int scale) {
             hipLaunchKernelGGL(put_block_quiet, one, dim3(512 / scale), 0, stream, at.dest,
                                at.source, b, peer, n);
         }));
-  // What a flag takes depends on its address, which says what slice of the cache has it.
-  std::vector<double> signals;
-  for (size_t k = 0; k < kSignals; ++k)
-    signals.push_back(timed(1000 / scale,
-                            [&](int n) {
-                              if (pair)
-                                hipLaunchKernelGGL(signal_ping_pong, one, one, 0, stream,
-                                                   at.sig + k * kSignalsApart, me, peer, base, n);
-                              base += static_cast<uint64_t>(n);
-                            }) /
-                      2);
-  say("signal ping-pong one-way", 8, median(signals));
-  say("signal, best address", 8, *std::min_element(signals.begin(), signals.end()));
-  say("signal, worst address", 8, *std::max_element(signals.begin(), signals.end()));
-  for (size_t b = 8; b <= 65536 && b <= at.most; b *= 8)
-    say("put_signal ping-pong 1-way", b,
-        timed(1000 / scale, [&](int n) {
-          if (pair)
-            hipLaunchKernelGGL(put_signal_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
-                               at.source, b, at.sig + 16, me, peer, base, n);
-          base += static_cast<uint64_t>(n);
-        }) / 2);
+  // What a flag takes depends on its address, which says what slice of the cache has it: one way, from
+  // a ping-pong on each of a few, from the fastest to the slowest.
+  const auto at_each_signal = [&](int rounds, auto launch) {
+    std::vector<double> us;
+    for (size_t k = 0; k < kSignals; ++k)
+      us.push_back(timed(rounds / scale,
+                         [&](int n) {
+                           if (pair) launch(at.sig + k * kSignalsApart, n);
+                           base += static_cast<uint64_t>(n);
+                         }) /
+                   2);
+    std::sort(us.begin(), us.end());
+    return us;
+  };
+  const auto signals = at_each_signal(1000, [&](uint64_t* sig, int n) {
+    hipLaunchKernelGGL(signal_ping_pong, one, one, 0, stream, sig, me, peer, base, n);
+  });
+  say("signal ping-pong one-way", 8, signals[kSignals / 2]);
+  say("signal, best address", 8, signals.front());
+  say("signal, worst address", 8, signals.back());
+  for (size_t b = 8; b <= 65536 && b <= at.most; b *= 8) {
+    const auto puts = at_each_signal(320, [&](uint64_t* sig, int n) {
+      hipLaunchKernelGGL(put_signal_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
+                         at.source, b, sig, me, peer, base, n);
+    });
+    say("put_signal ping-pong 1-way", b, puts[kSignals / 2]);
+  }
   for (size_t b = 8; b <= 32768 && SHMEMX_PACKETS_SIZE(b) <= at.most; b *= 8)
     say("put_packets ping-pong 1-way", b,
         timed(1000 / scale, [&](int n) {
@@ -239,7 +244,7 @@ void point_to_point(const Memory& at, int scale) {
           }));
     }
   for (size_t b = 8; b <= at.most; b *= 8) {
-    const double us = timed(20, [&](int n) {
+    const double us = timed(200 / scale, [&](int n) {
       if (!first) return;
       for (int i = 0; i < n; ++i) shmemx_putmem_on_stream(at.dest, at.source, b, peer, stream);
     });
