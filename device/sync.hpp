@@ -99,16 +99,14 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
 MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
-  for (int i = first; i < n; i += step)
-    wipe_packets(sync, static_cast<std::size_t>(sync.peer(i)));
+  for (int i = first; i < n; i += step) wipe_packets(sync, static_cast<std::size_t>(sync.peer(i)));
   if (first == 1) {
     for (auto from = static_cast<std::size_t>(n); from < sync.space.senders; ++from)
       wipe_packets(sync, from);
     sync.epoch() = epoch + 1;
   }
   release_fence();
-  for (int i = first; i < n; i += step)
-    store_relaxed(sync.arrival(sync.peer(i), me), epoch + 1);
+  for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch + 1);
   for (int i = first; i < n; i += step)
     while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch + 1)) pause();
   acquire_fence();

@@ -56,6 +56,10 @@ struct AtOnce {
   }
 };
 
+// One block alone, and many, gain 2 to 3 % where they let the next kernel in as soon as all has come; those
+// between lose as much, whose successor comes to other multiprocessors (measured on H200, which has 132).
+constexpr unsigned kBlocksLettingNextIn = 96;
+
 // Apart, so that the way past it is short.
 MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping_at_once(const TeamPlace& place,
                                                               std::uint64_t epoch) {
@@ -120,6 +124,7 @@ __global__ void __launch_bounds__(kThreads)
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
   const UnitTotal<E> total = receive_at_once<op, E>(job, at, place.team, mine, epoch);
+  if (gridDim.x == 1 || gridDim.x >= kBlocksLettingNextIn) let_next_in();
   store_unit(dest + first, count, u, finished<op, E>(total, n));
 }
 

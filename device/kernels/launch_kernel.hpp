@@ -3,8 +3,8 @@
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
 // Invariant: no module state and no collectives: a file includes those that its kernels call. A kernel
-// is one call of a routine that users' kernels have too, but for at_once.hpp's, and its file loads each
-// that it launches.
+// is one call of a routine that users' kernels have too, but for at_once.hpp's, after a call of
+// after_earlier_kernels(), and its file loads each that it launches.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
@@ -59,7 +59,7 @@ template <typename Kernel>
 const void* handle_of(Kernel* kernel) {
   return reinterpret_cast<const void*>(kernel);
 }
-// Whether kernels may start early (see launch_early()): known once one is loaded.
+// Whether kernels may start early (see launch()): known once one is loaded.
 inline std::atomic<bool> may_start_early{false};
 
 inline hipError_t load_one(const void* kernel) {
@@ -168,23 +168,13 @@ hipError_t with_each_bits(const F& f) {
 
 // What this launch itself comes to. HIP's launch as a statement would leave that to hipGetLastError,
 // which may speak of a failure that the program has had before, and takes it away.
+// NVIDIA's programmatic launch, where there is one: the kernel is brought to the GPU when no block of the
+// one before it on the stream runs any more, though that one's end is not yet told to anyone.
 template <typename... Parameters>
 hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
                   typename Given<Parameters>::Type... arguments) {
   void* addresses[] = {static_cast<void*>(&arguments)..., nullptr};
-  return hipLaunchKernel(handle_of(kernel), blocks, dim3(threads), addresses, 0, stream);
-}
-
-// A kernel that begins with after_earlier_kernels() may be started while the one before it on the stream
-// still ends, or before that has told anyone of its end: NVIDIA's programmatic launch. Where there is
-// none these are a launch and nothing. Only few threads: they take room from kernels of other streams,
-// which this stream's may be waiting for.
-constexpr unsigned kMostEarlyThreads = 16384;
 #if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
-template <typename... Parameters>
-hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads,
-                        hipStream_t stream, typename Given<Parameters>::Type... arguments) {
-  void* addresses[] = {static_cast<void*>(&arguments)..., nullptr};
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -193,22 +183,24 @@ hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned thr
   config.blockDim = dim3(threads);
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = may_start_early && blocks.x * threads <= kMostEarlyThreads ? 1 : 0;
+  config.numAttrs = may_start_early ? 1 : 0;
   return hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, handle_of(kernel), addresses));
-}
 #else
-template <typename... Parameters>
-hipError_t launch_early(void (*kernel)(Parameters...), dim3 blocks, unsigned threads,
-                        hipStream_t stream, typename Given<Parameters>::Type... arguments) {
-  return launch(kernel, blocks, threads, stream, arguments...);
-}
+  return hipLaunchKernel(handle_of(kernel), blocks, dim3(threads), addresses, 0, stream);
 #endif
+}
 
-// Before anything that earlier work on the stream may have written is read, and before anything is
-// written that it may read. Then the next kernel of this kind is let in, which waits here: one at a time.
+// Every kernel begins with it: before anything is read that earlier work on the stream may have written,
+// and before anything is written that it may read.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// A kernel may say that the next one is to be brought already. It waits for no other PE from here on: else
+// the next could take the room of a kernel on another stream, which the other PE is waiting for.
+MESHMEM_DEVICE void let_next_in() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }

@@ -43,23 +43,27 @@ __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
 __global__ void __launch_bounds__(kMoveThreads)
     broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
                      std::size_t bytes, int root) {
+  after_earlier_kernels();
   const Share mine(place, bytes);
   broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
                     std::size_t bytes) {
+  after_earlier_kernels();
   const Share mine(place, bytes);
   fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     collect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
                    std::size_t bytes) {
+  after_earlier_kernels();
   collect(Block(), TeamSync(place), dest, source, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
                     std::size_t bytes) {
+  after_earlier_kernels();
   const Share mine(place, bytes);
   alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
@@ -67,6 +71,7 @@ template <typename E>
 __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
                                  const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                                  std::size_t nelems) {
+  after_earlier_kernels();
   alltoalls<E>(Block(), TeamSync(place), dest, source, dst, sst, nelems);
 }
 
@@ -89,7 +94,7 @@ dim3 blocks_for(const TeamPlace& team, std::size_t bytes) {
 }  // namespace
 
 hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
-  return launch_early(sync_kernel, dim3(1), kThreadsForPes, stream, team);
+  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
 hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,

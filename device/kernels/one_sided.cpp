@@ -10,6 +10,7 @@ namespace device {
 namespace {
 
 __global__ void copy_kernel(void* to, const void* from, std::size_t bytes) {
+  after_earlier_kernels();
   before_get();
   copy<OthersSource>(Grid(), to, from, bytes);
   release_at_end();
@@ -17,6 +18,7 @@ __global__ void copy_kernel(void* to, const void* from, std::size_t bytes) {
 
 template <typename E>
 __global__ void strided_copy_kernel(StridedCopy job) {
+  after_earlier_kernels();
   before_get();
   const std::size_t bsize = job.block_bytes / sizeof(E);
   copy_blocks<OthersSource, E>(Grid(), job.to, job.to_stride / std::ptrdiff_t{sizeof(E)}, job.from,
@@ -26,40 +28,50 @@ __global__ void strided_copy_kernel(StridedCopy job) {
 
 template <typename B>
 __global__ void store_kernel(B* there, B value) {
+  after_earlier_kernels();
   store_relaxed(there, value);
 }
 __global__ void store_pair_kernel(std::uint64_t* there, Scalar value) {
+  after_earlier_kernels();
   there[0] = value.word[0];
   there[1] = value.word[1];
   release_at_end();
 }
 template <typename B>
 __global__ void load_kernel(B* to, const B* there) {
+  after_earlier_kernels();
   before_get();
   *to = load_relaxed(there);
 }
 
 template <typename B>
 __global__ void atomic_kernel(AtomicOp op, B* there, B operand, B condition, B* fetched) {
+  after_earlier_kernels();
   const B old = apply_atomic(op, there, operand, condition);
   if (fetched) *fetched = old;
 }
 
 __global__ void signal_kernel(std::uint64_t* there, std::uint64_t value, int sig_op) {
+  after_earlier_kernels();
   complete_all(Thread());
   update_signal(there, value, sig_op);
 }
 __global__ void put_signal_kernel(void* there, const void* source, std::size_t bytes,
                                   std::uint64_t* signal_there, std::uint64_t value, int sig_op) {
+  after_earlier_kernels();
   push_with_signal(Block(), there, source, bytes, signal_there, value, sig_op);
 }
 
 template <typename E>
 __global__ void wait_kernel(const E* ivar, int cmp, E wanted) {
+  after_earlier_kernels();
   wait_until(Thread(), const_cast<E*>(ivar), cmp, wanted);
 }
 
-__global__ void quiet_kernel() { complete_all(Thread()); }
+__global__ void quiet_kernel() {
+  after_earlier_kernels();
+  complete_all(Thread());
+}
 
 template <typename B>
 B bits_of(Scalar value) {

@@ -21,6 +21,7 @@ namespace {
 template <ReduceKind kind, ReduceOp op, typename E>
 MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamPlace& place, E* dest,
                                  const E* source, const Slices& slices, bool scatter) {
+  after_earlier_kernels();
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
   reduce_by<kind, op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
@@ -51,6 +52,7 @@ __global__ void __launch_bounds__(kThreads)
 template <typename E>
 __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
                             std::size_t count, bool inclusive) {
+  after_earlier_kernels();
   scan(Block(), TeamSync(place), dest, source, count, inclusive);
 }
 
@@ -109,8 +111,8 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const auto* const source = static_cast<const U*>(job.source);
     if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
         goes_at_once<U>(job.team, slices, job.plan.threads)) {
-      return launch_early(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                          AtOnce(job.team, slices), dest, source);
+      return launch(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
+                    AtOnce(job.team, slices), dest, source);
     }
     const auto launch_kind = [&](auto kernel) {
       return launch(kernel, blocks, threads, job.stream, job.plan.algorithm, job.team, dest, source,

@@ -10,10 +10,12 @@ namespace device {
 namespace {
 
 __global__ void write_word_kernel(std::uint64_t* word, std::uint64_t value) {
+  after_earlier_kernels();
   store_relaxed(word, value);
   complete_all(Thread());
 }
 __global__ void read_words_kernel(std::uint64_t* const* words, std::uint64_t* found, int n) {
+  after_earlier_kernels();
   acquire_fence();
   for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x))
     found[i] = words[i] ? load_relaxed(words[i]) : 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels with packets and wide lines that are compiled to PTX and read by packets_ptx.py, never run.
+// Kernels with packets and wide lines, and such as wait for earlier kernels, that are compiled to PTX and
+// read by ptx.py, never run.
 // Invariant: those called planted_* break one of its rules each.
 #include <hip/hip_runtime.h>
 
 #include "device/collectives/reduce.hpp"
+#include "device/kernels/launch_kernel.hpp"
 
 namespace {
 
@@ -71,4 +73,16 @@ extern "C" __global__ void planted_receive_own_lane(Word* to, const Bits128* fro
     to[threadIdx.x] = line.word[0];
     return;
   }
+}
+
+// What an earlier kernel has stored may be overtaken.
+extern "C" __global__ void planted_wait_missing_kernel(Word* to) { *to = 1; }
+extern "C" __global__ void planted_wait_late_kernel(Word* to, const Word* from) {
+  const Word read = load_relaxed(from);
+  after_earlier_kernels();
+  *to = read;
+}
+extern "C" __global__ void planted_wait_at_times_kernel(Word* to, bool waits) {
+  if (waits) after_earlier_kernels();
+  *to = 1;
 }

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what nvcc makes of packets and wide lines: packets_ptx.py TOP
+"""Checks what nvcc makes of packets and wide lines, and where kernels wait for earlier ones: ptx.py TOP
 
-Read are the library's kernels that list of instructions.py says have packets, and those of probe_packets.cpp.
+Read are the library's kernels, of which the list in instructions.py says whether they have packets, and those of
+probe_ptx.cpp.
   send     16 bytes by one relaxed store of system scope, in which each half has the flag beside its data (a packet), or
            one half the flag in the lane that has it (a wide line)
   receive  16 bytes by one relaxed load of system scope, repeated in a loop that stores nothing and meets nobody; of a packet
            the flag of each half is compared, of a wide line the word that one lane hands to the others
+  wait     the library's kernels, which may be started while the one before them ends, access no memory and take no branch
+           before they have waited for it
 What the planted_ kernels break must be found. Exit status 77 (skipped) where nvcc is not installed.
 """
 import pathlib
@@ -19,10 +22,12 @@ import tempfile
 from amd_assembly import loops_without
 from instructions import KERNELS
 
-FILES = ["device/kernels/moves.cpp", "tests/compile/probe_reductions.cpp", "tests/compile/probe_packets.cpp"]
+FILES = ["device/kernels/moves.cpp", "device/kernels/one_sided.cpp", "device/kernels/startup.cpp",
+         "tests/compile/probe_reductions.cpp", "tests/compile/probe_ptx.cpp"]
 SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w+)\}")
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")
 STORES_OR_MEETS = re.compile(r"(@!?%p\d+ )?(st\.|red\.|atom\.|bar\.|barrier\.|call)")
+ACCESS_OR_BRANCH = re.compile(r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|barrier|call|bra)\b(?!\.param)")
 REGISTER = re.compile(r"%\w+")
 
 
@@ -125,6 +130,11 @@ class Kernel:
             is_packet = self.reaches(first, "setp") and self.reaches(second, "setp")
             if not is_packet and not self.reaches(second, "shfl"):
                 yield f"loads a line whose own flag nobody looks at: {self.code[at]}"
+        if "_kernel" in self.name:
+            if "griddepcontrol.wait" not in self.code:
+                yield "does not wait for earlier kernels"
+            elif early := next(filter(ACCESS_OR_BRANCH.match, self.code[:self.code.index("griddepcontrol.wait")]), None):
+                yield f"has not waited for earlier kernels: {early}"
         if "send" in self.name and not sends:
             yield "sends nothing in one store of system scope"
         if "receive" in self.name and not polls:
@@ -160,7 +170,7 @@ def main():
             if kernel.name.startswith("planted_"):
                 found = [] if found else ["breaks a rule on purpose, and that was not seen"]
             for text in found:
-                print(f"packets_ptx.py: {kernel.name}: {text}", file=sys.stderr)
+                print(f"ptx.py: {kernel.name}: {text}", file=sys.stderr)
             failed |= bool(found)
         print(f"sm_90, {file}: {len(kernels)} kernels")
         failed |= not kernels
