@@ -13,7 +13,8 @@
 // Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there, so
 // that all have finished e - 1: by a meeting, or because what it got depends on what each of them
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
-// of operations. Epochs are compared by signed difference and never reset while the team lives;
+// of operations. Within an operation all look at its epoch after the group has met, and the leader writes
+// it when all have looked. Epochs are compared by signed difference and never reset while the team lives;
 // next_epoch() alone counts them up, and kernels/at_once.hpp, by the same rule. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
@@ -94,87 +95,88 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
       store_relaxed(reinterpret_cast<std::uint64_t*>(row + at), std::uint64_t{0});
 }
 
-// After a meeting at `epoch`, between which and another nobody sends: what the PEs have sent that the
-// calling thread tells, and by the leader what lies in rows that are nobody's.
-MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
+// After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent that the
+// calling thread tells, and by the leader what lies in rows that are nobody's. Returns the other's epoch.
+MESHMEM_DEVICE_APART std::uint64_t wipe_and_meet(TeamSync sync, int first, int step,
+                                                 std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
   for (int i = first; i < n; i += step) wipe_packets(sync, static_cast<std::size_t>(sync.peer(i)));
-  if (first == 1) {
+  if (first == 1)
     for (auto from = static_cast<std::size_t>(n); from < sync.space.senders; ++from)
       wipe_packets(sync, from);
-    sync.epoch() = epoch + 1;
-  }
+  ++epoch;
   release_fence();
-  for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch + 1);
+  for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch);
   for (int i = first; i < n; i += step)
-    while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch + 1)) pause();
+    while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch)) pause();
   acquire_fence();
+  return epoch;
 }
 
-// A meeting of all members as an operation, which one thread of the group takes part in: it tells the
-// PEs i, i + step, ... after this one, and awaits them. What the first of them needs is computed before
-// the release, which takes long.
+// A meeting of all members as an operation, as one thread of the group takes part in it: it tells the
+// PEs i, i + step, ... after this one, and awaits them. What it needs of the first is computed before the
+// release, which takes long.
 template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
       : group_(group), sync_(sync), first_(group.rank() + 1) {
-    if (first_ >= sync.team.n) return;
-    there_ = sync.arrival(sync.peer(first_), sync.team.me);
-    here_ = sync.arrival(sync.team.me, sync.peer(first_));
+    if (!takes_part()) return;
+    mine_ = sync.flags_of(sync.team.me);
+    if (first_ < sync.team.n) there_ = sync.arrival(sync.peer(first_), sync.team.me);
   }
 
-  // What members stored before can be read afterwards. `last`, the number of the operation before, may
-  // be on its way from memory while the release waits.
-  MESHMEM_DEVICE_MEMBER void pass(std::uint64_t last) const {
+  // What members stored before can be read afterwards.
+  MESHMEM_DEVICE_MEMBER void pass() const {
     release_all(group_);
+    std::uint64_t epoch = 0;
     if (takes_part()) {
+      const std::uint64_t last = mine_->value;  // on its way while the release waits
       release_mine();
       tell(last);
-      const std::uint64_t epoch = last + 1;
-      if (first_ == 1) sync_.epoch() = epoch;  // while the others are told
+      epoch = last + 1;
       await(epoch);
       acquire_mine();
-      if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, group_.size(), epoch);
+      if (needs_wiping(epoch)) epoch = wipe_and_meet(sync_, first_, group_.size(), epoch);
     }
     acquire_all(group_);
+    if (group_.rank() == 0) mine_->value = epoch;
   }
 
  private:
   // The leader always does, and who has a PE to tell: a fence is worth a trip to the peer.
   MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ < sync_.team.n || first_ == 1; }
   MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
+    if (there_) store_next(there_, last);
 #pragma unroll 1
-    for (int i = first_; i < sync_.team.n; i += group_.size())
-      store_next(i == first_ ? there_ : sync_.arrival(sync_.peer(i), sync_.team.me), last);
+    for (int i = first_ + group_.size(); i < sync_.team.n; i += group_.size())
+      store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
   MESHMEM_DEVICE_MEMBER void await(std::uint64_t epoch) const {
 #pragma unroll 1
     for (int i = first_; i < sync_.team.n; i += group_.size()) {
-      const std::uint64_t* const at =
-          i == first_ ? here_ : sync_.arrival(sync_.team.me, sync_.peer(i));
-      while (!has_reached(load_relaxed(at), epoch)) pause();
+      const std::uint64_t* const here = &mine_[1 + sync_.peer(i)].value;
+      while (!has_reached(load_relaxed(here), epoch)) pause();
     }
   }
 
   const Group& group_;
   const TeamSync& sync_;
   int first_;
+  Flag* mine_ = nullptr;
   std::uint64_t* there_ = nullptr;
-  const std::uint64_t* here_ = nullptr;
 };
 
 template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
-  const Meeting<Group> meeting(group, sync);
-  meeting.pass(sync.epoch());
+  Meeting<Group>(group, sync).pass();
 }
 
 template <typename Group>
 MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
                                                       std::uint64_t epoch) {
-  Meeting<Group>(group, sync).pass(epoch - 1);  // which wipes, and takes the epoch one further
+  team_sync(group, sync);  // which wipes, and takes the epoch one further
   return epoch + 2;
 }
 

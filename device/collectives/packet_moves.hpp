@@ -61,18 +61,17 @@ MESHMEM_DEVICE void copy_own(const Group& group, std::byte* dest, const std::byt
   if (dest != source) copy<OwnSource>(group, dest, source, bytes);
 }
 
-// All threads have entered, and know the epoch before any of them can change it.
+// All threads have entered.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& sync) {
-  const std::uint64_t epoch = sync.epoch();
   group.sync();
-  return next_epoch(group, sync, epoch);
+  return next_epoch(group, sync, sync.epoch());
 }
 // All that this group awaits has come.
 template <typename Group>
 MESHMEM_DEVICE void end_packets(const Group& group, const TeamSync& sync, std::uint64_t epoch) {
-  if (group.rank() == 0) sync.epoch() = epoch;
   group.sync();
+  if (group.rank() == 0) sync.epoch() = epoch;
 }
 
 // ---- The collectives, of blocks of at most most_by_packets()

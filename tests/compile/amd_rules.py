@@ -25,7 +25,7 @@ LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
                                                  "collectives/packets", "collectives/reduce", "collectives/by_grid")}
 ENDS = ("s_endpgm", "s_setpc")
-COUNTING = re.compile(r"(epoch\(\)|\*counter) = epoch")  # of operations, by the PE for itself
+COUNTING = re.compile(r"(epoch\(\)|\*counter|mine_->value) = epoch")  # of operations, by the PE for itself
 WHOLE = re.compile(r"(global|flat)_(load|store)_(dwordx[24]|b64|b128)\b")
 COPY = re.compile(r"(([vs]|v_dual|v_pk)_mov_b(32|64)\w*|v_readfirstlane_b32|v_accvgpr_(read|write)\w*|"
                   r"[vs]_or_b(32|64)\w*) ")
