@@ -7,8 +7,8 @@ instructions.py TOP COMPILER [--probes-only] ARCHITECTURE...   COMPILER is hipcc
 No AMD GPU is needed. Read are the library's own kernels (of the reductions, those of one type: probe_reductions.cpp), by
 the list below, and probes of what programs' kernels call (probe_kernels.cpp), by what their names say of them. All are
 held to all rules of amd_rules.py, and all paths are followed. Complaints are also that the list lacks a kernel, that no
-kernel which is read has called some function of device/ that synchronizes, and that what a planted_ kernel breaks is not
-found. --probes-only leaves out the library's kernels.
+kernel which is read has called some function of device/ that synchronizes, and that what a planted_ kernel breaks
+(probe_violations.cpp) is not found. --probes-only leaves out the library's kernels.
 Exit status 77 (skipped) where the compiler is not installed.
 """
 import gc
@@ -202,7 +202,7 @@ def main():
     if missing:
         print(f"SKIPPED: {missing} not installed")
         return 77
-    files = ["tests/compile/probe_kernels.cpp"]
+    files = ["tests/compile/probe_kernels.cpp", "tests/compile/probe_violations.cpp"]
     if not probes_only:
         own = [str(path.relative_to(top)) for path in sorted(pathlib.Path(top, "device/kernels").glob("*.cpp"))]
         files += [file for file in own if not re.search(r"/reductions\w*\.cpp", file)]
