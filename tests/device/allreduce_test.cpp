@@ -183,7 +183,7 @@ TEST(AllReduce, OfATeamIsExecutedByItsPes) {
 }
 
 TEST(AllReduce, AGraphIsReplayed) {
-  const int kReplays = rounds(500) / 10;
+  const int kReplays = rounds(50);
   AllReduce all_reduce(SHMEM_TEAM_WORLD, kSmallStaging);
   const OwnStream stream;
   Buffer symmetric(Kind::symmetric), registered(Kind::registered), other(Kind::other);
