@@ -13,9 +13,10 @@
 // Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there, so
 // that all have finished e - 1: by a meeting, or because what it got depends on what each of them
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
-// of operations. Within an operation all look at its epoch after the group has met, and the leader writes
-// it when all have looked. Epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() alone counts them up, and kernels/at_once.hpp, by the same rule. One group at a time of each PE is on a channel.
+// of operations. Epochs are compared by signed difference and never reset while the team lives;
+// next_epoch() and Meeting count them up, and kernels/at_once.hpp, by the same rule: the leader writes the
+// epoch after the group's first meeting within an operation, before which the others have looked at it,
+// and before the last. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -96,22 +97,22 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
 }
 
 // After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent that the
-// calling thread tells, and by the leader what lies in rows that are nobody's. Returns the other's epoch.
-MESHMEM_DEVICE_APART std::uint64_t wipe_and_meet(TeamSync sync, int first, int step,
-                                                 std::uint64_t epoch) {
+// calling thread tells, and by the leader what lies in rows that are nobody's.
+MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
   for (int i = first; i < n; i += step) wipe_packets(sync, static_cast<std::size_t>(sync.peer(i)));
-  if (first == 1)
+  ++epoch;
+  if (first == 1) {
     for (auto from = static_cast<std::size_t>(n); from < sync.space.senders; ++from)
       wipe_packets(sync, from);
-  ++epoch;
+    sync.epoch() = epoch;
+  }
   release_fence();
   for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch);
   for (int i = first; i < n; i += step)
     while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch)) pause();
   acquire_fence();
-  return epoch;
 }
 
 // A meeting of all members as an operation, as one thread of the group takes part in it: it tells the
@@ -129,29 +130,32 @@ class Meeting {
 
   // What members stored before can be read afterwards.
   MESHMEM_DEVICE_MEMBER void pass() const {
+    std::uint64_t last = 0;
+    if (takes_part() && !leads()) last = mine_->value;
     release_all(group_);
-    std::uint64_t epoch = 0;
     if (takes_part()) {
-      const std::uint64_t last = mine_->value;  // on its way while the release waits
+      // On its way while the release waits. What is so when the group meets is waited for there.
+      if (leads()) last = mine_->value;
       release_mine();
       tell(last);
-      epoch = last + 1;
+      const std::uint64_t epoch = last + 1;
+      if (leads()) mine_->value = epoch;  // while the others are told
       await(epoch);
       acquire_mine();
-      if (needs_wiping(epoch)) epoch = wipe_and_meet(sync_, first_, group_.size(), epoch);
+      if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, group_.size(), epoch);
     }
     acquire_all(group_);
-    if (group_.rank() == 0) mine_->value = epoch;
   }
 
  private:
   // The leader always does, and who has a PE to tell: a fence is worth a trip to the peer.
-  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ < sync_.team.n || first_ == 1; }
+  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ < sync_.team.n || leads(); }
+  MESHMEM_DEVICE_MEMBER bool leads() const { return first_ == 1; }
+  // By a loop for the first, too: ptxas would else add before the release.
   MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
-    if (there_) store_next(there_, last);
 #pragma unroll 1
-    for (int i = first_ + group_.size(); i < sync_.team.n; i += group_.size())
-      store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
+    for (int i = first_; i < sync_.team.n; i += group_.size())
+      store_next(i == first_ ? there_ : sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
   MESHMEM_DEVICE_MEMBER void await(std::uint64_t epoch) const {
 #pragma unroll 1
@@ -180,12 +184,15 @@ MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync
   return epoch + 2;
 }
 
-// The epoch of the next operation after `epoch`.
+// The epoch of the next operation after `epoch`. All threads of the group know that, and have met since
+// they looked at it.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
                                         std::uint64_t epoch) {
   ++epoch;
-  return needs_wiping(epoch) ? epoch_after_wiping(group, sync, epoch) : epoch;
+  if (needs_wiping(epoch)) epoch = epoch_after_wiping(group, sync, epoch);
+  if (group.rank() == 0) sync.epoch() = epoch;
+  return epoch;
 }
 
 template <typename Group>

@@ -35,13 +35,12 @@ class DirectReduction {
 
   MESHMEM_DEVICE_MEMBER void run() const {
     const std::size_t chunks = quotient(shares_.longest() + chunk_ - 1, chunk_);
-    group_.sync();  // until they entered, others may have written source and read dest
     std::uint64_t epoch = sync_.epoch();
+    group_.sync();  // until they entered, others may have written source and read dest
     for (std::size_t first = 0; first < chunks; first += kMostSteps) {
       const std::size_t left = chunks - first;
       epoch = next_epoch(group_, sync_, epoch);
       run(epoch, first, static_cast<int>(left < kMostSteps ? left : kMostSteps));
-      if (group_.rank() == 0) sync_.epoch() = epoch;
     }
     group_.sync();
   }

@@ -48,9 +48,9 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
   const std::size_t part = lines_of_row(sync);
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto step = static_cast<std::size_t>(group.size());
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
@@ -74,7 +74,6 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     }
     // The whole part has come: whoever is in the next one knows that all left the last.
     group.sync();
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }

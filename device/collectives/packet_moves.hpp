@@ -61,19 +61,13 @@ MESHMEM_DEVICE void copy_own(const Group& group, std::byte* dest, const std::byt
   if (dest != source) copy<OwnSource>(group, dest, source, bytes);
 }
 
-// All threads have entered.
+// All threads have entered, and know the epoch before any of them can change it.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& sync) {
+  const std::uint64_t epoch = sync.epoch();
   group.sync();
-  return next_epoch(group, sync, sync.epoch());
+  return next_epoch(group, sync, epoch);
 }
-// All that this group awaits has come.
-template <typename Group>
-MESHMEM_DEVICE void end_packets(const Group& group, const TeamSync& sync, std::uint64_t epoch) {
-  group.sync();
-  if (group.rank() == 0) sync.epoch() = epoch;
-}
-
 // ---- The collectives, of blocks of at most most_by_packets()
 
 // Blocks lie `apart` bytes apart in the dest, and in the source for each PE another one or the same.
@@ -97,7 +91,7 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
       [&](unsigned i, std::uint64_t word) {
         store_word(dest + sender(i) * apart, bytes, i % lines, word);
       });
-  end_packets(group, sync, epoch);
+  group.sync();  // all that this group awaits has come
 }
 
 // Who is not the root sends a line without data. It costs nothing, since these lines travel while the
@@ -124,7 +118,7 @@ MESHMEM_DEVICE void broadcast_by_packets(const Group& group, const TeamSync& syn
       [&](unsigned i, std::uint64_t word) {
         if (i < data) store_word(dest, bytes, i, word);
       });
-  end_packets(group, sync, epoch);
+  group.sync();  // all that this group awaits has come
 }
 
 // What a collect has brought when its packets are all there.
@@ -172,7 +166,7 @@ MESHMEM_DEVICE Collected collect_by_packets(const Group& group, const TeamSync& 
       }
     }
   }
-  end_packets(group, sync, epoch);
+  group.sync();  // all that this group awaits has come
   return collected;
 }
 

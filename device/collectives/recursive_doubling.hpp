@@ -89,9 +89,9 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
   const Doubling doubling(sync.team.n);
   const std::size_t units = units_of<E>(count);
   const std::size_t part = lines_of_row(sync) / kLines;
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t last = first + part < units ? first + part : units;
     epoch = next_epoch(group, sync, epoch);
@@ -105,7 +105,6 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
       store_unit(dest, count, u, finished<op, E>(total, sync.team.n));
     }
     group.sync();
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }

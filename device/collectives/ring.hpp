@@ -186,15 +186,14 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   const RingReduction<op, E, Group> reduction{
       group, sync, RingPlace(sync.team, sync.channel), dest, source, place_bytes, lead_bytes};
   const std::size_t most = (place_bytes - lead_bytes) / 16 * 16 / sizeof(E) * n;
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < count; first += most) {
     const std::size_t in_part = count - first < most ? count - first : most;
     const std::size_t chunk = ((in_part + n - 1) / n + kGrain - 1) / kGrain * kGrain;
     epoch = next_epoch(group, sync, epoch);
     reduction.run(RingPart<E>{first, in_part, chunk}, epoch);
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }

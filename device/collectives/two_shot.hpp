@@ -116,9 +116,9 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t units = units_of<E>(count);
   const std::size_t part = lines_of_row(sync) / 2 * n;
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
     const Shares shares(first, in_part, n);
@@ -127,7 +127,6 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
     combine_share<op>(group, sync, shares, dest, source, count, epoch);
     receive_results(group, sync, shares, dest, count, epoch);
     group.sync();  // all results have come, so all PEs are in this part
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }

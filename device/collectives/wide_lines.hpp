@@ -162,9 +162,9 @@ MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& syn
   const LinePlace place(group);
   const std::size_t units = units_of<E>(count);
   const std::size_t part = wide_lines_of_row(sync) * kUnitsOfLine;
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
     const std::size_t lines = quotient(in_part + kUnitsOfLine - 1, kUnitsOfLine);
@@ -183,7 +183,6 @@ MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& syn
       if (is_there) store_lane(place, dest, count, first, in_part, line, total);
     });
     group.sync();  // the whole part has come
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }
@@ -197,9 +196,9 @@ MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& syn
   const std::size_t results = lines_of_row / 2 * kLanesOfLine;
   const std::size_t units = units_of<E>(count);
   const std::size_t part = lines_of_row / 2 * kUnitsOfLine * static_cast<std::size_t>(n);
+  std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  std::uint64_t epoch = sync.epoch();
   for (std::size_t first = 0; first < units; first += part) {
     const std::size_t in_part = units - first < part ? units - first : part;
     const Shares shares(first, in_part, static_cast<std::size_t>(n));
@@ -238,7 +237,6 @@ MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& syn
                     });
     });
     group.sync();  // all results have come, so all PEs are in this part
-    if (group.rank() == 0) sync.epoch() = epoch;
   }
   group.sync();
 }
