@@ -92,13 +92,55 @@ class CombineAll {
     for (int k = kInRegisters; k < n_; ++k) *reinterpret_cast<V*>(to_(k) + i) = result;
   }
 
+  // The same of up to kPes PEs, at as many places, `step` apart, as make as many loads together.
+  template <typename V, int kPes>
+  MESHMEM_DEVICE_MEMBER void combine_places(std::size_t i, std::size_t step) const {
+    constexpr int kPlaces = kInRegisters / kPes;
+    V arrived[kPlaces][kPes] = {};
+#pragma unroll
+    for (int place = 0; place < kPlaces; ++place)
+#pragma unroll
+      for (int pe = 0; pe < kPes; ++pe)
+        if (pe < n_)
+          arrived[place][pe] = load<V>(near_from_[pe] + i + static_cast<std::size_t>(place) * step);
+#pragma unroll
+    for (int place = 0; place < kPlaces; ++place) {
+      VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[place][0]);
+#pragma unroll
+      for (int pe = 1; pe < kPes; ++pe)
+        if (pe < n_) total.template add<op>(arrived[place][pe]);
+      const V result = total.template rounded<op, V>(n_);
+#pragma unroll
+      for (int k = 0; k < kPes; ++k)
+        if (k < n_)
+          *reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * step) = result;
+    }
+  }
+  // The first place that is left.
+  template <typename V, int kPes>
+  MESHMEM_DEVICE_MEMBER std::size_t run_by_places(std::size_t i, std::size_t end,
+                                                  std::size_t step) const {
+    constexpr auto kPlaces = static_cast<std::size_t>(kInRegisters / kPes);
+#pragma unroll 1
+    for (; i + (kPlaces - 1) * step < end; i += kPlaces * step) combine_places<V, kPes>(i, step);
+    return i;
+  }
+
   template <typename V>
   MESHMEM_DEVICE_MEMBER void run(std::size_t begin, std::size_t count) const {
     constexpr std::size_t kElems = sizeof(V) / sizeof(E);
     const auto step = static_cast<std::size_t>(group_.size()) * kElems;
+    const std::size_t end = begin + count;
+    std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
+    if constexpr (kElems > 1 && kInRegisters == 8) {
+      if (n_ <= 2) {
+        i = run_by_places<V, 2>(i, end, step);
+      } else if (n_ <= 4) {
+        i = run_by_places<V, 4>(i, end, step);
+      }
+    }
 #pragma unroll 1
-    for (std::size_t i = static_cast<std::size_t>(group_.rank()) * kElems; i < count; i += step)
-      combine_place<V>(begin + i);
+    for (; i < end; i += step) combine_place<V>(i);
   }
 
   const Group& group_;
