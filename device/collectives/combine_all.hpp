@@ -133,11 +133,8 @@ class CombineAll {
     const std::size_t end = begin + count;
     std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
     if constexpr (kElems > 1 && kInRegisters == 8) {
-      if (n_ <= 2) {
-        i = run_by_places<V, 2>(i, end, step);
-      } else if (n_ <= 4) {
-        i = run_by_places<V, 4>(i, end, step);
-      }
+      if (n_ <= 2) i = run_by_places<V, 2>(i, end, step);
+      if (n_ <= 4) i = run_by_places<V, 4>(i, end, step);
     }
 #pragma unroll 1
     for (; i < end; i += step) combine_place<V>(i);
