@@ -97,7 +97,8 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
 }
 
 // After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent that the
-// calling thread tells, and by the leader what lies in rows that are nobody's.
+// calling thread tells, and by the leader what lies in rows that are nobody's. No member of Meeting: a call
+// that is not in line would have a Meeting, and what it refers to, in memory.
 MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();

@@ -68,6 +68,7 @@ MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& s
   group.sync();
   return next_epoch(group, sync, epoch);
 }
+
 // ---- The collectives, of blocks of at most most_by_packets()
 
 // Blocks lie `apart` bytes apart in the dest, and in the source for each PE another one or the same.
