@@ -34,12 +34,13 @@ MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
 
-// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before.
+// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before. By
+// one thread, which is behind the others with what they do next.
 template <typename Group>
-MESHMEM_DEVICE void announce(const Group& group, const TeamSync& sync, int to, std::uint64_t epoch,
-                             int step) {
+MESHMEM_DEVICE void announce_by(int announcer, const Group& group, const TeamSync& sync, int to,
+                                std::uint64_t epoch, int step) {
   release_all(group);
-  if (group.rank() != 0) return;
+  if (group.rank() != announcer) return;
   release_mine();
   store_relaxed(sync.progress(to, sync.team.me), progress_of(epoch, step));
 }
@@ -64,6 +65,19 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
     acquire_mine();
   }
   acquire_all(group);
+}
+
+// Those that wait together without the rest of a group.
+MESHMEM_DEVICE Thread company_of(const Thread& thread) { return thread; }
+template <typename Group>
+MESHMEM_DEVICE Wave company_of(const Group&) {
+  return {};
+}
+// The same for each wave of the group by itself: the group does not meet.
+template <typename Group>
+MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
+                                   std::uint64_t epoch, int step) {
+  await(company_of(group), sync, from, epoch, step);
 }
 
 // All others have done that step.

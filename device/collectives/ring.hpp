@@ -4,10 +4,14 @@
 // (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link.
 // Words: a *part* is what fits into the space for plain data at once, a *chunk* one n-th of it; chunk q
 // begins at PE q, goes once around, and is complete in the PE before q, from where its result goes
-// around. Parts take turns in the two parities.
-// Invariant: a chunk of sums has its own place in the next PE for each step, so nobody waits for a
-// place. A result is pushed straight into the next PE's dest: that PE has contributed to it, so it has
-// entered, and has read that chunk of its source. Whoever has a result knows that all have entered.
+// around. A large chunk goes around in two *pieces*, one behind the other: while one is announced, the
+// other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
+// and follow each other at once.
+// Invariant: a piece of sums has its own place in the next PE for each step, so nobody waits for a
+// place; who has all results of a part knows that the next PE has read its places. A result is pushed
+// straight into the next PE's dest: that PE has contributed to it, so it has entered, and has read that
+// piece of its source. Whoever has a result knows that all have entered. A part's last results are
+// awaited with the first sums of the next, which the previous PE announces after them.
 // Sums travel as elements, rounded at each step, as they are for others too that use rings: this is
 // for bandwidth. All PEs get the same bits, but chunks are not added in PE order.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
@@ -55,16 +59,16 @@ struct RingPlace {
   MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
 };
 
-// A part of the elements, and its chunks.
+// A part of the elements, and its pieces: those of chunk q are the first from q * pieces on.
 template <typename E>
 struct RingPart {
-  std::size_t first, count, chunk;
+  std::size_t first, count, piece;
 
-  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q) const {
-    const std::size_t before = static_cast<std::size_t>(q) * chunk;
+  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int k) const {
+    const std::size_t before = static_cast<std::size_t>(k) * piece;
     return first + (before < count ? before : count);
   }
-  MESHMEM_DEVICE_MEMBER std::size_t count_of(int q) const { return begin_of(q + 1) - begin_of(q); }
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int k) const { return begin_of(k + 1) - begin_of(k); }
 };
 
 // `pes`: how many PEs' elements these two make, if it is all of them; else 1.
@@ -88,16 +92,20 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
   using B = Bits<sizeof(V)>;
   constexpr std::size_t kInFlight = sizeof(V) == 16 ? 4 : 1;
   const auto step = static_cast<std::size_t>(group.size());
-  const auto combine_some = [&](auto some, std::size_t i) {
-    constexpr std::size_t kSome = decltype(some)::value;
-    V arrived[kSome], mine[kSome];
+  const auto combine_some = [&](auto all_are_there, std::size_t i) {
+    const auto is_there = [&](std::size_t k) {
+      return decltype(all_are_there)::value || i + k * step < n;
+    };
+    V arrived[kInFlight], mine[kInFlight];
 #pragma unroll
-    for (std::size_t k = 0; k < kSome; ++k) {
+    for (std::size_t k = 0; k < kInFlight; ++k) {
+      if (!is_there(k)) continue;
       arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * step)));
       mine[k] = bit_cast<V>(reinterpret_cast<const B*>(own)[i + k * step]);
     }
 #pragma unroll
-    for (std::size_t k = 0; k < kSome; ++k) {
+    for (std::size_t k = 0; k < kInFlight; ++k) {
+      if (!is_there(k)) continue;
       const B total = bit_cast<B>(combine_rounded<op>(arrived[k], mine[k], pes));
       reinterpret_cast<B*>(to)[i + k * step] = total;
       if (also) reinterpret_cast<B*>(also)[i + k * step] = total;
@@ -105,10 +113,8 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
   };
   auto i = static_cast<std::size_t>(group.rank());
 #pragma unroll 1
-  for (; i + (kInFlight - 1) * step < n; i += kInFlight * step)
-    combine_some(std::integral_constant<std::size_t, kInFlight>(), i);
-#pragma unroll 1
-  for (; i < n; i += step) combine_some(std::integral_constant<std::size_t, 1>(), i);
+  for (; i + (kInFlight - 1) * step < n; i += kInFlight * step) combine_some(std::true_type(), i);
+  if (i < n) combine_some(std::false_type(), i);
 }
 
 // to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`. `pes`: see
@@ -129,49 +135,101 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
   combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
 }
 
+// The threads of a group that work on pieces: all, where there are few waves; else all but the last wave.
+// Nobody waits for them.
+struct RingWorkers {
+  int thread, threads;
+  bool includes_announcer;
+
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER explicit RingWorkers(const Group& group)
+      : thread(group.rank()), threads(group.size()), includes_announcer(true) {
+    constexpr int kFewWaves = 3;
+    if (threads % warpSize != 0 || threads <= kFewWaves * warpSize) return;
+    threads -= warpSize;
+    includes_announcer = false;
+  }
+  MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
+  MESHMEM_DEVICE_MEMBER int announcer() const { return includes_announcer ? threads - 1 : threads; }
+  MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
+  MESHMEM_DEVICE_MEMBER int size() const { return threads; }
+};
+
 template <ReduceOp op, typename E, typename Group>
 struct RingReduction {
+  using Part = RingPart<E>;
+
   const Group& group;
   const TeamSync& sync;
   RingPlace ring;
+  int pieces;  // of a chunk
   E* dest;
   const E* source;
-  std::size_t place_bytes;  // of a chunk's sums
+  std::size_t place_bytes;  // of a piece's sums
   std::size_t lead_bytes;   // before them
 
-  // Where PE `pe` gets the sums of a step.
-  MESHMEM_DEVICE_MEMBER E* place(int pe, std::uint64_t epoch, int step) const {
-    return reinterpret_cast<E*>(plain_rows(sync, pe, epoch) +
-                                static_cast<std::size_t>(step) * place_bytes + lead_bytes);
-  }
-  // The next PE's dest; null where nothing is to be written.
-  MESHMEM_DEVICE_MEMBER E* dest_of_next(const RingPart<E>& part, int q) const {
-    if (part.count_of(q) == 0) return nullptr;
-    return translate(dest + part.begin_of(q), world_pe_of(sync.team, ring.next()));
+  // `is_last`: no other part follows, for which this one's last results are awaited.
+  MESHMEM_DEVICE_MEMBER void run(const Part& part, std::uint64_t epoch, bool is_last) const {
+    const RingWorkers workers(group);
+    const int steps = 2 * (ring.n - 1), previous = ring.before(1);
+    int announced = 0;
+#pragma unroll 1
+    for (int piece = 0; piece < pieces; ++piece) {
+      if (workers.has_caller()) send_own(workers, part, epoch, piece);
+      announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++announced);
+    }
+#pragma unroll 1
+    for (int step = 1; step < steps; ++step) {
+#pragma unroll 1
+      for (int piece = 0; piece < pieces; ++piece) {
+        if (workers.has_caller()) {
+          await_by_waves(group, sync, previous, epoch, announced + 1 - pieces);
+          if (step < ring.n)
+            combine_sums(workers, part, epoch, step, piece);
+          else
+            pass_result(workers, part, step, piece);
+        }
+        announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++announced);
+      }
+    }
+    if (is_last) await_by_waves(group, sync, previous, epoch, announced);
   }
 
-  MESHMEM_DEVICE_MEMBER void run(const RingPart<E>& part, std::uint64_t epoch) const {
-    const int steps = ring.n - 1, me = ring.me, next = ring.next(), previous = ring.before(1);
-    copy<OwnSource, kManyInFlight>(group, place(next, epoch, 0), source + part.begin_of(me),
-                                   part.count_of(me) * sizeof(E));
-    for (int step = 1; step <= steps; ++step) {
-      announce(group, sync, next, epoch, step);
-      await(group, sync, previous, epoch, step);
-      const int q = ring.before(step);
-      const bool is_result = step == steps;  // the chunk has been everywhere but here
-      combine_run<op>(group, is_result ? dest + part.begin_of(q) : place(next, epoch, step),
-                      is_result ? dest_of_next(part, q) : nullptr, place(me, epoch, step - 1),
-                      source + part.begin_of(q), part.count_of(q), is_result ? ring.n : 1);
-    }
-    for (int step = 0;; ++step) {
-      announce(group, sync, next, epoch, steps + step + 1);
-      await(group, sync, previous, epoch, steps + step + 1);
-      if (step + 1 == steps) break;
-      const int q = ring.before(step);
-      if (part.count_of(q) > 0)
-        copy<OthersSource, kManyInFlight>(group, dest_of_next(part, q), dest + part.begin_of(q),
-                                          part.count_of(q) * sizeof(E));
-    }
+ private:
+  MESHMEM_DEVICE_MEMBER void send_own(const RingWorkers& workers, const Part& part,
+                                      std::uint64_t epoch, int piece) const {
+    const int k = ring.me * pieces + piece;
+    copy<OwnSource, kManyInFlight>(workers, place(ring.next(), epoch, 0, piece),
+                                   source + part.begin_of(k), part.count_of(k) * sizeof(E));
+  }
+  MESHMEM_DEVICE_MEMBER void combine_sums(const RingWorkers& workers, const Part& part,
+                                          std::uint64_t epoch, int step, int piece) const {
+    const int k = ring.before(step) * pieces + piece;
+    const std::size_t begin = part.begin_of(k), count = part.count_of(k);
+    const bool is_result = step == ring.n - 1;  // it has been everywhere but here
+    combine_run<op>(workers, is_result ? dest + begin : place(ring.next(), epoch, step, piece),
+                    is_result ? in_next(dest + begin, count) : nullptr,
+                    place(ring.me, epoch, step - 1, piece), source + begin, count,
+                    is_result ? ring.n : 1);
+  }
+  MESHMEM_DEVICE_MEMBER void pass_result(const RingWorkers& workers, const Part& part, int step,
+                                         int piece) const {
+    const int k = ring.before(step - ring.n) * pieces + piece;
+    const std::size_t begin = part.begin_of(k), count = part.count_of(k);
+    if (count > 0)
+      copy<OthersSource, kManyInFlight>(workers, in_next(dest + begin, count), dest + begin,
+                                        count * sizeof(E));
+  }
+
+  // Where PE `pe` gets the sums of a step and piece.
+  MESHMEM_DEVICE_MEMBER E* place(int pe, std::uint64_t epoch, int step, int piece) const {
+    return reinterpret_cast<E*>(plain_rows(sync, pe, epoch) +
+                                static_cast<std::size_t>(step * pieces + piece) * place_bytes +
+                                lead_bytes);
+  }
+  // `address` in the next PE; null where nothing is to be written.
+  MESHMEM_DEVICE_MEMBER E* in_next(E* address, std::size_t count) const {
+    return count == 0 ? nullptr : translate(address, world_pe_of(sync.team, ring.next()));
   }
 };
 
@@ -179,21 +237,31 @@ struct RingReduction {
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count) {
-  constexpr std::size_t kGrain = 16 / sizeof(E);
+  constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
+  constexpr std::size_t kOnePieceBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t place_bytes = plain_bytes(sync) / (n - 1) / 16 * 16;
+  const std::size_t pieces = quotient(count, n) * sizeof(E) > kOnePieceBytes ? 2 : 1;
+  const std::size_t place_bytes = plain_bytes(sync) / (pieces * (n - 1)) / kAlign * kAlign;
   const std::size_t lead_bytes = lead_of_places(source);
-  const RingReduction<op, E, Group> reduction{
-      group, sync, RingPlace(sync.team, sync.channel), dest, source, place_bytes, lead_bytes};
-  const std::size_t most = (place_bytes - lead_bytes) / 16 * 16 / sizeof(E) * n;
+  const RingReduction<op, E, Group> reduction{group,
+                                              sync,
+                                              RingPlace(sync.team, sync.channel),
+                                              static_cast<int>(pieces),
+                                              dest,
+                                              source,
+                                              place_bytes,
+                                              lead_bytes};
+  const std::size_t grain_of_all = pieces * n * kGrain;  // one in each piece
+  const std::size_t most = (place_bytes - lead_bytes) / kAlign * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < count; first += most) {
-    const std::size_t in_part = count - first < most ? count - first : most;
-    const std::size_t chunk = ((in_part + n - 1) / n + kGrain - 1) / kGrain * kGrain;
+    const bool is_last = count - first <= most;
+    const std::size_t in_part = is_last ? count - first : most;
+    const std::size_t piece = quotient(in_part + grain_of_all - 1, grain_of_all) * kGrain;
     epoch = next_epoch(group, sync, epoch);
-    reduction.run(RingPart<E>{first, in_part, chunk}, epoch);
+    reduction.run({first, in_part, piece}, epoch, is_last);
   }
   group.sync();
 }

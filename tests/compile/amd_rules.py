@@ -19,6 +19,8 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
 # Who stores by a verb what announces nothing; the next flag has to come after it.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
+# Each wave of a block that polls in these goes on by itself.
+AWAITS_BY_WAVES = {"await_by_waves"}
 TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that succeed acquire
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.
@@ -258,7 +260,10 @@ def break_release(kernel, from_entry):
 
 def break_acquire(kernel):
     waits = steps_of("acquire", kernel.arch["acquire"])
-    first = "polled" if kernel.group == "block" else waits[0]
+
+    def first_after(at):
+        by_block = kernel.group == "block" and not kernel.names[at] & AWAITS_BY_WAVES
+        return "polled" if by_block else waits[0]
 
     def step(state, at):
         code = kernel.code[at]
@@ -268,13 +273,13 @@ def break_acquire(kernel):
         if code.startswith(ENDS):
             return "ends without having acquired after a flag was polled"
         if "flag polled" in kernel.kinds[at]:
-            return first
+            return first_after(at)
         if state == "polled":
             return waits[0] if code.startswith("s_barrier") else state
         state = advance(waits, kernel.arch["acquire"], state, code)
         return None if state == "acquired" else state
 
-    starts = [(at, first) for at in kernel.of_kind("flag polled")]
+    starts = [(at, first_after(at)) for at in kernel.of_kind("flag polled")]
     violation, _ = follow(starts, kernel.after, step)
     if violation:
         yield violation

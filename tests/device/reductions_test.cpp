@@ -116,7 +116,7 @@ __global__ void sliced_kernel(shmem_team_t team, Sliced job, E* dest, const E* s
 // Reductions whose kernels follow each other with nothing in between.
 template <device::ReduceOp op, typename E>
 void check_sliced(Workspace& space, const TeamView& view, Op model_op,
-                  const std::vector<Sliced>& jobs) {
+                  const std::vector<Sliced>& jobs, unsigned threads = odd_block()) {
   constexpr size_t kEven = 16 / sizeof(E);
   const auto place = [&](const Sliced& job) { return (job.count / kEven + 2) * kEven + kEven; };
   size_t size = 0;
@@ -143,7 +143,7 @@ void check_sliced(Workspace& space, const TeamView& view, Op model_op,
   at = 0;
   for (const Sliced& job : jobs) {
     E* start = from + at + job.shift;
-    launch(sliced_kernel<op, E>, static_cast<unsigned>(job.blocks), odd_block(), view.team, job,
+    launch(sliced_kernel<op, E>, static_cast<unsigned>(job.blocks), threads, view.team, job,
            job.in_place ? start : to + at + job.shift, start);
     at += place(job);
   }
@@ -208,13 +208,13 @@ TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
   }
 }
 
-// Parts of a ring among others are up to 150 KiB long; those of teams with short rows 300 bytes.
+// Parts of a ring among others are up to 256 KiB long; those of teams with short rows 300 bytes.
 TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
   Workspace space;
   const TeamView world = world_view();
   for (const ReduceAlgorithm algorithm : kAlgorithms) {
     const bool is_ring = algorithm == ReduceAlgorithm::ring;
-    const size_t count = is_ring ? 50001 : 15001;
+    const size_t count = is_ring ? 70001 : 15001;
     check_sliced<device::ReduceOp::sum, float>(space, world, Op::kSum,
                                                {{algorithm, 1, count, 0, is_ring},
                                                 {algorithm, 1, count, 1, !is_ring},
@@ -224,6 +224,17 @@ TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
   for (int i = 0; i < 18; ++i) views.push_back(make_view(n_pes() - 1, -1, n_pes()));
   check_every_algorithm(space, views.back(), 1);
   for (const TeamView& view : views) shmem_team_destroy(view.team);
+}
+
+// A wave of its own announces; and chunks of one piece and of two.
+TEST(DeviceReduce, S57_RingByManyWaves) {
+  Workspace space;
+  for (const size_t count : {size_t{777}, size_t{70001}})
+    check_sliced<device::ReduceOp::sum, float>(space, world_view(), Op::kSum,
+                                               {{ReduceAlgorithm::ring, 1, count, 0, false},
+                                                {ReduceAlgorithm::ring, 1, count, 1, true},
+                                                {ReduceAlgorithm::ring, 2, count, 0, true}},
+                                               4 * wave_size());
 }
 
 }  // namespace
