@@ -30,15 +30,16 @@ class DirectReduction {
     slot_bytes_ = row_bytes_ / kSlots / kAlign * kAlign;
     // A slot has 32 bytes at least.
     lead_bytes_ = lead_of_places(source);
-    chunk_ = (slot_bytes_ - lead_bytes_) / kAlign * kAlign / sizeof(E);
+    const std::size_t most = (slot_bytes_ - lead_bytes_) / kAlign * kGrain;
+    chunks_ = quotient(shares_.longest() + most - 1, most);
+    chunk_ = quotient(shares_.longest() + chunks_ * kGrain - 1, chunks_ * kGrain) * kGrain;
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {
-    const std::size_t chunks = quotient(shares_.longest() + chunk_ - 1, chunk_);
     std::uint64_t epoch = sync_.epoch();
     group_.sync();  // until they entered, others may have written source and read dest
-    for (std::size_t first = 0; first < chunks; first += kMostSteps) {
-      const std::size_t left = chunks - first;
+    for (std::size_t first = 0; first < chunks_; first += kMostSteps) {
+      const std::size_t left = chunks_ - first;
       epoch = next_epoch(group_, sync_, epoch);
       run(epoch, first, static_cast<int>(left < kMostSteps ? left : kMostSteps));
     }
@@ -46,7 +47,7 @@ class DirectReduction {
   }
 
  private:
-  static constexpr std::size_t kAlign = 16;
+  static constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
   static constexpr int kSlots = 4;
   static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of an operation
 
@@ -106,7 +107,8 @@ class DirectReduction {
   E* const dest_;
   const E* const source_;
   const ElementShares<E> shares_;
-  std::size_t row_bytes_, slot_bytes_, lead_bytes_, chunk_;
+  std::size_t row_bytes_, slot_bytes_, lead_bytes_;
+  std::size_t chunks_, chunk_;  // of a share, all as long but the last
 };
 
 // For two PEs or more.
