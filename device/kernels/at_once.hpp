@@ -24,35 +24,72 @@ bool goes_at_once(const TeamPlace& team, const Slices& slices, int threads) {
          units * kLineBytes <= team.space.packet_row;
 }
 
+// Rows of a channel's space, one for each sender: those of packets, or of wide lines.
+struct RowsOfChannel {
+  std::size_t begin, row;
+
+  static RowsOfChannel packets(const ChannelSpace& space) {
+    return {space.packets, space.packet_row};
+  }
+  static RowsOfChannel wide_lines(const ChannelSpace& space) {
+    return {space.wide, space.wide_row};
+  }
+};
+
 // What such a kernel is handed: all that can be known beforehand.
 struct AtOnce {
-  unsigned count, each, longer;  // as in Slices
-  std::size_t flag_step, packet_step,
-      parity_step;                // bytes to those of the next channel, and parity
-  std::byte* flags;               // of channel 0, of this PE
-  std::byte* from[kNearMembers];  // what comes from each PE
-  std::byte*
-      to[kNearMembers];  // what goes to the PEs around the team, from the one after this one on
+  unsigned count, each, longer;     // as in Slices
+  std::size_t flag_step, row_step;  // bytes to those of the next channel
+  std::size_t parity_step;          // and to the rows of the other parity
+  std::byte* flags;                 // of channel 0, of this PE
+  std::byte* from[kNearMembers];    // what comes from each PE
+  std::byte* to[kNearMembers];      // what goes to those around the team, from the next on
 
-  AtOnce(const TeamPlace& place, const Slices& slices)
+  AtOnce(const TeamPlace& place, const Slices& slices, const RowsOfChannel& rows)
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
         longer(static_cast<unsigned>(slices.longer)),
+        flag_step(place.space.further(1).flags - place.space.flags),
+        row_step(place.space.rows() * rows.row),
+        parity_step(place.space.senders * rows.row),
+        flags(place.slab[place.team.me] + place.space.flags),
         from{},
         to{} {
-    const ChannelSpace& space = place.space;
-    const ChannelSpace next = space.further(1);
     const int me = place.team.me, n = place.team.n;
-    flag_step = next.flags - space.flags;
-    packet_step = next.packets - space.packets;
-    parity_step = space.senders * space.packet_row;
-    flags = place.slab[me] + space.flags;
     const auto row = [&](int receiver, int sender) {
-      return place.slab[receiver] + space.packets +
-             static_cast<std::size_t>(sender) * space.packet_row;
+      return place.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row;
     };
     for (int pe = 0; pe < n; ++pe) from[pe] = row(me, pe);
     for (int i = 1; i < n; ++i) to[i - 1] = row((me + i) % n, me);
+  }
+
+  // What block `channel` reduces; this needs no memory.
+  template <typename E>
+  MESHMEM_DEVICE_MEMBER Slice slice(unsigned channel) const {
+    constexpr auto kGrain = static_cast<unsigned>(Slices::grain<E>());
+    const auto at_most = [](unsigned i, unsigned most) { return i < most ? i : most; };
+    const unsigned first = (each * channel + at_most(channel, longer)) * kGrain;
+    const unsigned end = first + (each + (channel < longer ? 1 : 0)) * kGrain;
+    return {first, at_most(end, count) - at_most(first, count)};
+  }
+  MESHMEM_DEVICE_MEMBER std::uint64_t* counter(unsigned channel) const {
+    return reinterpret_cast<std::uint64_t*>(flags + channel * flag_step);
+  }
+  // What this PE sends goes to all others.
+  MESHMEM_DEVICE_MEMBER void send(const Bits128& words, std::size_t at, int n) const {
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i) {
+      if (i < n) store_pair(reinterpret_cast<Bits128*>(to[i - 1] + at), words);
+    }
+  }
+  // What has come from those that are awaited, as it is now.
+  template <typename IsAwaited>
+  MESHMEM_DEVICE_MEMBER void look(Bits128 (&words)[kNearMembers], std::size_t at,
+                                  const IsAwaited& is_awaited) const {
+#pragma unroll
+    for (int pe = 0; pe < kNearMembers; ++pe) {
+      if (is_awaited(pe)) words[pe] = load_pair(reinterpret_cast<const Bits128*>(from[pe] + at));
+    }
   }
 };
 
@@ -66,6 +103,16 @@ MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping_at_once(const TeamPlace& p
   return epoch_after_wiping(Block(), TeamSync(place, static_cast<int>(blockIdx.x)), epoch);
 }
 
+// The number of the operation that a block begins.
+MESHMEM_DEVICE std::uint64_t epoch_at_once(const TeamPlace& place, const std::uint64_t* counter) {
+  const std::uint64_t epoch = load_relaxed(counter) + 1;
+  return needs_wiping(epoch) ? epoch_after_wiping_at_once(place, epoch) : epoch;
+}
+// Whoever calls it waits for no other PE any more.
+MESHMEM_DEVICE void let_next_in_if_it_gains() {
+  if (gridDim.x == 1 || gridDim.x >= kBlocksLettingNextIn) let_next_in();
+}
+
 // The units of all PEs, in PE order; `mine` is what this one has sent.
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE UnitTotal<E> receive_at_once(const AtOnce& job, std::size_t at, const TeamView& team,
@@ -74,11 +121,7 @@ MESHMEM_DEVICE UnitTotal<E> receive_at_once(const AtOnce& job, std::size_t at, c
 #pragma unroll
   for (Bits128& one : line) one = mine;
   for (bool all = false; !all;) {
-#pragma unroll
-    for (int pe = 0; pe < kNearMembers; ++pe) {
-      if (pe < team.n && pe != team.me)
-        line[pe] = load_pair(reinterpret_cast<const Bits128*>(job.from[pe] + at));
-    }
+    job.look(line, at, [&](int pe) { return pe < team.n && pe != team.me; });
     all = true;
 #pragma unroll
     for (const Bits128& one : line) all = all && has_come(one, epoch);
@@ -96,36 +139,26 @@ template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_at_once_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
                           const MESHMEM_GRID_CONSTANT AtOnce job, E* dest, const E* source) {
-  constexpr auto kGrain = static_cast<unsigned>(Slices::grain<E>());
   const unsigned channel = blockIdx.x, u = threadIdx.x;
   const int n = place.team.n;
-  const auto at_most = [](unsigned i, unsigned most) { return i < most ? i : most; };
-  const unsigned first = (job.each * channel + at_most(channel, job.longer)) * kGrain;
-  const unsigned end = first + (job.each + (channel < job.longer ? 1 : 0)) * kGrain;
-  const unsigned count = at_most(end, job.count) - at_most(first, job.count);
-  const bool has_unit = u < units_of<E>(count);
-  auto* const counter = reinterpret_cast<std::uint64_t*>(job.flags + channel * job.flag_step);
-  std::size_t at = channel * job.packet_step + u * kLineBytes;
+  const Slice slice = job.slice<E>(channel);
+  const bool has_unit = u < units_of<E>(slice.count);
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t at = channel * job.row_step + u * kLineBytes;
 
   after_earlier_kernels();
   Unit<E> own{};
-  if (has_unit) own = load_unit(source + first, count, u);
-  std::uint64_t epoch = load_relaxed(counter) + 1;
-  if (needs_wiping(epoch)) epoch = epoch_after_wiping_at_once(place, epoch);
+  if (has_unit) own = load_unit(source + slice.first, slice.count, u);
+  const std::uint64_t epoch = epoch_at_once(place, counter);
   if (epoch % 2 != 0) at += job.parity_step;
   const Bits128 mine = line_of(bit_cast<std::uint64_t>(own), epoch);
-  if (has_unit) {
-#pragma unroll
-    for (int i = 1; i < kNearMembers; ++i) {
-      if (i < n) store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at), mine);
-    }
-  }
+  if (has_unit) job.send(mine, at, n);
   __syncthreads();
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
   const UnitTotal<E> total = receive_at_once<op, E>(job, at, place.team, mine, epoch);
-  if (gridDim.x == 1 || gridDim.x >= kBlocksLettingNextIn) let_next_in();
-  store_unit(dest + first, count, u, finished<op, E>(total, n));
+  let_next_in_if_it_gains();
+  store_unit(dest + slice.first, slice.count, u, finished<op, E>(total, n));
 }
 
 }  // namespace device

@@ -8,9 +8,9 @@
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 
 #include "device/collectives/slices.hpp"
-#include "device/kernels/at_once.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/kernels/reductions.hpp"
+#include "device/kernels/wide_at_once.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {
@@ -109,16 +109,30 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const Slices slices = Slices::of<U>(job.count, n_blocks);
     auto* const dest = static_cast<U*>(job.dest);
     const auto* const source = static_cast<const U*>(job.source);
+    const ChannelSpace& space = job.team.space;
+    const ReduceKind kind = kind_of<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
     if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
-        goes_at_once<U>(job.team, slices, job.plan.threads)) {
+        goes_at_once<U>(job.team, slices, job.plan.threads))
       return launch(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                    AtOnce(job.team, slices), dest, source);
+                    AtOnce(job.team, slices, RowsOfChannel::packets(space)), dest, source);
+#if defined(MESHMEM_TARGET_IS_CUDA)
+    if constexpr (kHasWideLines<U>) {
+      const bool is_wide = kind == ReduceKind::wide_lines;
+      const bool in_two_hops = job.plan.algorithm == ReduceAlgorithm::two_shot_wide;
+      if (is_wide && !in_two_hops && goes_wide_at_once<U>(job.team, slices, job.plan.threads))
+        return launch(reduce_wide_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
+                      AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source);
+      if (is_wide && in_two_hops && goes_wide_at_once_in_two_hops<U>(job.team, slices))
+        return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks, threads, job.stream,
+                      job.team, AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
+                      results_in_row(space), dest, source);
     }
+#endif
     const auto launch_kind = [&](auto kernel) {
       return launch(kernel, blocks, threads, job.stream, job.plan.algorithm, job.team, dest, source,
                     slices, job.scatter);
     };
-    switch (kind_of<U>(job.plan.algorithm, job.team.team.n, job.team.space, job.scatter)) {
+    switch (kind) {
       case ReduceKind::large:
         return launch_kind(reduce_large_kernel<R::kOp, U>);
       case ReduceKind::wide_lines:
@@ -147,6 +161,11 @@ hipError_t ReductionKernels<E>::load_all() {
                                reduce_at_once_kernel<R::kOp, U>);
       if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<R::kOp, U>);
+#if defined(MESHMEM_TARGET_IS_CUDA)
+        if (loaded == hipSuccess)
+          loaded = load(reduce_wide_at_once_kernel<R::kOp, U>,
+                        reduce_wide_two_hops_at_once_kernel<R::kOp, U>);
+#endif
       }
       return loaded;
     });

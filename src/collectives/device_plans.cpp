@@ -34,19 +34,22 @@ constexpr Row kGpuRows[] = {
     {4 << 10, kAnyPes, {one_shot, 4, 256}},
     {8 << 10, kAnyPes, {one_shot, 8, 256}},
     {16 << 10, kAnyPes, {one_shot, 16, 256}},
-    {32 << 10, 2, {one_shot, 32, 256}},
+    {32 << 10, kAnyPes, {one_shot, 32, 256}},
     {64 << 10, 2, {one_shot, 64, 256}},
-    {128 << 10, 2, {one_shot, 128, 256}},
-    {512 << 10, 2, {one_shot, 128, 512}},
-    {1 << 20, 2, {two_shot_wide, 128, 512}},
-    {2 << 20, 2, {one_shot_wide, 128, 512}},
-    {8 << 20, 2, {ring, 128, 64}},
-    {32 << 10, kAnyPes, {one_shot_wide, 32, 128}},
-    {64 << 10, kAnyPes, {one_shot_wide, 64, 128}},
+    {128 << 10, 2, {one_shot, 32, 512}},
+    {256 << 10, 2, {one_shot_wide, 64, 512}},
+    {512 << 10, 2, {one_shot_wide, 128, 512}},
+    {2 << 20, 2, {two_shot_wide, 128, 512}},
+    {4 << 20, 2, {ring, 128, 64}},
+    {8 << 20, 2, {ring, 64, 256}},
+    {64 << 10, kAnyPes, {one_shot, 16, 512}},
     {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
-    {512 << 10, kAnyPes, {two_shot_wide, 64, 256}},
-    {1 << 20, kAnyPes, {two_shot_wide, 128, 512}},
-    {8 << 20, kAnyPes, {pull, 128, 512}},
+    {256 << 10, kAnyPes, {one_shot_wide, 64, 512}},
+    {512 << 10, kAnyPes, {two_shot_wide, 128, 128}},
+    {1 << 20, kAnyPes, {two_shot_wide, 64, 512}},
+    {4 << 20, kAnyPes, {two_shot_wide, 128, 512}},
+    {8 << 20, kAnyPes, {direct, 128, 256}},
+    {32 << 20, kAnyPes, {ring, 128, 256}},
     {kAnySize, kAnyPes, {ring, 128, 512}},
 };
 // AMD, gfx90a and gfx942, each PE with a link to each other one: computed from the rates of links.
@@ -155,11 +158,11 @@ std::optional<device::ReduceLimits> forced_limits(const ReductionChoice& choice)
 
 device::ReduceLimits group_limits(const ReductionChoice& choice, int n_pes) {
   if (const auto limits = forced_limits(choice)) return *limits;
-  constexpr std::size_t kMost = 16 << 10;  // of one block, on 2 H200
+  const std::size_t of_one_block = n_pes <= 2 ? 16 << 10 : 8 << 10;  // on 2 and on 4 H200
   std::size_t most = 0;
   for (const Row& row : kRows) {
     if (n_pes <= row.max_pes && row.plan.algorithm == one_shot)
-      most = std::min(kMost, row.max_bytes);
+      most = std::min(of_one_block, row.max_bytes);
   }
   return {most, most};
 }

@@ -13,6 +13,11 @@ hipError_t load_probes() {
            reduce_at_once_kernel<ReduceOp::sum, float>, scan_kernel<float>);
   if constexpr (kHasWideLines<float>) {
     if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<ReduceOp::sum, float>);
+#if defined(MESHMEM_TARGET_IS_CUDA)
+    if (loaded == hipSuccess)
+      loaded = load(reduce_wide_at_once_kernel<ReduceOp::sum, float>,
+                    reduce_wide_two_hops_at_once_kernel<ReduceOp::sum, float>);
+#endif
   }
   return loaded;
 }
