@@ -46,29 +46,20 @@ tests() {  # NAME ctest's arguments
   step "$name" ctest --test-dir $build --output-on-failure "$@"
   grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
-of_pes() { tests "tests-$1" -R "^device\..*\.$1pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\.$1pe$([ "$1" -ne 1 ] || echo "|^device\.errors")"; }
+of_pes() {  # PES [NAME ctest's arguments]: those of kernels, and of host calls that use them
+  local n=$1 name=${2-tests-$1}
+  shift $(($# < 2 ? 1 : 2))
+  tests "$name" -R "^device\..*\.${n}pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\.${n}pe$" "$@"
+}
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
-  for program in $build/bin/device_{alignment,allreduce,atomics,back_to_back,buffers,captures,collectives,extensions,graph,grid,litmus,modules,packets,reductions,rma,short_floats,signals,streams,stress,strided,waits}; do
-    step "$1-${program##*/device_}" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
-      "$program" --gtest_filter=-'*ReplaysCountOn*'
+  for program in ${PROGRAMS-alignment allreduce atomics back_to_back buffers captures collectives extensions graph grid litmus modules packets reductions rma short_floats signals streams stress strided waits}; do
+    step "$1-$program" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
+      "$build/bin/device_$program" --gtest_filter=-'*ReplaysCountOn*'
   done
 }
-all_checks() { for tool in ${CHECK//,/ }; do checked "$tool"; done; }
-
-if [[ $steps == *" tests "* && $gpus -ge 4 ]]; then
-  of_pes 4
-  (on 0,1 of_pes 1; [[ $steps != *" check "* ]] || CHECK=${CHECK%%,*} on 0,1 all_checks) &
-  (on 2,3 of_pes 2; [[ $steps != *" check "* || $CHECK != *,* ]] || CHECK=${CHECK#*,} on 2,3 all_checks) &
-  wait
-else
-  [[ $steps != *" tests "* ]] || CTEST_PARALLEL_LEVEL=4 of_pes 1  # a PE that waits for no other may share its GPU
-  [[ $steps != *" tests "* || $gpus -lt 2 ]] || of_pes 2
-  [[ $steps != *" check "* ]] || all_checks
-fi
-# Two PEs on a GPU: their kernels take turns of milliseconds, so not all programs, and those that have many rounds have few
-# here (rounds() in tests/device/device_array.hpp). Where NVIDIA's MPS is at hand they run at the same time, each on half of the
-# GPU, and wait for each other as on GPUs of their own. By 3 PEs, one has a GPU to itself.
+# Under NVIDIA's MPS kernels of several jobs run on a GPU at the same time, each on half of it, and wait for each other as on
+# GPUs of their own; without it they take turns of milliseconds.
 mps_starts() {
   [[ $target == cuda ]] && command -v nvidia-cuda-mps-control >/dev/null || return 1
   CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
@@ -77,19 +68,59 @@ mps_starts() {
   unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
   return 1
 }
-if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
-  if mps_starts; then
-    some="rma|atomics|signals|collectives|litmus|graph|back_to_back|captures|grid|packets|reductions|short_floats|stress"
-    for n in 3 4; do tests "two-on-a-gpu-$n" -E without_peers -R "^device\.($some)\.${n}pe|^api\.device_collectives\.${n}pe"; done
-    echo quit | nvidia-cuda-mps-control
-    rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
-    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
-  else
-    tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
-    tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
+mps_ends() {
+  echo quit | nvidia-cuda-mps-control
+  rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+}
+# By 3 PEs one has a GPU to itself. Not all programs, and those that have many rounds have few here (rounds() in
+# tests/device/device_array.hpp).
+two_on_a_gpu() {
+  tests "two-on-a-gpu-$1" -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|captures|grid|packets|reductions|short_floats|stress)\.${1}pe|^api\.device_collectives\.${1}pe"
+}
+examples() { [[ $steps != *" examples "* ]] || tests examples -R "examples\.1[0-9].*\.[${gpus}]pe"; }
+
+# A test of one PE waits for no other, so several may share a GPU. With 4 GPUs and MPS two jobs at a time, each on half of every
+# GPU, as a ctest level of 4 has it; what runs without it are traps, which would end the others' jobs too.
+if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
+  export CTEST_PARALLEL_LEVEL=4
+  (CTEST_PARALLEL_LEVEL=2 of_pes 1) &
+  of_pes 4
+  wait
+  examples
+  unset CTEST_PARALLEL_LEVEL
+  on 0,1 two_on_a_gpu 3 &
+  on 2,3 two_on_a_gpu 4 &
+  wait
+  mps_ends
+  on 0,1 of_pes 2 tests-2 -E '^device\.[l-z]' &
+  on 2,3 of_pes 2 tests-2-further -E '^api|^device\.[a-k]' &
+  wait
+  CTEST_PARALLEL_LEVEL=4 tests traps -R '^device\.errors'
+else
+  [[ $steps != *" tests "* ]] || CTEST_PARALLEL_LEVEL=4 of_pes 1
+  [[ $steps != *" tests "* || $gpus -lt 2 ]] || { of_pes 2; CTEST_PARALLEL_LEVEL=4 tests traps -R "^device\\.errors"; }
+  [[ $steps != *" tests "* || $gpus -lt 4 ]] || of_pes 4
+  if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
+    if mps_starts; then
+      two_on_a_gpu 3
+      two_on_a_gpu 4
+      mps_ends
+    else
+      tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
+      tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
+    fi
   fi
+  examples
 fi
-[[ $steps != *" examples "* ]] || tests examples -R "examples\.1[0-9].*\.[${gpus}]pe"
+if [[ $steps == *" check "* ]]; then
+  pair=0
+  for tool in ${CHECK//,/ }; do
+    if [ "$gpus" -lt 4 ]; then checked "$tool"; else on $pair,$((pair + 1)) checked "$tool" & fi
+    pair=$(((pair + 2) % 4))
+  done
+  wait
+fi
 for n in 2 4; do
   [[ $steps == *" bench "* && $n -le $gpus ]] || continue
   step "bench-$n" timeout 150 $build/bin/oshrun -n $n $build/bin/device_bench
