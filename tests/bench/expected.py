@@ -28,15 +28,14 @@ def strides(pes):
 
 def algorithms(n, blocks):
     """Name -> hops of a part, bytes of the source in a part, and for each byte of the source the bytes that go over links, in
-    one direction, one after the other. Packets are twice their data."""
+    one direction, one after the other. Packets are twice their data. A ring's parts follow each other at once."""
     packets = large_row(128 * MIB, 32 * KIB, n) // 2 * blocks
-    plain = large_row(256 * MIB, 64 * KIB, n) * n * blocks
     rounds = n.bit_length() - 1 + (2 if n & (n - 1) else 0)
     return {
         "one_shot": (1, packets, 2),
         "two_shot": (2, packets // 2 * n, 4 / n),
         "recursive_doubling": (rounds, packets, 2 * rounds),
-        "ring": (2 * (n - 1), plain * n // (n - 1), 2 * (n - 1) / n / strides(n)),
+        "ring": (2 * (n - 1), math.inf, 2 * (n - 1) / n / strides(n)),
         "direct": (3, math.inf, 2 / n),
         "pull": (4, math.inf, 2 / n),
     }
