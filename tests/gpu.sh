@@ -5,9 +5,10 @@
 #   tests/gpu.sh [OUTDIR] [cuda|hip]      default: build/gpu-results, and the target whose compiler is there
 #   STEPS="tests examples check bench"    what to do after the build; default: all of it but check
 #   CHECK=memcheck,racecheck   the tools of compute-sanitizer that step check runs the tests under, 2 PEs each
+#   PROGRAMS="rma atomics"     of tests/device, that step check runs; default: all that can
 #   PEERS=DIR             a folder with results of other libraries (nvshmem_N.txt), put beside ours
-# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere. With 4 GPUs, tests of
-# fewer PEs run beside each other, on GPUs of their own.
+# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere. With 4 GPUs and
+# NVIDIA's MPS several jobs run at a time.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 started=$SECONDS
@@ -46,11 +47,9 @@ tests() {  # NAME ctest's arguments
   step "$name" ctest --test-dir $build --output-on-failure "$@"
   grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
-of_pes() {  # PES [NAME ctest's arguments]: those of kernels, and of host calls that use them
-  local n=$1 name=${2-tests-$1}
-  shift $(($# < 2 ? 1 : 2))
-  tests "$name" -R "^device\..*\.${n}pe|^api.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\.${n}pe$" "$@"
-}
+# What has so many PEs, as a regular expression: tests of kernels, and of host calls that use them; and the examples.
+kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\\.$1pe\$"; }
+examples_by() { [[ $steps != *" examples "* ]] || echo "^examples\\.1[0-9].*\\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
   local program
   for program in ${PROGRAMS-alignment allreduce atomics back_to_back buffers captures collectives extensions graph grid litmus modules packets reductions rma short_floats signals streams stress strided waits}; do
@@ -58,60 +57,65 @@ checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left o
       "$build/bin/device_$program" --gtest_filter=-'*ReplaysCountOn*'
   done
 }
-# Under NVIDIA's MPS kernels of several jobs run on a GPU at the same time, each on half of it, and wait for each other as on
-# GPUs of their own; without it they take turns of milliseconds.
+# Under NVIDIA's MPS kernels of several processes run on a GPU at the same time, each on its share of it, and wait for each other
+# as on GPUs of their own; without it they take turns of milliseconds.
 mps_starts() {
   [[ $target == cuda ]] && command -v nvidia-cuda-mps-control >/dev/null || return 1
   CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
-  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
   nvidia-cuda-mps-control -d && return 0
-  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   return 1
 }
 mps_ends() {
   echo quit | nvidia-cuda-mps-control
   rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
-  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+at_a_time() {  # JOBS PERCENT COMMAND...: so many of ctest's jobs, each with this share of a GPU for a process
+  local jobs=$1 share=$2
+  shift 2
+  # A test of several PEs counts as two for ctest.
+  CTEST_PARALLEL_LEVEL=$((2 * jobs)) CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$share "$@"
 }
 # By 3 PEs one has a GPU to itself. Not all programs, and those that have many rounds have few here (rounds() in
 # tests/device/device_array.hpp).
 two_on_a_gpu() {
   tests "two-on-a-gpu-$1" -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|captures|grid|packets|reductions|short_floats|stress)\.${1}pe|^api\.device_collectives\.${1}pe"
 }
-examples() { [[ $steps != *" examples "* ]] || tests examples -R "examples\.1[0-9].*\.[${gpus}]pe"; }
 
-# A test of one PE waits for no other, so several may share a GPU. With 4 GPUs and MPS two jobs at a time, each on half of every
-# GPU, as a ctest level of 4 has it; what runs without it are traps, which would end the others' jobs too.
+# A test of one PE waits for no other, so several may share a GPU. Starting a job of 4 PEs takes 5 s, in which the GPUs do nothing:
+# with MPS four jobs run at a time. What runs without it are traps, which would end the others' jobs too.
 if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
-  export CTEST_PARALLEL_LEVEL=4
-  (CTEST_PARALLEL_LEVEL=2 of_pes 1) &
-  of_pes 4
+  at_a_time 1 25 tests tests-1 -R "$(kernels_by 1)" &
+  by_4=$(kernels_by 4) examples=$(examples_by 4)
+  at_a_time 4 25 tests tests-4 -R "$by_4${examples:+|$examples}"
   wait
-  examples
-  unset CTEST_PARALLEL_LEVEL
-  on 0,1 two_on_a_gpu 3 &
-  on 2,3 two_on_a_gpu 4 &
+  at_a_time 2 25 on 0,1 two_on_a_gpu 3 &
+  at_a_time 2 25 on 2,3 two_on_a_gpu 4 &
+  wait
+  at_a_time 4 25 on 0,1 tests tests-2 -R "$(kernels_by 2)" -E '^device\.[l-z]' &
+  at_a_time 4 25 on 2,3 tests tests-2-further -R "$(kernels_by 2)" -E '^api|^device\.[a-k]' &
   wait
   mps_ends
-  on 0,1 of_pes 2 tests-2 -E '^device\.[l-z]' &
-  on 2,3 of_pes 2 tests-2-further -E '^api|^device\.[a-k]' &
-  wait
-  CTEST_PARALLEL_LEVEL=4 tests traps -R '^device\.errors'
+  at_a_time 2 100 tests traps -R '^device\.errors'
 else
-  [[ $steps != *" tests "* ]] || CTEST_PARALLEL_LEVEL=4 of_pes 1
-  [[ $steps != *" tests "* || $gpus -lt 2 ]] || { of_pes 2; CTEST_PARALLEL_LEVEL=4 tests traps -R "^device\\.errors"; }
-  [[ $steps != *" tests "* || $gpus -lt 4 ]] || of_pes 4
+  if [[ $steps == *" tests "* ]]; then
+    at_a_time 2 100 tests tests-1 -R "$(kernels_by 1)|^device\.errors"
+    [ "$gpus" -lt 2 ] || tests tests-2 -R "$(kernels_by 2)"
+    [ "$gpus" -lt 4 ] || tests tests-4 -R "$(kernels_by 4)"
+  fi
   if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
     if mps_starts; then
-      two_on_a_gpu 3
-      two_on_a_gpu 4
+      at_a_time 1 50 two_on_a_gpu 3
+      at_a_time 1 50 two_on_a_gpu 4
       mps_ends
     else
       tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
       tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
     fi
   fi
-  examples
+  [[ $steps != *" examples "* ]] || tests examples -R "$(examples_by "$gpus")"
 fi
 if [[ $steps == *" check "* ]]; then
   pair=0
