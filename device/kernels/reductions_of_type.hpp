@@ -109,28 +109,33 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const Slices slices = Slices::of<U>(job.count, n_blocks);
     auto* const dest = static_cast<U*>(job.dest);
     const auto* const source = static_cast<const U*>(job.source);
+    const ReduceAlgorithm algorithm = job.plan.algorithm;
     const ChannelSpace& space = job.team.space;
-    const ReduceKind kind = kind_of<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
-    if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
-        goes_at_once<U>(job.team, slices, job.plan.threads))
+    const ReduceKind kind = kind_of<U>(algorithm, job.team.team.n, space, job.scatter);
+    if (algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
+        goes_at_once<U>(job.team, slices, job.plan.threads)) {
       return launch(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                     AtOnce(job.team, slices, RowsOfChannel::packets(space)), dest, source);
+    }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
       const bool is_wide = kind == ReduceKind::wide_lines;
-      const bool in_two_hops = job.plan.algorithm == ReduceAlgorithm::two_shot_wide;
-      if (is_wide && !in_two_hops && goes_wide_at_once<U>(job.team, slices, job.plan.threads))
+      if (is_wide && algorithm == ReduceAlgorithm::one_shot_wide &&
+          goes_wide_at_once<U>(job.team, slices, job.plan.threads)) {
         return launch(reduce_wide_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                       AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source);
-      if (is_wide && in_two_hops && goes_wide_at_once_in_two_hops<U>(job.team, slices))
+      }
+      if (is_wide && algorithm == ReduceAlgorithm::two_shot_wide &&
+          goes_wide_at_once_in_two_hops<U>(job.team, slices)) {
         return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks, threads, job.stream,
                       job.team, AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
                       results_in_row(space), dest, source);
+      }
     }
 #endif
     const auto launch_kind = [&](auto kernel) {
-      return launch(kernel, blocks, threads, job.stream, job.plan.algorithm, job.team, dest, source,
-                    slices, job.scatter);
+      return launch(kernel, blocks, threads, job.stream, algorithm, job.team, dest, source, slices,
+                    job.scatter);
     };
     switch (kind) {
       case ReduceKind::large:
