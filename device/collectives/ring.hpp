@@ -135,8 +135,8 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
   combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
 }
 
-// The threads of a group that work on pieces: all, where there are few waves; else all but the last wave.
-// Nobody waits for them.
+// The threads of a group that work on pieces: all, where there are few waves; else all but the last wave,
+// whose first thread announces. They never meet by themselves.
 struct RingWorkers {
   int thread, threads;
   bool includes_announcer;
