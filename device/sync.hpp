@@ -14,9 +14,9 @@
 // that all have finished e - 1: by a meeting, or because what it got depends on what each of them
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
 // of operations. Epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() and Meeting count them up, and kernels/at_once.hpp, by the same rule: the leader writes the
-// epoch after the group's first meeting within an operation, before which the others have looked at it,
-// and before the last. One group at a time of each PE is on a channel.
+// next_epoch() and Meeting count them up, and the kernels of kernels/at_once.hpp and wide_at_once.hpp, by the
+// same rule: the leader writes the epoch after the group's first meeting within an operation, before which
+// the others have looked at it, and before the last. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 

@@ -67,7 +67,7 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
   acquire_all(group);
 }
 
-// Those that wait together without the rest of a group.
+// Those of a group that can wait without the rest of it.
 MESHMEM_DEVICE Thread company_of(const Thread& thread) { return thread; }
 template <typename Group>
 MESHMEM_DEVICE Wave company_of(const Group&) {

@@ -3,8 +3,8 @@
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
 // Invariant: no module state and no collectives: a file includes those that its kernels call. A kernel
-// is one call of a routine that users' kernels have too, but for at_once.hpp's, after a call of
-// after_earlier_kernels(), and its file loads each that it launches.
+// is one call of a routine that users' kernels have too, but for those of at_once.hpp and wide_at_once.hpp,
+// after a call of after_earlier_kernels(), and its file loads each that it launches.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 

@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
                                         const MESHMEM_GRID_CONSTANT AtOnce job,
                                         std::size_t results,  // bytes to them in a row
                                         E* dest, const E* source) {
-  after_earlier_kernels();
+  after_earlier_kernels();  // first: shares are divided by a branch
   const unsigned channel = blockIdx.x;
   const int n = place.team.n, me = place.team.me;
   const Slice slice = job.slice<E>(channel);
