@@ -22,6 +22,11 @@ MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
 }
 MESHMEM_DEVICE Word load_of_get(const Word* from) { return *from; }
 MESHMEM_DEVICE bool test(const Word* ivar) { return meshmem::device::load_relaxed(ivar) == 1; }
+MESHMEM_DEVICE void await_by_waves(const Word* flag) {
+  if (Wave().rank() == 0)
+    while (meshmem::device::load_relaxed(flag) == 0) pause();
+  Wave().sync();
+}
 
 namespace in_parts {
 MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
@@ -84,6 +89,12 @@ extern "C" __global__ void planted_acquire_by_leader_block(Result* result, const
     acquire_fence();
   }
   __syncthreads();
+  use(Block(), result, data);
+}
+// A wave that goes on by itself has to acquire by itself.
+extern "C" __global__ void planted_acquire_by_no_wave_block(Result* result, const Word* data,
+                                                            const Word* flag) {
+  wrong::await_by_waves(flag);
   use(Block(), result, data);
 }
 // What the caches held before the flag was seen.
