@@ -40,7 +40,8 @@ enum class ReduceAlgorithm {
   direct,
   pull,
   one_shot_wide,
-  two_shot_wide
+  two_shot_wide,
+  ring_and_copies
 };
 
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };

@@ -33,9 +33,10 @@ constexpr bool kHasWideLines = false;
 template <typename E>
 MESHMEM_HOST_DEVICE ReduceKind kind_of(ReduceAlgorithm algorithm, int n_pes,
                                        const ChannelSpace& space, bool scatter) {
-  if (n_pes == 1 || scatter) return ReduceKind::packets;
+  if (n_pes == 1 || (scatter && algorithm != ReduceAlgorithm::ring)) return ReduceKind::packets;
   switch (algorithm) {
     case ReduceAlgorithm::ring:
+    case ReduceAlgorithm::ring_and_copies:
     case ReduceAlgorithm::direct:
     case ReduceAlgorithm::pull:
       return ReduceKind::large;
@@ -47,14 +48,15 @@ MESHMEM_HOST_DEVICE ReduceKind kind_of(ReduceAlgorithm algorithm, int n_pes,
   }
 }
 
-// apart: 0, or for a scatter, which is done in one hop, how far apart the source's blocks for the PEs are.
+// apart: 0, or for a scatter, which is done around a ring or in one hop, how far apart the source's blocks for the
+// PEs are. Of ring_and_copies a kernel does all around the ring.
 template <ReduceKind kind, ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
                               E* dest, const E* source, std::size_t count, std::size_t apart) {
   if (count == 0) return;
   if constexpr (kind == ReduceKind::large) {
-    if (algorithm == ReduceAlgorithm::ring)
-      return reduce_ring<op>(group, sync, dest, source, count);
+    if (algorithm == ReduceAlgorithm::ring || algorithm == ReduceAlgorithm::ring_and_copies)
+      return reduce_ring<op>(group, sync, dest, source, count, apart);
     if (algorithm == ReduceAlgorithm::direct)
       return reduce_direct<op>(group, sync, dest, source, count);
     return reduce_pull<op>(group, sync, dest, source, count);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions around a ring: each PE passes partial sums of one chunk after the other to the next PE
-// (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link.
+// (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link. A
+// reduce-scatter by itself is the first half: its chunks are blocks of the source.
 // Words: a *part* is what fits into the space for plain data at once, a *chunk* one n-th of it; chunk q
-// begins at PE q, goes once around, and is complete in the PE before q, from where its result goes
+// begins at the PE after q, goes once around, and is complete in PE q, from where its result goes
 // around. A large chunk goes around in two *pieces*, one behind the other: while one is announced, the
 // other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
 // and follow each other at once.
 // Invariant: a piece of sums has its own place in the next PE for each step, so nobody waits for a
-// place; who has all results of a part knows that the next PE has read its places. A result is pushed
+// place; who has all sums of a part knows that all have begun it, and have read the places of the part
+// before, which had the other parity. A result is pushed
 // straight into the next PE's dest: that PE has contributed to it, so it has entered, and has read that
 // piece of its source. Whoever has a result knows that all have entered. A part's last results are
 // awaited with the first sums of the next, which the previous PE announces after them.
@@ -59,16 +61,27 @@ struct RingPlace {
   MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
 };
 
-// A part of the elements, and its pieces: those of chunk q are the first from q * pieces on.
+// A part of the elements, and its pieces. Chunks lie behind each other in it, or `apart` elements from each
+// other in the source: then a part is `count` elements of each.
 template <typename E>
 struct RingPart {
-  std::size_t first, count, piece;
+  std::size_t first, count, piece, chunk, apart;
 
-  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int k) const {
-    const std::size_t before = static_cast<std::size_t>(k) * piece;
-    return first + (before < count ? before : count);
+  // Piece i of chunk q: where it begins in dest, how much further that is in source, and its elements.
+  MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q, int i) const { return first + before(q, i); }
+  MESHMEM_DEVICE_MEMBER std::size_t apart_of(int q) const {
+    return static_cast<std::size_t>(q) * apart;
   }
-  MESHMEM_DEVICE_MEMBER std::size_t count_of(int k) const { return begin_of(k + 1) - begin_of(k); }
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int q, int i) const {
+    return before(q, i + 1) - before(q, i);
+  }
+
+ private:
+  MESHMEM_DEVICE_MEMBER std::size_t before(int q, int i) const {
+    const std::size_t elems =
+        static_cast<std::size_t>(q) * chunk + static_cast<std::size_t>(i) * piece;
+    return elems < count ? elems : count;
+  }
 };
 
 // `pes`: how many PEs' elements these two make, if it is all of them; else 1.
@@ -171,51 +184,56 @@ struct RingReduction {
   // `is_last`: no other part follows, for which this one's last results are awaited.
   MESHMEM_DEVICE_MEMBER void run(const Part& part, std::uint64_t epoch, bool is_last) const {
     const RingWorkers workers(group);
-    const int steps = 2 * (ring.n - 1), previous = ring.before(1);
-    int announced = 0;
+    const bool scatters = part.apart != 0;
+    const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
+    const int steps = scatters ? ring.n : sends;
+    const int previous = ring.before(1);
+    int number = 0;  // of the piece at its step, from 1: a step before, it had `pieces` less
 #pragma unroll 1
     for (int piece = 0; piece < pieces; ++piece) {
       if (workers.has_caller()) send_own(workers, part, epoch, piece);
-      announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++announced);
+      announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++number);
     }
 #pragma unroll 1
     for (int step = 1; step < steps; ++step) {
 #pragma unroll 1
       for (int piece = 0; piece < pieces; ++piece) {
+        ++number;
         if (workers.has_caller()) {
-          await_by_waves(group, sync, previous, epoch, announced + 1 - pieces);
+          await_by_waves(group, sync, previous, epoch, number - pieces);
           if (step < ring.n)
             combine_sums(workers, part, epoch, step, piece);
           else
             pass_result(workers, part, step, piece);
         }
-        announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++announced);
+        if (step < sends) announce_by(workers.announcer(), group, sync, ring.next(), epoch, number);
       }
     }
-    if (is_last) await_by_waves(group, sync, previous, epoch, announced);
+    if (is_last && !scatters) await_by_waves(group, sync, previous, epoch, number);
   }
 
  private:
   MESHMEM_DEVICE_MEMBER void send_own(const RingWorkers& workers, const Part& part,
                                       std::uint64_t epoch, int piece) const {
-    const int k = ring.me * pieces + piece;
+    const int q = ring.before(1);
     copy<OwnSource, kManyInFlight>(workers, place(ring.next(), epoch, 0, piece),
-                                   source + part.begin_of(k), part.count_of(k) * sizeof(E));
+                                   source + part.apart_of(q) + part.begin_of(q, piece),
+                                   part.count_of(q, piece) * sizeof(E));
   }
   MESHMEM_DEVICE_MEMBER void combine_sums(const RingWorkers& workers, const Part& part,
                                           std::uint64_t epoch, int step, int piece) const {
-    const int k = ring.before(step) * pieces + piece;
-    const std::size_t begin = part.begin_of(k), count = part.count_of(k);
-    const bool is_result = step == ring.n - 1;  // it has been everywhere but here
+    const int q = ring.before(step + 1);
+    const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);
+    const bool is_result = q == ring.me;  // it has been everywhere but here
     combine_run<op>(workers, is_result ? dest + begin : place(ring.next(), epoch, step, piece),
-                    is_result ? in_next(dest + begin, count) : nullptr,
-                    place(ring.me, epoch, step - 1, piece), source + begin, count,
-                    is_result ? ring.n : 1);
+                    is_result && part.apart == 0 ? in_next(dest + begin, count) : nullptr,
+                    place(ring.me, epoch, step - 1, piece), source + part.apart_of(q) + begin,
+                    count, is_result ? ring.n : 1);
   }
   MESHMEM_DEVICE_MEMBER void pass_result(const RingWorkers& workers, const Part& part, int step,
                                          int piece) const {
-    const int k = ring.before(step - ring.n) * pieces + piece;
-    const std::size_t begin = part.begin_of(k), count = part.count_of(k);
+    const int q = ring.before(step + 1 - ring.n);
+    const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);
     if (count > 0)
       copy<OthersSource, kManyInFlight>(workers, in_next(dest + begin, count), dest + begin,
                                         count * sizeof(E));
@@ -233,14 +251,16 @@ struct RingReduction {
   }
 };
 
-// For two PEs or more.
+// For two PEs or more. apart: 0, or for a reduce-scatter how far apart the source's blocks for the PEs are;
+// then `count` elements of each count.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
-                                std::size_t count) {
+                                std::size_t count, std::size_t apart) {
   constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
   constexpr std::size_t kOnePieceBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t pieces = quotient(count, n) * sizeof(E) > kOnePieceBytes ? 2 : 1;
+  const std::size_t chunks = apart == 0 ? n : 1;  // that lie behind each other in a part
+  const std::size_t pieces = quotient(count, chunks) * sizeof(E) > kOnePieceBytes ? 2 : 1;
   const std::size_t place_bytes = plain_bytes(sync) / (pieces * (n - 1)) / kAlign * kAlign;
   const std::size_t lead_bytes = lead_of_places(source);
   const RingReduction<op, E, Group> reduction{group,
@@ -251,7 +271,7 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
                                               source,
                                               place_bytes,
                                               lead_bytes};
-  const std::size_t grain_of_all = pieces * n * kGrain;  // one in each piece
+  const std::size_t grain_of_all = pieces * chunks * kGrain;  // one in each piece
   const std::size_t most = (place_bytes - lead_bytes) / kAlign * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
@@ -261,7 +281,7 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
     const std::size_t in_part = is_last ? count - first : most;
     const std::size_t piece = quotient(in_part + grain_of_all - 1, grain_of_all) * kGrain;
     epoch = next_epoch(group, sync, epoch);
-    reduction.run({first, in_part, piece}, epoch, is_last);
+    reduction.run({first, in_part, piece, apart == 0 ? pieces * piece : 0, apart}, epoch, is_last);
   }
   group.sync();
 }

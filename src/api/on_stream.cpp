@@ -131,9 +131,9 @@ int compute_on_stream(const char* routine, shmem_team_t handle, const Computatio
     if (kind == Kind::inscan || kind == Kind::exscan)
       return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
                                  kind == Kind::inscan, stream_of(stream));
-    return device::launch_reduce(on_device::plan_of(team, op, count), on_device::place_of(team),
-                                 op.kernel_op, op.kernel_type, dest, source, count,
-                                 kind == Kind::scatter, stream_of(stream));
+    return kind == Kind::scatter
+               ? on_device::launch_reduce_scatter(team, op, dest, source, count, stream_of(stream))
+               : on_device::launch_reduce(team, op, dest, source, count, stream_of(stream));
   });
   return 0;
 }

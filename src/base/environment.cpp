@@ -32,6 +32,7 @@ constexpr std::array kAlgorithmNames = {
     std::pair(ReduceAlgorithm::pull, std::string_view("pull")),
     std::pair(ReduceAlgorithm::one_shot_wide, std::string_view("one_shot_wide")),
     std::pair(ReduceAlgorithm::two_shot_wide, std::string_view("two_shot_wide")),
+    std::pair(ReduceAlgorithm::ring_and_copies, std::string_view("ring_and_copies")),
     std::pair(ReduceAlgorithm::classic, std::string_view("classic")),
 };
 

@@ -27,6 +27,7 @@ enum class ReduceAlgorithm {
   pull,
   one_shot_wide,
   two_shot_wide,
+  ring_and_copies,
   classic
 };
 

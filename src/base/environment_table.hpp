@@ -16,12 +16,10 @@ X(SHMEM_DEBUG, debug, presence, false,
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
   "The algorithm of reductions that the host calls, on memory of the host and of devices; auto "
   "chooses by bytes and number of PEs, classic is recursive_doubling up to 32 KiB and ring above. "
-  "direct, pull, one_shot_wide and two_shot_wide are for device memory, the last two by lines of "
-  "128 bytes on NVIDIA GPUs. Elsewhere one_shot_wide is one_shot, two_shot_wide is two_shot, and "
-  "so "
-  "are direct and pull on host memory. Groups in users' kernels follow one_shot, two_shot and "
-  "pull, "
-  "and otherwise choose by size.")
+  "direct, pull, ring_and_copies, one_shot_wide and two_shot_wide are for device memory, the last "
+  "two by lines of 128 bytes on NVIDIA GPUs; elsewhere they are one_shot and two_shot. On host "
+  "memory ring_and_copies is ring, direct and pull are two_shot. Groups in users' kernels follow "
+  "one_shot, two_shot and pull, and otherwise choose by size.")
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
   "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
   "auto has the measured thresholds built into the library.")

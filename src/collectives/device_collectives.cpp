@@ -38,10 +38,82 @@ bool kernels_reach(const void* dest, const void* source) {
 
 device::TeamPlace place_of(const Team& team) { return runtime().device_state().place_of(team); }
 
-device::Plan plan_of(const Team& team, const Reduction& op, std::size_t count) {
+namespace {
+
+device::Plan plan_of(const Team& team, std::size_t bytes) {
   const device::SyncLayout& layout = runtime().device_state().state().sync_layout;
-  return choose_plan(reduction_choice, count * op.elem_bytes, team.n,
-                     layout.channels_of(team.slot));
+  return choose_plan(reduction_choice, bytes, team.n, layout.channels_of(team.slot));
+}
+
+// Elements that fill whole lines of 16 bytes.
+std::size_t grain_of(const Reduction& op) { return op.elem_bytes < 16 ? 16 / op.elem_bytes : 1; }
+
+hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
+                       hipStream_t stream) {
+  for (int i = 1; i < team.n; ++i) {  // at a time each PE gets from one other
+    const auto there =
+        device_segments().find(address, bytes, team.world_pe((team.me + i) % team.n));
+    if (!there) return hipErrorInvalidDevicePointer;
+    const hipError_t error =
+        hipMemcpyAsync(there->address, address, bytes, hipMemcpyDefault, stream);
+    if (error != hipSuccess) return error;
+  }
+  return hipSuccess;
+}
+
+// A chunk for each PE is reduced around the ring, then copied to all others: they have entered, and have
+// read that chunk of their sources, which may be their dests. Then all meet. What is left over, less than a
+// grain for each PE, takes one hop.
+hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
+                                  void* dest, const void* source, std::size_t count,
+                                  hipStream_t stream) {
+  const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
+  const std::size_t chunk = count / n / grain_of(op) * grain_of(op), rest = count - n * chunk;
+  const std::size_t chunk_bytes = chunk * op.elem_bytes, bytes = n * chunk_bytes;
+  const device::TeamPlace place = place_of(team);
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
+  const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
+                          std::size_t elems, bool scatters) {
+    return device::launch_reduce(by, place, op.kernel_op, op.kernel_type, to + at, from + from_at,
+                                 elems, scatters, stream);
+  };
+
+  const device::Plan ring{device::ReduceAlgorithm::ring, plan.blocks, plan.threads};
+  hipError_t error = reduce(ring, me * chunk_bytes, 0, chunk, true);
+  if (error == hipSuccess) error = copy_to_all(team, to + me * chunk_bytes, chunk_bytes, stream);
+  if (error == hipSuccess && rest > 0)
+    error = reduce({device::ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, false);
+  return error == hipSuccess ? device::launch_sync(place, stream) : error;
+}
+
+}  // namespace
+
+hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
+                         std::size_t count, hipStream_t stream) {
+  const device::Plan plan = plan_of(team, count * op.elem_bytes);
+  const bool by_copies = plan.algorithm == device::ReduceAlgorithm::ring_and_copies && team.n > 1 &&
+                         count >= static_cast<std::size_t>(team.n) * grain_of(op) &&
+                         device_segments().all_for_kernels(dest);
+  if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
+  return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
+                               count, false, stream);
+}
+
+// Around the ring if a reduction of as much does, and all blocks begin alike; else in one hop, as a
+// reduction of one block would be.
+hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
+                                 const void* source, std::size_t count, hipStream_t stream) {
+  const std::size_t bytes = count * op.elem_bytes;
+  device::Plan plan = plan_of(team, bytes * static_cast<std::size_t>(team.n));
+  if (plan.algorithm == device::ReduceAlgorithm::ring_and_copies)
+    plan.algorithm = device::ReduceAlgorithm::ring;
+  if (plan.algorithm != device::ReduceAlgorithm::ring || count % grain_of(op) != 0) {
+    plan = plan_of(team, bytes);
+    plan.algorithm = device::ReduceAlgorithm::one_shot;
+  }
+  return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
+                               count, true, stream);
 }
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
@@ -84,10 +156,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::reduce(team, op, dest, source, count);
-  run(team, [&](hipStream_t stream) {
-    return device::launch_reduce(plan_of(team, op, count), place_of(team), op.kernel_op,
-                                 op.kernel_type, dest, source, count, false, stream);
-  });
+  run(team,
+      [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
 }
 
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
@@ -95,8 +165,7 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   if (count == 0) return;
   if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
-    return device::launch_reduce(plan_of(team, op, count), place_of(team), op.kernel_op,
-                                 op.kernel_type, dest, source, count, true, stream);
+    return launch_reduce_scatter(team, op, dest, source, count, stream);
   });
 }
 

@@ -31,8 +31,12 @@ device::TeamPlace place_of(const Team& team);
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
 
-// How kernels run a reduction.
-device::Plan plan_of(const Team& team, const Reduction& op, std::size_t count);
+// Put a reduction on a stream by the plan for its size. count > 0, and kernels reach the buffers.
+hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
+                         std::size_t count, hipStream_t stream);
+// `count` elements for each PE.
+hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
+                                 const void* source, std::size_t count, hipStream_t stream);
 
 }  // namespace meshmem::on_device
 

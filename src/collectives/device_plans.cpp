@@ -25,7 +25,8 @@ constexpr int kLanes = 32;
 
 using enum device::ReduceAlgorithm;
 // NVIDIA, measured on 2 and 4 H200 behind switches. Around a ring no two PEs send to the same one at a
-// time, which is what the switches carry most of.
+// time, which is what the switches carry most of. Copy engines carry more than stores of kernels do, and
+// begin 30 us later.
 constexpr Row kGpuRows[] = {
     {256, kAnyPes, {one_shot, 1, 64}},
     {512, kAnyPes, {one_shot, 1, 128}},
@@ -50,7 +51,8 @@ constexpr Row kGpuRows[] = {
     {4 << 20, kAnyPes, {two_shot_wide, 128, 512}},
     {8 << 20, kAnyPes, {direct, 128, 256}},
     {32 << 20, kAnyPes, {ring, 128, 256}},
-    {kAnySize, kAnyPes, {ring, 128, 512}},
+    {128 << 20, kAnyPes, {ring, 128, 512}},
+    {kAnySize, kAnyPes, {ring_and_copies, 128, 512}},
 };
 // AMD, gfx90a and gfx942, each PE with a link to each other one: computed from the rates of links.
 // Nothing has been measured there.
@@ -102,6 +104,8 @@ device::ReduceAlgorithm of_kernels(ReduceAlgorithm algorithm) {
       return one_shot_wide;
     case ReduceAlgorithm::two_shot_wide:
       return two_shot_wide;
+    case ReduceAlgorithm::ring_and_copies:
+      return ring_and_copies;
     default:
       return two_shot;
   }
@@ -114,7 +118,7 @@ const Row* find_row(std::span<const Row> rows, std::size_t bytes, int n_pes) {
 }
 
 bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
-  return algorithm != ring && algorithm != recursive_doubling;
+  return algorithm != ring && algorithm != ring_and_copies && algorithm != recursive_doubling;
 }
 
 }  // namespace

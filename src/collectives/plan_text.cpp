@@ -27,6 +27,7 @@ constexpr std::array kNames = {
     std::pair(std::string_view("pull"), device::ReduceAlgorithm::pull),
     std::pair(std::string_view("one_shot_wide"), device::ReduceAlgorithm::one_shot_wide),
     std::pair(std::string_view("two_shot_wide"), device::ReduceAlgorithm::two_shot_wide),
+    std::pair(std::string_view("ring_and_copies"), device::ReduceAlgorithm::ring_and_copies),
 };
 
 constexpr std::string_view kHeader = "meshmem-tuning";

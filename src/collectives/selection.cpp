@@ -33,7 +33,8 @@ constexpr Threshold kThresholds[] = {
 constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
 
 bool adds_in_pe_order(ReduceAlgorithm algorithm) {
-  return algorithm != ReduceAlgorithm::ring && algorithm != ReduceAlgorithm::recursive_doubling;
+  return algorithm != ReduceAlgorithm::ring && algorithm != ReduceAlgorithm::ring_and_copies &&
+         algorithm != ReduceAlgorithm::recursive_doubling;
 }
 
 ReduceAlgorithm by_table(std::size_t bytes, int n_pes) {
@@ -66,6 +67,8 @@ ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size
   switch (algorithm) {  // those of kernels alone
     case ReduceAlgorithm::one_shot_wide:
       return ReduceAlgorithm::one_shot;
+    case ReduceAlgorithm::ring_and_copies:
+      return ReduceAlgorithm::ring;
     case ReduceAlgorithm::direct:
     case ReduceAlgorithm::pull:
     case ReduceAlgorithm::two_shot_wide:

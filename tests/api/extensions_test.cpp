@@ -133,6 +133,28 @@ TEST(Extensions, OfManyElementsBetweenAnyPlaces) {
   expect(max_reduce_scatter);
 }
 
+// Blocks of whole lines, which go around a ring: in one piece and two, one part and several, which the short
+// rows of teams made late have.
+TEST(Extensions, ScattersAroundARing) {
+  Workspace space(Place::device);
+  std::vector<TeamView> views = {world_view(), make_view(n_pes() - 1, -1, n_pes())};
+  for (int i = 0; i < 4; ++i) views.push_back(make_view(0, 1, n_pes()));
+  for (const char* plan : {"ring 1 40", "ring 3 128", "ring_and_copies 2 64"}) {
+    ASSERT_EQ(shmemx_reduce_plan(plan), 0);
+    for (const TeamView& view : {views[0], views[1], views.back()}) {
+      SCOPED_TRACE(testing::Message() << plan << ", team " << view.team);
+      for (const size_t n : {size_t{16}, size_t{208}, size_t{8192}}) {
+        check<float>(space, sum_reduce_scatter, view, n, shmemx_float_sum_reduce_scatter);
+        check<long>(space, avg_reduce_scatter, view, n, shmemx_long_avg_reduce_scatter);
+        check<short>(space, max_reduce_scatter, view, n, shmemx_short_max_reduce_scatter);
+        check<unsigned char>(space, xor_reduce_scatter, view, n, shmemx_uchar_xor_reduce_scatter);
+      }
+    }
+  }
+  ASSERT_EQ(shmemx_reduce_plan(nullptr), 0);
+  for (size_t i = 1; i < views.size(); ++i) shmem_team_destroy(views[i].team);
+}
+
 // Toward zero, of the sum as the type holds it.
 TEST(Extensions, AveragesOfIntegersAreCutTowardZero) {
   PlacedArray<int> dest(Place::host, 2), source(Place::host, 2);

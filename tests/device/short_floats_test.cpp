@@ -184,8 +184,8 @@ TEST(ShortFloats, EveryOperationOnStreamsOfEveryTeamOfAnyCount) {
     for_each_routine([&](auto routine) {
       using Routine = decltype(routine);
       using E = typename Routine::E;
-      constexpr size_t kCounts[] = {1001, 1, 0, 3};
-      const size_t n = kCounts[turn++ % 4];
+      constexpr size_t kCounts[] = {1001, 1, 1008, 0, 3};
+      const size_t n = kCounts[turn++ % 5];
       check<Routine>(space, view, n, [&](E* dest, const E* source) {
         EXPECT_EQ(Routine::on_stream(view.team, dest, source, n, space.stream), 0);
       });
@@ -207,7 +207,7 @@ void check_float_total(int first,
 }
 TEST(ShortFloats, SumsAreFormedInFloatAndRoundedOnce) {
   const char* forced = std::getenv("MESHMEM_REDUCE_ALGORITHM");
-  if (forced && std::strcmp(forced, "ring") == 0)
+  if (forced && std::strncmp(forced, "ring", 4) == 0)
     GTEST_SKIP() << "what a ring passes on is rounded at each step";
   check_float_total<meshmem_half>(2048, shmemx_half_sum_reduce_on_stream);
   check_float_total<meshmem_bfloat16>(256, shmemx_bfloat16_sum_reduce_on_stream);

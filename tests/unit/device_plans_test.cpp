@@ -18,6 +18,7 @@ constexpr int kLeastThreads = kDevicesAreProcessors ? 1 : 64;
 
 bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
   return algorithm != device::ReduceAlgorithm::ring &&
+         algorithm != device::ReduceAlgorithm::ring_and_copies &&
          algorithm != device::ReduceAlgorithm::recursive_doubling;
 }
 
