@@ -37,7 +37,7 @@ bool goes_wide_at_once_in_two_hops(const TeamPlace& team, const Slices& slices) 
 
 // This lane's words of a line of each PE that is awaited.
 template <typename IsAwaited>
-MESHMEM_DEVICE void await_lines(const AtOnce& job, std::size_t at, std::uint64_t epoch,
+MESHMEM_DEVICE void await_lines(const AtOnce& job, int n, std::size_t at, std::uint64_t epoch,
                                 const IsAwaited& is_awaited, Bits128 (&words)[kNearMembers]) {
   constexpr unsigned kAllLanes = 0xffffffff;
   const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
@@ -46,6 +46,7 @@ MESHMEM_DEVICE void await_lines(const AtOnce& job, std::size_t at, std::uint64_t
     bool mine = true;
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe) {
+      if (pe >= n) continue;
       const std::uint64_t flag =
           __shfl_sync(kAllLanes, static_cast<unsigned long long>(words[pe].word[1]), flag_lane);
       mine = mine && (!is_awaited(pe) || flag == epoch);
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
   if (lane.first * kUnitsOfLine >= units) return;  // all lanes of the wave
   Bits128 words[kNearMembers] = {};
   await_lines(
-      job, at, epoch, [&](int pe) { return has_line && pe < n && pe != me; }, words);
+      job, n, at, epoch, [&](int pe) { return has_line && pe < n && pe != me; }, words);
   let_next_in_if_it_gains();
 #pragma unroll
   for (int pe = 0; pe < kNearMembers; ++pe)
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kThreads)
     const Bits128 own = load(me, line);
     Bits128 words[kNearMembers] = {};
     await_lines(
-        job, at(line), epoch, [&](int pe) { return is_mine && pe < n && pe != me; }, words);
+        job, n, at(line), epoch, [&](int pe) { return is_mine && pe < n && pe != me; }, words);
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (pe == me) words[pe] = own;
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(kThreads)
   for_each_line(lane, lines, [&](std::size_t line, bool) {
     const auto is_awaited = [&](int pe) { return pe != me && has_line(pe, line); };
     Bits128 words[kNearMembers] = {};
-    await_lines(job, at(line) + results, epoch, is_awaited, words);
+    await_lines(job, n, at(line) + results, epoch, is_awaited, words);
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (is_awaited(pe)) store(pe, line, LaneUnits<E>::of(words[pe]));
