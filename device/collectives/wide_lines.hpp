@@ -100,6 +100,14 @@ MESHMEM_DEVICE void send_lane(const LinePlace& place, Bits128* row, std::size_t 
   store_pair(row + place.word_of(line), words);
 }
 
+// By all lanes of a wave at a time: the flag of the line that a lane has a part of, whose last lane has it;
+// and whether something is so for all.
+MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
+  const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
+  return __shfl_sync(0xffffffff, static_cast<unsigned long long>(words.word[1]), flag_lane);
+}
+MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
+
 // A line from each of n PEs that is awaited, then visit(pe, words) in PE order for all. Lanes with no line
 // help the others of their wave, in which a line's flag is handed around.
 template <typename IsAwaited, typename Visit>
@@ -107,8 +115,6 @@ MESHMEM_DEVICE void receive_lanes(const LinePlace& place, int n, const Bits128* 
                                   std::size_t apart, std::uint64_t epoch,
                                   const IsAwaited& is_awaited, const Visit& visit) {
   constexpr int kTogether = 8;
-  constexpr unsigned kAllLanes = 0xffffffff;
-  const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   for (int pe = 0; pe < n; pe += kTogether) {
     Bits128 words[kTogether] = {};
     for (bool all = false; !all;) {
@@ -120,11 +126,10 @@ MESHMEM_DEVICE void receive_lanes(const LinePlace& place, int n, const Bits128* 
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
         if (pe + k >= n) continue;
-        const std::uint64_t flag =
-            __shfl_sync(kAllLanes, static_cast<unsigned long long>(words[k].word[1]), flag_lane);
+        const std::uint64_t flag = flag_of_line(words[k]);
         mine = mine && (!is_awaited(pe + k) || flag == epoch);
       }
-      all = __all_sync(kAllLanes, mine);
+      all = all_of_wave(mine);
     }
 #pragma unroll
     for (int k = 0; k < kTogether; ++k)

@@ -37,21 +37,39 @@ bool goes_wide_at_once_in_two_hops(const TeamPlace& team, const Slices& slices) 
 
 // This lane's words of a line of each PE that is awaited.
 template <typename IsAwaited>
-MESHMEM_DEVICE void await_lines(const AtOnce& job, int n, std::size_t at, std::uint64_t epoch,
+MESHMEM_DEVICE void await_lines(const AtOnce& job, std::size_t at, std::uint64_t epoch,
                                 const IsAwaited& is_awaited, Bits128 (&words)[kNearMembers]) {
-  constexpr unsigned kAllLanes = 0xffffffff;
-  const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   for (bool all = false; !all;) {
     job.look(words, at, is_awaited);
     bool mine = true;
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe) {
-      if (pe >= n) continue;
-      const std::uint64_t flag =
-          __shfl_sync(kAllLanes, static_cast<unsigned long long>(words[pe].word[1]), flag_lane);
+      const std::uint64_t flag = flag_of_line(words[pe]);
       mine = mine && (!is_awaited(pe) || flag == epoch);
     }
-    all = __all_sync(kAllLanes, mine);
+    all = all_of_wave(mine);
+  }
+}
+// The same of n PEs, asking again only for what is missing: of one hop 0.3 us less, of two 0.4 us more
+// (256 and 512 KiB by 4 H200).
+template <typename IsAwaited>
+MESHMEM_DEVICE void await_missing_lines(const AtOnce& job, int n, std::size_t at,
+                                        std::uint64_t epoch, const IsAwaited& is_awaited,
+                                        Bits128 (&words)[kNearMembers]) {
+  bool is_missing[kNearMembers];
+#pragma unroll
+  for (int pe = 0; pe < kNearMembers; ++pe) is_missing[pe] = is_awaited(pe);
+  for (bool all = false; !all;) {
+    job.look(words, at, [&](int pe) { return is_missing[pe]; });
+    bool mine = true;
+#pragma unroll
+    for (int pe = 0; pe < kNearMembers; ++pe) {
+      if (pe >= n) continue;
+      const bool has_come = flag_of_line(words[pe]) == epoch;
+      is_missing[pe] = is_missing[pe] && !has_come;
+      mine = mine && !is_missing[pe];
+    }
+    all = all_of_wave(mine);
   }
 }
 
@@ -98,7 +116,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) *counter = epoch;
   if (lane.first * kUnitsOfLine >= units) return;  // all lanes of the wave
   Bits128 words[kNearMembers] = {};
-  await_lines(
+  await_missing_lines(
       job, n, at, epoch, [&](int pe) { return has_line && pe < n && pe != me; }, words);
   let_next_in_if_it_gains();
 #pragma unroll
@@ -160,7 +178,7 @@ __global__ void __launch_bounds__(kThreads)
     const Bits128 own = load(me, line);
     Bits128 words[kNearMembers] = {};
     await_lines(
-        job, n, at(line), epoch, [&](int pe) { return is_mine && pe < n && pe != me; }, words);
+        job, at(line), epoch, [&](int pe) { return is_mine && pe < n && pe != me; }, words);
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (pe == me) words[pe] = own;
@@ -172,7 +190,7 @@ __global__ void __launch_bounds__(kThreads)
   for_each_line(lane, lines, [&](std::size_t line, bool) {
     const auto is_awaited = [&](int pe) { return pe != me && has_line(pe, line); };
     Bits128 words[kNearMembers] = {};
-    await_lines(job, n, at(line) + results, epoch, is_awaited, words);
+    await_lines(job, at(line) + results, epoch, is_awaited, words);
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (is_awaited(pe)) store(pe, line, LaneUnits<E>::of(words[pe]));
