@@ -4,8 +4,8 @@
 // its source (reduce-scatter); the owner combines in PE order and pushes the result to all dests
 // (all-gather). Nobody loads over a link, and the two hops overlap.
 // Words: a *share* is what one PE owns of the elements; a *chunk* is what fits of it into one of the
-// slots that a PE has for each other one, and no more than half a share, unless that is small. In step k a PE
-// sends chunk k to all, then combines chunk k - 1.
+// slots that a PE has for each other one, or half a share. In step k a PE sends chunk k to all, then combines
+// chunk k - 1, by all waves but the last, which announces.
 // Invariant: a slot is filled again only when it has been emptied. A PE sends chunk k after it has got
 // chunk k - 2 from all, which they sent after they had combined chunk k - 4; so four slots will do. A
 // result goes straight into the dest of a PE that has sent that chunk of its source, so it has entered, and
@@ -56,34 +56,38 @@ class DirectReduction {
 
   // `chunks` chunks from chunk `first` on.
   MESHMEM_DEVICE_MEMBER void run(std::uint64_t epoch, std::size_t first, int chunks) const {
+    const Workers workers(group_);
     for (int k = 0; k <= chunks; ++k) {
       if (k < chunks) {
-        send(epoch, first, k);
-        announce_to_all(group_, sync_, epoch, k + 1);
+        if (workers.has_caller()) send(workers, epoch, first, k);
+        announce_to_all(workers, group_, sync_, epoch, k + 1);
       }
-      if (k == 0) continue;
-      await_all(group_, sync_, epoch, k);
-      combine(epoch, first, k - 1);
+      if (k > 0 && workers.has_caller()) {
+        await_all_by_waves(group_, sync_, epoch, k);
+        combine(workers, epoch, first, k - 1);
+      }
     }
-    announce_to_all(group_, sync_, epoch, chunks + 1);  // the last results
-    await_all(group_, sync_, epoch, chunks + 1);
+    announce_to_all(workers, group_, sync_, epoch, chunks + 1);  // the last results
+    await_all_by_waves(group_, sync_, epoch, chunks + 1);
   }
 
-  MESHMEM_DEVICE_MEMBER void send(std::uint64_t epoch, std::size_t first, int k) const {
+  MESHMEM_DEVICE_MEMBER void send(const Workers& workers, std::uint64_t epoch, std::size_t first,
+                                  int k) const {
 #pragma unroll 1
     for (int i = 1; i < sync_.team.n; ++i) {
       const int owner = sync_.peer(i);
-      copy<OwnSource, kManyInFlight>(group_, slot(owner, sync_.team.me, epoch, k),
+      copy<OwnSource, kManyInFlight>(workers, slot(owner, sync_.team.me, epoch, k),
                                      source_ + begin_of(owner, first, k),
                                      count_of(owner, first, k) * sizeof(E));
     }
   }
-  MESHMEM_DEVICE_MEMBER void combine(std::uint64_t epoch, std::size_t first, int k) const {
+  MESHMEM_DEVICE_MEMBER void combine(const Workers& workers, std::uint64_t epoch, std::size_t first,
+                                     int k) const {
     const int me = sync_.team.me;
     const std::size_t begin = begin_of(me, first, k);
     before_get();
     combine_all<op, E>(
-        group_, sync_.team.n,
+        workers, sync_.team.n,
         [&](int pe) -> const E* { return pe == me ? source_ + begin : slot(me, pe, epoch, k); },
         [&](int i) { return in_member(sync_, dest_ + begin, sync_.peer(i)); },
         count_of(me, first, k));

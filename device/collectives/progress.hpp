@@ -34,25 +34,46 @@ MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
 
-// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before. By
-// one thread, which is behind the others with what they do next.
+// The threads of a group that work, which never meet by themselves, and those that announce what has been
+// done, counted from the last: the last wave, whose fences the others then do not wait for; where there are
+// few waves, all do both.
+struct Workers {
+  int thread, threads, announcer, announcers;
+
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER explicit Workers(const Group& group)
+      : thread(group.rank()),
+        threads(group.size()),
+        announcer(threads - 1 - thread),
+        announcers(threads) {
+    constexpr int kFewWaves = 3;
+    if (threads % warpSize != 0 || threads <= kFewWaves * warpSize) return;
+    threads -= warpSize;
+    announcers = warpSize;
+  }
+  MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
+  MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
+  MESHMEM_DEVICE_MEMBER int size() const { return threads; }
+};
+
+// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before.
 template <typename Group>
-MESHMEM_DEVICE void announce_by(int announcer, const Group& group, const TeamSync& sync, int to,
-                                std::uint64_t epoch, int step) {
+MESHMEM_DEVICE void announce(const Workers& workers, const Group& group, const TeamSync& sync,
+                             int to, std::uint64_t epoch, int step) {
   release_all(group);
-  if (group.rank() != announcer) return;
+  if (workers.announcer != 0) return;
   release_mine();
   store_relaxed(sync.progress(to, sync.team.me), progress_of(epoch, step));
 }
 
 // The same to all others of the team, by as many threads.
 template <typename Group>
-MESHMEM_DEVICE void announce_to_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
-                                    int step) {
+MESHMEM_DEVICE void announce_to_all(const Workers& workers, const Group& group,
+                                    const TeamSync& sync, std::uint64_t epoch, int step) {
   release_all(group);
-  if (group.rank() >= sync.team.n - 1) return;
+  if (workers.announcer >= workers.announcers || workers.announcer >= sync.team.n - 1) return;
   release_mine();
-  for (int i = group.rank() + 1; i < sync.team.n; i += group.size())
+  for (int i = workers.announcer + 1; i < sync.team.n; i += workers.announcers)
     store_relaxed(sync.progress(sync.peer(i), sync.team.me), progress_of(epoch, step));
 }
 
@@ -73,13 +94,6 @@ template <typename Group>
 MESHMEM_DEVICE Wave company_of(const Group&) {
   return {};
 }
-// The same for each wave of the group by itself: the group does not meet.
-template <typename Group>
-MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
-                                   std::uint64_t epoch, int step) {
-  await(company_of(group), sync, from, epoch, step);
-}
-
 // All others have done that step.
 template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
@@ -91,6 +105,18 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
     acquire_mine();
   }
   acquire_all(group);
+}
+
+// The same for each wave of the group by itself: the group does not meet.
+template <typename Group>
+MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
+                                   std::uint64_t epoch, int step) {
+  await(company_of(group), sync, from, epoch, step);
+}
+template <typename Group>
+MESHMEM_DEVICE void await_all_by_waves(const Group& group, const TeamSync& sync,
+                                       std::uint64_t epoch, int step) {
+  await_all(company_of(group), sync, epoch, step);
 }
 
 }  // namespace device

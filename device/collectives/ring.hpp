@@ -148,26 +148,6 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
   combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
 }
 
-// The threads of a group that work on pieces: all, where there are few waves; else all but the last wave,
-// whose first thread announces. They never meet by themselves.
-struct RingWorkers {
-  int thread, threads;
-  bool includes_announcer;
-
-  template <typename Group>
-  MESHMEM_DEVICE_MEMBER explicit RingWorkers(const Group& group)
-      : thread(group.rank()), threads(group.size()), includes_announcer(true) {
-    constexpr int kFewWaves = 3;
-    if (threads % warpSize != 0 || threads <= kFewWaves * warpSize) return;
-    threads -= warpSize;
-    includes_announcer = false;
-  }
-  MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
-  MESHMEM_DEVICE_MEMBER int announcer() const { return includes_announcer ? threads - 1 : threads; }
-  MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
-  MESHMEM_DEVICE_MEMBER int size() const { return threads; }
-};
-
 template <ReduceOp op, typename E, typename Group>
 struct RingReduction {
   using Part = RingPart<E>;
@@ -183,7 +163,7 @@ struct RingReduction {
 
   // `is_last`: no other part follows, for which this one's last results are awaited.
   MESHMEM_DEVICE_MEMBER void run(const Part& part, std::uint64_t epoch, bool is_last) const {
-    const RingWorkers workers(group);
+    const Workers workers(group);
     const bool scatters = part.apart != 0;
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
@@ -192,7 +172,7 @@ struct RingReduction {
 #pragma unroll 1
     for (int piece = 0; piece < pieces; ++piece) {
       if (workers.has_caller()) send_own(workers, part, epoch, piece);
-      announce_by(workers.announcer(), group, sync, ring.next(), epoch, ++number);
+      announce(workers, group, sync, ring.next(), epoch, ++number);
     }
 #pragma unroll 1
     for (int step = 1; step < steps; ++step) {
@@ -206,21 +186,21 @@ struct RingReduction {
           else
             pass_result(workers, part, step, piece);
         }
-        if (step < sends) announce_by(workers.announcer(), group, sync, ring.next(), epoch, number);
+        if (step < sends) announce(workers, group, sync, ring.next(), epoch, number);
       }
     }
     if (is_last && !scatters) await_by_waves(group, sync, previous, epoch, number);
   }
 
  private:
-  MESHMEM_DEVICE_MEMBER void send_own(const RingWorkers& workers, const Part& part,
-                                      std::uint64_t epoch, int piece) const {
+  MESHMEM_DEVICE_MEMBER void send_own(const Workers& workers, const Part& part, std::uint64_t epoch,
+                                      int piece) const {
     const int q = ring.before(1);
     copy<OwnSource, kManyInFlight>(workers, place(ring.next(), epoch, 0, piece),
                                    source + part.apart_of(q) + part.begin_of(q, piece),
                                    part.count_of(q, piece) * sizeof(E));
   }
-  MESHMEM_DEVICE_MEMBER void combine_sums(const RingWorkers& workers, const Part& part,
+  MESHMEM_DEVICE_MEMBER void combine_sums(const Workers& workers, const Part& part,
                                           std::uint64_t epoch, int step, int piece) const {
     const int q = ring.before(step + 1);
     const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);
@@ -230,7 +210,7 @@ struct RingReduction {
                     place(ring.me, epoch, step - 1, piece), source + part.apart_of(q) + begin,
                     count, is_result ? ring.n : 1);
   }
-  MESHMEM_DEVICE_MEMBER void pass_result(const RingWorkers& workers, const Part& part, int step,
+  MESHMEM_DEVICE_MEMBER void pass_result(const Workers& workers, const Part& part, int step,
                                          int piece) const {
     const int q = ring.before(step + 1 - ring.n);
     const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);

@@ -108,7 +108,7 @@
   }                                                                                                \
   extern "C" __global__ void release_announce_##group(Data* data) {                                \
     data[here()] = 1;                                                                              \
-    announce_by(Group().size() - 1, Group(), TeamSync(0, 1), 2, 3, 4);                             \
+    announce(Workers{Group()}, Group(), TeamSync(0, 1), 2, 3, 4);                                  \
   }                                                                                                \
   extern "C" __global__ void acquire_await_##group(Result* result, const Word* data) {             \
     await(Group(), TeamSync(0, 1), 2, 3, 4);                                                       \
@@ -169,10 +169,10 @@ extern "C" __global__ void stream_signal_thread(Word* flag) {
 }
 extern "C" __global__ void both_ring_step_block(Data* to, Data* also, const Data* in,
                                                 const Data* own, std::size_t n) {
-  const RingWorkers workers{Block()};
+  const Workers workers{Block()};
   await_by_waves(Block(), TeamSync(0, 1), 2, 3, 3);
   combine_run<ReduceOp::sum>(workers, to, also, in, own, n, 1);
-  announce_by(workers.announcer(), Block(), TeamSync(0, 1), 2, 3, 4);
+  announce(workers, Block(), TeamSync(0, 1), 2, 3, 4);
 }
 extern "C" __global__ void get_g_thread(Word* to, const Word* source, int pe) {
   *to = g(Thread(), kWorld, source, pe);

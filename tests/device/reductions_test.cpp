@@ -226,15 +226,17 @@ TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
   for (const TeamView& view : views) shmem_team_destroy(view.team);
 }
 
-// A wave of its own announces; and chunks of one piece and of two.
-TEST(DeviceReduce, S57_RingByManyWaves) {
+// A wave of its own announces; and chunks of one piece and of two, shares of one chunk and of several.
+TEST(DeviceReduce, S57_RingAndDirectByManyWaves) {
   Workspace space;
-  for (const size_t count : {size_t{777}, size_t{70001}})
-    check_sliced<device::ReduceOp::sum, float>(space, world_view(), Op::kSum,
-                                               {{ReduceAlgorithm::ring, 1, count, 0, false},
-                                                {ReduceAlgorithm::ring, 1, count, 1, true},
-                                                {ReduceAlgorithm::ring, 2, count, 0, true}},
-                                               4 * wave_size());
+  for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::ring, ReduceAlgorithm::direct}) {
+    for (const size_t count : {size_t{777}, size_t{70001}})
+      check_sliced<device::ReduceOp::sum, float>(space, world_view(), Op::kSum,
+                                                 {{algorithm, 1, count, 0, false},
+                                                  {algorithm, 1, count, 1, true},
+                                                  {algorithm, 2, count, 0, true}},
+                                                 4 * wave_size());
+  }
 }
 
 }  // namespace
