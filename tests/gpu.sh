@@ -50,10 +50,10 @@ tests() {  # NAME ctest's arguments
 # What has so many PEs, as a regular expression: tests of kernels, and of host calls that use them; and the examples.
 kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\\.$1pe\$"; }
 examples_by() { [[ $steps != *" examples "* ]] || echo "^examples\\.1[0-9].*\\.$1pe"; }
-checked() {  # TOOL: every program of tests/device at 2 PEs, long replays left out
+checked() {  # TOOL: every program of tests/device at 2 PEs, in few rounds, long replays left out
   local program
   for program in ${PROGRAMS-alignment allreduce atomics back_to_back buffers captures collectives extensions graph grid litmus modules packets reductions rma short_floats signals streams stress strided waits}; do
-    step "$1-$program" timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
+    step "$1-$program" env MESHMEM_DEVICE_TEST_SHORT=1 timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$build/bin/device_$program" --gtest_filter=-'*ReplaysCountOn*'
   done
 }
@@ -84,7 +84,7 @@ two_on_a_gpu() {
   tests "two-on-a-gpu-$1" -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|captures|grid|packets|reductions|short_floats|stress)\.${1}pe|^api\.device_collectives\.${1}pe"
 }
 
-# A test of one PE waits for no other, so several may share a GPU. Starting a job of 4 PEs takes 5 s, in which the GPUs do nothing:
+# A test of one PE waits for no other, so several may share a GPU. Starting a job of 4 PEs takes 2.5 s, in which the GPUs do nothing:
 # with MPS four jobs run at a time. What runs without it are traps, which would end the others' jobs too.
 if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
   at_a_time 1 25 tests tests-1 -R "$(kernels_by 1)" &

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The routines that take their place on a stream (include/shmemx.h): an address or two are
-// translated, and a kernel or a copy is put on the stream.
+// translated, and a kernel or a copy is put on the stream; of large reductions several.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
 // capture every call.
 #include <type_traits>
