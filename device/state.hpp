@@ -103,7 +103,7 @@ struct SyncLayout {
   std::size_t large_plain_row;
 
   // In all large slots packets come to 128 MiB, wide lines and plain data to 256 MiB each at most, until rows
-  // are as short as can be. With half as much plain data a ring of 4 GPUs is 4 % slower, with twice as much too.
+  // are as short as can be. With half as much plain data a ring of 4 GPUs is 4 to 12 % slower, with twice as much 4 %.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     return {n_pes, kChannels, large_row(128 * kMiB, 32 << 10, n_pes),

@@ -123,8 +123,9 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
 #define MESHMEM_COMPUTED_ON_STREAM(F, IN) \
   MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
 /* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min, max
- * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float. dest and source are
- * void*, since few compilers for hosts have the types: any type of 16 bits of that format does, as
+ * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once; those that go
+ * around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no ring). dest and source
+ * are void*, since few compilers for hosts have the types: any type of 16 bits of that format does, as
  * __half and _Float16. */
 #define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \
   MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)    \

@@ -94,6 +94,7 @@ template <typename Group>
 MESHMEM_DEVICE Wave company_of(const Group&) {
   return {};
 }
+
 // All others have done that step.
 template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,

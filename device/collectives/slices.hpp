@@ -58,10 +58,13 @@ struct Slices {
     return slice<E>(0).count;
   }
 
-  // Elements of a grain.
+  // Elements of a grain, which are of so many bytes.
+  MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain_of(std::size_t elem_bytes) {
+    return elem_bytes < 16 ? 16 / elem_bytes : 1;
+  }
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain() {
-    return sizeof(E) < 16 ? 16 / sizeof(E) : 1;
+    return grain_of(sizeof(E));
   }
 };
 

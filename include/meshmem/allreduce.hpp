@@ -32,7 +32,8 @@
 
 namespace meshmem {
 
-// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float.
+// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float, and rounded once; large ones that
+// go around a ring at each PE.
 enum class DataType { f32, f64, i32, i64, f16, bf16 };
 
 // Integers wrap. avg: the sum divided by the number of PEs once, at the end; of integers cut toward zero.

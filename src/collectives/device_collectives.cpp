@@ -8,6 +8,7 @@
 #include "collectives/device_plans.hpp"
 #include "collectives/staged.hpp"
 #include "core/runtime.hpp"
+#include "device/collectives/slices.hpp"
 #include "memory/hip_error.hpp"
 #include "transport/device_transfer.hpp"
 
@@ -40,13 +41,9 @@ device::TeamPlace place_of(const Team& team) { return runtime().device_state().p
 
 namespace {
 
-device::Plan plan_of(const Team& team, std::size_t bytes) {
-  const device::SyncLayout& layout = runtime().device_state().state().sync_layout;
-  return choose_plan(reduction_choice, bytes, team.n, layout.channels_of(team.slot));
+int channels_of(const Team& team) {
+  return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
-
-// Elements that fill whole lines of 16 bytes.
-std::size_t grain_of(const Reduction& op) { return op.elem_bytes < 16 ? 16 / op.elem_bytes : 1; }
 
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
@@ -68,7 +65,8 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
                                   void* dest, const void* source, std::size_t count,
                                   hipStream_t stream) {
   const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
-  const std::size_t chunk = count / n / grain_of(op) * grain_of(op), rest = count - n * chunk;
+  const std::size_t grain = device::Slices::grain_of(op.elem_bytes);
+  const std::size_t chunk = count / n / grain * grain, rest = count - n * chunk;
   const std::size_t chunk_bytes = chunk * op.elem_bytes, bytes = n * chunk_bytes;
   const device::TeamPlace place = place_of(team);
   auto* const to = static_cast<std::byte*>(dest);
@@ -91,27 +89,21 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
 
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
                          std::size_t count, hipStream_t stream) {
-  const device::Plan plan = plan_of(team, count * op.elem_bytes);
+  const device::Plan plan =
+      choose_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
+  const std::size_t least =
+      static_cast<std::size_t>(team.n) * device::Slices::grain_of(op.elem_bytes);
   const bool by_copies = plan.algorithm == device::ReduceAlgorithm::ring_and_copies && team.n > 1 &&
-                         count >= static_cast<std::size_t>(team.n) * grain_of(op) &&
-                         device_segments().all_for_kernels(dest);
+                         count >= least && device_segments().all_for_kernels(dest);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
   return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
                                count, false, stream);
 }
 
-// Around the ring if a reduction of as much does, and all blocks begin alike; else in one hop, as a
-// reduction of one block would be.
 hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
                                  const void* source, std::size_t count, hipStream_t stream) {
-  const std::size_t bytes = count * op.elem_bytes;
-  device::Plan plan = plan_of(team, bytes * static_cast<std::size_t>(team.n));
-  if (plan.algorithm == device::ReduceAlgorithm::ring_and_copies)
-    plan.algorithm = device::ReduceAlgorithm::ring;
-  if (plan.algorithm != device::ReduceAlgorithm::ring || count % grain_of(op) != 0) {
-    plan = plan_of(team, bytes);
-    plan.algorithm = device::ReduceAlgorithm::one_shot;
-  }
+  const device::Plan plan =
+      choose_scatter_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
   return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
                                count, true, stream);
 }

@@ -216,4 +216,20 @@ device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n
   return plan;
 }
 
+// Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the short
+// rows of a single channel the ring's parts are shorter than those of one hop.
+device::Plan choose_scatter_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,
+                                 int channels) {
+  constexpr std::size_t kLine = 16;
+  device::Plan plan = choose_plan(choice, bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
+  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies;
+  if (is_ring && bytes % kLine == 0 && channels > 1) {
+    plan.algorithm = ring;
+    return plan;
+  }
+  plan = choose_plan(choice, bytes, n_pes, channels);
+  plan.algorithm = one_shot;
+  return plan;
+}
+
 }  // namespace meshmem

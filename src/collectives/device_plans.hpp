@@ -35,6 +35,9 @@ device::ReduceLimits grid_limits(const ReductionChoice& choice, int n_pes);
 
 // What the program and the environment make of that, and the number of the team's channels.
 device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes, int channels);
+// The same for a reduce-scatter with so many bytes for each PE: around the ring, or in one hop.
+device::Plan choose_scatter_plan(const ReductionChoice& choice, std::size_t bytes, int n_pes,
+                                 int channels);
 
 }  // namespace meshmem
 

@@ -190,8 +190,8 @@ int DeviceMemory::local_number_of(const char* bus_id) const {
   return -1;
 }
 
-// The device of this process from which PE `pe`'s memory is reached, and whether that is this PE's
-// own. A device that this process does not see can only be tried.
+// The device of this process from which memory of device `theirs` is reached, and whether that is this
+// PE's own. A device that this process does not see can only be tried.
 static DeviceRoute route_to(int own, int theirs) {
   if (theirs == own || theirs < 0) return {own, true};
   int can = 0;
@@ -221,8 +221,12 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (pe == peers_.me) continue;  // opening one's own handle is an error by design
     const auto index = static_cast<std::size_t>(pe);
-    const OnDevice current(route_of_[index].device);
-    const hipError_t error = open_for_good(peers_.offer(pe).*range, &slab.copies[index]);
+    const auto open = [&] {
+      const OnDevice current(route_of_[index].device);
+      return open_for_good(peers_.offer(pe).*range, &slab.copies[index]);
+    };
+    hipError_t error = open();
+    if (error != hipSuccess && kOpeningGivesAccess && leave_to_copies(pe)) error = open();
     if (error != hipSuccess) {
       return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}", pe,
                          peers_.offer(pe).bus_id, device_, mine().bus_id, hipGetErrorString(error));
@@ -231,21 +235,34 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
   return std::nullopt;
 }
 
+// From now on the memory of PE `pe` is reached from the device that it is on; false if it was already, or
+// that device is this PE's own, or not one of this process.
+bool DeviceMemory::leave_to_copies(int pe) {
+  (void)hipGetLastError();
+  DeviceRoute& route = route_of_[static_cast<std::size_t>(pe)];
+  const int theirs = local_number_of(peers_.offer(pe).bus_id);
+  if (!route.for_kernels || theirs < 0 || theirs == device_) return false;
+  route = {theirs, false};
+  return true;
+}
+
 void DeviceMemory::map_slabs() {
-  bool reaches_all = true;
   route_of_.reserve(static_cast<std::size_t>(peers_.n));
   for (int pe = 0; pe < peers_.n; ++pe) {
     const DeviceOffer& offer = peers_.offer(pe);
     const bool same = std::strcmp(offer.bus_id, mine().bus_id) == 0;
     route_of_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
-    reaches_all = reaches_all && route_of_.back().for_kernels;
-    if (!route_of_.back().for_kernels)
-      debug("device {} cannot reach the device {} of PE {}: copies only", device_, offer.bus_id,
-            pe);
   }
-  mine().reaches_all = reaches_all;
   std::optional<std::string> failure = map_slab(data_, &DeviceOffer::data);
   if (!failure) failure = map_slab(sync_, &DeviceOffer::sync);
+  bool reaches_all = true;
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (route_of_[static_cast<std::size_t>(pe)].for_kernels) continue;
+    reaches_all = false;
+    debug("device {} cannot reach the device {} of PE {}: copies only", device_,
+          peers_.offer(pe).bus_id, pe);
+  }
+  mine().reaches_all = reaches_all;
   agree(failure, "map the device memory of the other PEs");
   all_reach_all_ = true;
   for (int pe = 0; pe < peers_.n; ++pe)

@@ -84,6 +84,7 @@ class DeviceMemory {
   bool all_uncached() const;
   int local_number_of(const char* bus_id) const;
   std::optional<std::string> map_slab(Slab& slab, SharedRange DeviceOffer::*range);
+  bool leave_to_copies(int pe);
   void map_slabs();
   void verify(hipStream_t stream);
   std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;

@@ -179,8 +179,8 @@ TEST(ShortFloats, EveryOperationInKernelsByGrids) {
 
 TEST(ShortFloats, EveryOperationOnStreamsOfEveryTeamOfAnyCount) {
   Workspace space;
+  size_t turn = 0;  // on each team other counts
   on_every_team([&](const TeamView& view) {
-    size_t turn = 0;
     for_each_routine([&](auto routine) {
       using Routine = decltype(routine);
       using E = typename Routine::E;

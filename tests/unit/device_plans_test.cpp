@@ -88,7 +88,35 @@ TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
     choice.forced = environment.reduce_algorithm;
     EXPECT_EQ(choose_plan(choice, 4096, 4, 64).algorithm, parse_plan(name + " 1 64")->algorithm)
         << name;
+    choice.deterministic = true;
+    EXPECT_TRUE(adds_in_pe_order(choose_plan(choice, 4096, 4, 64).algorithm)) << name;
+    choice.forced = ReduceAlgorithm::automatic;
+    use_plan(parse_plan(name + " 1 64"));
+    EXPECT_TRUE(adds_in_pe_order(choose_plan(choice, 4096, 4, 64).algorithm)) << name;
+    use_plan(std::nullopt);
   }
+}
+
+TEST(DevicePlans, ScatterAroundTheRingWhereTheWholeSourceWould) {
+  ReductionChoice choice;
+  const auto chosen = [&](std::size_t bytes, int channels = 64) {
+    return choose_scatter_plan(choice, bytes, 4, channels).algorithm;
+  };
+  for (const ReduceAlgorithm forced : {ReduceAlgorithm::ring, ReduceAlgorithm::ring_and_copies}) {
+    choice.forced = forced;
+    EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::ring);
+    EXPECT_EQ(chosen((1 << 20) + 8), device::ReduceAlgorithm::one_shot);  // blocks begin unevenly
+    EXPECT_EQ(chosen(1 << 20, 1), device::ReduceAlgorithm::one_shot);     // in short rows
+  }
+  choice.deterministic = true;
+  EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::one_shot);
+  choice.deterministic = false;
+  choice.forced = ReduceAlgorithm::two_shot;
+  EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::one_shot);
+  choice.forced = ReduceAlgorithm::automatic;
+  choice.ring_min_bytes = 4000;
+  EXPECT_EQ(chosen(1024), device::ReduceAlgorithm::ring);  // 4096 of all PEs
+  EXPECT_EQ(chosen(992), device::ReduceAlgorithm::one_shot);
 }
 
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
