@@ -58,13 +58,10 @@ struct Slices {
     return slice<E>(0).count;
   }
 
-  // Elements of a grain, which are of so many bytes.
-  MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain_of(std::size_t elem_bytes) {
-    return elem_bytes < 16 ? 16 / elem_bytes : 1;
-  }
+  // Elements of a grain.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain() {
-    return grain_of(sizeof(E));
+    return sizeof(E) < 16 ? 16 / sizeof(E) : 1;
   }
 };
 

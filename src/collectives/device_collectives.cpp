@@ -8,7 +8,6 @@
 #include "collectives/device_plans.hpp"
 #include "collectives/staged.hpp"
 #include "core/runtime.hpp"
-#include "device/collectives/slices.hpp"
 #include "memory/hip_error.hpp"
 #include "transport/device_transfer.hpp"
 
@@ -41,6 +40,9 @@ device::TeamPlace place_of(const Team& team) { return runtime().device_state().p
 
 namespace {
 
+// Elements of a grain, as slices of kernels begin at (device/collectives/slices.hpp).
+std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
+
 int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
@@ -65,7 +67,7 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
                                   void* dest, const void* source, std::size_t count,
                                   hipStream_t stream) {
   const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
-  const std::size_t grain = device::Slices::grain_of(op.elem_bytes);
+  const std::size_t grain = grain_of(op.elem_bytes);
   const std::size_t chunk = count / n / grain * grain, rest = count - n * chunk;
   const std::size_t chunk_bytes = chunk * op.elem_bytes, bytes = n * chunk_bytes;
   const device::TeamPlace place = place_of(team);
@@ -91,8 +93,7 @@ hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, cons
                          std::size_t count, hipStream_t stream) {
   const device::Plan plan =
       choose_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
-  const std::size_t least =
-      static_cast<std::size_t>(team.n) * device::Slices::grain_of(op.elem_bytes);
+  const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
   const bool by_copies = plan.algorithm == device::ReduceAlgorithm::ring_and_copies && team.n > 1 &&
                          count >= least && device_segments().all_for_kernels(dest);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
