@@ -31,7 +31,8 @@ constexpr ElemType elem_type_of() {
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
 // How a reduction is done: a file each in device/collectives/. The wide ones are those by lines of 128
-// bytes, where the target has them; elsewhere they are the same as the others.
+// bytes, where the target has them; elsewhere they are the same as the others. ring_and_copies is a ring that
+// the host ends by copies; a kernel that is asked for it goes all around.
 enum class ReduceAlgorithm {
   one_shot,
   two_shot,
