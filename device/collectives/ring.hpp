@@ -253,15 +253,19 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
                                               lead_bytes};
   const std::size_t grain_of_all = pieces * chunks * kGrain;  // one in each piece
   const std::size_t most = (place_bytes - lead_bytes) / kAlign * grain_of_all;
+  // Parts of equal length: a short last one would take as many steps as the others.
+  const std::size_t parts = quotient(count + most - 1, most), of_all = parts * grain_of_all;
+  const std::size_t grains = parts == 0 ? 0 : quotient(count + of_all - 1, of_all);  // of a piece
+  const std::size_t piece = grains * kGrain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < count; first += most) {
-    const bool is_last = count - first <= most;
-    const std::size_t in_part = is_last ? count - first : most;
-    const std::size_t piece = quotient(in_part + grain_of_all - 1, grain_of_all) * kGrain;
+  for (std::size_t first = 0; first < count; first += in_each) {
+    const bool is_last = count - first <= in_each;
     epoch = next_epoch(group, sync, epoch);
-    reduction.run({first, in_part, piece, apart == 0 ? pieces * piece : 0, apart}, epoch, is_last);
+    reduction.run(
+        {first, is_last ? count - first : in_each, piece, apart == 0 ? pieces * piece : 0, apart},
+        epoch, is_last);
   }
   group.sync();
 }
