@@ -70,17 +70,20 @@ struct TeamSync {
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
-  // What PE `from` last told PE `at`.
+  // What the PEs last told PE `at`; and what PE `from` did.
+  MESHMEM_DEVICE_MEMBER std::uint64_t* arrivals(int at) const {
+    return reinterpret_cast<std::uint64_t*>(flags_of(at) + 1);
+  }
   MESHMEM_DEVICE_MEMBER std::uint64_t* arrival(int at, int from) const {
-    return &flags_of(at)[1 + from].value;
+    return arrivals(at) + from;
   }
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
-    return &flags_of(at)[1 + space.senders + static_cast<std::size_t>(from)].value;
+    return &flags_of(at)[space.progress_flag() + static_cast<std::size_t>(from)].value;
   }
   // By which the blocks of a grid meet (grid.hpp).
   MESHMEM_DEVICE_MEMBER std::uint64_t* grid_word() const {
-    return &flags_of(team.me)[1 + space.rows()].value;
+    return &flags_of(team.me)[space.grid_flag()].value;
   }
 };
 
@@ -116,61 +119,94 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   acquire_fence();
 }
 
+// The threads of a group that meet the other PEs: of a block its first wave.
+MESHMEM_DEVICE int lanes_that_meet(const Thread&) { return 1; }
+MESHMEM_DEVICE int lanes_that_meet(const Wave& wave) { return wave.size(); }
+MESHMEM_DEVICE int lanes_that_meet(const Block& block) {
+  return block.size() < warpSize ? block.size() : warpSize;
+}
+
 // A meeting of all members as an operation, as one thread of the group takes part in it: it tells the
-// PEs i, i + step, ... after this one, and awaits them. What it needs of the first is computed before the
-// release, which takes long.
+// PEs i, i + lanes, ... after this one, and awaits them. What it needs of the first is computed before the
+// release, which takes long; a thread alone has several first ones, and looks at what several have told
+// together.
 template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
-      : group_(group), sync_(sync), first_(group.rank() + 1) {
+      : group_(group), sync_(sync), lanes_(lanes_that_meet(group)), first_(group.rank() + 1) {
     if (!takes_part()) return;
     mine_ = sync.flags_of(sync.team.me);
-    if (first_ < sync.team.n) there_ = sync.arrival(sync.peer(first_), sync.team.me);
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k)
+      if (has(k)) there_[k] = sync.arrival(sync.peer(first_ + k * lanes_), sync.team.me);
   }
 
   // What members stored before can be read afterwards.
   MESHMEM_DEVICE_MEMBER void pass() const {
     std::uint64_t last = 0;
-    if (takes_part() && !leads()) last = mine_->value;
+    if (kEachFences && takes_part() && !leads()) last = mine_->value;
     release_all(group_);
-    if (takes_part()) {
+    if (first_ <= lanes_) {
       // On its way while the release waits. What is so when the group meets is waited for there.
       if (leads()) last = mine_->value;
-      release_mine();
-      tell(last);
-      const std::uint64_t epoch = last + 1;
-      if (leads()) mine_->value = epoch;  // while the others are told
-      await(epoch);
-      acquire_mine();
-      if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, group_.size(), epoch);
+      if (takes_part()) release_mine();
+      if (!kEachFences && sync_.team.n > 2) last = shared_by_lanes(last);
+      if (takes_part()) tell_and_await(last);
     }
     acquire_all(group_);
   }
 
  private:
+  static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
+
   // The leader always does, and who has a PE to tell: a fence is worth a trip to the peer.
-  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ < sync_.team.n || leads(); }
+  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ <= lanes_ && (has(0) || leads()); }
   MESHMEM_DEVICE_MEMBER bool leads() const { return first_ == 1; }
-  // By a loop for the first, too: ptxas would else add before the release.
-  MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
-#pragma unroll 1
-    for (int i = first_; i < sync_.team.n; i += group_.size())
-      store_next(i == first_ ? there_ : sync_.arrival(sync_.peer(i), sync_.team.me), last);
+  MESHMEM_DEVICE_MEMBER bool has(int k) const { return first_ + k * lanes_ < sync_.team.n; }
+  MESHMEM_DEVICE_MEMBER std::uint64_t shared_by_lanes(std::uint64_t last) const {
+    return std::is_same<Group, Thread>::value ? last : Wave().share(last);
   }
-  MESHMEM_DEVICE_MEMBER void await(std::uint64_t epoch) const {
+  MESHMEM_DEVICE_MEMBER void tell_and_await(std::uint64_t last) const {
+    tell(last);
+    const std::uint64_t epoch = last + 1;
+    if (leads()) mine_->value = epoch;  // while the others are told
+    const std::uint64_t* const told = reinterpret_cast<const std::uint64_t*>(mine_ + 1);
 #pragma unroll 1
-    for (int i = first_; i < sync_.team.n; i += group_.size()) {
-      const std::uint64_t* const here = &mine_[1 + sync_.peer(i)].value;
-      while (!has_reached(load_relaxed(here), epoch)) pause();
+    for (int i = first_; i < sync_.team.n; i += kTogether * lanes_)
+      while (!have_come(told, i, epoch)) pause();
+    acquire_mine();
+    if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, lanes_, epoch);
+  }
+  // By store_next for all of them: ptxas would else add before the release.
+  MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k)
+      if (has(k)) store_next(there_[k], last);
+#pragma unroll 1
+    for (int i = first_ + kTogether * lanes_; i < sync_.team.n; i += lanes_)
+      store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
+  }
+  // Whether PE i after this one has told the epoch, and those that are looked at together with it.
+  MESHMEM_DEVICE_MEMBER bool have_come(const std::uint64_t* told, int i,
+                                       std::uint64_t epoch) const {
+    std::uint64_t seen[kTogether];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const int after = i + k * lanes_;
+      seen[k] = load_relaxed(told + sync_.peer(after < sync_.team.n ? after : i));
     }
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) all = all && has_reached(seen[k], epoch);
+    return all;
   }
 
   const Group& group_;
   const TeamSync& sync_;
-  int first_;
+  int lanes_, first_;
   Flag* mine_ = nullptr;
-  std::uint64_t* there_ = nullptr;
+  std::uint64_t* there_[kTogether] = {};
 };
 
 template <typename Group>

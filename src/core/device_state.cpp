@@ -119,12 +119,9 @@ void DeviceState::close() {
 // Flags stand at the first epoch, so that no number before it is one that has been reached.
 void DeviceState::reset_flags(int slot, int channel, int channels) {
   const device::ChannelSpace space = state_.sync_layout.space(slot, channel);
-  std::vector<device::Flag> flags(space.flags_of_channel(), device::Flag{first_epoch_});
-  std::fill_n(flags.begin() + static_cast<std::ptrdiff_t>(1 + space.senders), space.senders,
-              device::Flag{first_epoch_ << device::kStepBits});
-  flags.back() = device::Flag{first_epoch_ << 32};  // no block of a grid has come
-  std::vector<device::Flag> all;
-  for (int i = 0; i < channels; ++i) all.insert(all.end(), flags.begin(), flags.end());
+  std::vector<device::Flag> all(space.flags_of_channel() * static_cast<std::size_t>(channels));
+  for (std::size_t at = 0; at < all.size(); at += space.flags_of_channel())
+    space.set_flags(all.data() + at, first_epoch_);
   auto* slab = reinterpret_cast<std::byte*>(state_.sync.base);
   write_for_kernels(slab + space.flags, all.data(), all.size() * sizeof all[0]);
 }

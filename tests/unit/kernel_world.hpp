@@ -69,10 +69,8 @@ class World {
  private:
   void set_epoch(const State& state, std::uint64_t epoch) {
     for (const int slot : {0, 1, 20}) {
-      auto* flags = reinterpret_cast<Flag*>(state.sync.near_copy[state.me] +
-                                            state.sync_layout.space(slot).flags);
-      for (int i = 0; i <= n_; ++i) flags[i].value = epoch;
-      for (int i = 1; i <= n_; ++i) flags[n_ + i].value = epoch << kStepBits;
+      const ChannelSpace space = state.sync_layout.space(slot);
+      space.set_flags(reinterpret_cast<Flag*>(state.sync.near_copy[state.me] + space.flags), epoch);
     }
   }
   void describe(int pe, const SyncLayout& layout, std::uint64_t first_epoch) {
