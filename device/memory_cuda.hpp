@@ -97,7 +97,6 @@ MESHMEM_DEVICE void release_fence() { asm volatile("fence.acq_rel.sys;" ::: "mem
 MESHMEM_DEVICE void acquire_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 #endif
 
-// Whether all threads of a group fence, before and after it meets; or the thread that tells and awaits, in between.
 constexpr bool kEachFences = false;
 
 template <typename Group>

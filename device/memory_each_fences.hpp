@@ -15,7 +15,6 @@ MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
   store_relaxed(to, last + 1);
 }
 
-// Whether all threads of a group fence, before and after it meets; or the thread that tells and awaits, in between.
 constexpr bool kEachFences = true;
 
 // Each thread's stores are written back and awaited before the leader can pass the barrier.

@@ -49,16 +49,16 @@ struct TeamView {
   const int* pes;  // world PE of each, in device memory; null: team numbers are world numbers
 };
 
-// A line of memory, for one word that one PE writes and another polls, with nothing else beside it; or for
-// words of several PEs.
+// A line of memory, for one word that is polled or counted, with nothing else beside it; or for words of
+// several PEs.
 struct alignas(128) Flag {
   static constexpr std::size_t kWords = 16;
   std::uint64_t value;
-  std::uint64_t further[kWords - 1];
+  std::uint64_t others[kWords - 1];
 
   static Flag filled_with(std::uint64_t word) {
     Flag flag{word, {}};
-    for (std::uint64_t& one : flag.further) one = word;
+    for (std::uint64_t& other : flag.others) other = word;
     return flag;
   }
 };
@@ -124,6 +124,7 @@ struct ChannelSpace {
 struct SyncLayout {
   int n_pes;
   int channels;  // of a large slot, as the rows are
+  std::size_t channel_flags;
   std::size_t large_packet_row;
   std::size_t large_wide_row;
   std::size_t large_plain_row;
@@ -132,7 +133,12 @@ struct SyncLayout {
   // are as short as can be. With half as much plain data a ring of 4 GPUs is 4 to 12 % slower, with twice as much 4 %.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
-    return {n_pes, kChannels, large_row(128 * kMiB, 32 << 10, n_pes),
+    ChannelSpace channel{};
+    channel.senders = static_cast<std::size_t>(n_pes);
+    return {n_pes,
+            kChannels,
+            channel.flags_of_channel(),
+            large_row(128 * kMiB, 32 << 10, n_pes),
             wide_lines ? large_row(256 * kMiB, 128 << 10, n_pes) : 0,
             large_row(256 * kMiB, 64 << 10, n_pes)};
   }
@@ -158,9 +164,7 @@ struct SyncLayout {
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
   // Where the slot's parts begin: each kind of part lies behind that of the slots before.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot) const {
-    ChannelSpace one{};
-    one.senders = senders();
-    const std::size_t bytes = one.flags_of_channel() * sizeof(Flag);
+    const std::size_t bytes = channel_flags * sizeof(Flag);
     return slots_before(slot, bytes, bytes);
   }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t packets(int slot) const {

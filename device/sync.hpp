@@ -15,8 +15,8 @@
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
 // of operations. Epochs are compared by signed difference and never reset while the team lives;
 // next_epoch() and Meeting count them up, and the kernels of kernels/at_once.hpp and wide_at_once.hpp, by the
-// same rule: the leader writes the epoch after the group's first meeting within an operation, before which
-// the others have looked at it, and before the last. One group at a time of each PE is on a channel.
+// same rule: the leader writes the epoch after the group's first barrier within an operation, and after one
+// before which the others have looked at it, and before the last. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -70,12 +70,12 @@ struct TeamSync {
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
-  // What the PEs last told PE `at`; and what PE `from` did.
-  MESHMEM_DEVICE_MEMBER std::uint64_t* arrivals(int at) const {
-    return reinterpret_cast<std::uint64_t*>(flags_of(at) + 1);
+  // What PE `from` last told the PE whose flags these are.
+  MESHMEM_DEVICE_MEMBER static std::uint64_t* arrival(Flag* flags, int from) {
+    return reinterpret_cast<std::uint64_t*>(flags + 1) + from;
   }
   MESHMEM_DEVICE_MEMBER std::uint64_t* arrival(int at, int from) const {
-    return arrivals(at) + from;
+    return arrival(flags_of(at), from);
   }
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
@@ -135,7 +135,7 @@ class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
       : group_(group), sync_(sync), lanes_(lanes_that_meet(group)), first_(group.rank() + 1) {
-    if (!takes_part()) return;
+    if (!is_lane()) return;
     mine_ = sync.flags_of(sync.team.me);
 #pragma unroll
     for (int k = 0; k < kTogether; ++k)
@@ -145,36 +145,33 @@ class Meeting {
   // What members stored before can be read afterwards.
   MESHMEM_DEVICE_MEMBER void pass() const {
     std::uint64_t last = 0;
-    if (kEachFences && takes_part() && !leads()) last = mine_->value;
+    // On its way while the release waits, that of all or of the lanes: what is so when the group meets is
+    // waited for there. Lanes that look after it have to meet before the leader writes the next number.
+    if (kEachFences && is_lane()) last = mine_->value;
     release_all(group_);
-    if (first_ <= lanes_) {
-      // On its way while the release waits. What is so when the group meets is waited for there.
-      if (leads()) last = mine_->value;
-      if (takes_part()) release_mine();
-      if (!kEachFences && sync_.team.n > 2) last = shared_by_lanes(last);
-      if (takes_part()) tell_and_await(last);
+    if (is_lane()) {
+      if (!kEachFences) last = mine_->value;
+      release_mine();
+      if (!kEachFences && kHasWave) Wave().sync();
+      if (has(0) || leads()) tell_and_await(last);
     }
     acquire_all(group_);
   }
 
  private:
-  static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
+  static constexpr bool kHasWave = !std::is_same<Group, Thread>::value;
+  static constexpr int kTogether = kHasWave ? 1 : 3;
 
-  // The leader always does, and who has a PE to tell: a fence is worth a trip to the peer.
-  MESHMEM_DEVICE_MEMBER bool takes_part() const { return first_ <= lanes_ && (has(0) || leads()); }
+  MESHMEM_DEVICE_MEMBER bool is_lane() const { return first_ <= lanes_; }
   MESHMEM_DEVICE_MEMBER bool leads() const { return first_ == 1; }
   MESHMEM_DEVICE_MEMBER bool has(int k) const { return first_ + k * lanes_ < sync_.team.n; }
-  MESHMEM_DEVICE_MEMBER std::uint64_t shared_by_lanes(std::uint64_t last) const {
-    return std::is_same<Group, Thread>::value ? last : Wave().share(last);
-  }
   MESHMEM_DEVICE_MEMBER void tell_and_await(std::uint64_t last) const {
     tell(last);
     const std::uint64_t epoch = last + 1;
     if (leads()) mine_->value = epoch;  // while the others are told
-    const std::uint64_t* const told = reinterpret_cast<const std::uint64_t*>(mine_ + 1);
 #pragma unroll 1
     for (int i = first_; i < sync_.team.n; i += kTogether * lanes_)
-      while (!have_come(told, i, epoch)) pause();
+      while (!have_come(i, epoch)) pause();
     acquire_mine();
     if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, lanes_, epoch);
   }
@@ -188,13 +185,13 @@ class Meeting {
       store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
   // Whether PE i after this one has told the epoch, and those that are looked at together with it.
-  MESHMEM_DEVICE_MEMBER bool have_come(const std::uint64_t* told, int i,
-                                       std::uint64_t epoch) const {
+  MESHMEM_DEVICE_MEMBER bool have_come(int i, std::uint64_t epoch) const {
     std::uint64_t seen[kTogether];
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       const int after = i + k * lanes_;
-      seen[k] = load_relaxed(told + sync_.peer(after < sync_.team.n ? after : i));
+      const int peer = sync_.peer(after < sync_.team.n ? after : i);
+      seen[k] = load_relaxed(TeamSync::arrival(mine_, peer));
     }
     bool all = true;
 #pragma unroll

@@ -3,7 +3,8 @@
 // Reductions around a ring: each PE passes partial sums of one chunk after the other to the next PE
 // (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link. A
 // reduce-scatter by itself is the first half: its chunks are blocks of the source.
-// Words: a *part* is what fits into the space for plain data at once, a *chunk* one n-th of it; chunk q
+// Words: a *part* is one of as few equal lengths as fit into the space for plain data, a *chunk* one n-th of
+// that, of the last part perhaps less or nothing; chunk q
 // begins at the PE after q, goes once around, and is complete in PE q, from where its result goes
 // around. A large chunk goes around in two *pieces*, one behind the other: while one is announced, the
 // other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
@@ -231,12 +232,13 @@ struct RingReduction {
   }
 };
 
-// For two PEs or more. apart: 0, or for a reduce-scatter how far apart the source's blocks for the PEs are;
+// For two PEs or more, and an element. apart: 0, or for a reduce-scatter how far apart the source's blocks for the PEs are;
 // then `count` elements of each count.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count, std::size_t apart) {
   constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
+  static_assert(kGrain > 0, "an element fits into what moves at once");
   constexpr std::size_t kOnePieceBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t chunks = apart == 0 ? n : 1;  // that lie behind each other in a part
@@ -255,7 +257,7 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   const std::size_t most = (place_bytes - lead_bytes) / kAlign * grain_of_all;
   // Parts of equal length: a short last one would take as many steps as the others.
   const std::size_t parts = quotient(count + most - 1, most), of_all = parts * grain_of_all;
-  const std::size_t grains = parts == 0 ? 0 : quotient(count + of_all - 1, of_all);  // of a piece
+  const std::size_t grains = quotient(count + of_all - 1, of_all);  // of a piece
   const std::size_t piece = grains * kGrain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 

@@ -90,6 +90,57 @@ TEST(KernelChannels, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
   for (const int n : {1, 2, 3, 4, 5, 8}) check_slices(n, some_seed());
 }
 
+// ---- Meetings of more PEs than a group has lanes, and than a line has arrivals
+
+Word& word_of(const State& state, int pe) {
+  return *reinterpret_cast<Word*>(state.device_heap.near_copy[pe]);
+}
+
+// Each PE tells a number by a plain store; all others have it after a meeting.
+template <typename Group>
+__global__ void tell_numbers(const State* state, Word last, Word* wrong) {
+  state_of_thread = state;
+  const Group group;
+  const TeamSync sync(kWorldSlot);
+  for (Word number = 1; number <= last; ++number) {
+    if (group.rank() == 0) word_of(*state, state->me) = number;
+    barrier(group, sync);
+    for (int pe = group.rank(); pe < state->n_pes; pe += group.size())
+      if (word_of(*state, pe) != number) fetch_add(wrong, Word{1});
+    barrier(group, sync);
+  }
+}
+
+template <typename Group>
+void check_meetings(int n, unsigned threads, std::uint64_t first_epoch) {
+  SCOPED_TRACE(testing::Message() << n << " PEs, " << threads << " threads, from " << first_epoch);
+  const World world(n, first_epoch, Slabs::meetings_of_the_world);
+  Word wrong = 0;
+  std::vector<hipStream_t> streams(static_cast<std::size_t>(n));
+  for (int pe = 0; pe < n; ++pe) {
+    auto& stream = streams[static_cast<std::size_t>(pe)];
+    ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+    hipLaunchKernelGGL(tell_numbers<Group>, dim3(1), dim3(threads), 0, stream, &world.state(pe),
+                       Word{5}, &wrong);
+  }
+  for (hipStream_t stream : streams) {
+    EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+    EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(KernelMeetings, BringWhatAnyNumberOfPesHasStored) {
+  for (const std::uint64_t first : {std::uint64_t{0}, kWipeEvery - 3}) {
+    for (const int n : {1, 2, 3, 5, 17, 20}) {
+      check_meetings<Thread>(n, 1, first);
+      check_meetings<Wave>(n, 3, first);
+      check_meetings<Block>(n, 5, first);
+      check_meetings<Block>(n, 40, first);
+    }
+  }
+}
+
 // ---- Packets that are as old as their flag's way around
 
 constexpr std::uint64_t kQuarter = std::uint64_t{1} << 30;

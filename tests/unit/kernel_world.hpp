@@ -41,17 +41,24 @@ DeviceMemory zeroed(std::size_t bytes) {
   return DeviceMemory(block);
 }
 
+// What the sync slabs of a world are for: with many PEs they are large.
+enum class Slabs { everything, meetings_of_the_world };
+
 // n PEs with heaps and sync slabs in this process. Slot 0 is the world, slot 1 its PEs in reverse,
 // slot 20 (of those with short rows) the even ones.
 class World {
  public:
-  World(int n, std::uint64_t first_epoch) : n_(n), states_(static_cast<std::size_t>(n)) {
+  World(int n, std::uint64_t first_epoch, Slabs slabs = Slabs::everything)
+      : n_(n), states_(static_cast<std::size_t>(n)) {
     SyncLayout layout = SyncLayout::of(n, false);
     layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
     layout.channels = kTestChannels;
+    const std::size_t slab_bytes = slabs == Slabs::everything
+                                       ? layout.total_bytes()
+                                       : layout.space(kWorldSlot).further(1).packets;
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed(kHeapBytes));
-      slabs_.push_back(zeroed(layout.total_bytes()));
+      slabs_.push_back(zeroed(slab_bytes));
       teams_.push_back(zeroed(sizeof(TeamView) * kTeamSlots));
     }
     for (int i = 0; i < n; ++i) reversed_.push_back(n - 1 - i);
