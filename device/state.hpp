@@ -123,8 +123,8 @@ struct ChannelSpace {
 
 struct SyncLayout {
   int n_pes;
-  int channels;  // of a large slot, as the rows are
-  std::size_t channel_flags;
+  int channels;               // of a large slot, as the rows are
+  std::size_t channel_flags;  // Flags of a channel
   std::size_t large_packet_row;
   std::size_t large_wide_row;
   std::size_t large_plain_row;

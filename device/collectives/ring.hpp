@@ -4,10 +4,9 @@
 // (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link. A
 // reduce-scatter by itself is the first half: its chunks are blocks of the source.
 // Words: a *part* is one of as few equal lengths as fit into the space for plain data, a *chunk* one n-th of
-// that, of the last part perhaps less or nothing; chunk q
-// begins at the PE after q, goes once around, and is complete in PE q, from where its result goes
-// around. A large chunk goes around in two *pieces*, one behind the other: while one is announced, the
-// other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
+// that, of the last part perhaps less or nothing; chunk q begins at the PE after q, goes once around, and is
+// complete in PE q, from where its result goes around. A large chunk goes around in two *pieces*, one behind the
+// other: while one is announced, the other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
 // and follow each other at once.
 // Invariant: a piece of sums has its own place in the next PE for each step, so nobody waits for a
 // place; who has all sums of a part knows that all have begun it, and have read the places of the part
@@ -232,8 +231,8 @@ struct RingReduction {
   }
 };
 
-// For two PEs or more, and an element. apart: 0, or for a reduce-scatter how far apart the source's blocks for the PEs are;
-// then `count` elements of each count.
+// For two PEs or more, and one element or more. apart: 0, or for a reduce-scatter how far apart the source's
+// blocks for the PEs are; then `count` elements of each count.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count, std::size_t apart) {

@@ -20,7 +20,7 @@ namespace device {
 
 constexpr unsigned kThreads = 512;
 constexpr unsigned kCopyThreads = 512;
-constexpr unsigned kThreadsForPes = 64;  // each for some of the PEs; a wave, whatever its size is
+constexpr unsigned kThreadsForPes = 64;  // each for some of the PEs; at least a wave
 constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // beyond, data moves in kernels of its own
