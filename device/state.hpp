@@ -129,9 +129,9 @@ struct SyncLayout {
   std::size_t large_wide_row;
   std::size_t large_plain_row;
 
-  // In all large slots packets come to 128 MiB, wide lines to 256 and plain data to 260 MiB at most, until rows
-  // are as short as can be. With half as much plain data a ring of 4 GPUs is 4 to 12 % slower, with twice as much
-  // 4 %; with a little less than this a power of two would be a few bytes longer than whole parts of such a ring.
+  // In all large slots packets come to 128 MiB, wide lines and plain data to 256 MiB each at most, until rows
+  // are as short as can be. With half as much plain data a ring of 4 GPUs is 1 to 2 % slower, with twice as much it
+  // gains less than 1 %.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     ChannelSpace channel{};
@@ -141,7 +141,7 @@ struct SyncLayout {
             channel.flags_of_channel(),
             large_row(128 * kMiB, 32 << 10, n_pes),
             wide_lines ? large_row(256 * kMiB, 128 << 10, n_pes) : 0,
-            large_row(260 * kMiB, 65 << 10, n_pes)};
+            large_row(256 * kMiB, 64 << 10, n_pes)};
   }
   MESHMEM_HOST_DEVICE_MEMBER static bool is_large(int slot) { return slot < kLargeSlots; }
   MESHMEM_HOST_DEVICE_MEMBER int channels_of(int slot) const {

@@ -27,14 +27,14 @@ class DirectReduction {
                                         const E* source, std::size_t count)
       : group_(group), sync_(sync), dest_(dest), source_(source), shares_(count, sync.team.n) {
     const auto others = static_cast<std::size_t>(sync.team.n - 1);
-    row_bytes_ = plain_bytes(sync) / others / kAlign * kAlign;
-    slot_bytes_ = row_bytes_ / kSlots / kAlign * kAlign;
-    // A slot has 32 bytes at least.
+    const std::size_t room = plain_bytes(sync) / others / kSlots, align = grain_of_places(room);
+    slot_bytes_ = room / align * align;  // 32 at least
     lead_bytes_ = lead_of_places(source);
-    const std::size_t most = (slot_bytes_ - lead_bytes_) / kAlign * kGrain;
+    const std::size_t grain = align / sizeof(E);
+    const std::size_t most = (slot_bytes_ - lead_bytes_) / align * grain;
     chunks_ = quotient(shares_.longest() + most - 1, most);
     if (chunks_ == 1 && shares_.longest() * sizeof(E) > kOneChunkBytes) chunks_ = 2;
-    chunk_ = quotient(shares_.longest() + chunks_ * kGrain - 1, chunks_ * kGrain) * kGrain;
+    chunk_ = quotient(shares_.longest() + chunks_ * grain - 1, chunks_ * grain) * grain;
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {
@@ -49,7 +49,6 @@ class DirectReduction {
   }
 
  private:
-  static constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
   static constexpr std::size_t kOneChunkBytes = 8 << 10;  // less is sent before a flag has arrived
   static constexpr int kSlots = 4;
   static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of an operation
@@ -97,8 +96,9 @@ class DirectReduction {
   MESHMEM_DEVICE_MEMBER E* slot(int owner, int from, std::uint64_t epoch, int k) const {
     const int after = from - owner - 1;
     const auto row = static_cast<std::size_t>(after < 0 ? after + sync_.team.n : after);
-    return reinterpret_cast<E*>(plain_rows(sync_, owner, epoch) + row * row_bytes_ +
-                                static_cast<std::size_t>(k % kSlots) * slot_bytes_ + lead_bytes_);
+    const std::size_t before = row * kSlots + static_cast<std::size_t>(k % kSlots);
+    return reinterpret_cast<E*>(plain_rows(sync_, owner, epoch) + before * slot_bytes_ +
+                                lead_bytes_);
   }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int owner, std::size_t first, int k) const {
     const std::size_t before = (first + static_cast<std::size_t>(k)) * chunk_;
@@ -114,7 +114,7 @@ class DirectReduction {
   E* const dest_;
   const E* const source_;
   const ElementShares<E> shares_;
-  std::size_t row_bytes_, slot_bytes_, lead_bytes_;
+  std::size_t slot_bytes_, lead_bytes_;
   std::size_t chunks_, chunk_;  // of a share, all as long but the last
 };
 

@@ -6,8 +6,8 @@
 // Words: a *part* is one of as few equal lengths as fit into the space for plain data, a *chunk* one n-th of
 // that, of the last part perhaps less or nothing; chunk q begins at the PE after q, goes once around, and is
 // complete in PE q, from where its result goes around. A large chunk goes around in two *pieces*, one behind the
-// other: while one is announced, the other is worked on, by all waves but the last, which announces. Parts take turns in the two parities,
-// and follow each other at once.
+// other: while one is announced, the other is worked on, by all waves but the last, which announces. Parts take
+// turns in the two parities, and follow each other at once.
 // Invariant: a piece of sums has its own place in the next PE for each step, so nobody waits for a
 // place; who has all sums of a part knows that all have begun it, and have read the places of the part
 // before, which had the other parity. A result is pushed
@@ -236,13 +236,13 @@ struct RingReduction {
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count, std::size_t apart) {
-  constexpr std::size_t kAlign = 16, kGrain = kAlign / sizeof(E);
-  static_assert(kGrain > 0, "an element fits into what moves at once");
+  static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
   constexpr std::size_t kOnePieceBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t chunks = apart == 0 ? n : 1;  // that lie behind each other in a part
   const std::size_t pieces = quotient(count, chunks) * sizeof(E) > kOnePieceBytes ? 2 : 1;
-  const std::size_t place_bytes = plain_bytes(sync) / (pieces * (n - 1)) / kAlign * kAlign;
+  const std::size_t room = plain_bytes(sync) / (pieces * (n - 1)), align = grain_of_places(room);
+  const std::size_t place_bytes = room / align * align;
   const std::size_t lead_bytes = lead_of_places(source);
   const RingReduction<op, E, Group> reduction{group,
                                               sync,
@@ -252,12 +252,13 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
                                               source,
                                               place_bytes,
                                               lead_bytes};
-  const std::size_t grain_of_all = pieces * chunks * kGrain;  // one in each piece
-  const std::size_t most = (place_bytes - lead_bytes) / kAlign * grain_of_all;
+  const std::size_t grain = align / sizeof(E);
+  const std::size_t grain_of_all = pieces * chunks * grain;  // one in each piece
+  const std::size_t most = (place_bytes - lead_bytes) / align * grain_of_all;
   // Parts of equal length: a short last one would take as many steps as the others.
   const std::size_t parts = quotient(count + most - 1, most), of_all = parts * grain_of_all;
   const std::size_t grains = quotient(count + of_all - 1, of_all);  // of a piece
-  const std::size_t piece = grains * kGrain, in_each = grains * grain_of_all;
+  const std::size_t piece = grains * grain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
