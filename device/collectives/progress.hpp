@@ -23,10 +23,10 @@ MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::ui
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
-// What places of so many bytes begin and end at multiples of: a line of memory, unless they are only a few lines
+// Places of so many bytes begin and end at multiples of that: of a line of memory, unless they are only a few lines
 // long. A store of a wave that begins within a line touches one more, and one that begins within a sector of 32
 // bytes writes only a part of it.
-MESHMEM_DEVICE std::size_t grain_of_places(std::size_t bytes) {
+MESHMEM_DEVICE std::size_t alignment_of_places(std::size_t bytes) {
   constexpr std::size_t kLine = 128, kFewLines = 32;
   return bytes >= kFewLines * kLine ? kLine : 16;
 }

@@ -241,7 +241,8 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t chunks = apart == 0 ? n : 1;  // that lie behind each other in a part
   const std::size_t pieces = quotient(count, chunks) * sizeof(E) > kOnePieceBytes ? 2 : 1;
-  const std::size_t room = plain_bytes(sync) / (pieces * (n - 1)), align = grain_of_places(room);
+  const std::size_t room = plain_bytes(sync) / (pieces * (n - 1)),
+                    align = alignment_of_places(room);
   const std::size_t place_bytes = room / align * align;
   const std::size_t lead_bytes = lead_of_places(source);
   const RingReduction<op, E, Group> reduction{group,

@@ -90,6 +90,57 @@ TEST(KernelChannels, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
   for (const int n : {1, 2, 3, 4, 5, 8}) check_slices(n, some_seed());
 }
 
+// ---- Parts that fill their places to the last line
+
+// Sums by one block of counts that end around two full parts, at each distance from where 16 bytes are even. One PE
+// is late: by then what the others can send it lies in its places, none of it read.
+void check_full_parts(int n, ReduceAlgorithm algorithm) {
+  SCOPED_TRACE(testing::Message() << n << " PEs, algorithm " << static_cast<int>(algorithm));
+  constexpr std::size_t kRow = 16 * 1024;  // so that places are many lines long
+  const World world(n, 0, Slabs::everything, kRow);
+  const auto pes = static_cast<std::size_t>(n);
+  const std::size_t two_parts = 2 * pes * (pes * kRow) / (pes - 1) / sizeof(Word);
+  constexpr std::size_t kWordsOfLine = 128 / sizeof(Word);
+  const auto heap = [&](int pe) {
+    return reinterpret_cast<Word*>(world.state(pe).device_heap.base);
+  };
+  const auto dest_of = [&](int pe) { return heap(pe) + kHeapBytes / sizeof(Word) / 2; };
+  for (std::size_t less = 0; less <= 8; ++less) {
+    const std::size_t shift = less % 4;
+    const std::size_t count = two_parts - less * pes * kWordsOfLine + less % 3;
+    std::vector<hipStream_t> streams(pes);
+    for (int pe = 0; pe < n; ++pe)
+      for (std::size_t k = 0; k < count; ++k)
+        heap(pe)[shift + k] = static_cast<Word>(k * 7919 + static_cast<std::size_t>(pe) + less);
+    for (int i = 1; i <= n; ++i) {
+      const int pe = (static_cast<int>(less) + i) % n;
+      auto& stream = streams[static_cast<std::size_t>(pe)];
+      ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+      if (i == n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      hipLaunchKernelGGL(sum_slices, dim3(1), dim3(40), 0, stream, &world.state(pe),
+                         SlicedSum{algorithm, kWorldSlot, 1, count}, dest_of(pe) + shift,
+                         heap(pe) + shift);
+    }
+    for (hipStream_t stream : streams) {
+      EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+      EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+    }
+    for (int pe = 0; pe < n; ++pe) {
+      for (std::size_t k = 0; k < count; ++k) {
+        const std::size_t of_all = pes * (k * 7919 + less) + pes * (pes - 1) / 2;
+        ASSERT_EQ(dest_of(pe)[shift + k], static_cast<Word>(of_all))
+            << "element " << k << " of " << count;
+      }
+    }
+  }
+}
+
+TEST(KernelChannels, PartsMayFillTheirPlaces) {
+  for (const int n : {2, 3, 4, 5, 8})
+    for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::ring, ReduceAlgorithm::direct})
+      check_full_parts(n, algorithm);
+}
+
 // ---- Meetings of more PEs than a group has lanes, and than a line has arrivals
 
 Word& word_of(const State& state, int pe) {

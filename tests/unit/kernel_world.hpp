@@ -28,6 +28,7 @@ using Word = std::uint32_t;
 constexpr std::size_t kMostWords = 3000;
 constexpr std::size_t kHeapBytes = 1 << 20;
 constexpr int kTestChannels = 3;
+constexpr std::size_t kShortRow = 4096;  // so that messages need several parts
 
 struct Freed {
   void operator()(void* block) const { EXPECT_EQ(hipFree(block), hipSuccess); }
@@ -48,10 +49,12 @@ enum class Slabs { everything, meetings_of_the_world };
 // slot 20 (of those with short rows) the even ones.
 class World {
  public:
-  World(int n, std::uint64_t first_epoch, Slabs slabs = Slabs::everything)
+  World(int n, std::uint64_t first_epoch, Slabs slabs = Slabs::everything,
+        std::size_t plain_row = kShortRow)
       : n_(n), states_(static_cast<std::size_t>(n)) {
     SyncLayout layout = SyncLayout::of(n, false);
-    layout.large_packet_row = layout.large_plain_row = 4096;  // so that messages need several parts
+    layout.large_packet_row = kShortRow;
+    layout.large_plain_row = plain_row;
     layout.channels = kTestChannels;
     const std::size_t slab_bytes = slabs == Slabs::everything
                                        ? layout.total_bytes()
