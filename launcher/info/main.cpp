@@ -3,7 +3,7 @@
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
 // are. Invariant: it starts nothing and needs no launcher; it links base/ and the GPU's runtime
 // alone, so it works where the library itself does not. Called by people, and to make docs/environment.md. Ends with 1 if a
-// variable has a bad value.
+// variable has a bad value, with 2 if an argument is wrong.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +22,8 @@ extern char** environ;
 
 namespace meshmem {
 namespace {
+
+constexpr int kUsageError = 2;
 
 void print_row(std::string_view name, std::string_view value) {
   fmt::print("  {:<30}  {}\n", name, value);
@@ -90,7 +92,14 @@ int run(int argc, char** argv) {
   auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
   app.add_flag("--environment-markdown", markdown, "Print docs/environment.md")
       ->excludes(explain_flag);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_text) {
+    return app.exit(asked_for_text);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "meshmem-info: {}; see meshmem-info --help\n", error.what());
+    return kUsageError;
+  }
 
   int status = 0;
   if (explain) {

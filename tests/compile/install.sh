@@ -63,6 +63,17 @@ through_links() {
   run_program 'a link to oshcc' "$scratch/by_link" '2 PEs in C'
 }
 
+wrappers_ask_for_files() {
+  local wrapper status
+  for wrapper in oshcc oshc++ oshhip; do
+    [ -x "$prefix/bin/$wrapper" ] || continue
+    status=0
+    "$prefix/bin/$wrapper" >"$scratch/log" 2>&1 || status=$?
+    [ $status = 2 ] && [ "$(cat "$scratch/log")" = "$wrapper: no input files; try: $wrapper FILE -o PROGRAM" ] ||
+      fail "$wrapper without arguments: status $status, $(cat "$scratch/log")"
+  done
+}
+
 through_pkg_config() {
   export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
   local flags
@@ -92,6 +103,7 @@ mv "$scratch/first" "$prefix"
 for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
+wrappers_ask_for_files
 through_wrappers
 through_oshhip
 through_links
