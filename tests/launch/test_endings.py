@@ -117,7 +117,7 @@ class Signals(launching.LaunchTest):
         self.assert_nothing_left()
 
     def test_a_second_int_kills_at_once(self):
-        process = self.start_ready(2, "trap 'echo seen' INT; echo ready; while :; do sleep 60; done")
+        process = self.start_ready(2, "trap 'echo seen' INT; echo ready; while :; do sleep 60 & wait; done")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stdout.readline(), b"seen\n")
         process.send_signal(signal.SIGINT)
