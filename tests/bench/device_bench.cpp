@@ -81,17 +81,17 @@ __global__ void fetch_adds(long* dest, int peer, int rounds) {  // each depends 
   long old = 0;
   for (int i = 0; i < rounds; ++i) old = shmem_long_atomic_fetch_add(dest, 1 + (old == -1), peer);
 }
-enum Scope { by_thread, by_wave, by_block };
-__global__ void __launch_bounds__(512) meet(int scope, bool barrier, int rounds) {
-  for (int i = 0; i < rounds; ++i) {
-    if (scope == by_thread)
-      barrier ? shmem_barrier_all() : shmem_sync_all();
-    else if (scope == by_wave)
-      barrier ? shmemx_barrier_all_wave() : shmemx_sync_all_wave();
-    else
-      barrier ? shmemx_barrier_all_block() : shmemx_sync_all_block();
+#define MEETING(name, routine)                              \
+  __global__ void __launch_bounds__(512) name(int rounds) { \
+    for (int i = 0; i < rounds; ++i) routine();             \
   }
-}
+MEETING(barrier_by_thread, shmem_barrier_all)
+MEETING(barrier_by_wave, shmemx_barrier_all_wave)
+MEETING(barrier_by_block, shmemx_barrier_all_block)
+MEETING(sync_by_thread, shmem_sync_all)
+MEETING(sync_by_wave, shmemx_sync_all_wave)
+MEETING(sync_by_block, shmemx_sync_all_block)
+#undef MEETING
 __global__ void __launch_bounds__(512) reduce(float* dest, float* source, size_t n, int rounds) {
   for (int i = 0; i < rounds; ++i) shmemx_float_sum_reduce_block(SHMEM_TEAM_WORLD, dest, source, n);
 }
@@ -261,24 +261,30 @@ void point_to_point(const Memory& at, int scale) {
 
 void collectives(const Memory& at, int scale) {
   const dim3 one(1);
-  const char* scopes[] = {"thread", "warp", "block"};
-  const unsigned threads[] = {1, 32, 512 / static_cast<unsigned>(scale)};
+  const unsigned block = 512 / static_cast<unsigned>(scale);
   auto* dest = reinterpret_cast<float*>(at.dest);
   auto* source = reinterpret_cast<float*>(at.source);
-  for (const bool barrier : {true, false})
-    for (int scope = 0; scope < 3; ++scope) {
-      const std::string name = std::string(barrier ? "barrier" : "sync") + "_all " + scopes[scope];
-      say(name.c_str(), 0, timed(4000 / scale, [&](int n) {
-            hipLaunchKernelGGL(meet, one, dim3(threads[scope]), 0, stream, scope, barrier, n);
-          }));
-    }
+  const struct {
+    const char* name;
+    void (*kernel)(int);
+    unsigned threads;
+  } meetings[] = {{"barrier_all thread", barrier_by_thread, 1},
+                  {"barrier_all warp", barrier_by_wave, 32},
+                  {"barrier_all block", barrier_by_block, block},
+                  {"sync_all thread", sync_by_thread, 1},
+                  {"sync_all warp", sync_by_wave, 32},
+                  {"sync_all block", sync_by_block, block}};
+  for (const auto& meeting : meetings)
+    say(meeting.name, 0, timed(4000 / scale, [&](int n) {
+          hipLaunchKernelGGL(meeting.kernel, one, dim3(meeting.threads), 0, stream, n);
+        }));
   for (size_t b = 8; b <= (size_t{1} << 20) && b <= at.most; b *= 2)
     say("device sum_reduce_block f32", b, timed((b > 65536 ? 50 : 400) / scale, [&](int n) {
-          hipLaunchKernelGGL(reduce, one, dim3(threads[2]), 0, stream, dest, source, b / 4, n);
+          hipLaunchKernelGGL(reduce, one, dim3(block), 0, stream, dest, source, b / 4, n);
         }));
   for (size_t b = 8; b <= (size_t{1} << 20) && b <= at.most; b *= 4)
     say("device fcollect_block f32", b, timed((b > 65536 ? 50 : 400) / scale, [&](int n) {
-          hipLaunchKernelGGL(gather, one, dim3(threads[2]), 0, stream, dest, source, b / 4, n);
+          hipLaunchKernelGGL(gather, one, dim3(block), 0, stream, dest, source, b / 4, n);
         }));
   say("barrier_all_on_stream graph", 0,
       graphed(50, 20 / scale, [] { shmemx_barrier_all_on_stream(stream); }));
