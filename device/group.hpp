@@ -22,6 +22,15 @@ MESHMEM_DEVICE int threads_of_block() {
   return static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
 }
 
+// Threads of a wave. NVIDIA's compiler takes warpSize for a number that it does not know, and divides by it.
+MESHMEM_DEVICE int wave_size() {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  return 32;
+#else
+  return warpSize;
+#endif
+}
+
 struct Thread {
   MESHMEM_DEVICE_MEMBER int rank() const { return 0; }
   MESHMEM_DEVICE_MEMBER int size() const { return 1; }
@@ -33,11 +42,14 @@ struct Thread {
 };
 
 struct Wave {
-  MESHMEM_DEVICE_MEMBER int rank() const { return thread_in_block() % warpSize; }
+  MESHMEM_DEVICE_MEMBER int rank() const {
+    return static_cast<int>(static_cast<unsigned>(thread_in_block()) %
+                            static_cast<unsigned>(wave_size()));
+  }
   MESHMEM_DEVICE_MEMBER int size() const {  // the last wave of a block may be short
     const int first = thread_in_block() - rank();
     const int left = threads_of_block() - first;
-    return left < warpSize ? left : warpSize;
+    return left < wave_size() ? left : wave_size();
   }
   MESHMEM_DEVICE_MEMBER void sync() const {
 #if defined(MESHMEM_TARGET_IS_CUDA)
