@@ -229,12 +229,23 @@ struct State {
   Segment device_heap;
   Segment host_heap;
   Segment sync;  // base is null if kernels have no way to the other PEs
+  // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all PEs on channel
+  // 0: the first place is in the slab of the next PE. A kernel has them at once.
+  std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
   ReduceLimits group_limits;  // of reductions in users' kernels by a thread, a wave or a block
   ReduceLimits grid_limits;   // by many blocks together
   const TeamView* teams;      // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
+
+  // From the sync slabs of all PEs, once the layout is known. It has the place of PE `me` as TeamSync::arrival.
+  void set_arrivals_after(std::byte* const* slabs) {
+    const std::size_t arrivals = sync_layout.space(0).flags + sizeof(Flag);
+    for (int i = 1; i < n_pes && i <= kNearPes; ++i)
+      arrivals_after[i - 1] =
+          reinterpret_cast<std::uint64_t*>(slabs[(me + i) % n_pes] + arrivals) + me;
+  }
 };
 
 }  // namespace device

@@ -20,7 +20,7 @@
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
-#include "device/group.hpp"
+#include "device/poll.hpp"
 #include "device/teams.hpp"
 
 namespace meshmem {
@@ -39,13 +39,15 @@ struct TeamSync {
   int channels;  // of the team
   ChannelSpace space;
   std::byte* const* slabs;  // of the first PEs; null where only the state knows them
+  bool of_world;            // channel 0 of the world: the state knows where its PEs tell each other
 
   MESHMEM_DEVICE_MEMBER explicit TeamSync(int slot, int of_team = 0)
       : team(view_of(slot)),
         channel(of_team),
         channels(state().sync_layout.channels_of(slot)),
         space(state().sync_layout.space(slot, of_team)),
-        slabs(nullptr) {
+        slabs(nullptr),
+        of_world(slot == kWorldSlot && of_team == 0) {
     check_all_are_reached();
   }
   MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
@@ -53,8 +55,18 @@ struct TeamSync {
         channel(of_team),
         channels(place.channels),
         space(place.space.further(of_team)),
-        slabs(place.slab) {}
+        slabs(place.slab),
+        of_world(false) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
+
+  // The same team on another channel; this one is on its first.
+  MESHMEM_DEVICE_MEMBER TeamSync on(int other) const {
+    TeamSync there = *this;
+    there.channel = other;
+    there.space = space.further(other);
+    there.of_world = of_world && other == 0;
+    return there;
+  }
 
   // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
   MESHMEM_DEVICE_MEMBER int peer(int i) const {
@@ -68,8 +80,12 @@ struct TeamSync {
   MESHMEM_DEVICE_MEMBER Flag* flags_of(int pe) const {
     return reinterpret_cast<Flag*>(slab_of(pe) + space.flags);
   }
+  MESHMEM_DEVICE_MEMBER Flag* my_flags() const {
+    auto* slab = slabs ? slab_of(team.me) : reinterpret_cast<std::byte*>(state().sync.base);
+    return reinterpret_cast<Flag*>(slab + space.flags);
+  }
   // The number of the last operation; only this PE reads and writes it.
-  MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return flags_of(team.me)->value; }
+  MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return my_flags()->value; }
   // What PE `from` last told the PE whose flags these are.
   MESHMEM_DEVICE_MEMBER static std::uint64_t* arrival(Flag* flags, int from) {
     return reinterpret_cast<std::uint64_t*>(flags + 1) + from;
@@ -77,13 +93,18 @@ struct TeamSync {
   MESHMEM_DEVICE_MEMBER std::uint64_t* arrival(int at, int from) const {
     return arrival(flags_of(at), from);
   }
+  // Where this PE tells the PE that is i after it, 1 <= i.
+  MESHMEM_DEVICE_MEMBER std::uint64_t* arrival_after(int i) const {
+    if (of_world && i <= kNearPes) return state().arrivals_after[i - 1];
+    return arrival(peer(i), team.me);
+  }
   // How far PE `from` has come within an operation, as it last told PE `at`.
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
     return &flags_of(at)[space.progress_flag() + static_cast<std::size_t>(from)].value;
   }
   // By which the blocks of a grid meet (grid.hpp).
   MESHMEM_DEVICE_MEMBER std::uint64_t* grid_word() const {
-    return &flags_of(team.me)[space.grid_flag()].value;
+    return &my_flags()[space.grid_flag()].value;
   }
 };
 
@@ -119,50 +140,46 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   acquire_fence();
 }
 
-// The threads of a group that meet the other PEs: of a block its first wave.
-MESHMEM_DEVICE int lanes_that_meet(const Thread&) { return 1; }
-MESHMEM_DEVICE int lanes_that_meet(const Wave& wave) { return wave.size(); }
-MESHMEM_DEVICE int lanes_that_meet(const Block& block) {
-  return block.size() < warpSize ? block.size() : warpSize;
-}
-
 // A meeting of all members as an operation, as one thread of the group takes part in it: it tells the
-// PEs i, i + lanes, ... after this one, and awaits them. What it needs of the first is computed before the
-// release, which takes long; a thread alone has several first ones, and looks at what several have told
-// together.
+// PEs i, i + lanes, ... after this one, and awaits them. A thread alone has several first ones, and looks at what
+// several have told together.
 template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
-      : group_(group), sync_(sync), lanes_(lanes_that_meet(group)), first_(group.rank() + 1) {
-    if (!is_lane()) return;
-    mine_ = sync.flags_of(sync.team.me);
-#pragma unroll
-    for (int k = 0; k < kTogether; ++k)
-      if (has(k)) there_[k] = sync.arrival(sync.peer(first_ + k * lanes_), sync.team.me);
+      : group_(group), sync_(sync), lanes_(count_of_pollers(group)), first_(group.rank() + 1) {
+    if (!sync.of_world && is_poller(group)) find_places();
   }
 
   // What members stored before can be read afterwards.
-  MESHMEM_DEVICE_MEMBER void pass() const {
+  MESHMEM_DEVICE_MEMBER void pass() {
     std::uint64_t last = 0;
     // On its way while the release waits, that of all or of the lanes: what is so when the group meets is
     // waited for there. Lanes that look after it have to meet before the leader writes the next number.
-    if (kEachFences && is_lane()) last = mine_->value;
+    if (kEachFences && is_poller(group_)) last = sync_.epoch();
     release_all(group_);
-    if (is_lane()) {
-      if (!kEachFences) last = mine_->value;
+    if (is_poller(group_)) {
+      if (sync_.of_world) find_places();
+      if (!kEachFences) last = sync_.epoch();
       release_mine();
-      if (!kEachFences && kHasWave) Wave().sync();
-      if (has(0) || leads()) tell_and_await(last);
+      if (!kEachFences) pollers_of(group_).sync();
+      tell_and_await(last);
     }
     acquire_all(group_);
   }
 
  private:
-  static constexpr bool kHasWave = !std::is_same<Group, Thread>::value;
-  static constexpr int kTogether = kHasWave ? 1 : 3;
+  static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
 
-  MESHMEM_DEVICE_MEMBER bool is_lane() const { return first_ <= lanes_; }
+  // Those of other teams are looked for before the release; the world's are at hand, and sixteen waves that
+  // look for them would be in each other's way.
+  MESHMEM_DEVICE_MEMBER void find_places() {
+    if (first_ > kNearPes) __builtin_unreachable();  // no wave is larger
+    mine_ = sync_.my_flags();
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k)
+      if (sync_.of_world || has(k)) there_[k] = sync_.arrival_after(first_ + k * lanes_);
+  }
   MESHMEM_DEVICE_MEMBER bool leads() const { return first_ == 1; }
   MESHMEM_DEVICE_MEMBER bool has(int k) const { return first_ + k * lanes_ < sync_.team.n; }
   MESHMEM_DEVICE_MEMBER void tell_and_await(std::uint64_t last) const {
@@ -170,8 +187,8 @@ class Meeting {
     const std::uint64_t epoch = last + 1;
     if (leads()) mine_->value = epoch;  // while the others are told
 #pragma unroll 1
-    for (int i = first_; i < sync_.team.n; i += kTogether * lanes_)
-      while (!have_come(i, epoch)) pause();
+    for (int before = 0; before < sync_.team.n - 1; before += kTogether * lanes_)
+      await_those_after(before, epoch);
     acquire_mine();
     if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, lanes_, epoch);
   }
@@ -184,19 +201,26 @@ class Meeting {
     for (int i = first_ + kTogether * lanes_; i < sync_.team.n; i += lanes_)
       store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
-  // Whether PE i after this one has told the epoch, and those that are looked at together with it.
-  MESHMEM_DEVICE_MEMBER bool have_come(int i, std::uint64_t epoch) const {
-    std::uint64_t seen[kTogether];
+  // The next of the PEs that the lanes tell, after so many. A place that is not needed is another that is there.
+  MESHMEM_DEVICE_MEMBER void await_those_after(int before, std::uint64_t epoch) const {
+    const int first = before + first_;
+    const bool has_first = first < sync_.team.n;
+    const std::uint64_t* told[kTogether];
+    told[0] = TeamSync::arrival(mine_, has_first ? sync_.peer(first) : sync_.team.me);
 #pragma unroll
-    for (int k = 0; k < kTogether; ++k) {
-      const int after = i + k * lanes_;
-      const int peer = sync_.peer(after < sync_.team.n ? after : i);
-      seen[k] = load_relaxed(TeamSync::arrival(mine_, peer));
+    for (int k = 1; k < kTogether; ++k) {
+      const int after = first + k * lanes_;
+      told[k] = after < sync_.team.n ? TeamSync::arrival(mine_, sync_.peer(after)) : told[0];
     }
-    bool all = true;
+    poll(pollers_of(group_), has_first, [&] {
+      std::uint64_t seen[kTogether];
 #pragma unroll
-    for (int k = 0; k < kTogether; ++k) all = all && has_reached(seen[k], epoch);
-    return all;
+      for (int k = 0; k < kTogether; ++k) seen[k] = load_relaxed(told[k]);
+      bool all = true;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) all = all && has_reached(seen[k], epoch);
+      return all;
+    });
   }
 
   const Group& group_;

@@ -8,8 +8,8 @@
 #define MESHMEM_DEVICE_WAIT_HPP_
 
 #include "device/comparison.hpp"
-#include "device/group.hpp"
 #include "device/module.hpp"
+#include "device/poll.hpp"
 
 namespace meshmem {
 namespace device {
@@ -76,17 +76,14 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
   return found;
 }
 
-// The leader runs `poll` until it says true; then all may use what the writers released.
-template <typename Group, typename Poll>
-MESHMEM_DEVICE void poll_until(const Group& group, Poll poll) {
-  if (group.rank() == 0) {
-    while (!poll()) pause();
-    acquire_mine();
-  }
+// Then all of the group may use what the writers released.
+template <typename Group, typename Ready>
+MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready) {
+  poll_and_acquire(group, ready);
   acquire_all(group);
 }
 
-// The same for a poll that has a result, which all of the group get.
+// The leader runs `poll` until it says true; all of the group get its result, and may use the same.
 template <typename T, typename Group, typename Poll>
 MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
   T result = T();
@@ -245,10 +242,12 @@ template <typename Group>
 MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t* sig_addr, int cmp,
                                                std::uint64_t cmp_value) {
   check_symmetric(sig_addr);
-  return poll_for<std::uint64_t>(group, [=](std::uint64_t& value) {
+  std::uint64_t value = 0;
+  poll_and_acquire(group, [&] {
     value = load_relaxed(sig_addr);
     return holds(value, cmp, cmp_value);
   });
+  return acquire_shared(group, value);
 }
 
 }  // namespace device

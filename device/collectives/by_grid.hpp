@@ -28,10 +28,7 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   const int blocks = blocks_with_slices(grid, sync);
   if (grid.block() < blocks) {
     const Slice slice = slice_of<E>(count, grid.block(), blocks);
-    TeamSync channel = sync;
-    channel.channel = grid.block();
-    channel.space = sync.space.further(grid.block());
-    if (slice.count > 0) work(channel, slice);
+    if (slice.count > 0) work(sync.on(grid.block()), slice);
   }
   meet(grid, sync);
   return 0;

@@ -55,9 +55,9 @@ struct Workers {
         announcer(threads - 1 - thread),
         announcers(threads) {
     constexpr int kFewWaves = 3;
-    if (threads % warpSize != 0 || threads <= kFewWaves * warpSize) return;
-    threads -= warpSize;
-    announcers = warpSize;
+    if (threads % wave_size() != 0 || threads <= kFewWaves * wave_size()) return;
+    threads -= wave_size();
+    announcers = wave_size();
   }
   MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
   MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
@@ -89,10 +89,8 @@ template <typename Group>
 MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, std::uint64_t epoch,
                           int step) {
   const std::uint64_t wanted = progress_of(epoch, step);
-  if (group.rank() == 0) {
-    while (!has_reached(load_relaxed(sync.progress(sync.team.me, from)), wanted)) pause();
-    acquire_mine();
-  }
+  const std::uint64_t* done = sync.progress(sync.team.me, from);
+  poll_and_acquire(group, [=] { return has_reached(load_relaxed(done), wanted); });
   acquire_all(group);
 }
 
@@ -108,9 +106,13 @@ template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
                               int step) {
   const std::uint64_t wanted = progress_of(epoch, step);
-  if (group.rank() < sync.team.n - 1) {
-    for (int i = group.rank() + 1; i < sync.team.n; i += group.size())
-      while (!has_reached(load_relaxed(sync.progress(sync.team.me, sync.peer(i))), wanted)) pause();
+  if (is_poller(group)) {
+    const int pollers = count_of_pollers(group), me = sync.team.me, n = sync.team.n;
+    for (int before = 0; before < n - 1; before += pollers) {
+      const int after = before + group.rank() + 1;
+      const std::uint64_t* done = sync.progress(me, after < n ? sync.peer(after) : me);
+      poll(pollers_of(group), after < n, [=] { return has_reached(load_relaxed(done), wanted); });
+    }
     acquire_mine();
   }
   acquire_all(group);

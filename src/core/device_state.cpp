@@ -84,12 +84,13 @@ void DeviceState::open(const DeviceMemory& memory, const AddressMap& map,
     state_.host_heap = segment_of(kHostHeap, reinterpret_cast<const void*>(map.heap.base),
                                   map.heap.bytes, host_heaps);
   }
+  state_.sync_layout = device::SyncLayout::of(n, kHasWideLines);
   if (memory.all_reach_all()) {
     state_.near_pes = std::min(n, device::kNearPes);
-    state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes,
-                             for_kernels(memory.sync().copies, memory.route_of()));
+    const auto slabs = for_kernels(memory.sync().copies, memory.route_of());
+    state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes, slabs);
+    state_.set_arrivals_after(slabs.data());
   }
-  state_.sync_layout = device::SyncLayout::of(n, kHasWideLines);
   state_.teams = views_;
   state_.registered = buffers_;
   rows_.clear();

@@ -82,27 +82,33 @@ class Function:
         return found
 
     def find_scalar_data(self):
-        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's arguments."""
-        written, read, is_load = [], [], []  # sets of registers, as bits
-        for code in self.code:
-            first, _, others = code.partition(" ")[2].partition(",")
-            written.append(0 if SCALAR_UNCHANGED.match(code) else bits_of(first))
-            read.append(bits_of(others))
-            is_load.append(bool(SCALAR_LOAD.match(code)))
-        always = [is_load[at] or code.startswith("v_readfirstlane") for at, code in enumerate(self.code)]
-        loaded = [0] * len(self.code)  # before each instruction: the registers that hold what was loaded
-        found, todo = set(), list(range(len(self.code)))[::-1]
+        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's arguments. Where a
+        variable lies is loaded from the linker's table, and is no such pointer."""
+        every = range(len(self.code))
+        is_load = [bool(SCALAR_LOAD.match(code)) for code in self.code]
+        reads = [bits_of(code.partition(" ")[2].partition(",")[2]) for code in self.code]
+        in_table = self.spread([at for at in every if "@gotpcrel32@" in self.code[at]], reads,
+                               lambda at: not is_load[at])
+        sources = [at for at in every if is_load[at] and not reads[at] & in_table[at]
+                   or self.code[at].startswith("v_readfirstlane")]
+        loaded = self.spread(sources, reads, lambda at: not reads[at] & in_table[at])
+        return {at for at in every if is_load[at] and reads[at] & loaded[at]}
+
+    def spread(self, sources, reads, passes_on):
+        """Before each instruction, the scalar registers, as bits, that hold what `sources` wrote, or what was computed
+        from it by instructions for which passes_on(at)."""
+        written = [0 if SCALAR_UNCHANGED.match(code) else bits_of(code.partition(" ")[2].partition(",")[0])
+                   for code in self.code]
+        always, held, todo = set(sources), [0] * len(self.code), list(range(len(self.code)))[::-1]
         while todo:
             at = todo.pop()
-            uses = read[at] & loaded[at]
-            if uses and is_load[at]:
-                found.add(at)
-            after = loaded[at] & ~written[at] | (written[at] if uses or always[at] else 0)
+            makes = at in always or reads[at] & held[at] and passes_on(at)
+            after = held[at] & ~written[at] | (written[at] if makes else 0)
             for follower in self.after[at]:
-                if after & ~loaded[follower]:
-                    loaded[follower] |= after
+                if after & ~held[follower]:
+                    held[follower] |= after
                     todo.append(follower)
-        return found
+        return held
 
 
 def follow(starts, onwards, step):

@@ -101,6 +101,7 @@ class World {
           static_cast<std::byte*>(heaps_[static_cast<std::size_t>(i)].get());
       state.sync.near_copy[i] = static_cast<std::byte*>(slabs_[static_cast<std::size_t>(i)].get());
     }
+    state.set_arrivals_after(state.sync.near_copy);
     auto* teams = static_cast<TeamView*>(teams_[static_cast<std::size_t>(pe)].get());
     for (int slot = 0; slot < kTeamSlots; ++slot) teams[slot].me = -1;
     teams[0] = {pe, n_, nullptr};
