@@ -7,6 +7,8 @@
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 
+#include <algorithm>
+
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/kernels/reductions.hpp"
@@ -105,7 +107,8 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     using U = typename R::Type;
     const int n_blocks = Slices::most<U>(job.count, job.plan.blocks);
     const dim3 blocks(static_cast<unsigned>(n_blocks));
-    const auto threads = static_cast<unsigned>(job.plan.threads);
+    const auto wanted_threads = static_cast<unsigned>(job.plan.threads);
+    const unsigned threads = std::min(wanted_threads, kThreads);
     const Slices slices = Slices::of<U>(job.count, n_blocks);
     auto* const dest = static_cast<U*>(job.dest);
     const auto* const source = static_cast<const U*>(job.source);
@@ -113,7 +116,7 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const ChannelSpace& space = job.team.space;
     const ReduceKind kind = kind_of<U>(algorithm, job.team.team.n, space, job.scatter);
     if (algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
-        goes_at_once<U>(job.team, slices, job.plan.threads)) {
+        goes_at_once<U>(job.team, slices, static_cast<int>(threads))) {
       return launch(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                     AtOnce(job.team, slices, RowsOfChannel::packets(space)), dest, source);
     }
@@ -121,14 +124,15 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     if constexpr (kHasWideLines<U>) {
       const bool is_wide = kind == ReduceKind::wide_lines;
       if (is_wide && algorithm == ReduceAlgorithm::one_shot_wide &&
-          goes_wide_at_once<U>(job.team, slices, job.plan.threads)) {
+          goes_wide_at_once<U>(job.team, slices, static_cast<int>(threads))) {
         return launch(reduce_wide_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                       AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source);
       }
       if (is_wide && algorithm == ReduceAlgorithm::two_shot_wide &&
           goes_wide_at_once_in_two_hops<U>(job.team, slices)) {
-        return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks, threads, job.stream,
-                      job.team, AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
+        return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks, wanted_threads,
+                      job.stream, job.team,
+                      AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
                       results_in_row(space), dest, source);
       }
     }

@@ -31,7 +31,7 @@ X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
   "for teams beyond the first four of those alive, which WORLD and SHARED are among. Unset: the "
   "numbers in the library's table.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
-  "The threads of such a block, at most 512.")
+  "The threads of such a block, at most 512, but for two_shot_wide 576.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "

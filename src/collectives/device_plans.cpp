@@ -40,15 +40,15 @@ constexpr Row kGpuRows[] = {
     {128 << 10, 2, {one_shot_wide, 64, 256}},
     {256 << 10, 2, {one_shot_wide, 64, 512}},
     {512 << 10, 2, {one_shot_wide, 128, 512}},
-    {2 << 20, 2, {two_shot_wide, 128, 512}},
-    {4 << 20, 2, {ring, 128, 64}},
+    {1 << 20, 2, {two_shot_wide, 128, 512}},
+    {4 << 20, 2, {two_shot_wide, 128, 576}},
     {8 << 20, 2, {ring, 64, 256}},
     {64 << 10, kAnyPes, {one_shot_wide, 64, 128}},
     {128 << 10, kAnyPes, {one_shot_wide, 64, 256}},
     {256 << 10, kAnyPes, {one_shot_wide, 64, 512}},
     {512 << 10, kAnyPes, {two_shot_wide, 128, 128}},
     {1 << 20, kAnyPes, {two_shot_wide, 64, 512}},
-    {4 << 20, kAnyPes, {two_shot_wide, 128, 512}},
+    {4 << 20, kAnyPes, {two_shot_wide, 128, 576}},
     {8 << 20, kAnyPes, {direct, 128, 128}},
     {32 << 20, kAnyPes, {ring, 128, 256}},
     {128 << 20, kAnyPes, {ring, 128, 512}},
@@ -176,6 +176,7 @@ device::ReduceLimits group_limits(const ReductionChoice& choice, int n_pes) {
 device::ReduceLimits grid_limits(const ReductionChoice& choice, int n_pes) {
   if (const auto limits = forced_limits(choice)) return *limits;
   device::ReduceLimits most{0, 0};
+  const std::size_t most_of_two_shot = n_pes <= 2 ? 1 << 20 : kAnySize;
   for (const Row& row : kRows) {
     if (find_row(kRows, row.max_bytes, n_pes) != &row) continue;
     if (row.plan.algorithm == one_shot) most.one_shot = std::max(most.one_shot, row.max_bytes);
@@ -183,7 +184,7 @@ device::ReduceLimits grid_limits(const ReductionChoice& choice, int n_pes) {
       most.one_shot = std::max(most.one_shot, row.max_bytes / 2);
     if (row.plan.algorithm == two_shot) most.two_shot = std::max(most.two_shot, row.max_bytes);
     if (row.plan.algorithm == two_shot_wide)
-      most.two_shot = std::max(most.two_shot, row.max_bytes / 2);
+      most.two_shot = std::max(most.two_shot, std::min(row.max_bytes / 2, most_of_two_shot));
   }
   return most;
 }
@@ -209,7 +210,7 @@ device::Plan choose_plan(const ReductionChoice& choice, std::size_t bytes, int n
   device::Plan plan = wanted_plan(choice, bytes, n_pes);
   if (choice.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
   plan.blocks = std::min(plan.blocks, channels);
-  plan.threads = std::min(plan.threads, kMostThreads);
+  plan.threads = std::min(plan.threads, most_threads(plan.algorithm));
   // Wide lines are carried by whole waves.
   if (plan.algorithm == one_shot_wide || plan.algorithm == two_shot_wide)
     plan.threads = (plan.threads + kLanes - 1) / kLanes * kLanes;

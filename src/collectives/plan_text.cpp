@@ -90,7 +90,8 @@ bool parse_pes(std::string_view word, int& out, std::string& why) {
 bool parse_plan_words(std::string_view& text, device::Plan& plan, std::string& why) {
   return parse_algorithm(take_word(text), plan.algorithm, why) &&
          parse_number(take_word(text), "blocks", device::kChannels, plan.blocks, why) &&
-         parse_number(take_word(text), "threads", kMostThreads, plan.threads, why) &&
+         parse_number(take_word(text), "threads", most_threads(plan.algorithm), plan.threads,
+                      why) &&
          parse_end(text, why);
 }
 

@@ -29,7 +29,7 @@ TEST(DevicePlans, HaveABlockAndAWaveAtLeastForEverySize) {
       EXPECT_GE(plan.blocks, 1);
       EXPECT_LE(plan.blocks, device::kChannels);
       EXPECT_GE(plan.threads, kLeastThreads);
-      EXPECT_LE(plan.threads, kMostThreads);
+      EXPECT_LE(plan.threads, most_threads(plan.algorithm));
     }
   }
 }
@@ -45,6 +45,8 @@ TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
   EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 1);
   choice.device_threads = 1u << 31;
   EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, kMostThreads);
+  choice.forced = ReduceAlgorithm::two_shot_wide;
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, kMostThreadsOfTwoShotWide);
 }
 
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {

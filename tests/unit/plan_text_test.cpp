@@ -33,13 +33,15 @@ TEST(PlanText, ReadsAPlanOfEveryAlgorithm) {
   }
   EXPECT_GE(n, 4u);
   expect_plan(*parse_plan("two_shot 16 512"), ReduceAlgorithm::two_shot, 16, 512);
+  expect_plan(*parse_plan("two_shot_wide 128 576"), ReduceAlgorithm::two_shot_wide, 128, 576);
 }
 
 TEST(PlanText, RefusesWhatIsNoPlanAndSaysWhy) {
   std::string why;
-  for (const char* text : {"", "two_shot", "two_shot 1", "two_shot 0 64", "two_shot 1 513",
-                           "two_shot 65536 64", "two_shot 1 64 1", "two_shot -1 64",
-                           "two_shot 1 6x", "auto 1 64", "two_shot 99999999999 64"}) {
+  for (const char* text :
+       {"", "two_shot", "two_shot 1", "two_shot 0 64", "two_shot 1 513", "two_shot_wide 1 577",
+        "two_shot 65536 64", "two_shot 1 64 1", "two_shot -1 64", "two_shot 1 6x", "auto 1 64",
+        "two_shot 99999999999 64"}) {
     why.clear();
     EXPECT_FALSE(parse_plan(text, &why)) << text;
     EXPECT_NE(why, "") << text;
