@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Polling by a group: a thread, or the lanes of a wave, wait for words that other PEs write.
-// Invariant: who returns from poll() has not yet acquired anything; who returns from poll_and_acquire() has, but
-// for the rest of the group, which acquire_all() lets know.
+// Invariant: nothing of what the writers released may be used before acquire_all() of the group.
 // Used by whatever waits in kernels.
 #ifndef MESHMEM_DEVICE_POLL_HPP_
 #define MESHMEM_DEVICE_POLL_HPP_
@@ -31,6 +30,11 @@ MESHMEM_DEVICE bool is_poller(const Group&) {
   return true;
 }
 
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// All lanes of a wave that have not ended call it at a time.
+MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
+#endif
+
 // Until ready() is true for all of them that wait. Any of them may be asked, also one that does not.
 template <typename Ready>
 MESHMEM_DEVICE void poll(const Thread&, bool, const Ready& ready) {
@@ -40,7 +44,9 @@ template <typename Ready>
 MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   // In step: lanes of NVIDIA GPUs that part take 0.15 us to come together again.
-  while (!__all_sync(0xffffffff, static_cast<int>(ready()) | static_cast<int>(!waits))) {
+  for (bool all = false; !all;) {
+    const bool is_ready = ready();
+    all = all_of_wave(is_ready || !waits);
   }
 #else
   if (waits)
@@ -48,7 +54,8 @@ MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready) {
 #endif
 }
 
-// The leader waits until ready() is true, and acquires.
+// The leader waits until ready() is true; its part of acquiring what was released before, where that is not
+// each thread's own.
 template <typename Group, typename Ready>
 MESHMEM_DEVICE void poll_and_acquire(const Group& group, const Ready& ready) {
   if (!is_poller(group)) return;

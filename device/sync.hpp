@@ -171,8 +171,8 @@ class Meeting {
  private:
   static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
 
-  // Those of other teams are looked for before the release; the world's are at hand, and sixteen waves that
-  // look for them would be in each other's way.
+  // Those of other teams are looked for before the release. The world's are at hand after it, by a branch that
+  // the other waves of a block do not take: before it nvcc has all of them look, in each other's way for 0.2 us.
   MESHMEM_DEVICE_MEMBER void find_places() {
     if (first_ > kNearPes) __builtin_unreachable();  // no wave is larger
     mine_ = sync_.my_flags();

@@ -2,7 +2,7 @@
 //
 // Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.11), and signals that are
 // waited for.
-// Invariant: one thread of a group polls; whoever has seen its condition true has acquired what the
+// Invariant: what the leader of a group sees decides; after a wait all of the group have acquired what the
 // writer released before. A wait polls memory of this PE, and lets others run between two polls.
 #ifndef MESHMEM_DEVICE_WAIT_HPP_
 #define MESHMEM_DEVICE_WAIT_HPP_

@@ -100,13 +100,11 @@ MESHMEM_DEVICE void send_lane(const LinePlace& place, Bits128* row, std::size_t 
   store_pair(row + place.word_of(line), words);
 }
 
-// By all lanes of a wave at a time: the flag of the line that a lane has a part of, whose last lane has it;
-// and whether something is so for all.
+// By all lanes of a wave at a time: the flag of the line that a lane has a part of, whose last lane has it.
 MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
   const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   return __shfl_sync(0xffffffff, static_cast<unsigned long long>(words.word[1]), flag_lane);
 }
-MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
 
 // A line from each of n PEs that is awaited, then visit(pe, words) in PE order for all. Lanes with no line
 // help the others of their wave, in which a line's flag is handed around.

@@ -11,8 +11,8 @@ import re
 VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange",
          "release_all", "release_mine", "acquire_all", "acquire_mine", "acquire_shared", "complete_all", "acquire_fence",
          "release_fence", "full_fence", "before_get", "load_of_get", "send_line", "receive_line", "receive_from_each",
-         "send_blocks", "receive_lines", "begin_packets", "poll_until", "poll_for", "after_test", "meet", "announce",
-         "await", "update_signal", "wipe_packets", "apply_atomic"}
+         "send_blocks", "receive_lines", "begin_packets", "poll_until", "poll_for", "poll_and_acquire",
+         "after_test", "meet", "announce", "await", "update_signal", "wipe_packets", "apply_atomic"}
 # Other targets' code, and the verbs themselves.
 LEFT_OUT = re.compile(r"device/(memory\w*|collectives/wide_lines)\.hpp")
 CALL = re.compile(r"(?<!\w)(\w+)(?:<[^;(){}]*>)?[({]")
