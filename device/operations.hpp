@@ -45,6 +45,14 @@ enum class ReduceAlgorithm {
   ring_and_copies
 };
 
+// Of a block that does so. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a block of 128, and
+// a second round for five of them would take as long as the hops.
+constexpr int kMostThreads = 512;
+constexpr int kMostThreadsOfTwoShotWide = 576;
+constexpr int most_threads(ReduceAlgorithm algorithm) {
+  return algorithm == ReduceAlgorithm::two_shot_wide ? kMostThreadsOfTwoShotWide : kMostThreads;
+}
+
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 
 }  // namespace device

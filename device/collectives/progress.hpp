@@ -94,13 +94,6 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
   acquire_all(group);
 }
 
-// Those of a group that can wait without the rest of it.
-MESHMEM_DEVICE Thread company_of(const Thread& thread) { return thread; }
-template <typename Group>
-MESHMEM_DEVICE Wave company_of(const Group&) {
-  return {};
-}
-
 // All others have done that step.
 template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
@@ -122,12 +115,12 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
 template <typename Group>
 MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
                                    std::uint64_t epoch, int step) {
-  await(company_of(group), sync, from, epoch, step);
+  await(pollers_of(group), sync, from, epoch, step);
 }
 template <typename Group>
 MESHMEM_DEVICE void await_all_by_waves(const Group& group, const TeamSync& sync,
                                        std::uint64_t epoch, int step) {
-  await_all(company_of(group), sync, epoch, step);
+  await_all(pollers_of(group), sync, epoch, step);
 }
 
 }  // namespace device

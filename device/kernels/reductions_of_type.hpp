@@ -131,8 +131,8 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
       if (is_wide && algorithm == ReduceAlgorithm::two_shot_wide &&
           goes_wide_at_once_in_two_hops<U>(job.team, slices)) {
         return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks,
-                      std::min(wanted_threads, kTwoHopThreads), job.stream, job.team,
-                      AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
+                      std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
+                      job.team, AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
                       results_in_row(space), dest, source);
       }
     }

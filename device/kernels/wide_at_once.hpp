@@ -125,14 +125,10 @@ __global__ void __launch_bounds__(kThreads)
   if (has_line) store_lane(lane, dest, slice.count, 0, units, line, combine_words<op, E>(words, n));
 }
 
-// 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a block of 128, and a second round for five of them
-// would take as long as the hops.
-constexpr unsigned kTwoHopThreads = 576;
-
 // In two hops: what each PE owns of the slice is sent to it, combined there, and sent to all. A lane has
 // the same place in lines of all shares, a few if there are more lines than threads for them.
 template <ReduceOp op, typename E>
-__global__ void __launch_bounds__(kTwoHopThreads)
+__global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_wide_two_hops_at_once_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
                                         const MESHMEM_GRID_CONSTANT AtOnce job,
                                         std::size_t results,  // bytes to them in a row

@@ -30,13 +30,6 @@ struct PlanTable {
 };
 inline constexpr std::size_t kAnySize = ~std::size_t{0};
 inline constexpr int kAnyPes = 1 << 30;
-inline constexpr int kMostThreads = 512;
-inline constexpr int kMostThreadsOfTwoShotWide = 576;
-
-constexpr int most_threads(device::ReduceAlgorithm algorithm) {
-  return algorithm == device::ReduceAlgorithm::two_shot_wide ? kMostThreadsOfTwoShotWide
-                                                             : kMostThreads;
-}
 
 // The name of the algorithm with this number, counted from 0; empty past the last.
 std::string_view name_of_kernel_algorithm(std::size_t index);

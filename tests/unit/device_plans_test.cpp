@@ -44,9 +44,9 @@ TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
   choice.device_blocks = 0;
   EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 1);
   choice.device_threads = 1u << 31;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, kMostThreads);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, device::kMostThreads);
   choice.forced = ReduceAlgorithm::two_shot_wide;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, kMostThreadsOfTwoShotWide);
+  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, device::kMostThreadsOfTwoShotWide);
 }
 
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
