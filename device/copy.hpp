@@ -16,7 +16,7 @@ namespace device {
 struct OwnSource {
   template <typename T>
   MESHMEM_DEVICE_MEMBER static T load(const T* from) {
-    return *from;
+    return load_plain(from);
   }
 };
 struct OthersSource {
@@ -42,10 +42,11 @@ MESHMEM_DEVICE void copy_units(const Group& group, std::byte* to, const std::byt
     for (int k = 0; k < kInFlight; ++k)
       unit[k] = Source::load(source + static_cast<std::size_t>(k) * step);
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) target[static_cast<std::size_t>(k) * step] = unit[k];
+    for (int k = 0; k < kInFlight; ++k)
+      store_plain(target + static_cast<std::size_t>(k) * step, unit[k]);
   }
 #pragma unroll 1
-  for (; source < end; source += step, target += step) *target = Source::load(source);
+  for (; source < end; source += step, target += step) store_plain(target, Source::load(source));
 }
 
 // One piece of 1, 2, 4, 8 or 16 bytes.
@@ -53,7 +54,7 @@ template <typename Source>
 MESHMEM_DEVICE void copy_piece(std::byte* to, const std::byte* from, std::size_t width) {
   const auto move = [to, from](auto unit) {
     using Unit = decltype(unit);
-    *reinterpret_cast<Unit*>(to) = Source::load(reinterpret_cast<const Unit*>(from));
+    store_plain(reinterpret_cast<Unit*>(to), Source::load(reinterpret_cast<const Unit*>(from)));
   };
   switch (width) {
     case 16:

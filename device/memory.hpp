@@ -12,6 +12,8 @@
 //   complete_all                  quiet: all that the group has stored has arrived, and any of its
 //                                 threads may say so
 //   pause                         between two polls
+//   load_plain, store_plain       of memory that the user has declared as what he likes: one access, which no
+//                                 compiler takes to be of another object than his own of float
 //
 // To publish what a group of threads has stored:   To use what a flag announced:
 //   release_all(group);                              one or a few: poll by load_relaxed until it is
@@ -54,7 +56,7 @@ template <>
 struct BitsOf<8> {
   using Type = std::uint64_t;
 };
-struct alignas(16) Bits128 {
+struct alignas(16) [[gnu::may_alias]] Bits128 {
   std::uint64_t word[2];
 };
 template <>
@@ -70,6 +72,20 @@ MESHMEM_DEVICE To bit_cast(From from) {
   To to;
   memcpy(&to, &from, sizeof to);
   return to;
+}
+
+// What compilers take for an access of whatever type is there.
+template <typename T>
+struct [[gnu::may_alias]] OfAnyType {
+  T value;
+};
+template <typename T>
+MESHMEM_DEVICE T load_plain(const T* from) {
+  return reinterpret_cast<const OfAnyType<T>*>(from)->value;
+}
+template <typename T>
+MESHMEM_DEVICE void store_plain(T* to, T value) {
+  reinterpret_cast<OfAnyType<T>*>(to)->value = value;
 }
 
 }  // namespace device

@@ -59,7 +59,7 @@ inline void pause() { hip_on_cpu::yield(); }
 inline void before_get() { acquire_fence(); }
 template <typename T>
 inline T load_of_get(const T* from) {
-  return *from;
+  return load_plain(from);
 }
 
 template <typename T>

@@ -30,11 +30,11 @@ MESHMEM_DEVICE void check_packets(const void* packets) {
 // Words that lie where one access moves them: whole, and aligned.
 struct WholeWords {
   MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* from, std::size_t, unsigned u) {
-    return reinterpret_cast<const std::uint64_t*>(from)[u];
+    return load_plain(reinterpret_cast<const std::uint64_t*>(from) + u);
   }
   MESHMEM_DEVICE_MEMBER static void store(std::byte* to, std::size_t, unsigned u,
                                           std::uint64_t word) {
-    reinterpret_cast<std::uint64_t*>(to)[u] = word;
+    store_plain(reinterpret_cast<std::uint64_t*>(to) + u, word);
   }
 };
 struct AnyWords {

@@ -54,13 +54,14 @@ template <typename Piece>
 MESHMEM_DEVICE std::uint64_t load_pieces(const std::byte* from, std::size_t bytes) {
   std::uint64_t word = 0;
   for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
-    word |= static_cast<std::uint64_t>(*reinterpret_cast<const Piece*>(from + at)) << 8 * at;
+    word |= static_cast<std::uint64_t>(load_plain(reinterpret_cast<const Piece*>(from + at)))
+            << 8 * at;
   return word;
 }
 template <typename Piece>
 MESHMEM_DEVICE void store_pieces(std::byte* to, std::uint64_t word, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof(Piece))
-    *reinterpret_cast<Piece*>(to + at) = static_cast<Piece>(word >> 8 * at);
+    store_plain(reinterpret_cast<Piece*>(to + at), static_cast<Piece>(word >> 8 * at));
 }
 MESHMEM_DEVICE bool is_multiple(const std::byte* address, std::size_t bytes, std::size_t of) {
   return (reinterpret_cast<std::uintptr_t>(address) | bytes) % of == 0;
@@ -83,7 +84,7 @@ MESHMEM_DEVICE std::uint64_t load_word(const std::byte* block, std::size_t bytes
   const std::byte* from = block + u * kLineData;
   const std::size_t left = bytes - u * kLineData;
   if (left >= kLineData && is_multiple(from, 0, kLineData))
-    return *reinterpret_cast<const std::uint64_t*>(from);
+    return load_plain(reinterpret_cast<const std::uint64_t*>(from));
   return load_uneven(from, left < kLineData ? left : kLineData);
 }
 MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
@@ -91,7 +92,7 @@ MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
   std::byte* to = block + u * kLineData;
   const std::size_t left = bytes - u * kLineData;
   if (left >= kLineData && is_multiple(to, 0, kLineData)) {
-    *reinterpret_cast<std::uint64_t*>(to) = word;
+    store_plain(reinterpret_cast<std::uint64_t*>(to), word);
   } else {
     store_uneven(to, word, left < kLineData ? left : kLineData);
   }

@@ -68,7 +68,7 @@ MESHMEM_DEVICE void copy_blocks(const Group& group, void* dest, std::ptrdiff_t d
   for (auto i = static_cast<std::size_t>(group.rank()); i < bsize * nblocks; i += step) {
     const auto block = static_cast<std::ptrdiff_t>(i / bsize);
     const auto at = static_cast<std::ptrdiff_t>(i % bsize);
-    to[block * dst + at] = Source::load(from + block * sst + at);
+    store_plain(to + block * dst + at, Source::load(from + block * sst + at));
   }
 }
 template <typename E, typename Group, typename Pes>

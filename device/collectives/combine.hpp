@@ -70,7 +70,7 @@ MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
 template <typename E>
 MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
   const E* from = array + u * Unit<E>::kElems;
-  if (is_whole(array, count, u)) return *reinterpret_cast<const Unit<E>*>(from);
+  if (is_whole(array, count, u)) return load_plain(reinterpret_cast<const Unit<E>*>(from));
   Unit<E> unit = bit_cast<Unit<E>>(std::uint64_t{0});
 #pragma unroll
   for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
@@ -81,7 +81,7 @@ template <typename E>
 MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
   E* to = array + u * Unit<E>::kElems;
   if (is_whole(array, count, u)) {
-    *reinterpret_cast<Unit<E>*>(to) = unit;
+    store_plain(reinterpret_cast<Unit<E>*>(to), unit);
     return;
   }
 #pragma unroll

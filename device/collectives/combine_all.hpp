@@ -88,8 +88,8 @@ class CombineAll {
     const V result = total.template rounded<op, V>(n_);
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k)
-      if (k < n_) *reinterpret_cast<V*>(near_to_[k] + i) = result;
-    for (int k = kInRegisters; k < n_; ++k) *reinterpret_cast<V*>(to_(k) + i) = result;
+      if (k < n_) store_plain(reinterpret_cast<V*>(near_to_[k] + i), result);
+    for (int k = kInRegisters; k < n_; ++k) store_plain(reinterpret_cast<V*>(to_(k) + i), result);
   }
 
   // The same of up to kPes PEs, at as many places, `step` apart, as make as many loads together.
@@ -113,7 +113,9 @@ class CombineAll {
 #pragma unroll
       for (int k = 0; k < kPes; ++k)
         if (k < n_)
-          *reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * step) = result;
+          store_plain(
+              reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * step),
+              result);
     }
   }
   // The first place that is left.

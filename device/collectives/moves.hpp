@@ -27,7 +27,7 @@ MESHMEM_DEVICE void push_units_to_all(const Group& group, const TeamSync& sync, 
     Bits128 unit[kInFlight] = {};
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k)
-      if (u + k * step < units) unit[k] = source[u + k * step];
+      if (u + k * step < units) unit[k] = load_plain(source + u + k * step);
 #pragma unroll 1
     for (int i = 1; i <= sync.team.n; ++i) {
       const int pe = sync.peer(i);
@@ -35,7 +35,7 @@ MESHMEM_DEVICE void push_units_to_all(const Group& group, const TeamSync& sync, 
       Bits128* const there = translate(dest, world_pe_of(sync.team, pe)) + u;
 #pragma unroll
       for (std::size_t k = 0; k < kInFlight; ++k)
-        if (u + k * step < units) there[k * step] = unit[k];
+        if (u + k * step < units) store_plain(there + k * step, unit[k]);
     }
   }
 }

@@ -114,14 +114,14 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
     for (std::size_t k = 0; k < kInFlight; ++k) {
       if (!is_there(k)) continue;
       arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * step)));
-      mine[k] = bit_cast<V>(reinterpret_cast<const B*>(own)[i + k * step]);
+      mine[k] = bit_cast<V>(load_plain(reinterpret_cast<const B*>(own) + i + k * step));
     }
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k) {
       if (!is_there(k)) continue;
       const B total = bit_cast<B>(combine_rounded<op>(arrived[k], mine[k], pes));
-      reinterpret_cast<B*>(to)[i + k * step] = total;
-      if (also) reinterpret_cast<B*>(also)[i + k * step] = total;
+      store_plain(reinterpret_cast<B*>(to) + i + k * step, total);
+      if (also) store_plain(reinterpret_cast<B*>(also) + i + k * step, total);
     }
   };
   auto i = static_cast<std::size_t>(group.rank());
