@@ -256,24 +256,23 @@ void Runtime::meet(const char* where) {
 void Runtime::open() {
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
   heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes);
+  // Sequence numbers go on where the teams of an earlier round stopped.
+  for (int i = 0; i < n_pes_; ++i)
+    first_sequence_ = std::max(first_sequence_, arena_->directory()[i].highest_sequence);
   teams_.emplace(
       address_map,
       [this](int world_pe, int slot) {
         return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
       },
-      more_pes_than_cores_);
+      more_pes_than_cores_, first_sequence_);
 
-  // Sequence numbers go on where the teams of an earlier round stopped.
-  std::uint64_t start = 0;
-  for (int i = 0; i < n_pes_; ++i) start = std::max(start, arena_->directory()[i].highest_sequence);
-  first_sequence_ = start;
   active_sets_ = reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) +
                                                   sizeof(TeamArea) * kMaxTeams);
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   for (int i = 0; i < n_pes_; ++i) everyone[static_cast<std::size_t>(i)] = i;
   if (device_memory_.is_open()) open_device();
-  world_ = &add_team(everyone, kWorldSlot, start, {});
-  add_team(everyone, kSharedSlot, start, {});
+  world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
+  add_team(everyone, kSharedSlot, first_sequence_, {});
   device_state_.publish();
   address_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");

@@ -9,8 +9,12 @@
 
 namespace meshmem {
 
-TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores)
-    : map_(map), area_of_(std::move(area_of)), more_pes_than_cores_(more_pes_than_cores) {}
+TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores,
+                     std::uint64_t first_sequence)
+    : map_(map),
+      area_of_(std::move(area_of)),
+      more_pes_than_cores_(more_pes_than_cores),
+      highest_retired_(first_sequence) {}
 
 TeamTable::Offer TeamTable::offer(int parent_slot) {
   const std::lock_guard lock(mutex_);

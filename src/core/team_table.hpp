@@ -24,7 +24,9 @@ class TeamTable {
  public:
   // area_of(world PE, slot): where a team area is mapped here.
   using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
-  TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores);
+  // No team of this session begins below first_sequence: that is in areas that an earlier one has left.
+  TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores,
+            std::uint64_t first_sequence);
 
   // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest
   // sequence number that any past team has reached; and whether something is wrong or in the way.
@@ -68,7 +70,7 @@ class TeamTable {
   std::array<std::atomic<Team*>, kMaxTeams> by_slot_{};
   std::set<int> splitting_;  // slots of the parents whose splits are under way
   int offering_ = -1;        // the one of them that has the right to offer
-  std::uint64_t highest_retired_ = 0;
+  std::uint64_t highest_retired_;
 };
 
 }  // namespace meshmem

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <shmemx.h>
 
+#include <chrono>
 #include <cstdio>
 #include <thread>
 
@@ -36,7 +37,38 @@ void use_device(int round) {
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
 }
 
+// A team that is split in a later round finds areas that earlier ones have used, and waits all the same.
+void use_late_pe(int round) {
+  static long flag, sum, mine, sent, received;
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  flag = 0;
+  shmem_barrier_all();
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team), 0);
+  const auto come_late = [me] {
+    if (me == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  come_late();
+  if (me == 0)
+    for (int pe = 0; pe < n; ++pe) shmem_long_p(&flag, 1, pe);
+  if (me == 0) shmem_quiet();
+  shmem_team_sync(team);
+  EXPECT_EQ(flag, 1);
+  shmem_barrier_all();
+  mine = me + 10 * round;
+  come_late();
+  EXPECT_EQ(shmem_long_sum_reduce(team, &sum, &mine, 1), 0);
+  EXPECT_EQ(sum, n * (n - 1) / 2 + 10 * round * n);
+  sent = 100 * round + 7;
+  come_late();
+  EXPECT_EQ(shmem_long_broadcast(team, &received, &sent, 1, 0), 0);
+  EXPECT_EQ(received, 100 * round + 7);
+  for (int i = 0; i < 40; ++i) shmem_team_sync(team);
+  shmem_team_destroy(team);
+}
+
 void use_everything(int round) {
+  use_late_pe(round);
   use_device(round);
   const int me = shmem_my_pe(), n = shmem_n_pes();
   auto* block = static_cast<long*>(shmem_malloc(100 * sizeof(long)));

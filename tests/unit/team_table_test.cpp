@@ -27,7 +27,7 @@ class Table : public testing::Test {
  protected:
   Table() { map_.my_pe = 3; }
   AddressMap map_;
-  TeamTable table_{map_, [](int, int) -> TeamArea* { return nullptr; }, false};
+  TeamTable table_{map_, [](int, int) -> TeamArea* { return nullptr; }, false, 0};
 };
 
 TEST_F(Table, OffersTheLowestFreeSlotFirst) {
@@ -190,7 +190,7 @@ TEST(Splits, OfTwoThreadsOfEachPeAtOnceEndAndKeepTheirTeamsApart) {
           EXPECT_LT(slot, kSlots);  // few teams live at once, so low slots do
           return job.area(world_pe, slot);
         },
-        true);
+        true, 0);
     Team& world = table.add({0, 1, 2, 3, 4}, 0, 0, {});
     world.routine = "world";
     // Parents that share PEs, of which each is split by a thread of its own.
