@@ -19,17 +19,17 @@ X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm:
   "direct, pull, ring_and_copies, one_shot_wide and two_shot_wide are for device memory, the last "
   "two by lines of 128 bytes on NVIDIA GPUs; elsewhere they are one_shot and two_shot. On host "
   "memory ring_and_copies is ring, direct and pull are two_shot. Groups in users' kernels follow "
-  "one_shot, two_shot and pull, and otherwise choose by size.")
+  "one_shot, two_shot and pull, and otherwise choose by size. The same on all PEs.")
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
   "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
-  "auto has the measured thresholds built into the library.")
+  "auto has the measured thresholds built into the library. The same on all PEs.")
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
-  "algorithm.")
+  "algorithm. The same on all PEs.")
 X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
   "The blocks of kernels of reductions that the host calls on device memory: at most 128, and one "
-  "for teams beyond the first four of those alive, which WORLD and SHARED are among. Unset: the "
-  "numbers in the library's table.")
+  "for teams beyond the first four of those alive, which WORLD and SHARED are among. The "
+  "same on all PEs. Unset: the numbers in the library's table.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
   "The threads of such a block, at most 512, but for two_shot_wide 576.")
 X(MESHMEM_TUNING, tuning, file, "",
@@ -67,7 +67,8 @@ X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
   "Make the host heaps of all PEs reachable for kernels even if they are more than 4 GiB together; "
   "the GPU's driver then takes all of that memory at once.")
 X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
-  "The number that the synchronization of kernels starts to count from; for tests of its overflow.")
+  "The number that the synchronization of kernels starts to count from; for tests of its overflow. "
+  "The same on all PEs.")
 X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
   "How many devices a process has on the cpu target. Unset: 1.")
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,

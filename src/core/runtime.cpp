@@ -14,10 +14,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <thread>
 
 #include "base/delay.hpp"
 #include "base/error.hpp"
@@ -96,25 +100,46 @@ void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
   }
 }
 
-void check_tuning(const DirectoryEntry* directory, int n_pes, int me) {
-  for (int i = 0; i < n_pes; ++i) {
-    if (directory[i].tuning == directory[0].tuning) continue;
+// What PEs do differently from each other if it differs: then they wait for each other for ever.
+std::uint64_t hash_of_plans(const Environment& environment) {
+  const std::string text =
+      fmt::format("{} {} {} {} {}", static_cast<int>(environment.reduce_algorithm),
+                  environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
+                  environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch);
+  return std::hash<std::string>()(text);
+}
+
+void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
+  const auto end_if_mine = [&](int i, const char* what) {
     if (me == i)
-      print_line(fmt::format(
-          "MESHMEM_TUNING names another table here than in PE {}; give all PEs the same",
-          directory[0].pe));
+      print_line(
+          fmt::format("{} here than in PE {}; give all PEs the same", what, directory[0].pe));
     if (me == i) abort_job(1, "error");
     pause();  // the one that differs ends the job
+  };
+  for (int i = 0; i < n_pes; ++i) {
+    if (directory[i].tuning != directory[0].tuning)
+      end_if_mine(i, "MESHMEM_TUNING names another table");
+    if (directory[i].plans != directory[0].plans)
+      end_if_mine(i,
+                  "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
+                  "MESHMEM_DETERMINISTIC or MESHMEM_DEVICE_FIRST_EPOCH is another");
   }
 }
 
-std::optional<std::string> read_file(const std::string& path, std::string& text) {
-  std::ifstream file(path, std::ios::binary);
-  text.assign(std::istreambuf_iterator<char>(file), {});
-  if (file && !text.empty()) return std::nullopt;
+// The file that MESHMEM_TUNING names: a short text.
+std::optional<std::string> read_tuning(const std::string& path, std::string& text) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error) &&
+      std::filesystem::file_size(path, error) <= kMost) {
+    std::ifstream file(path, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+    if (file && !text.empty()) return std::nullopt;
+  }
   return fmt::format(
-      "MESHMEM_TUNING={}: the file cannot be read, or is empty; give the path of one that "
-      "meshmem-bench --tune has written, or unset the variable",
+      "MESHMEM_TUNING={}: no file, or one that cannot be read, is empty or has more than 1 MiB; "
+      "give the path of one that meshmem-bench --tune has written, or unset the variable",
       path);
 }
 
@@ -136,7 +161,7 @@ std::optional<std::string> Runtime::enter() {
       if (environment_.delay && !kHasDelays)
         return "MESHMEM_DELAY: this library was built without delays (-DMESHMEM_DELAYS=ON)";
       if (!environment_.tuning.empty())
-        if (auto error = read_file(environment_.tuning, tuning_)) return error;
+        if (auto error = read_tuning(environment_.tuning, tuning_)) return error;
       connect();
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
@@ -198,12 +223,13 @@ void Runtime::connect() {
   mine.layout.heap_bytes = environment_.symmetric_size > 0 ? wanted_heap : layout_.heap_bytes;
   mine.program = statics.fingerprint;
   mine.tuning = tuning_.empty() ? 0 : std::hash<std::string>()(tuning_);
+  mine.plans = hash_of_plans(environment_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.present.store(1, std::memory_order_release);
   meet("attach to the shared memory of the node");
 
   check_heap_sizes(directory, n_pes_, me_);
-  check_tuning(directory, n_pes_, me_);
+  check_alike(directory, n_pes_, me_);
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {

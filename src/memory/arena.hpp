@@ -43,8 +43,9 @@ struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
   ArenaLayout layout;
-  std::uint64_t program = 0;           // StaticData::fingerprint
-  std::uint64_t tuning = 0;            // a hash of what MESHMEM_TUNING names
+  std::uint64_t program = 0;  // StaticData::fingerprint
+  std::uint64_t tuning = 0;   // a hash of what MESHMEM_TUNING names
+  std::uint64_t plans = 0;    // a hash of the variables that choose how reductions are done
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
   DeviceOffer device;

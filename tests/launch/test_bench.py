@@ -88,6 +88,7 @@ class Measuring(Bench):
         for words, complaint in ((["--type", "quaternion"], "quaternion"), (["--max-bytes", "1X"], "'1X' is no size"),
                                  (["--min-bytes", "2K", "--max-bytes", "1K"], "is more than"), (["--out", "x"], "--tune"),
                                  (["--type", "half", "--memory", "host"], "half is for --memory device only"),
+                                 (["--tune", "--csv"], "--tune: writes a table of its own"),
                                  (["broadcast"], "broadcast")):
             result = self.bench(2, *words)
             self.assertEqual((result.status, result.out), (2, ""), result)
@@ -109,12 +110,12 @@ class Tuning(Bench):
         self.assertEqual(text, result.out)
         rows = [line for line in text.splitlines() if not line.startswith("#")]
         self.assertRegex(rows[0], r"^meshmem-tuning 1 \w+$")
-        self.assertRegex(rows[-1], r"^any 2 \w+ \d+ \d+$")
+        self.assertRegex(rows[-1], r"^200 2 \w+ \d+ \d+$")
         self.assertEqual(re.findall(r"^# (\w+): ", text, flags=re.MULTILINE), ["8", "32", "128", "200"])
         self.rows("--max-bytes", 8, env={"MESHMEM_TUNING": path})
 
     def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_mend_it(self):
-        for text, complaint in (("", "the file cannot be read, or is empty; give the path"),
+        for text, complaint in (("", "no file, or one that cannot be read, is empty or has"),
                                 ("8 any one_shot 1 64\n", "line 1: the first line that is no comment must be"),
                                 ("meshmem-tuning 2 cpu\n", "line 1: the first line"),
                                 ("# only\n" + HEADER, "line 3: the file ends without a row"),
@@ -138,7 +139,12 @@ class Tuning(Bench):
     def test_a_missing_table(self):
         result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/nowhere/table"})
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("MESHMEM_TUNING=/nowhere/table: the file cannot be read", result.err)
+        self.assertIn("MESHMEM_TUNING=/nowhere/table: no file, or one that cannot be read", result.err)
+
+    def test_a_folder_is_no_table(self):
+        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/tmp"})
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("MESHMEM_TUNING=/tmp: no file, or one that cannot be read", result.err)
 
     def test_all_pes_must_have_the_same_table(self):
         path = self.path("one.txt", HEADER + "any any one_shot 1 64\n")
@@ -146,6 +152,14 @@ class Tuning(Bench):
         result = self.oshrun("-n", 3, "sh", "-c", script)
         self.assertNotEqual(result.status, 0, result)
         self.assertIn("MESHMEM_TUNING names another table here than in PE 0; give all PEs the same", result.err)
+
+    def test_all_pes_must_choose_reductions_alike(self):
+        for setting in ("MESHMEM_REDUCE_ALGORITHM=ring", "MESHMEM_REDUCE_RING_MIN_BYTES=1K", "MESHMEM_REDUCE_BLOCKS=3",
+                        "MESHMEM_DETERMINISTIC=1", "MESHMEM_DEVICE_FIRST_EPOCH=7"):
+            script = f'[ "$PMIX_RANK" = 0 ] || export {setting}; exec {SHMEM_PROGRAM} ring'
+            result = self.oshrun("-n", 2, "sh", "-c", script)
+            self.assertNotEqual(result.status, 0, result)
+            self.assertIn("MESHMEM_DEVICE_FIRST_EPOCH is another here than in PE 0; give all PEs the same", result.err)
 
 
 if __name__ == "__main__":
