@@ -112,7 +112,7 @@ struct Max {
   static constexpr auto kKernelOp = device::ReduceOp::max;
   template <typename T>
   static T apply(T a, T b) {
-    return a > b ? a : b;
+    return a < b ? b : a;
   }
 };
 struct Min {
@@ -120,7 +120,7 @@ struct Min {
   static constexpr auto kKernelOp = device::ReduceOp::min;
   template <typename T>
   static T apply(T a, T b) {
-    return a < b ? a : b;
+    return b < a ? b : a;
   }
 };
 

@@ -3,7 +3,9 @@
 // Host calls of collectives whose buffers are in device memory, in one or both places, for all types
 // and for teams of some PEs in another order. Invariant: kernels and messages are two ways to the
 // same result; long double and complex numbers take the second.
+#include <cmath>
 #include <complex>
+#include <limits>
 
 #include "placed_array.hpp"
 #include "typed_routines.hpp"
@@ -274,6 +276,29 @@ TEST(DeviceCollectives, OfActiveSetsReduce) {
       for (int pe = 0; pe < n_pes(); ++pe) value ^= sample<int>(seed_of(pe, i, 1));
       return value;
     });
+  });
+}
+
+// Zeros are equal, and a NaN compares with nothing: the first of two stays, wherever they are.
+TEST(DeviceCollectives, MinAndMaxKeepTheFirstOfTwo) {
+  const bool is_first = my_pe() == 0;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> mine{is_first ? 0.0 : -0.0, is_first ? -0.0 : 0.0, is_first ? nan : 1.0,
+                                 is_first ? 1.0 : nan};
+  on_all_places([&](Place to, Place from) {
+    PlacedArray<double> dest(to, mine.size()), source(from, mine.size());
+    source.write(mine);
+    shmem_barrier_all();
+    for (const auto reduce : {&shmem_double_max_reduce, &shmem_double_min_reduce}) {
+      EXPECT_EQ(reduce(SHMEM_TEAM_WORLD, dest.data(), source.data(), mine.size()), 0);
+      const std::vector<double> found = dest.read();
+      EXPECT_FALSE(std::signbit(found[0]));
+      EXPECT_TRUE(std::signbit(found[1]));
+      if (n_pes() > 2) continue;  // what comes of more depends on the order
+      EXPECT_TRUE(std::isnan(found[2]));
+      EXPECT_EQ(found[3], 1);
+    }
+    shmem_barrier_all();
   });
 }
 
