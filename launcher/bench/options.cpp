@@ -65,8 +65,9 @@ void add_options(CLI::App& app, Options& options, Words& words) {
 
 void settle(Options& options, const Words& words) {
   if (!words.min_bytes.empty()) options.min_bytes = *parse_size(words.min_bytes);
-  options.max_bytes = words.max_bytes.empty() ? std::max(kDefaultMaxBytes, options.min_bytes)
-                                              : *parse_size(words.max_bytes);
+  options.all_sizes = words.max_bytes.empty();
+  options.max_bytes = options.all_sizes ? std::max(kDefaultMaxBytes, options.min_bytes)
+                                        : *parse_size(words.max_bytes);
   options.on_device = words.memory == "device";
   options.even_team = words.team == "even";
   if (options.min_bytes > options.max_bytes)
@@ -76,6 +77,8 @@ void settle(Options& options, const Words& words) {
     throw CLI::ValidationError("--type", options.type + " is for --memory device only");
   if (!options.on_device && options.tune)
     throw CLI::ValidationError("--tune", "is for --memory device only");
+  if (options.tune && (options.csv || !options.json.empty() || options.check))
+    throw CLI::ValidationError("--tune", "writes a table of its own: no --csv, --json or --check");
 }
 
 // The launcher's word; the library has not been started.

@@ -15,6 +15,7 @@ struct Options {
   std::string operation = "allreduce";
   std::size_t min_bytes = 8;
   std::size_t max_bytes = 0;
+  bool all_sizes = false;  // max_bytes is the default: beyond it nothing changes any more
   std::string type = "float";
   std::string op = "sum";
   bool on_device = true;

@@ -171,8 +171,9 @@ class Table {
                     plan_, best.us, own_us));
   }
 
-  void close() {
-    put_row("any");
+  // Larger sizes than were measured are left to the library's own table.
+  void close(bool is_for_all_sizes) {
+    put_row(is_for_all_sizes ? "any" : short_size(last_bytes_));
     if (file_.is_open()) close_written(file_, path_);
   }
 
@@ -207,7 +208,7 @@ void tune(Meter& meter, Work work, const Options& options) {
     bytes = bytes < options.max_bytes ? std::min(next, options.max_bytes) : next;
   }
   shmemx_reduce_plan(nullptr);
-  table.close();
+  table.close(options.all_sizes);
 }
 
 }  // namespace meshmem::bench
