@@ -90,12 +90,33 @@ MESHMEM_DEVICE void check_all_are_reached() {
 
 [[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
 #ifndef NDEBUG
-  printf("meshmem: PE %d, in a kernel: a handle names no team (it would be team %d)\n", state().me,
-         slot);
+  printf(
+      "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
+      state().me, slot);
 #else
   (void)slot;
 #endif
   trap();
+}
+
+[[noreturn]] MESHMEM_DEVICE void refuse_comparison(int cmp) {
+#ifndef NDEBUG
+  printf("meshmem: PE %d, in a kernel: %d is not a comparison of SHMEM_CMP_*\n", state().me, cmp);
+#else
+  (void)cmp;
+#endif
+  trap();
+}
+// Debug builds end a kernel whose broadcast would wait for a PE that is not in the team.
+MESHMEM_DEVICE void check_root(int root, int n_pes) {
+#ifndef NDEBUG
+  if (static_cast<unsigned>(root) < static_cast<unsigned>(n_pes)) return;
+  printf("meshmem: PE %d, in a kernel: PE_root %d is not in 0..%d of the team\n", state().me, root,
+         n_pes - 1);
+  trap();
+#else
+  (void)root, (void)n_pes;
+#endif
 }
 
 // Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.

@@ -52,9 +52,17 @@ template <typename Group>
 MESHMEM_DEVICE void ctx_quiet(const Group& group, shmem_ctx_t) {
   quiet(group);
 }
+template <typename Group>
+MESHMEM_DEVICE void quiet_of(const Group& group, const int*, std::size_t) {
+  quiet(group);
+}
+template <typename Group>
+MESHMEM_DEVICE void ctx_quiet_of(const Group& group, shmem_ctx_t, const int* pes, std::size_t n) {
+  quiet_of(group, pes, n);
+}
 template <typename Pes>
-MESHMEM_DEVICE void pe_quiet(Pes, const int*, std::size_t) {
-  complete_all(Thread());
+MESHMEM_DEVICE void pe_quiet(Pes, const int* pes, std::size_t n) {
+  quiet_of(Thread(), pes, n);
 }
 
 // The team of a collective whose buffers these are.
@@ -70,8 +78,9 @@ MESHMEM_DEVICE TeamSync sync_of(shmem_team_t team, const void* dest, const void*
 template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
-  return broadcast(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
-                   root);
+  const TeamSync sync = sync_of(team, dest, source, nelems);
+  check_root(root, sync.team.n);
+  return broadcast(group, sync, dest, source, nelems * sizeof(E), root);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,

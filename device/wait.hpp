@@ -16,7 +16,7 @@ namespace device {
 
 template <typename E>
 MESHMEM_DEVICE bool holds(E value, int cmp, E wanted) {
-  if (!is_comparison(cmp)) trap();
+  if (!is_comparison(cmp)) refuse_comparison(cmp);
   return compare(value, cmp, wanted);
 }
 

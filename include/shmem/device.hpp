@@ -142,15 +142,17 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_REDUCTION, MESHMEM_IN)
 /* Routines without a type: by a group, or as what one thread knows. */
 #define MESHMEM_KERNEL_PLAIN(result, name, params, args) \
   MESHMEM_TWO_SIDES(result, name, params, args, name args)
-#define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)          \
-  MESHMEM_TWO_SIDES(result, name, params, args,                                         \
-                    name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args))        \
+#define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)          \
   MESHMEM_DEVICE result shmemx_##name##_wave params {                                   \
-    return meshmem::device::name(meshmem::device::Wave() MESHMEM_LIST in_kernel_args);  \
+    return meshmem::device::body(meshmem::device::Wave() MESHMEM_LIST in_kernel_args);  \
   }                                                                                     \
   MESHMEM_DEVICE result shmemx_##name##_block params {                                  \
-    return meshmem::device::name(meshmem::device::Block() MESHMEM_LIST in_kernel_args); \
+    return meshmem::device::body(meshmem::device::Block() MESHMEM_LIST in_kernel_args); \
   }
+#define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)   \
+  MESHMEM_TWO_SIDES(result, name, params, args,                                  \
+                    name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args)) \
+  MESHMEM_KERNEL_PLAIN_WIDER(result, name, name, params, in_kernel_args)
 #define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)                        \
   MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)                          \
   MESHMEM_DEVICE result shmemx_##name##_grid params {                                             \
@@ -177,6 +179,12 @@ MESHMEM_KERNEL_PLAIN_GROUP(void, fence, (), (), ())
 MESHMEM_KERNEL_PLAIN_GROUP(void, quiet, (), (), ())
 MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_fence, (shmem_ctx_t ctx), (ctx), (, ctx))
 MESHMEM_KERNEL_PLAIN_GROUP(void, ctx_quiet, (shmem_ctx_t ctx), (ctx), (, ctx))
+/* By one thread it is among the routines with a context. */
+MESHMEM_KERNEL_PLAIN_WIDER(void, pe_quiet, quiet_of, (const int* target_pes, size_t npes),
+                           (, target_pes, npes))
+MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
+                           (shmem_ctx_t ctx, const int* target_pes, size_t npes),
+                           (, ctx, target_pes, npes))
 
 /* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data that says by itself
  * when it has come, so that no fence stands between it and a signal. A message takes half the time of put_signal, and
@@ -268,6 +276,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_SHORT_OVERLOAD_CTX
 #undef MESHMEM_KERNEL_PLAIN
 #undef MESHMEM_KERNEL_PLAIN_GROUP
+#undef MESHMEM_KERNEL_PLAIN_WIDER
 #undef MESHMEM_KERNEL_MEETING
 #undef MESHMEM_KERNEL_OVERLOAD_BY
 #undef MESHMEM_KERNEL_OVERLOAD_CTX_BY

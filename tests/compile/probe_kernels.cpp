@@ -256,3 +256,11 @@ extern "C" __global__ void end_pe_quiet_thread(Data* data) {
   *data = 1;
   pe_quiet(kWorld, nullptr, 0);
 }
+extern "C" __global__ void end_pe_quiet_block(Data* data) {
+  data[threadIdx.x] = 1;
+  quiet_of(Block(), nullptr, 0);
+}
+extern "C" __global__ void end_ctx_pe_quiet_wave(Data* data) {
+  data[threadIdx.x] = 1;
+  ctx_quiet_of(Wave(), SHMEM_CTX_DEFAULT, nullptr, 0);
+}
