@@ -41,6 +41,11 @@ int shmemx_buffer_unregister(void* ptr);
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
+/* Returns when nothing is left to do on any stream of this PE's device, the program's own kernels included: before
+ * memory that routines on a stream use is freed. shmem_finalize does so by itself; shmem_team_destroy waits for the team's
+ * collectives on streams. What a graph has captured must not be replayed afterwards. Not collective. */
+void shmemx_quiet_streams(void);
+
 /* Again what start-up did for each module of device code: for a module that was loaded later in a way
  * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
 void shmemx_module_init(void);

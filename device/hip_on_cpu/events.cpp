@@ -196,8 +196,8 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
   if (error == hipSuccess) error = recording_of(stop, &second);
   if (error != hipSuccess) return remember(error);
   if (first == nullptr || second == nullptr) return remember(hipErrorInvalidHandle);
-  if (!find_event(start)->has_time || !find_event(stop)->has_time)
-    return remember(hipErrorInvalidHandle);
+  const auto from = find_event(start), to = find_event(stop);
+  if (!from || !to || !from->has_time || !to->has_time) return remember(hipErrorInvalidHandle);
   if (!first->is_done() || !second->is_done()) return hipErrorNotReady;
   *milliseconds = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
   return hipSuccess;

@@ -61,7 +61,7 @@ class [[nodiscard]] Status {
   const char* text() const { return ok() ? "success" : text_; }
 
  private:
-  char text_[160] = "";
+  char text_[256] = "";
 };
 
 // Memory of the GPUs whose address stands for each PE's own copy. All PEs make these calls, with the
@@ -92,7 +92,8 @@ class SymmetricMemory {
 };
 
 // The all-reduce of a team. All PEs make it and drop it together, those too that are not in the team
-// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize.
+// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize. Where it has staging
+// memory that waits for all work on the device's streams; a graph that has captured calls is replayed no more.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
@@ -101,7 +102,7 @@ class AllReduce {
   // 0 if there are none. The same on all PEs.
   explicit AllReduce(shmem_team_t team = SHMEM_TEAM_WORLD,
                      std::size_t staging_bytes = kStagingBytes)
-      : team_(team), staging_bytes_(staging_bytes / kGrain * kGrain) {
+      : team_(team), staging_bytes_((staging_bytes + kGrain - 1) / kGrain * kGrain) {
     staging_ = static_cast<char*>(SymmetricMemory::allocate(staging_bytes_));
     if (staging_bytes_ > 0 && !staging_)
       status_ = Status::error("AllReduce: no %zu bytes of symmetric device memory", staging_bytes_);
@@ -109,7 +110,9 @@ class AllReduce {
       status_ = Status::error("AllReduce: the devices of the PEs do not all reach each other");
   }
   ~AllReduce() {
-    if (staging_) SymmetricMemory::free(staging_);
+    if (!staging_) return;
+    shmemx_quiet_streams();
+    SymmetricMemory::free(staging_);
   }
   AllReduce(const AllReduce&) = delete;
   AllReduce& operator=(const AllReduce&) = delete;
@@ -126,6 +129,7 @@ class AllReduce {
                  shmemx_stream_t stream) {
     if (!status_) return status_;
     if (const Status wrong = check(send, recv, count, type, op); !wrong) return wrong;
+    if (count == 0) return Status();
     const std::size_t bytes = count * size_of(type);
     const bool sends_itself = shmemx_reached_on_stream(send, bytes) != 0;
     const bool receives_itself = shmemx_reached_on_stream(recv, bytes) != 0;

@@ -84,6 +84,19 @@ void launch(const char* routine, const Launch& launch_kernel) {
   check(launch_kernel(), "put the kernel of {} on the stream", routine);
 }
 
+// A collective: the end of its team waits for it.
+template <typename Launch>
+void launch_of(Team& team, shmemx_stream_t stream, const char* routine,
+               const Launch& launch_kernel) {
+  const OnDevice current(runtime().device_memory().device());
+  check(launch_kernel(), "put the kernel of {} on the stream", routine);
+  const shmem_team_t handle = handle_of(team.slot);
+  const bool stays = handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED;
+  if (stays || is_captured(stream_of(stream))) return;
+  if (!team.mark) team.mark = std::make_shared<StreamMark>(runtime().device_memory().device());
+  team.mark->set(stream_of(stream));
+}
+
 // A word that a kernel updates or waits for.
 std::uint64_t* word_for_kernels(const char* routine, std::uint64_t* address, int pe) {
   const StreamEnd end = end_at_pe(routine, address, sizeof *address, pe);
@@ -105,12 +118,18 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle) {
     fatal("{}: the devices of the PEs do not all reach each other", routine);
   return team;
 }
-Team& team_for_kernels(const char* routine, shmem_team_t handle, const void* dest,
-                       const void* source) {
-  Team& team = team_for_kernels(routine, handle);
-  if (!on_device::kernels_reach(dest, source))
-    fatal("{}: kernels do not reach {} or {} on all PEs", routine, dest, source);
-  return team;
+
+// A buffer of a collective. A kernel that goes beyond it would stop the job without a word of where.
+void check_reach(const char* routine, const void* address, std::size_t count,
+                 std::size_t elem_bytes) {
+  std::size_t bytes = 0;
+  if (!__builtin_mul_overflow(count, elem_bytes, &bytes) &&
+      on_device::kernels_reach(address, bytes)) [[likely]]
+    return;
+  if (on_device::kernels_reach(address, address))
+    fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
+          elem_bytes, address);
+  fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
 // What a row of the tables asks for.
@@ -123,11 +142,14 @@ using Kind = Computation::Kind;
 
 int compute_on_stream(const char* routine, shmem_team_t handle, const Computation& computation,
                       void* dest, const void* source, std::size_t count, shmemx_stream_t stream) {
-  const Team& team = team_for_kernels(routine, handle, dest, source);
+  Team& team = team_for_kernels(routine, handle);
   if (count == 0) return 0;
   const Reduction& op = computation.op;
   const Kind kind = computation.kind;
-  launch(routine, [&] {
+  const auto blocks = static_cast<std::size_t>(kind == Kind::scatter ? team.n : 1);
+  check_reach(routine, dest, count, op.elem_bytes);
+  check_reach(routine, source, count, blocks * op.elem_bytes);
+  launch_of(team, stream, routine, [&] {
     if (kind == Kind::inscan || kind == Kind::exscan)
       return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
                                  kind == Kind::inscan, stream_of(stream));
@@ -146,6 +168,7 @@ MESHMEM_VISIBLE void shmemx_putmem_on_stream(void* dest, const void* source, std
                                              int pe, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_putmem_on_stream";
   require_device(kRoutine);
+  if (nbytes == 0) return check_pe(address_map, pe, kRoutine);
   copy(kRoutine, end_at_pe(kRoutine, dest, nbytes, pe), end_here(source), nbytes,
        stream_of(stream));
 }
@@ -154,6 +177,7 @@ MESHMEM_VISIBLE void shmemx_getmem_on_stream(void* dest, const void* source, std
                                              int pe, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_getmem_on_stream";
   require_device(kRoutine);
+  if (nbytes == 0) return check_pe(address_map, pe, kRoutine);
   copy(kRoutine, end_here(dest), end_at_pe(kRoutine, source, nbytes, pe), nbytes,
        stream_of(stream));
 }
@@ -201,6 +225,11 @@ MESHMEM_VISIBLE void shmemx_signal_wait_until_on_stream(std::uint64_t* sig_addr,
   });
 }
 
+MESHMEM_VISIBLE void shmemx_quiet_streams(void) {
+  require_active("shmemx_quiet_streams");
+  if (runtime().has_devices()) runtime().await_streams("shmemx_quiet_streams");
+}
+
 MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_quiet_on_stream";
   require_device(kRoutine);
@@ -209,16 +238,16 @@ MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
 
 MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_barrier_all_on_stream";
-  const Team& team = team_for_kernels(kRoutine, SHMEM_TEAM_WORLD);
-  launch(kRoutine,
-         [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
+  Team& team = team_for_kernels(kRoutine, SHMEM_TEAM_WORLD);
+  launch_of(team, stream, kRoutine,
+            [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
 }
 
 MESHMEM_VISIBLE int shmemx_team_sync_on_stream(shmem_team_t handle, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_team_sync_on_stream";
-  const Team& team = team_for_kernels(kRoutine, handle);
-  launch(kRoutine,
-         [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
+  Team& team = team_for_kernels(kRoutine, handle);
+  launch_of(team, stream, kRoutine,
+            [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
   return 0;
 }
 
@@ -226,11 +255,13 @@ MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* des
                                                   const void* source, std::size_t nbytes,
                                                   int PE_root, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_broadcastmem_on_stream";
-  const Team& team = team_for_kernels(kRoutine, handle, dest, source);
+  Team& team = team_for_kernels(kRoutine, handle);
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n))
     fatal("{}: PE_root {} is not in 0..{} of the team", kRoutine, PE_root, team.n - 1);
   if (nbytes == 0) return 0;
-  launch(kRoutine, [&] {
+  check_reach(kRoutine, dest, nbytes, 1);
+  check_reach(kRoutine, source, nbytes, 1);
+  launch_of(team, stream, kRoutine, [&] {
     return device::launch_broadcast(on_device::place_of(team), dest, source, nbytes, PE_root,
                                     stream_of(stream));
   });
@@ -241,9 +272,11 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
                                                  const void* source, std::size_t nbytes,
                                                  shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_fcollectmem_on_stream";
-  const Team& team = team_for_kernels(kRoutine, handle, dest, source);
+  Team& team = team_for_kernels(kRoutine, handle);
   if (nbytes == 0) return 0;
-  launch(kRoutine, [&] {
+  check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
+  check_reach(kRoutine, source, nbytes, 1);
+  launch_of(team, stream, kRoutine, [&] {
     return device::launch_fcollect(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));
   });
@@ -253,8 +286,10 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
 MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest, const void* source,
                                                 std::size_t nbytes, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
-  const Team& team = team_for_kernels(kRoutine, handle, dest, source);
-  launch(kRoutine, [&] {
+  Team& team = team_for_kernels(kRoutine, handle);
+  check_reach(kRoutine, dest, 1, 1);
+  if (nbytes > 0) check_reach(kRoutine, source, nbytes, 1);
+  launch_of(team, stream, kRoutine, [&] {
     return device::launch_collect(on_device::place_of(team), dest, source, nbytes,
                                   stream_of(stream));
   });
@@ -265,9 +300,11 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
                                                  const void* source, std::size_t nbytes,
                                                  shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_alltoallmem_on_stream";
-  const Team& team = team_for_kernels(kRoutine, handle, dest, source);
+  Team& team = team_for_kernels(kRoutine, handle);
   if (nbytes == 0) return 0;
-  launch(kRoutine, [&] {
+  check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
+  check_reach(kRoutine, source, static_cast<std::size_t>(team.n), nbytes);
+  launch_of(team, stream, kRoutine, [&] {
     return device::launch_alltoall(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));
   });

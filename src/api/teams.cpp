@@ -151,6 +151,7 @@ MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
   if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
     fatal("{}: a predefined team cannot be destroyed", kRoutine);
   team->routine = kRoutine;
+  if (team->mark) team->mark->wait(kRoutine);
   sync(*team);
   runtime().contexts().remove_all_of(handle);
   runtime().remove_team(*team);

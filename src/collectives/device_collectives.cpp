@@ -14,9 +14,11 @@
 namespace meshmem::on_device {
 namespace {
 
-bool kernels_reach(const device::State& state, const void* address) {
-  return state.host_heap.holds(reinterpret_cast<std::uintptr_t>(address)) ||
-         device_segments().all_for_kernels(address);
+bool kernels_reach(const device::State& state, const void* address, std::size_t bytes = 1) {
+  const device::Segment& heap = state.host_heap;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return heap.holds(at) ? bytes <= heap.bytes - (at - heap.base)
+                        : device_segments().all_for_kernels(address, bytes);
 }
 
 template <typename Launch>
@@ -34,6 +36,11 @@ void run(Team& team, const Launch& launch) {
 bool kernels_reach(const void* dest, const void* source) {
   const device::State& state = runtime().device_state().state();
   return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
+}
+
+bool kernels_reach(const void* address, std::size_t bytes) {
+  const device::State& state = runtime().device_state().state();
+  return state.sync.base != 0 && kernels_reach(state, address, bytes);
 }
 
 device::TeamPlace place_of(const Team& team) { return runtime().device_state().place_of(team); }
@@ -95,7 +102,8 @@ hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, cons
       choose_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
   const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
   const bool by_copies = plan.algorithm == device::ReduceAlgorithm::ring_and_copies && team.n > 1 &&
-                         count >= least && device_segments().all_for_kernels(dest);
+                         count >= least &&
+                         device_segments().all_for_kernels(dest, count * op.elem_bytes);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
   return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
                                count, false, stream);

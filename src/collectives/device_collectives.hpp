@@ -30,6 +30,8 @@ device::TeamPlace place_of(const Team& team);
 
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
+// They can on so many bytes, all of which lie there.
+bool kernels_reach(const void* address, std::size_t bytes);
 
 // Put a reduction on a stream by the plan for its size. count > 0, and kernels reach the buffers.
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,

@@ -24,9 +24,9 @@ using Row = PlanRow;
 constexpr int kLanes = 32;
 
 using enum device::ReduceAlgorithm;
-// NVIDIA, measured on 2 and 4 H200 behind switches; 576 threads on 2, whose blocks have as many lines. Around a ring no two PEs send to the same one at a
-// time, which is what the switches carry most of. Copy engines carry more than stores of kernels do, and
-// begin 30 us later.
+// NVIDIA, measured on 2 and 4 H200 behind switches; 576 threads on 2, whose blocks have as many lines.
+// Around a ring no two PEs send to the same one at a time, which is what the switches carry most of. Copy
+// engines carry more than stores of kernels do, and begin 30 us later.
 constexpr Row kGpuRows[] = {
     {256, kAnyPes, {one_shot, 1, 64}},
     {512, kAnyPes, {one_shot, 1, 128}},

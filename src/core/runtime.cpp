@@ -30,6 +30,7 @@
 #include "bootstrap/job.hpp"
 #include "memory/device_target.hpp"
 #include "memory/file_handover.hpp"
+#include "memory/hip_error.hpp"
 #include "memory/host_heap_access.hpp"
 #include "memory/static_data.hpp"
 #include "transport/device_transfer.hpp"
@@ -327,6 +328,22 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
   return team;
 }
 
+// By a thread of its own, since no call of HIP waits for all streams and no longer than for a while.
+void Runtime::await_streams(const char* routine) {
+  std::atomic<bool> is_over{false};
+  const std::jthread waiter([&] {
+    const OnDevice current(device_memory_.device());
+    check(hipDeviceSynchronize(), "wait for the streams of device {} in {}",
+          device_memory_.device(), routine);
+    is_over.store(true, std::memory_order_release);
+  });
+  wait_until_ready([&] { return is_over.load(std::memory_order_acquire); },
+                   [&] {
+                     return fmt::format("the work on the streams of device {} to end, in {}",
+                                        device_memory_.device(), routine);
+                   });
+}
+
 void Runtime::remove_team(Team& team) {
   device_state_.remove_team(team);
   teams_->remove(team);
@@ -344,6 +361,7 @@ Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
 }
 
 void Runtime::close() {
+  if (has_devices()) await_streams("shmem_finalize");
   meet("finalize");
   device_state_.close();
   for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);

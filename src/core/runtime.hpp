@@ -52,6 +52,10 @@ class Runtime {
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
   void remove_team(Team& team);
+
+  // Returns when nothing is left to do on any stream of the device. There is one.
+  void await_streams(const char* routine);
+
   // The team that stands for an active set of which this PE is a member, as long as the library is
   // open. nullptr: too many different sets. `is_new`: this call has made it.
   Team* active_set_team(const ActiveSet& set, bool& is_new);

@@ -7,11 +7,13 @@
 #define MESHMEM_CORE_TEAM_HPP_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/team_area.hpp"
 #include "memory/address_map.hpp"
 #include "shmem.h"
+#include "transport/stream_mark.hpp"
 
 namespace meshmem {
 
@@ -28,6 +30,9 @@ struct Team {
   std::uint64_t sequence = 0;
   std::uint64_t known_started = 0;
   const char* routine = "";  // what the user called: for messages
+
+  std::shared_ptr<StreamMark>
+      mark;  // behind its newest collective on a stream; of those not captured
 
   int slot = 0;  // of the areas
   shmem_team_config_t config{};

@@ -48,10 +48,11 @@ std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, s
   return bytes > left ? std::optional(bytes - left) : std::nullopt;
 }
 
-bool DeviceSegments::all_for_kernels(const void* address) {
+bool DeviceSegments::all_for_kernels(const void* address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const DeviceSegment* segment = containing(address);
-  return segment && segment->all_for_kernels;
+  if (!segment || !segment->all_for_kernels) return false;
+  return bytes <= segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
 }
 
 void DeviceSegments::add(DeviceSegment segment) {

@@ -49,7 +49,8 @@ class DeviceSegments {
   std::optional<DevicePlace> find(const void* address, std::size_t bytes, int pe);
   // Of bytes that begin in a segment and do not end in it.
   std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
-  bool all_for_kernels(const void* address);
+  // Bytes within one segment that is so.
+  bool all_for_kernels(const void* address, std::size_t bytes);
 
   void add(DeviceSegment segment);
   std::optional<DeviceSegment> remove(const void* base);  // nullopt: none begins there

@@ -40,6 +40,10 @@ __global__ void gather_into(long* dest, long* source) {
   shmemx_long_fcollect_block(SHMEM_TEAM_WORLD, dest, source, 1);
 }
 __global__ void meet_all() { shmemx_barrier_all_block(); }
+__global__ void broadcast_from(long* heap, int root) {
+  shmemx_long_broadcast_block(SHMEM_TEAM_WORLD, heap, heap + 1, 1, root);
+}
+__global__ void wait_by(long* heap, int cmp) { shmem_long_wait_until(heap, cmp, 1); }
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
@@ -100,6 +104,13 @@ void make(const char* mistake, long* heap) {
   }
   if (is("not_cooperative")) hipLaunchKernelGGL(meet_as_grid, dim3(3), dim3(40), 0, nullptr);
   call_the_host(mistake, heap);
+  // Sixty-four bytes are there; the host sees it before a kernel goes beyond.
+  if (is("sum_beyond"))
+    shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 28, nullptr);
+  if (is("gather_beyond"))
+    shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 30, nullptr);
+  if (is("no_root")) hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
+  if (is("no_comparison")) hipLaunchKernelGGL(wait_by, dim3(1), dim3(1), 0, nullptr, heap, 77);
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 

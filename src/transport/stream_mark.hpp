@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mark behind the newest work on a stream of the program's, to wait for before what it uses goes.
+// Invariant: the stream itself may be gone by then; an event outlives it. Used for the teams whose
+// collectives are put on streams.
+#ifndef MESHMEM_TRANSPORT_STREAM_MARK_HPP_
+#define MESHMEM_TRANSPORT_STREAM_MARK_HPP_
+
+#include "base/wait.hpp"
+#include "memory/hip_error.hpp"
+
+namespace meshmem {
+
+class StreamMark {
+ public:
+  explicit StreamMark(int device) : device_(device) {
+    const OnDevice current(device_);
+    check(hipEventCreateWithFlags(&event_, hipEventDisableTiming), "make an event on device {}",
+          device_);
+  }
+  ~StreamMark() { (void)hipEventDestroy(event_); }
+  StreamMark(const StreamMark&) = delete;
+  StreamMark& operator=(const StreamMark&) = delete;
+
+  void set(hipStream_t stream) {
+    const OnDevice current(device_);
+    check(hipEventRecord(event_, stream), "record an event on device {}", device_);
+  }
+  // Until the work before it is over.
+  void wait(const char* routine) const {
+    hipError_t state = hipErrorNotReady;
+    wait_until_ready(
+        [&] {
+          state = hipEventQuery(event_);
+          if (state == hipErrorNotReady) (void)hipGetLastError();
+          return state != hipErrorNotReady;
+        },
+        [&] { return fmt::format("what is on a stream of device {}, in {}", device_, routine); });
+    check(state, "end what is on a stream of device {}, in {}", device_, routine);
+  }
+
+ private:
+  int device_;
+  hipEvent_t event_ = nullptr;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_STREAM_MARK_HPP_
