@@ -69,14 +69,22 @@ hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
   return hipSuccess;
 }
 
-// Work that was submitted may still use the memory: freeing waits for the device, as HIP does.
+// Work that was submitted may still use the memory: freeing waits, as HIP does; for all devices where all reach it.
+hipError_t await_users(const Allocation& allocation) {
+  if (allocation.is_device()) return synchronize_device(allocation.device);
+  hipError_t result = hipSuccess;
+  for (int device = 0; device < device_count(); ++device)
+    if (const hipError_t error = synchronize_device(device); error != hipSuccess) result = error;
+  return result;
+}
+
 template <typename Release>
 hipError_t release(void* pointer, MemoryKind kind, Release release_memory) {
   if (pointer == nullptr) return hipSuccess;
   if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
   const auto found = Allocations::get().find(pointer);
   if (!found || found->pointer() != pointer || found->kind != kind) return hipErrorInvalidValue;
-  const hipError_t error = synchronize_device(found->device);
+  const hipError_t error = await_users(*found);
   if (!Allocations::get().remove(pointer, kind))
     return hipErrorInvalidValue;  // another thread was faster
   release_memory(*found);

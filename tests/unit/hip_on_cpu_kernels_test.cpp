@@ -44,6 +44,26 @@ TEST(HipKernels, AreInstancesOfTemplates) {
   EXPECT_EQ(values.values(), std::vector<double>(3, 8.5));
 }
 
+__global__ void compute(double* out, const float* source) {
+  const float nan = nanf("");
+  out[0] = min(3, -2) + 10 * max(3, -2);                                    // 28
+  out[1] = static_cast<double>(max(-1, 7u)) - 4294967295.0;                 // 0
+  out[2] = min(nan, 2.5f) + max(1.5, 0.5);                                  // 4
+  out[3] = __popc(0xf0fu) + 100 * __ffs(8) + 10000 * __clz(1);              // 310408
+  out[4] = __popcll(~0ull) + 100 * __ffsll(0) + 1000 * __clzll(1ll << 40);  // 23064
+  out[5] = __ldg(source) * rsqrtf(0.25f);
+  assert(min(5ull, 4ull) == 4);
+}
+
+TEST(HipKernels, HaveTheMathematicsOfGpus) {
+  const OnDevice<double> out(6);
+  const OnDevice<float> source(1);
+  const float value = 1.25f;
+  EXPECT_HIP(hipMemcpy(source.get(), &value, sizeof value, hipMemcpyHostToDevice));
+  hipLaunchKernelGGL(compute, 1, 1, 0, nullptr, out.get(), source.get());
+  EXPECT_EQ(out.values(), (std::vector<double>{28, 0, 4, 310408, 23064, 2.5}));
+}
+
 TEST(HipKernels, AreRefusedWithImpossibleShapes) {
   hipLaunchKernelGGL(write_value, 1, 1025, 0, nullptr, nullptr, 0);
   EXPECT_EQ(hipGetLastError(), hipErrorInvalidConfiguration);

@@ -4,7 +4,8 @@
 // There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each with its conversions
 // alone); __global__ and its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize (32); __shared__, also dynamic
 // by HIP_DYNAMIC_SHARED; __syncthreads, __syncwarp, __shfl*, __ballot, __any, __all; atomics (also _system) and
-// __threadfence*; clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
+// __threadfence*; min, max, __popc and its like, C's mathematics and assert; clock64, wall_clock64, printf, abort;
+// hipLaunchKernelGGL.
 // A block runs on an OS thread of its own, and its threads are fibers there, which change at barriers, at operations of
 // the warp and in hip_on_cpu::yield(). A loop that waits for another thread of its block must call that.
 //
@@ -17,10 +18,13 @@
 // devices of a process; a `__shared__` variable keeps what the last block on the same OS thread left in it.
 #pragma once
 
+#include <assert.h>
+
 #include <cstdio>
 #include <cstdlib>
 
 #include "hip/hip_runtime_api.h"
+#include "hip/on_cpu/arithmetic.h"
 #include "hip/on_cpu/atomics.h"
 #include "hip/on_cpu/launch.h"
 #include "hip/on_cpu/thread.h"

@@ -90,8 +90,3 @@ inline int __all(int predicate) {
   std::uint32_t lanes;
   return hip_on_cpu::vote(predicate != 0, &lanes) == lanes;
 }
-
-inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
-inline int __ffsll(unsigned long long bits) {
-  return __builtin_ffsll(static_cast<long long>(bits));
-}

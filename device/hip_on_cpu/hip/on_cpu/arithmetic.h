@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels compute with besides C's mathematics: HIP's names for it, of the types that GPUs have.
+// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out.
+// Included by hip_runtime.h only.
+#pragma once
+
+#include <math.h>
+
+// Of a signed and an unsigned number both are taken for unsigned.
+#define HIP_ON_CPU_ORDER(result, a_type, b_type)                                     \
+  inline result min(a_type a, b_type b) {                                            \
+    return static_cast<result>(b) < static_cast<result>(a) ? static_cast<result>(b)  \
+                                                           : static_cast<result>(a); \
+  }                                                                                  \
+  inline result max(a_type a, b_type b) {                                            \
+    return static_cast<result>(a) < static_cast<result>(b) ? static_cast<result>(b)  \
+                                                           : static_cast<result>(a); \
+  }
+#define HIP_ON_CPU_ORDERS(type)                                 \
+  HIP_ON_CPU_ORDER(type, type, type)                            \
+  HIP_ON_CPU_ORDER(unsigned type, unsigned type, unsigned type) \
+  HIP_ON_CPU_ORDER(unsigned type, type, unsigned type)          \
+  HIP_ON_CPU_ORDER(unsigned type, unsigned type, type)
+HIP_ON_CPU_ORDERS(int)
+HIP_ON_CPU_ORDERS(long)
+HIP_ON_CPU_ORDERS(long long)
+#undef HIP_ON_CPU_ORDERS
+#undef HIP_ON_CPU_ORDER
+inline float min(float a, float b) { return fminf(a, b); }
+inline float max(float a, float b) { return fmaxf(a, b); }
+inline double min(double a, double b) { return fmin(a, b); }
+inline double max(double a, double b) { return fmax(a, b); }
+
+inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
+// The number of the lowest bit that is set, from 1; 0 if none is.
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int __ffsll(unsigned long long bits) {
+  return __builtin_ffsll(static_cast<long long>(bits));
+}
+// The zeros before the highest bit that is set.
+inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
+inline int __clzll(long long bits) {
+  return bits == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(bits));
+}
+
+template <typename T>
+inline T __ldg(const T* from) {
+  return *from;
+}
