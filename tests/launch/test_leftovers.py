@@ -69,13 +69,16 @@ class Leftovers(launching.LaunchTest):
         process.wait()
         self.assert_nothing_left()
 
+    def guards_of(self, process):
+        """The processes of an oshrun that are neither itself nor a PE."""
+        return [pid for pid in self.processes() if pid != process.pid
+                and not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
+
     def test_kill_9_of_all_oshrun_processes_is_mended_by_the_next(self):
         process = self.start_ready(2, "echo ready; exec sleep 60")
-        pes_and_guard = [pid for pid in self.processes() if pid != process.pid]
-        guards = [pid for pid in pes_and_guard
-                  if not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
-        self.assertEqual(len(guards), 1)
-        os.kill(guards[0], signal.SIGKILL)
+        # A PE has no environment either for a moment, while it becomes another program.
+        self.assertTrue(launching.wait_until(lambda: len(self.guards_of(process)) == 1))
+        os.kill(self.guards_of(process)[0], signal.SIGKILL)
         process.kill()
         process.wait()
         self.assertTrue(launching.wait_until(lambda: not self.processes()))
