@@ -4,6 +4,7 @@
 #include "capture.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "stream.hpp"
 
@@ -62,15 +63,27 @@ hipError_t Captures::end(const std::shared_ptr<Stream>& stream, Operations* oper
   return error;
 }
 
+namespace {
+
+thread_local hipStreamCaptureMode mode_of_thread = hipStreamCaptureModeGlobal;
+
+}  // namespace
+
 hipError_t Captures::refuse_unsafe_call() {
+  if (mode_of_thread == hipStreamCaptureModeRelaxed) return hipSuccess;
   for (const auto& capture : active_) {
-    if (capture->mode == hipStreamCaptureModeGlobal ||
-        (capture->mode == hipStreamCaptureModeThreadLocal &&
-         capture->thread == std::this_thread::get_id())) {
+    const bool by_this_thread = capture->thread == std::this_thread::get_id();
+    if ((by_this_thread && capture->mode != hipStreamCaptureModeRelaxed) ||
+        (mode_of_thread == hipStreamCaptureModeGlobal &&
+         capture->mode == hipStreamCaptureModeGlobal)) {
       return capture->invalidate(hipErrorStreamCaptureUnsupported);
     }
   }
   return hipSuccess;
+}
+
+hipStreamCaptureMode Captures::exchange_mode_of_thread(hipStreamCaptureMode mode) {
+  return std::exchange(mode_of_thread, mode);
 }
 
 hipError_t refuse_while_capturing() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "allocations.hpp"
@@ -114,10 +115,8 @@ bool is_capturing(hipStream_t stream) {
          status != hipStreamCaptureStatusNone;
 }
 
-// A short source in ordinary host memory may be reused as soon as the call returns (a stack variable, often).
-bool is_staged(const void* source, std::size_t size, hipStream_t stream) {
-  return size <= kStagedBytes && !Allocations::get().find(source) && !is_capturing(stream);
-}
+// What no call has allocated or registered. Copies from there and to there are not concurrent with the host.
+bool is_pageable(const void* address) { return !Allocations::get().find(address); }
 
 Operation copy_from_stage(void* dest, const void* source, std::size_t size) {
   const auto* bytes = static_cast<const char*>(source);
@@ -138,10 +137,16 @@ hipError_t copy_in_stream(void* dest, const void* source, const Shape& shape, hi
   const hipError_t error = check(dest, source, shape, kind);
   if (error != hipSuccess) return error;
   if (shape.width == 0 || shape.rows == 0) return submit(stream, [] { return hipSuccess; });
-  if (shape.rows == 1 && is_staged(source, shape.width, stream)) {
-    return submit(stream, copy_from_stage(dest, source, shape.width));
-  }
-  return submit(stream, copy_of(dest, source, shape));
+  if (is_capturing(stream)) return submit(stream, copy_of(dest, source, shape));
+  std::optional<Ticket> copied;
+  // A short source may be reused as soon as the call returns (a stack variable, often).
+  const bool is_staged =
+      shape.rows == 1 && shape.width <= kStagedBytes && is_pageable(source) && !is_pageable(dest);
+  const hipError_t submitted = submit_after(
+      copied, stream,
+      is_staged ? copy_from_stage(dest, source, shape.width) : copy_of(dest, source, shape));
+  if (copied && !is_staged && (is_pageable(source) || is_pageable(dest))) copied->wait();
+  return submitted;
 }
 
 Shape one_row(std::size_t size) { return {size, 1, size, size}; }

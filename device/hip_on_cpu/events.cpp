@@ -68,6 +68,8 @@ hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording
   const auto event = find_event(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
+  const hipError_t error = Streams::get().captures.refuse_unsafe_call();
+  if (error != hipSuccess) return error;
   *recording = event->recording;
   return hipSuccess;
 }

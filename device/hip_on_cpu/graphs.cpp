@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
 // Invariant: a graph is never changed after its capture; executables and launches under way share its operations.
+#include <optional>
+
 #include "errors.hpp"
 #include "process_state.hpp"
 #include "stream.hpp"
@@ -12,9 +14,15 @@ struct Graph {
   std::shared_ptr<const Operations> operations;
 };
 
+// A launch comes after the one before it, on whatever streams they are.
+struct Executable {
+  std::shared_ptr<const Operations> operations;
+  std::optional<Ticket> last_launch;
+};
+
 struct Graphs {
   Handles<hipGraph_t, Graph> graphs;
-  Handles<hipGraphExec_t, Graph> executables;
+  Handles<hipGraphExec_t, Executable> executables;
 };
 
 Graphs& graphs() { return ProcessState<Graphs>::get(); }
@@ -43,6 +51,14 @@ hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) 
   if (stream == nullptr) return remember(hipErrorInvalidHandle);
   if (streams.is_default(stream)) return remember(hipErrorStreamCaptureUnsupported);
   return remember(streams.captures.begin(stream, mode));
+}
+
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  host_only();
+  if (mode == nullptr || *mode < hipStreamCaptureModeGlobal || *mode > hipStreamCaptureModeRelaxed)
+    return remember(hipErrorInvalidValue);
+  *mode = Streams::get().captures.exchange_mode_of_thread(*mode);
+  return hipSuccess;
 }
 
 hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
@@ -81,7 +97,8 @@ hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
   if (found == nullptr) return remember(hipErrorInvalidValue);
   if (error_node != nullptr) *error_node = nullptr;
   if (log != nullptr && log_size > 0) *log = '\0';
-  *executable = graphs().executables.add(std::make_shared<Graph>(*found));
+  *executable =
+      graphs().executables.add(std::make_shared<Executable>(Executable{found->operations, {}}));
   return hipSuccess;
 }
 
@@ -89,8 +106,8 @@ hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
   host_only();
   const auto found = graphs().executables.find(executable);
   if (found == nullptr) return remember(hipErrorInvalidValue);
-  return remember(
-      submit(stream, [operations = found->operations] { return run_all(*operations); }));
+  return remember(submit_after(found->last_launch, stream,
+                               [operations = found->operations] { return run_all(*operations); }));
 }
 
 hipError_t hipGraphDestroy(hipGraph_t graph) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "capture.hpp"
@@ -89,6 +90,8 @@ class Streams {
 
 // Appends to the stream, or to the graph that it is being captured into.
 hipError_t submit(hipStream_t stream, Operation operation);
+// The same, behind what `ticket` names, which then names this operation; a capture has no tickets.
+hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
 // Runs it as the default stream would, and waits for it.
 hipError_t run_in_default_stream(Operation operation);
 hipError_t synchronize_device(int device);

@@ -123,6 +123,11 @@ bool Streams::blocking_stream_captures(int device) const {
 }
 
 hipError_t submit(hipStream_t handle, Operation operation) {
+  std::optional<Ticket> ticket;
+  return submit_after(ticket, handle, std::move(operation));
+}
+
+hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t handle, Operation operation) {
   if (device_count() == 0) return hipErrorNoDevice;
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -132,7 +137,11 @@ hipError_t submit(hipStream_t handle, Operation operation) {
   if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
     return hipErrorStreamCaptureImplicit;
   }
-  return stream->enqueue(std::move(operation), streams.before(stream));
+  auto after = streams.before(stream);
+  if (ticket) after.push_back(*ticket);
+  const hipError_t error = stream->enqueue(std::move(operation), std::move(after));
+  if (error == hipSuccess) ticket = stream->last();
+  return error;
 }
 
 namespace {

@@ -49,6 +49,7 @@ __global__ void compute(double* out, const float* source) {
   out[0] = min(3, -2) + 10 * max(3, -2);                                    // 28
   out[1] = static_cast<double>(max(-1, 7u)) - 4294967295.0;                 // 0
   out[2] = min(nan, 2.5f) + max(1.5, 0.5);                                  // 4
+  out[2] += max(0.25f, 0.5) - min(0.5, 0.25f) - 0.25;                       // 0
   out[3] = __popc(0xf0fu) + 100 * __ffs(8) + 10000 * __clz(1);              // 310408
   out[4] = __popcll(~0ull) + 100 * __ffsll(0) + 1000 * __clzll(1ll << 40);  // 23064
   out[5] = __ldg(source) * rsqrtf(0.25f);

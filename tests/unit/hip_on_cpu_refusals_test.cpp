@@ -171,6 +171,7 @@ Calls calls_of_the_host() {
   static hipGraph_t graph = nullptr;
   static hipGraphExec_t executable = nullptr;
   static hipStreamCaptureStatus status;
+  static hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
 #define CALL(name, ...)                                 \
   {                                                     \
 #name, [] { static_cast<void>(name(__VA_ARGS__)); } \
@@ -230,6 +231,7 @@ Calls calls_of_the_host() {
       CALL(hipEventElapsedTime, &milliseconds, event, event),
       CALL(hipEventDestroy, event),
       CALL(hipStreamBeginCapture, stream, hipStreamCaptureModeRelaxed),
+      CALL(hipThreadExchangeStreamCaptureMode, &mode),
       CALL(hipStreamEndCapture, stream, &graph),
       CALL(hipStreamIsCapturing, stream, &status),
       CALL(hipGraphInstantiate, &executable, graph, nullptr, nullptr, 0),

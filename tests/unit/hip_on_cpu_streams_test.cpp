@@ -106,6 +106,21 @@ TEST(HipStreams, StageShortSourcesOfTheHost) {
   EXPECT_EQ(value.values()[0], 3);
 }
 
+// As GPUs do, which have no other way to that memory than through a page of their own.
+TEST(HipStreams, HaveFilledOrdinaryMemoryWhenTheCallReturns) {
+  const OnDevice<int> first(1), second(1);
+  const OwnStream stream;
+  EXPECT_HIP(hipLaunchHostFunc(
+      stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }, nullptr));
+  hipLaunchKernelGGL(write_value, 1, 1, 0, stream, first.get(), 7);
+  int between = 0;
+  EXPECT_HIP(hipMemcpyAsync(&between, first.get(), sizeof(int), hipMemcpyDeviceToHost, stream));
+  EXPECT_EQ(between, 7);
+  EXPECT_HIP(hipMemcpyAsync(second.get(), &between, sizeof(int), hipMemcpyHostToDevice, stream));
+  EXPECT_HIP(hipStreamSynchronize(stream));
+  EXPECT_EQ(second.values()[0], 7);
+}
+
 TEST(HipStreams, AreKnownByTheirHandles) {
   const auto wrong = reinterpret_cast<hipStream_t>(std::uintptr_t{64});
   EXPECT_EQ(hipStreamSynchronize(wrong), hipErrorInvalidHandle);
@@ -152,6 +167,38 @@ TEST(HipGraphs, AreReplayedOnAnyStream) {
   EXPECT_EQ(total.values()[0], 102 * 5);
   EXPECT_HIP(hipGraphExecDestroy(executable));
   EXPECT_EQ(hipGraphLaunch(executable, other), hipErrorInvalidValue);
+}
+
+struct Turn {
+  std::atomic<int> inside{0}, met{0}, taken{0};
+};
+void take(void* turn_of_all) {
+  auto& turn = *static_cast<Turn*>(turn_of_all);
+  turn.met += turn.inside++;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  --turn.inside;
+  ++turn.taken;
+}
+
+TEST(HipGraphs, AreNotRunBesideThemselves) {
+  const OwnStream stream, other(hipStreamNonBlocking);
+  Turn turn;
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t executable = nullptr;
+  ASSERT_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+  EXPECT_HIP(hipLaunchHostFunc(stream, &take, &turn));
+  ASSERT_HIP(hipStreamEndCapture(stream, &graph));
+  ASSERT_HIP(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_HIP(hipGraphLaunch(executable, stream));
+    EXPECT_HIP(hipGraphLaunch(executable, other));
+  }
+  EXPECT_HIP(hipStreamSynchronize(stream));
+  EXPECT_HIP(hipStreamSynchronize(other));
+  EXPECT_EQ(turn.taken, 20);
+  EXPECT_EQ(turn.met, 0);
+  EXPECT_HIP(hipGraphExecDestroy(executable));
+  EXPECT_HIP(hipGraphDestroy(graph));
 }
 
 TEST(HipGraphs, CaptureStreamsThatEventsJoin) {
@@ -207,9 +254,70 @@ TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
           [&] { return hipMemcpy(&host, value.get(), 4, hipMemcpyDeviceToHost); });
   refuses(hipErrorStreamCaptureImplicit,
           [&] { return hipMemsetAsync(value.get(), 0, 4, nullptr); });
+  hipEvent_t event;
+  ASSERT_HIP(hipEventCreate(&event));
+  refuses(hipErrorStreamCaptureUnsupported, [&] { return hipEventQuery(event); });
+  refuses(hipErrorStreamCaptureUnsupported, [&] { return hipEventSynchronize(event); });
+  EXPECT_HIP(hipEventDestroy(event));
   EXPECT_EQ(hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal),
             hipErrorStreamCaptureUnsupported);
   EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorIllegalState);
+}
+
+// What another thread and this one may call while `mode` captures, when they have said `of_thread`.
+void expect_allowed(hipStreamCaptureMode mode, hipStreamCaptureMode of_thread, bool here,
+                    bool elsewhere) {
+  const OwnStream stream;
+  const auto is_allowed = [&] {
+    void* memory = nullptr;
+    hipStreamCaptureMode said = of_thread;
+    EXPECT_HIP(hipThreadExchangeStreamCaptureMode(&said));
+    const hipError_t error = hipMalloc(&memory, 8);
+    EXPECT_HIP(hipThreadExchangeStreamCaptureMode(&said));
+    EXPECT_EQ(said, of_thread);
+    hipGraph_t graph = nullptr;
+    EXPECT_EQ(hipStreamEndCapture(stream, &graph) == hipSuccess, error == hipSuccess);
+    if (graph != nullptr) {
+      EXPECT_HIP(hipGraphDestroy(graph));
+    }
+    EXPECT_HIP(hipFree(memory));
+    return error == hipSuccess;
+  };
+  ASSERT_HIP(hipStreamBeginCapture(stream, mode));
+  EXPECT_EQ(is_allowed(), here) << mode << of_thread;
+  ASSERT_HIP(hipStreamBeginCapture(stream, mode));
+  bool allowed_elsewhere = false;
+  std::thread([&] {
+    hipStreamCaptureMode said = of_thread;
+    void* memory = nullptr;
+    EXPECT_HIP(hipThreadExchangeStreamCaptureMode(&said));
+    EXPECT_EQ(said, hipStreamCaptureModeGlobal);  // of every new thread
+    allowed_elsewhere = hipMalloc(&memory, 8) == hipSuccess;
+    if (allowed_elsewhere) {
+      EXPECT_HIP(hipFree(memory));
+    }
+  }).join();
+  EXPECT_EQ(allowed_elsewhere, elsewhere) << mode << of_thread;
+  hipGraph_t graph = nullptr;
+  EXPECT_EQ(hipStreamEndCapture(stream, &graph) == hipSuccess, elsewhere);
+  if (graph != nullptr) {
+    EXPECT_HIP(hipGraphDestroy(graph));
+  }
+}
+
+TEST(HipGraphs, ForbidThreadsWhatTheyHaveNotSaidTheyMean) {
+  constexpr auto kGlobal = hipStreamCaptureModeGlobal, kLocal = hipStreamCaptureModeThreadLocal,
+                 kRelaxed = hipStreamCaptureModeRelaxed;
+  expect_allowed(kGlobal, kGlobal, false, false);
+  expect_allowed(kGlobal, kLocal, false, true);
+  expect_allowed(kGlobal, kRelaxed, true, true);
+  expect_allowed(kLocal, kGlobal, false, true);
+  expect_allowed(kLocal, kLocal, false, true);
+  expect_allowed(kLocal, kRelaxed, true, true);
+  for (const auto of_thread : {kGlobal, kLocal, kRelaxed})
+    expect_allowed(kRelaxed, of_thread, true, true);
+  hipStreamCaptureMode wrong = static_cast<hipStreamCaptureMode>(3);
+  EXPECT_EQ(hipThreadExchangeStreamCaptureMode(&wrong), hipErrorInvalidValue);
 }
 
 }  // namespace

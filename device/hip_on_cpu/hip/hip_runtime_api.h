@@ -219,6 +219,8 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 hipError_t hipEventDestroy(hipEvent_t event);
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
+// Which captures forbid this thread what waits or allocates; `mode` gets what it was before.
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,

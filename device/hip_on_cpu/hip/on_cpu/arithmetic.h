@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels compute with besides C's mathematics: HIP's names for it, of the types that GPUs have.
-// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out.
+// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out. Pairs of types are those that CUDA
+// takes; ROCm's headers take more, and a signed and an unsigned number as double.
 // Included by hip_runtime.h only.
 #pragma once
 
@@ -30,6 +31,10 @@ inline float min(float a, float b) { return fminf(a, b); }
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline double min(double a, double b) { return fmin(a, b); }
 inline double max(double a, double b) { return fmax(a, b); }
+inline double min(float a, double b) { return fmin(static_cast<double>(a), b); }
+inline double max(float a, double b) { return fmax(static_cast<double>(a), b); }
+inline double min(double a, float b) { return fmin(a, static_cast<double>(b)); }
+inline double max(double a, float b) { return fmax(a, static_cast<double>(b)); }
 
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
