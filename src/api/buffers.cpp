@@ -148,6 +148,7 @@ int refuse(const char* routine, const char* why) {
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t bytes) {
   constexpr const char* kRoutine = "shmemx_buffer_register";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  const BesideCaptures allowed;
   const Offer mine = describe(ptr, bytes);
   std::vector<Offer> offers(static_cast<std::size_t>(world.n));
   staged::gather(world, offers.data(), &mine, sizeof mine);
@@ -169,6 +170,7 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t byt
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
   constexpr const char* kRoutine = "shmemx_buffer_unregister";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  const BesideCaptures allowed;
   complete_transfers(kRoutine);
   sync(world);  // nobody puts to it any more
   const Registration found = agree_on(world, registration_at(ptr));

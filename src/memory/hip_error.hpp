@@ -51,6 +51,19 @@ class OnDevice {
   bool changed_ = false;
 };
 
+// While the program captures a stream in a mode that forbids this thread to wait for events and to
+// take memory, lets it: what the library does on streams of its own is no part of that graph.
+class BesideCaptures {
+ public:
+  BesideCaptures() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  ~BesideCaptures() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+};
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_MEMORY_HIP_ERROR_HPP_

@@ -11,6 +11,7 @@ namespace meshmem {
 
 DeviceLane::DeviceLane(int device) : device_(device) {
   const OnDevice current(device_);
+  const BesideCaptures allowed;
   check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable), "take pinned host memory");
 }
 
@@ -35,6 +36,7 @@ hipEvent_t DeviceLane::record(hipStream_t stream, int device) {
 }
 
 void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
+  const BesideCaptures allowed;
   const hipEvent_t done = record(stream, device);
   hipError_t state = hipErrorNotReady;
   wait_until_ready(
@@ -50,6 +52,7 @@ void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
 void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char* routine) {
   {
     const OnDevice current(device_);
+    const BesideCaptures allowed;
     check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "read {} bytes", bytes);
   }
   wait(routine);

@@ -28,6 +28,7 @@ class StreamMark {
   }
   // Until the work before it is over.
   void wait(const char* routine) const {
+    const BesideCaptures allowed;
     hipError_t state = hipErrorNotReady;
     wait_until_ready(
         [&] {

@@ -221,5 +221,49 @@ TEST(DeviceGraph, ReplaysMixWithCallsOutsideOfGraphs) {
   }
 }
 
+// What the host does by itself on device memory while a stream is captured is no part of the graph, and
+// needs none of what that forbids. The waits of two threads make lanes that no call before has made.
+void call_beside(hipStreamCaptureMode mode) {
+  SCOPED_TRACE(mode);
+  const size_t n = static_cast<size_t>(n_pes());
+  DeviceArray<uint64_t> inbox(n, 0), outbox(n, 7), sums(n, 0), signal(4, 0);
+  DeviceArray<float> captured(kElems, 0), part(kElems, 1);
+  uint64_t* own = nullptr;
+  must(hipMalloc(reinterpret_cast<void**>(&own), n * sizeof *own), "hipMalloc");
+  shmem_barrier_all();
+  const OwnStream stream;
+  must(hipStreamBeginCapture(stream, mode), "hipStreamBeginCapture");
+  std::thread other([&] { shmem_uint64_wait_until(signal.data(), SHMEM_CMP_EQ, 1); });
+  std::thread third([&] { shmem_uint64_wait_until(signal.data() + 1, SHMEM_CMP_EQ, 1); });
+  shmem_uint64_put(inbox.data() + my_pe(), outbox.data(), 1, next_pe());
+  shmem_uint64_p(signal.data() + 2, 5, next_pe());
+  shmem_quiet();
+  shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, captured.data(), part.data(), kElems, stream);
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_uint64_g(inbox.data() + my_pe(), next_pe()), 7u);
+  EXPECT_EQ(shmem_uint64_atomic_fetch_add(signal.data() + 2, 1, my_pe()), 5u);
+  EXPECT_EQ(shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, sums.data(), outbox.data(), n), 0);
+  EXPECT_EQ(shmemx_buffer_register(own, n * sizeof *own), 0);
+  shmem_uint64_put_signal(own, outbox.data(), n, signal.data(), 1, SHMEM_SIGNAL_SET, next_pe());
+  shmem_signal_set(signal.data() + 1, 1, next_pe());
+  other.join();
+  third.join();
+  EXPECT_EQ(shmemx_buffer_unregister(own), 0);
+  hipGraph_t graph = nullptr;
+  must(hipStreamEndCapture(stream, &graph), "hipStreamEndCapture");
+  must(hipGraphDestroy(graph), "hipGraphDestroy");
+  EXPECT_EQ(captured.first(), 0);
+  EXPECT_EQ(sums.first(), 7u * n);
+  EXPECT_EQ(download(own, n), std::vector<uint64_t>(n, 7));
+  shmem_barrier_all();
+  must(hipFree(own), "hipFree");
+}
+
+TEST(DeviceGraph, LeavesTheHostItsOwnCalls) {
+  for (const auto mode :
+       {hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal, hipStreamCaptureModeRelaxed})
+    call_beside(mode);
+}
+
 }  // namespace
 }  // namespace meshmem

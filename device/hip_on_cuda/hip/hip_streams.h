@@ -69,6 +69,13 @@ inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode
   return hip_on_cuda::to_hip(
       cudaStreamBeginCapture(stream, static_cast<cudaStreamCaptureMode>(mode)));
 }
+inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  if (!mode) return hipErrorInvalidValue;
+  auto exchanged = static_cast<cudaStreamCaptureMode>(*mode);
+  const cudaError_t result = cudaThreadExchangeStreamCaptureMode(&exchanged);
+  *mode = static_cast<hipStreamCaptureMode>(exchanged);
+  return hip_on_cuda::to_hip(result);
+}
 inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   return hip_on_cuda::to_hip(cudaStreamEndCapture(stream, graph));
 }
