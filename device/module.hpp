@@ -56,8 +56,22 @@ MESHMEM_DEVICE const State& state() {
   return module_state;
 }
 
+// What all mistakes look like where the state is not there. Debug builds look.
+MESHMEM_DEVICE void check_job() {
+#ifndef NDEBUG
+  if (state().n_pes > 0) return;
+  printf(
+      "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
+      "after "
+      "shmem_init, and shmemx_module_init where the module was loaded later, on PEs with a device "
+      "heap\n");
+  trap();
+#endif
+}
+
 // Ends the kernel. Debug builds say why.
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
+  check_job();
 #ifndef NDEBUG
   printf(
       "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
@@ -69,9 +83,13 @@ MESHMEM_DEVICE const State& state() {
   trap();
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_pe(int pe) {
+  check_job();
 #ifndef NDEBUG
-  printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d, or its memory is not mapped here\n",
-         state().me, pe, state().n_pes - 1);
+  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes))
+    printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d\n", state().me, pe,
+           state().n_pes - 1);
+  else
+    printf("meshmem: PE %d, in a kernel: the memory of PE %d is not mapped here\n", state().me, pe);
 #else
   (void)pe;
 #endif
@@ -82,6 +100,7 @@ MESHMEM_DEVICE const State& state() {
 MESHMEM_DEVICE void check_all_are_reached() {
 #ifndef NDEBUG
   if (state().sync.base != 0) return;
+  check_job();
   printf("meshmem: PE %d, in a kernel: a collective, but not all PEs' devices reach each other\n",
          state().me);
   trap();
@@ -89,6 +108,7 @@ MESHMEM_DEVICE void check_all_are_reached() {
 }
 
 [[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
+  check_job();
 #ifndef NDEBUG
   printf(
       "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
@@ -106,6 +126,18 @@ MESHMEM_DEVICE void check_all_are_reached() {
   (void)cmp;
 #endif
   trap();
+}
+// Debug builds end a kernel whose signal would be set where it was meant to be added to, or the other way round.
+MESHMEM_DEVICE void check_signal_op(int sig_op) {
+#ifndef NDEBUG
+  if (sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
+  printf(
+      "meshmem: PE %d, in a kernel: sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD\n",
+      state().me, sig_op);
+  trap();
+#else
+  (void)sig_op;
+#endif
 }
 // Debug builds end a kernel whose broadcast would wait for a PE that is not in the team.
 MESHMEM_DEVICE void check_root(int root, int n_pes) {

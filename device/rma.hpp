@@ -124,6 +124,7 @@ template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const void* source,
                                std::size_t nelems, std::uint64_t* sig_addr, std::uint64_t signal,
                                int sig_op, int pe) {
+  check_signal_op(sig_op);
   const int world_pe = pes.world_pe(pe);
   const std::size_t bytes = nelems * sizeof(E);
   void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;

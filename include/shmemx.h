@@ -29,9 +29,10 @@ extern "C" {
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address then
  * stands for each PE's own buffer, which need not have the same address there. A collective of all
  * PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all PEs if
- * one of them cannot share its buffer, as with host memory that is not of shmem_malloc, or if only a
+ * one of them cannot share its buffer, as with host memory that is not symmetric, or if only a
  * part of it is symmetric. Undone, as collectively and by the same address, before the memory is
- * freed; nonzero on all PEs, and nothing has changed, if no buffer begins there on one of them.
+ * freed: registrations are not counted, and the first call undoes it. 0, and nothing has changed, of
+ * memory that is symmetric without it; nonzero on all PEs if no buffer begins there on one of them.
  * On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data that a
  * running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
@@ -41,10 +42,15 @@ int shmemx_buffer_unregister(void* ptr);
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
-/* Returns when nothing is left to do on any stream of this PE's device, the program's own kernels included: before
- * memory that routines on a stream use is freed. shmem_finalize does so by itself; shmem_team_destroy waits for the team's
- * collectives on streams. What a graph has captured must not be replayed afterwards. Not collective. */
-void shmemx_quiet_streams(void);
+/* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory, a registered buffer)
+ * when the stream itself may be gone by then. *mark is NULL at first, and may be set again: it then stands behind the newer
+ * work alone. While the stream is captured nothing changes: a graph's work is on the stream that it is launched on.
+ * The wait gives the mark back, leaves NULL, and of NULL returns at once. Not collective.
+ * shmem_team_destroy waits for the team's collectives on streams by itself, and shmem_finalize for all that the device does;
+ * of graphs that have captured the team's collectives the program must have seen the end. */
+typedef struct shmemx_mark_of_stream* shmemx_mark_t;
+void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream);
+void shmemx_stream_mark_wait(shmemx_mark_t* mark);
 
 /* Again what start-up did for each module of device code: for a module that was loaded later in a way
  * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
@@ -73,8 +79,8 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 /* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is for all
  * reductions on device memory that the host calls, or puts on a stream or into a graph, from then on;
  * NULL: as the environment and the measured tables say. All PEs must give the same before the same
- * reductions. 0; or nonzero, and nothing has changed, if the text is no plan. Blocks beyond those that
- * a team can have are left away. What this is for is to measure: meshmem-bench --tune makes a table for
+ * reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there are 1 to 128 blocks
+ * and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left away. What this is for is to measure: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
 /* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */

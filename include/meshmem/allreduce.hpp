@@ -92,8 +92,8 @@ class SymmetricMemory {
 };
 
 // The all-reduce of a team. All PEs make it and drop it together, those too that are not in the team
-// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize. Where it has staging
-// memory that waits for all work on the device's streams; a graph that has captured calls is replayed no more.
+// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize, when what its calls
+// have put on streams is over, which the drop waits for, and what graphs have captured of them, which it does not.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
@@ -102,7 +102,9 @@ class AllReduce {
   // 0 if there are none. The same on all PEs.
   explicit AllReduce(shmem_team_t team = SHMEM_TEAM_WORLD,
                      std::size_t staging_bytes = kStagingBytes)
-      : team_(team), staging_bytes_((staging_bytes + kGrain - 1) / kGrain * kGrain) {
+      : team_(team), staging_bytes_(staging_bytes) {
+    if (staging_bytes_ % kGrain != 0 && staging_bytes_ <= SIZE_MAX - kGrain)
+      staging_bytes_ += kGrain - staging_bytes_ % kGrain;
     staging_ = static_cast<char*>(SymmetricMemory::allocate(staging_bytes_));
     if (staging_bytes_ > 0 && !staging_)
       status_ = Status::error("AllReduce: no %zu bytes of symmetric device memory", staging_bytes_);
@@ -111,7 +113,7 @@ class AllReduce {
   }
   ~AllReduce() {
     if (!staging_) return;
-    shmemx_quiet_streams();
+    shmemx_stream_mark_wait(&staged_);
     SymmetricMemory::free(staging_);
   }
   AllReduce(const AllReduce&) = delete;
@@ -150,6 +152,7 @@ class AllReduce {
         return failed;
       if (!receives_itself) shmemx_getmem_on_stream(to, staging_, chunk, me, stream);
     }
+    shmemx_stream_mark(&staged_, stream);
     return Status();
   }
 
@@ -231,6 +234,7 @@ class AllReduce {
   shmem_team_t team_;
   std::size_t staging_bytes_;
   char* staging_ = nullptr;
+  shmemx_mark_t staged_ = nullptr;  // behind the newest call that used it
   Status status_;
 };
 

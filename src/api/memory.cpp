@@ -65,8 +65,8 @@ void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char*
   require_active(routine);
   if (bytes == 0) return nullptr;
   SymmetricHeap* heap = heap_for(hints, routine);
-  void* block =
-      heap ? heap->allocate(bytes, std::max(alignment, kMinAlignment), hints, routine) : nullptr;
+  if (std::has_single_bit(alignment)) alignment = std::max(alignment, kMinAlignment);
+  void* block = heap ? heap->allocate(bytes, alignment, hints, routine) : nullptr;
   meet(routine);
   return block;
 }

@@ -4,6 +4,7 @@
 // translated, and a kernel or a copy is put on the stream; of large reductions several.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
 // capture every call.
+#include <memory>
 #include <type_traits>
 
 #include "api/entry.hpp"
@@ -13,6 +14,7 @@
 #include "device/launch.hpp"
 #include "memory/hip_error.hpp"
 #include "shmemx.h"
+#include "transport/stream_mark.hpp"
 
 namespace meshmem {
 namespace {
@@ -63,8 +65,7 @@ StreamEnd end_here(const void* address) {
 
 bool is_captured(hipStream_t stream) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  return hipStreamIsCapturing(stream, &status) == hipSuccess &&
-         status == hipStreamCaptureStatusActive;
+  return succeeds(hipStreamIsCapturing(stream, &status)) && status == hipStreamCaptureStatusActive;
 }
 
 void copy(const char* routine, const StreamEnd& to, const StreamEnd& from, std::size_t bytes,
@@ -119,19 +120,6 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle) {
   return team;
 }
 
-// A buffer of a collective. A kernel that goes beyond it would stop the job without a word of where.
-void check_reach(const char* routine, const void* address, std::size_t count,
-                 std::size_t elem_bytes) {
-  std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, elem_bytes, &bytes) &&
-      on_device::kernels_reach(address, bytes)) [[likely]]
-    return;
-  if (on_device::kernels_reach(address, address))
-    fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
-          elem_bytes, address);
-  fatal("{}: kernels do not reach {} on all PEs", routine, address);
-}
-
 // What a row of the tables asks for.
 struct Computation {
   enum class Kind { reduce, scatter, inscan, exscan };
@@ -147,8 +135,8 @@ int compute_on_stream(const char* routine, shmem_team_t handle, const Computatio
   const Reduction& op = computation.op;
   const Kind kind = computation.kind;
   const auto blocks = static_cast<std::size_t>(kind == Kind::scatter ? team.n : 1);
-  check_reach(routine, dest, count, op.elem_bytes);
-  check_reach(routine, source, count, blocks * op.elem_bytes);
+  on_device::check_reach(routine, dest, count, op.elem_bytes);
+  on_device::check_reach(routine, source, count, blocks * op.elem_bytes);
   launch_of(team, stream, routine, [&] {
     if (kind == Kind::inscan || kind == Kind::exscan)
       return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
@@ -225,9 +213,20 @@ MESHMEM_VISIBLE void shmemx_signal_wait_until_on_stream(std::uint64_t* sig_addr,
   });
 }
 
-MESHMEM_VISIBLE void shmemx_quiet_streams(void) {
-  require_active("shmemx_quiet_streams");
-  if (runtime().has_devices()) runtime().await_streams("shmemx_quiet_streams");
+MESHMEM_VISIBLE void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream) {
+  require_device("shmemx_stream_mark");
+  if (is_captured(stream_of(stream))) return;
+  auto* set = reinterpret_cast<StreamMark*>(*mark);
+  if (!set) set = new StreamMark(runtime().device_memory().device());
+  set->set(stream_of(stream));
+  *mark = reinterpret_cast<shmemx_mark_t>(set);
+}
+
+MESHMEM_VISIBLE void shmemx_stream_mark_wait(shmemx_mark_t* mark) {
+  require_active("shmemx_stream_mark_wait");
+  const std::unique_ptr<StreamMark> set(reinterpret_cast<StreamMark*>(*mark));
+  *mark = nullptr;
+  if (set) set->wait("shmemx_stream_mark_wait");
 }
 
 MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
@@ -259,8 +258,8 @@ MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* des
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n))
     fatal("{}: PE_root {} is not in 0..{} of the team", kRoutine, PE_root, team.n - 1);
   if (nbytes == 0) return 0;
-  check_reach(kRoutine, dest, nbytes, 1);
-  check_reach(kRoutine, source, nbytes, 1);
+  on_device::check_reach(kRoutine, dest, nbytes, 1);
+  on_device::check_reach(kRoutine, source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_broadcast(on_device::place_of(team), dest, source, nbytes, PE_root,
                                     stream_of(stream));
@@ -274,8 +273,8 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
   constexpr const char* kRoutine = "shmemx_fcollectmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
   if (nbytes == 0) return 0;
-  check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
-  check_reach(kRoutine, source, nbytes, 1);
+  on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
+  on_device::check_reach(kRoutine, source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_fcollect(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));
@@ -287,8 +286,9 @@ MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest,
                                                 std::size_t nbytes, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
-  check_reach(kRoutine, dest, 1, 1);
-  if (nbytes > 0) check_reach(kRoutine, source, nbytes, 1);
+  if (dest)
+    on_device::check_reach(kRoutine, dest, nbytes, 1);  // null is right where nobody brings a byte
+  if (nbytes > 0) on_device::check_reach(kRoutine, source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_collect(on_device::place_of(team), dest, source, nbytes,
                                   stream_of(stream));
@@ -302,8 +302,8 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
   constexpr const char* kRoutine = "shmemx_alltoallmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
   if (nbytes == 0) return 0;
-  check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
-  check_reach(kRoutine, source, static_cast<std::size_t>(team.n), nbytes);
+  on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
+  on_device::check_reach(kRoutine, source, static_cast<std::size_t>(team.n), nbytes);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_alltoall(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));

@@ -43,6 +43,18 @@ bool kernels_reach(const void* address, std::size_t bytes) {
   return state.sync.base != 0 && kernels_reach(state, address, bytes);
 }
 
+void check_reach(const char* routine, const void* address, std::size_t count,
+                 std::size_t elem_bytes) {
+  std::size_t bytes = 0;
+  if (!__builtin_mul_overflow(count, elem_bytes, &bytes) && kernels_reach(address, bytes))
+      [[likely]]
+    return;
+  if (kernels_reach(address, address))
+    fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
+          elem_bytes, address);
+  fatal("{}: kernels do not reach {} on all PEs", routine, address);
+}
+
 device::TeamPlace place_of(const Team& team) { return runtime().device_state().place_of(team); }
 
 namespace {
@@ -120,6 +132,8 @@ hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* de
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::broadcast(team, dest, source, bytes, root);
+  check_reach(team.routine, dest, bytes, 1);
+  check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_broadcast(place_of(team), dest, source, bytes, root, stream);
   });
@@ -128,13 +142,21 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::fcollect(team, dest, source, bytes);
+  check_reach(team.routine, dest, static_cast<std::size_t>(team.n), bytes);
+  check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_fcollect(place_of(team), dest, source, bytes, stream);
   });
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  // Of those who bring nothing, too: all PEs take the same way by where their sources are.
+  if (!try_translate(address_map, source, 1, address_map.my_pe) &&
+      !device_segments().find(source, 1, address_map.my_pe))
+    refuse_address(address_map, source, 1, team.routine);
   if (!kernels_reach(dest, source)) return staged::collect(team, dest, source, bytes);
+  check_reach(team.routine, dest, bytes, 1);
+  if (bytes > 0) check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_collect(place_of(team), dest, source, bytes, stream);
   });
@@ -143,6 +165,12 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
   if (!kernels_reach(dest, source)) return staged::alltoall(team, dest, source, shape);
+  const std::size_t last = static_cast<std::size_t>(team.n) * shape.count - 1;
+  const auto extent = [last](std::ptrdiff_t stride) {
+    return last * static_cast<std::size_t>(stride) + 1;
+  };
+  check_reach(team.routine, dest, extent(shape.dest_stride), shape.elem_bytes);
+  check_reach(team.routine, source, extent(shape.source_stride), shape.elem_bytes);
   run(team, [&](hipStream_t stream) {
     if (shape.dest_stride == 1 && shape.source_stride == 1) {
       return device::launch_alltoall(place_of(team), dest, source, shape.count * shape.elem_bytes,
@@ -157,6 +185,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::reduce(team, op, dest, source, count);
+  check_reach(team.routine, dest, count, op.elem_bytes);
+  check_reach(team.routine, source, count, op.elem_bytes);
   run(team,
       [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
 }
@@ -165,6 +195,8 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
                     std::size_t count) {
   if (count == 0) return;
   if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
+  check_reach(team.routine, dest, count, op.elem_bytes);
+  check_reach(team.routine, source, count, static_cast<std::size_t>(team.n) * op.elem_bytes);
   run(team, [&](hipStream_t stream) {
     return launch_reduce_scatter(team, op, dest, source, count, stream);
   });
@@ -175,6 +207,8 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::scan(team, op, dest, source, count, inclusive);
+  check_reach(team.routine, dest, count, op.elem_bytes);
+  check_reach(team.routine, source, count, op.elem_bytes);
   run(team, [&](hipStream_t stream) {
     return device::launch_scan(place_of(team), op.kernel_type, dest, source, count, inclusive,
                                stream);

@@ -32,6 +32,9 @@ device::TeamPlace place_of(const Team& team);
 bool kernels_reach(const void* dest, const void* source);
 // They can on so many bytes, all of which lie there.
 bool kernels_reach(const void* address, std::size_t bytes);
+// Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it without one.
+void check_reach(const char* routine, const void* address, std::size_t count,
+                 std::size_t elem_bytes);
 
 // Put a reduction on a stream by the plan for its size. count > 0, and kernels reach the buffers.
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,

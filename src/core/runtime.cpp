@@ -333,8 +333,11 @@ void Runtime::await_streams(const char* routine) {
   std::atomic<bool> is_over{false};
   const std::jthread waiter([&] {
     const OnDevice current(device_memory_.device());
-    check(hipDeviceSynchronize(), "wait for the streams of device {} in {}",
-          device_memory_.device(), routine);
+    const hipError_t error = hipDeviceSynchronize();
+    if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
+      fatal("{}: a stream of device {} is being captured; end the capture before", routine,
+            device_memory_.device());
+    check(error, "wait for the streams of device {} in {}", device_memory_.device(), routine);
     is_over.store(true, std::memory_order_release);
   });
   wait_until_ready([&] { return is_over.load(std::memory_order_acquire); },

@@ -35,7 +35,7 @@ void refuse_address(const AddressMap& map, const void* address, std::size_t byte
   }
   fatal(
       "{}: {} is not a symmetric address: neither in a heap of shmem_malloc nor a global or "
-      "static variable of the executable",
+      "static variable of the executable, nor in a buffer of shmemx_buffer_register",
       routine, address);
 }
 

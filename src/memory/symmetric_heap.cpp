@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+#include <bit>
+
 #include "base/error.hpp"
 #include "memory/arena.hpp"
 
@@ -24,6 +26,10 @@ void SymmetricHeap::close() { allocator_.reset(); }
 void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hints,
                               const char* routine) {
   const std::lock_guard lock(mutex_);
+  if (!std::has_single_bit(alignment)) {
+    debug("{}: alignment {} is no power of two", routine, alignment);
+    return nullptr;
+  }
   if (alignment > kRegionAlignment) {  // heaps of different PEs are aligned alike only up to this
     debug("{}: alignment {} is more than {}", routine, alignment, kRegionAlignment);
     return nullptr;

@@ -199,6 +199,8 @@ TEST(Malloc, TooMuchReturnsNullOnAllPes) {
   EXPECT_EQ(shmem_malloc(SIZE_MAX / 2), nullptr);
   EXPECT_EQ(shmem_malloc(SIZE_MAX - 63), nullptr);
   EXPECT_EQ(shmem_align(4096, SIZE_MAX - 100), nullptr);
+  for (const size_t no_power_of_two : {0, 3, 24, 4095})
+    EXPECT_EQ(shmem_align(no_power_of_two, 64), nullptr);
   EXPECT_EQ(shmem_align(size_t{1} << 62, 64), nullptr);
   expect_usable(shmem_malloc(64), 64);
 }

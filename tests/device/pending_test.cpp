@@ -58,16 +58,40 @@ void expect_untouched(const LateStream& stream) {
   EXPECT_EQ(next.download(), std::vector<float>(kCount, 5));
 }
 
-TEST(PendingWork, IsOverWhenStreamsAreQuiet) {
+TEST(PendingWork, IsOverBehindAMark) {
   DeviceArray<float> source(kCount, 1);
   auto* dest =
       static_cast<float*>(shmem_malloc_with_hints(kCount * sizeof(float), SHMEMX_MALLOC_DEVICE));
   shmem_barrier_all();
   const LateStream stream;
+  shmemx_mark_t mark = nullptr;
+  shmemx_stream_mark(&mark, stream);
   shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, dest, source.data(), kCount, stream);
-  shmemx_quiet_streams();
+  shmemx_stream_mark(&mark, stream);
+  shmemx_stream_mark_wait(&mark);
+  EXPECT_EQ(mark, nullptr);
+  shmemx_stream_mark_wait(&mark);
   shmem_free(dest);
   expect_untouched(stream);
+}
+
+// What is put on a stream of another team's waits for another PE, which drops its AllReduce first.
+TEST(PendingWork, OfOthersDoesNotHoldUpAnAllReduce) {
+  DeviceArray<float> source(kCount, 1), dest(kCount, 0);
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team);
+  const OwnStream stream;
+  const auto put = [&] {
+    shmemx_float_sum_reduce_on_stream(team, dest.data(), source.data(), kCount, stream);
+  };
+  {
+    AllReduce all(SHMEM_TEAM_WORLD, 4096);
+    if (my_pe() == 0) put();
+  }
+  if (my_pe() != 0) put();
+  stream.synchronize();
+  shmem_team_destroy(team);
+  EXPECT_EQ(dest.download(), std::vector<float>(kCount, static_cast<float>(n_pes())));
 }
 
 // Of memory and teams that the stream does not use the end waits for nothing.
@@ -130,10 +154,12 @@ TEST(PendingWork, OfNothingNeedsNoMemory) {
   const OwnStream stream;
   EXPECT_EQ(shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, nullptr, nullptr, 0, stream), 0);
   EXPECT_EQ(shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, nullptr, nullptr, 0, stream), 0);
+  EXPECT_EQ(shmemx_collectmem_on_stream(SHMEM_TEAM_WORLD, nullptr, nullptr, 0, stream), 0);
   EXPECT_EQ(shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, nullptr, nullptr, 0, stream), 0);
   EXPECT_EQ(shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, nullptr, nullptr, 0, 0, stream), 0);
   shmemx_putmem_on_stream(nullptr, nullptr, 0, 0, stream);
   shmemx_getmem_on_stream(nullptr, nullptr, 0, 0, stream);
+  EXPECT_FALSE(AllReduce(SHMEM_TEAM_WORLD, SIZE_MAX).status().ok());
   AllReduce all(SHMEM_TEAM_WORLD, 0);
   EXPECT_TRUE(all.execute(nullptr, nullptr, 0, DataType::f32, ReduceOp::sum, stream).ok());
 }

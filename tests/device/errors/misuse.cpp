@@ -44,6 +44,9 @@ __global__ void broadcast_from(long* heap, int root) {
   shmemx_long_broadcast_block(SHMEM_TEAM_WORLD, heap, heap + 1, 1, root);
 }
 __global__ void wait_by(long* heap, int cmp) { shmem_long_wait_until(heap, cmp, 1); }
+__global__ void put_with_signal(long* heap, int sig_op) {
+  shmem_long_put_signal(heap, heap + 1, 1, reinterpret_cast<uint64_t*>(heap + 2), 1, sig_op, 0);
+}
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
@@ -109,14 +112,25 @@ void make(const char* mistake, long* heap) {
     shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 28, nullptr);
   if (is("gather_beyond"))
     shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 30, nullptr);
+  if (is("host_sum_beyond")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 1 << 28);
+  if (is("host_alltoalls_beyond"))
+    shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, 1 << 28, 4);
+  if (is("no_part")) shmem_long_collect(SHMEM_TEAM_WORLD, heap, nullptr, 0);
   if (is("no_root")) hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
   if (is("no_comparison")) hipLaunchKernelGGL(wait_by, dim3(1), dim3(1), 0, nullptr, heap, 77);
+  if (is("no_signal_op"))
+    hipLaunchKernelGGL(put_with_signal, dim3(1), dim3(1), 0, nullptr, heap, 999);
+  if (is("no_way_to_pe")) hipLaunchKernelGGL(get_from_pe, dim3(1), dim3(1), 0, nullptr, heap, 0);
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "too_early") == 0) {
+    hipLaunchKernelGGL(meet_all, dim3(1), dim3(1), 0, nullptr);
+    (void)hipDeviceSynchronize();
+  }
   shmem_init();
   auto* heap = static_cast<long*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE));
   if (argc != 2 || !heap || hipMemset(heap, 0, 64) != hipSuccess) {
