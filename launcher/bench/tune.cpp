@@ -158,17 +158,22 @@ class Table {
     put(
         fmt::format("# Written by meshmem-bench --tune: meshmem {}, {} PEs, {}, {} {}.\n"
                     "# MESHMEM_TUNING=FILE reads it; the first row that fits counts.\n"
+                    "# auto is what the library does without a table.\n"
                     "meshmem-tuning 1 {}\n# max_bytes max_pes algorithm blocks threads\n",
                     MESHMEM_VERSION, n_, device_name(), options.type, options.op, architecture()));
+    if (options.min_bytes <= Options{}.min_bytes) return;
+    plan_ = "auto";  // below what is measured
+    last_bytes_ = options.min_bytes / 2;
   }
 
   // Sizes that have the same plan become one row.
   void add(std::size_t bytes, const Candidate& best, double own_us) {
-    if (!plan_.empty() && plan_ != best.text()) put_row(short_size(last_bytes_));
-    plan_ = best.text();
+    const std::string plan = best.us < own_us ? best.text() : "auto";
+    if (!plan_.empty() && plan_ != plan) put_row(short_size(last_bytes_));
+    plan_ = plan;
     last_bytes_ = bytes;
-    put(fmt::format("# {}: {} takes {:.3f} us; without this row {:.3f} us\n", short_size(bytes),
-                    plan_, best.us, own_us));
+    put(fmt::format("# {}: {} takes {:.3f} us; without a row {:.3f} us\n", short_size(bytes),
+                    best.text(), best.us, own_us));
   }
 
   // Larger sizes than were measured are left to the library's own table.

@@ -137,7 +137,8 @@ void use_plan(const std::optional<device::Plan>& plan) {
 }
 
 device::Plan plan_for(std::size_t bytes, int n_pes) {
-  if (const Row* row = find_row(tuned_rows, bytes, n_pes)) return row->plan;
+  const Row* tuned = find_row(tuned_rows, bytes, n_pes);
+  if (tuned && tuned->plan.blocks > 0) return tuned->plan;
   const Row* row = find_row(kRows, bytes, n_pes);
   return row ? row->plan : kRows.back().plan;
 }

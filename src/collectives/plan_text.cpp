@@ -32,6 +32,7 @@ constexpr std::array kNames = {
 
 constexpr std::string_view kHeader = "meshmem-tuning";
 constexpr std::string_view kVersion = "1";
+constexpr std::string_view kOwnChoice = "auto";
 constexpr std::string_view kBlank = " \t\r";
 
 // The next word, which is taken off the text; empty at its end.
@@ -96,8 +97,12 @@ bool parse_plan_words(std::string_view& text, device::Plan& plan, std::string& w
 }
 
 bool parse_row(std::string_view text, PlanRow& row, std::string& why) {
-  return parse_bytes(take_word(text), row.max_bytes, why) &&
-         parse_pes(take_word(text), row.max_pes, why) && parse_plan_words(text, row.plan, why);
+  if (!parse_bytes(take_word(text), row.max_bytes, why) ||
+      !parse_pes(take_word(text), row.max_pes, why))
+    return false;
+  std::string_view after = text;
+  if (take_word(after) == kOwnChoice) return parse_end(after, why);
+  return parse_plan_words(text, row.plan, why);
 }
 
 bool parse_header(std::string_view text, std::string& architecture, std::string& why) {

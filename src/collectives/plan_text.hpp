@@ -17,7 +17,8 @@
 
 namespace meshmem {
 
-// A row of a table; the first that fits counts.
+// A row of a table; the first that fits counts. A plan without blocks leaves the choice to the library's own
+// table.
 struct PlanRow {
   std::size_t max_bytes;
   int max_pes;
@@ -38,7 +39,7 @@ std::string_view name_of_kernel_algorithm(std::size_t index);
 std::optional<device::Plan> parse_plan(std::string_view text, std::string* why = nullptr);
 
 // A file's text: a line `meshmem-tuning 1 ARCHITECTURE`, and rows `max_bytes max_pes algorithm blocks
-// threads`; `any` stands for all sizes and numbers, # begins a comment. nullopt, or "line 3: ..." with
+// threads`, or `max_bytes max_pes auto` for the library's own choice; `any` stands for all sizes and numbers, # begins a comment. nullopt, or "line 3: ..." with
 // what is wrong and what would do; `table` is unchanged then.
 std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text);
 

@@ -110,9 +110,15 @@ class Tuning(Bench):
         self.assertEqual(text, result.out)
         rows = [line for line in text.splitlines() if not line.startswith("#")]
         self.assertRegex(rows[0], r"^meshmem-tuning 1 \w+$")
-        self.assertRegex(rows[-1], r"^200 2 \w+ \d+ \d+$")
+        self.assertRegex(rows[-1], r"^200 2 (\w+ \d+ \d+|auto)$")
         self.assertEqual(re.findall(r"^# (\w+): ", text, flags=re.MULTILINE), ["8", "32", "128", "200"])
         self.rows("--max-bytes", 8, env={"MESHMEM_TUNING": path})
+
+    def test_sizes_below_those_measured_are_left_to_the_library(self):
+        result = self.bench(2, "--tune", "--quick", "--min-bytes", "4K", "--max-bytes", "4K")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        rows = [line for line in result.out.splitlines() if not line.startswith("#")]
+        self.assertTrue(rows[1] == "2K 2 auto" or rows[1:] == ["4K 2 auto"], result)
 
     def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_mend_it(self):
         for text, complaint in (("", "no file, or one that cannot be read, is empty or has"),
@@ -127,6 +133,7 @@ class Tuning(Bench):
                                 (HEADER + "8 any one_shot 1 64 1\n", "line 2: '1' is one word too many; remove it"),
                                 (HEADER + "8 -2 one_shot 1 64\n", "line 2: '-2' is no number of PEs (or any); give"),
                                 (HEADER + "8 any one_shot 1 99999999999\n", "line 2: '99999999999' is no number of threads"),
+                                (HEADER + "8 any auto 1\n", "line 2: '1' is one word too many; remove it"),
                                 (HEADER + "8 1 one_shot 1 64\n", "the file has rows for up to 1 PEs, and here are 2; make"),
                                 ("meshmem-tuning 1 gfx1\nany any one_shot 1 64\n", "the file is for 'gfx1', and the device")):
             path = self.path("bad.txt", text)

@@ -126,8 +126,13 @@ TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
 TEST(PlanChoice, TakesRowsOfTheFileBeforeThoseOfTheLibrary) {
   const ReductionChoice choice;
   const device::Plan built_in = choose_plan(choice, 1 << 20, 4, 64);
-  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n", "cpu", 8),
+  const device::Plan built_in_for_512 = choose_plan(choice, 512, 4, 64);
+  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n512 4 auto\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n",
+                       "cpu", 8),
             std::nullopt);
+  expect_plan(choose_plan(choice, 512, 4, 64), built_in_for_512.algorithm, built_in_for_512.blocks,
+              built_in_for_512.threads);
+  expect_plan(choose_plan(choice, 512, 5, 64), ReduceAlgorithm::two_shot, 7, 32);
   EXPECT_NE(use_tuning("meshmem-tuning 1 gfx90a\n1K 8 one_shot 1 32\n", "cpu", 8), std::nullopt);
   expect_plan(choose_plan(choice, 1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
   expect_plan(choose_plan(choice, 1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
