@@ -7,8 +7,8 @@
 #   CHECK=memcheck,racecheck   the tools of compute-sanitizer that step check runs the tests under, 2 PEs each
 #   PROGRAMS="rma atomics"     of tests/device, that step check runs; default: all that can
 #   PEERS=DIR             a folder with results of other libraries (nvshmem_N.txt), put beside ours
-# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere. With 4 GPUs and
-# NVIDIA's MPS several jobs run at a time.
+# It needs what `./mesh install` needs, and GoogleTest; CMAKE_PREFIX_PATH finds what is elsewhere. With NVIDIA's MPS
+# several jobs run at a time.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 started=$SECONDS
@@ -100,17 +100,18 @@ if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
   mps_ends
   at_a_time 2 100 tests traps -R '^device\.errors'
 else
-  if [[ $steps == *" tests "* ]]; then
-    at_a_time 2 100 tests tests-1 -R "$(kernels_by 1)|^device\.errors"
-    [ "$gpus" -lt 2 ] || tests tests-2 -R "$(kernels_by 2)"
-    [ "$gpus" -lt 4 ] || tests tests-4 -R "$(kernels_by 4)"
-  fi
+  [[ $steps != *" tests "* ]] || at_a_time 2 100 tests tests-1 -R "$(kernels_by 1)|^device\.errors"
   if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
     if mps_starts; then
+      by_2=$(kernels_by 2) examples=$(examples_by 2)
+      at_a_time 2 50 tests tests-2 -R "$by_2${examples:+|$examples}"
       at_a_time 1 50 two_on_a_gpu 3
       at_a_time 1 50 two_on_a_gpu 4
       mps_ends
+      steps=${steps/ examples / }
     else
+      tests tests-2 -R "$(kernels_by 2)"
+      [ "$gpus" -lt 4 ] || tests tests-4 -R "$(kernels_by 4)"
       tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
       tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
     fi
