@@ -13,6 +13,7 @@
 
 #include "device/memory.hpp"
 #include "device/state.hpp"
+#include "shmem/constants.h"
 #include "shmem/module.h"
 
 namespace meshmem {
