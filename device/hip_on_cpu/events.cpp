@@ -68,8 +68,6 @@ hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording
   const auto event = find_event(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
-  const hipError_t error = Streams::get().captures.refuse_unsafe_call();
-  if (error != hipSuccess) return error;
   *recording = event->recording;
   return hipSuccess;
 }
@@ -177,7 +175,8 @@ hipError_t hipStreamWaitEvent(hipStream_t stream_handle, hipEvent_t handle, unsi
 hipError_t hipEventSynchronize(hipEvent_t event) {
   host_only();
   std::shared_ptr<Recording> recording;
-  const hipError_t error = recording_of(event, &recording);
+  hipError_t error = recording_of(event, &recording);
+  if (error == hipSuccess) error = refuse_while_capturing();
   if (error == hipSuccess && recording != nullptr) recording->wait();
   return remember(error);
 }
@@ -185,7 +184,8 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
 hipError_t hipEventQuery(hipEvent_t event) {
   host_only();
   std::shared_ptr<Recording> recording;
-  const hipError_t error = recording_of(event, &recording);
+  hipError_t error = recording_of(event, &recording);
+  if (error == hipSuccess) error = refuse_while_capturing();
   if (error != hipSuccess) return remember(error);
   return recording == nullptr || recording->is_done() ? hipSuccess : hipErrorNotReady;
 }

@@ -92,8 +92,8 @@ class SymmetricMemory {
 };
 
 // The all-reduce of a team. All PEs make it and drop it together, those too that are not in the team
-// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize, when what its calls
-// have put on streams is over, which the drop waits for, and what graphs have captured of them, which it does not.
+// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize. The drop waits for
+// calls whose buffers it has staged, but not for graphs that have captured some: their last replay is over before.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
@@ -148,8 +148,10 @@ class AllReduce {
       if (const Status failed =
               reduce(receives_itself ? to : staging_, sends_itself ? from : staging_,
                      chunk / size_of(type), type, op, stream);
-          !failed)
+          !failed) {
+        shmemx_stream_mark(&staged_, stream);
         return failed;
+      }
       if (!receives_itself) shmemx_getmem_on_stream(to, staging_, chunk, me, stream);
     }
     shmemx_stream_mark(&staged_, stream);

@@ -165,9 +165,13 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
   if (!kernels_reach(dest, source)) return staged::alltoall(team, dest, source, shape);
-  const std::size_t last = static_cast<std::size_t>(team.n) * shape.count - 1;
-  const auto extent = [last](std::ptrdiff_t stride) {
-    return last * static_cast<std::size_t>(stride) + 1;
+  const auto extent = [&](std::ptrdiff_t stride) {
+    std::size_t elems = 0, before_last = 0;
+    const bool beyond =
+        __builtin_mul_overflow(static_cast<std::size_t>(team.n), shape.count, &elems) ||
+        __builtin_mul_overflow(elems - 1, static_cast<std::size_t>(stride), &before_last) ||
+        before_last == SIZE_MAX;
+    return beyond ? SIZE_MAX : before_last + 1;
   };
   check_reach(team.routine, dest, extent(shape.dest_stride), shape.elem_bytes);
   check_reach(team.routine, source, extent(shape.source_stride), shape.elem_bytes);

@@ -268,8 +268,14 @@ void Runtime::connect_device() {
   if (!device_memory_.choose(environment_, peers)) return;
   device_transfer().open(device_memory_.device());
   device_memory_.open(device_transfer().stream());
-  if constexpr (!kDevicesAreProcessors)
+  if constexpr (kDevicesAreProcessors) {
+    // All heaps in one entry, so that copies from there and to there take their turn on a stream.
+    const hipError_t error = hipHostRegister(arena_->base(), layout_.total(),
+                                             hipHostRegisterPortable | hipHostRegisterMapped);
+    if (error != hipErrorHostMemoryAlreadyRegistered) check(error, "register the host heaps");
+  } else {
     registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
+  }
 }
 
 void Runtime::meet(const char* where) {

@@ -18,6 +18,7 @@ DeviceLane::DeviceLane(int device) : device_(device) {
 hipStream_t DeviceLane::stream() {
   if (!stream_) {
     const OnDevice current(device_);
+    const BesideCaptures allowed;
     check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream on device {}",
           device_);
   }

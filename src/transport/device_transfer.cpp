@@ -62,6 +62,7 @@ hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
   const std::lock_guard lock(mutex_);
   hipStream_t& stream = far_streams_[there.device];
   if (!stream) {
+    const BesideCaptures allowed;
     check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "make a stream on device {}",
           there.device);
   }
@@ -70,12 +71,14 @@ hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
 
 void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
+  const BesideCaptures allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
   count_issued();
 }
 
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
   const OnDevice current(device_);
+  const BesideCaptures allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
   lane()->wait_for(stream_, device_, routine);
 }

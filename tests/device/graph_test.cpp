@@ -237,7 +237,15 @@ void call_beside(hipStreamCaptureMode mode) {
   std::thread third([&] { shmem_uint64_wait_until(signal.data() + 1, SHMEM_CMP_EQ, 1); });
   shmem_uint64_put(inbox.data() + my_pe(), outbox.data(), 1, next_pe());
   shmem_uint64_p(signal.data() + 2, 5, next_pe());
+  const uint64_t on_stack = 9;
+  uint64_t back = 0;
+  shmem_uint64_put(signal.data() + 3, &on_stack, 1, my_pe());
   shmem_quiet();
+  shmem_uint64_get(&back, signal.data() + 3, 1, my_pe());
+  EXPECT_EQ(back, on_stack);
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &team), 0);
+  shmem_team_destroy(team);
   shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, captured.data(), part.data(), kElems, stream);
   shmem_barrier_all();
   EXPECT_EQ(shmem_uint64_g(inbox.data() + my_pe(), next_pe()), 7u);

@@ -127,6 +127,24 @@ Bytes gathered(const TeamView& view, size_t bytes, size_t total, size_t offset_o
   return expected;
 }
 
+// Copies to the host heap and from there come after what the stream did, not after the call.
+TEST(OnStream, CopiesOfTheHostHeapTakeTheirTurn) {
+  const OwnStream stream;
+  DeviceArray<uint64_t> signal(1, 0), inbox(1, 0), outbox(1, 5);
+  SymmetricArray<uint64_t> on_host(1), got(1);
+  on_host[0] = got[0] = 0;
+  shmem_barrier_all();
+  shmemx_signal_wait_until_on_stream(signal.data(), SHMEM_CMP_EQ, 1, stream);
+  shmemx_getmem_on_stream(on_host.data(), outbox.data(), sizeof(uint64_t), my_pe(), stream);
+  shmemx_putmem_on_stream(inbox.data(), on_host.data(), sizeof(uint64_t), my_pe(), stream);
+  shmemx_getmem_on_stream(got.data(), inbox.data(), sizeof(uint64_t), my_pe(), stream);
+  EXPECT_EQ(got[0], 0u);
+  shmem_signal_set(signal.data(), 1, my_pe());
+  stream.synchronize();
+  EXPECT_EQ(got[0], 5u);
+  shmem_barrier_all();
+}
+
 TEST(OnStream, CollectivesOfBytesOnEveryTeam) {
   const OwnStream stream;
   const size_t most = 100003 * static_cast<size_t>(n_pes()) + 2;
