@@ -63,9 +63,8 @@ MESHMEM_DEVICE void check_job() {
   if (state().n_pes > 0) return;
   printf(
       "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
-      "after "
-      "shmem_init, and shmemx_module_init where the module was loaded later, on PEs with a device "
-      "heap\n");
+      "after shmem_init, and shmemx_module_init where the module was loaded later, on PEs with a "
+      "device heap\n");
   trap();
 #endif
 }

@@ -80,7 +80,8 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
  * reductions on device memory that the host calls, or puts on a stream or into a graph, from then on;
  * NULL: as the environment and the measured tables say. All PEs must give the same before the same
  * reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there are 1 to 128 blocks
- * and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left away. What this is for is to measure: meshmem-bench --tune makes a table for
+ * and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left away. What
+ * this is for is to measure: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
 /* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */

@@ -102,7 +102,7 @@ if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
 else
   [[ $steps != *" tests "* ]] || at_a_time 2 100 tests tests-1 -R "$(kernels_by 1)|^device\.errors"
   if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
-    if mps_starts; then
+    if [ "$gpus" -lt 4 ] && mps_starts; then
       by_2=$(kernels_by 2) examples=$(examples_by 2)
       at_a_time 2 50 tests tests-2 -R "$by_2${examples:+|$examples}"
       at_a_time 1 50 two_on_a_gpu 3

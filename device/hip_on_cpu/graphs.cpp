@@ -14,7 +14,7 @@ struct Graph {
   std::shared_ptr<const Operations> operations;
 };
 
-// A launch comes after the one before it, on whatever streams they are.
+// A launch comes after the one before it, on whatever streams they are; but for those that are captured themselves.
 struct Executable {
   std::shared_ptr<const Operations> operations;
   std::optional<Ticket> last_launch;

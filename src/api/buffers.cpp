@@ -33,11 +33,6 @@ struct Mapped {
   bool for_kernels;
 };
 
-bool is_symmetric(const void* address, std::size_t bytes) {
-  return try_translate(address_map, address, bytes, address_map.my_pe) ||
-         device_segments().find(address, bytes, address_map.my_pe).has_value();
-}
-
 bool is_of_this_device(const void* address) {
   hipPointerAttribute_t attributes{};
   return succeeds(hipPointerGetAttributes(&attributes, address)) &&
@@ -56,7 +51,7 @@ bool overlaps_another(const void* address, std::size_t bytes) {
 Offer describe(void* address, std::size_t bytes) {
   Offer offer{};
   offer.bytes = bytes;
-  if (is_symmetric(address, bytes)) {
+  if (is_symmetric(address_map, address, bytes)) {
     offer.kind = Buffer::symmetric;
   } else if (overlaps_another(address, bytes)) {
     offer.kind = Buffer::overlapping;
@@ -126,7 +121,7 @@ Registration registration_at(const void* address) {
       return Registration::symmetric;
     return at == segment.base ? Registration::buffer : Registration::none;
   }
-  return is_symmetric(address, 1) ? Registration::symmetric : Registration::none;
+  return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
 }
 
 // The same on all PEs; none where they differ.
@@ -187,7 +182,7 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
 extern "C" MESHMEM_VISIBLE int shmemx_reached_on_stream(const void* ptr, std::size_t bytes) {
   require_active("shmemx_reached_on_stream");
   return runtime().has_devices() && on_device::kernels_reach(ptr, ptr) &&
-                 is_symmetric(ptr, std::max(bytes, std::size_t{1}))
+                 is_symmetric(address_map, ptr, std::max(bytes, std::size_t{1}))
              ? 1
              : 0;
 }

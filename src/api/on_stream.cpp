@@ -286,8 +286,8 @@ MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest,
                                                 std::size_t nbytes, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
-  if (dest)
-    on_device::check_reach(kRoutine, dest, nbytes, 1);  // null is right where nobody brings a byte
+  // Null is right where nobody brings a byte.
+  if (dest) on_device::check_reach(kRoutine, dest, nbytes, 1);
   if (nbytes > 0) on_device::check_reach(kRoutine, source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_collect(on_device::place_of(team), dest, source, nbytes,

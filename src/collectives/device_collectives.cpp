@@ -151,9 +151,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
-  if (!try_translate(address_map, source, 1, address_map.my_pe) &&
-      !device_segments().find(source, 1, address_map.my_pe))
-    refuse_address(address_map, source, 1, team.routine);
+  if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
   if (!kernels_reach(dest, source)) return staged::collect(team, dest, source, bytes);
   check_reach(team.routine, dest, bytes, 1);
   if (bytes > 0) check_reach(team.routine, source, bytes, 1);

@@ -39,8 +39,9 @@ std::string_view name_of_kernel_algorithm(std::size_t index);
 std::optional<device::Plan> parse_plan(std::string_view text, std::string* why = nullptr);
 
 // A file's text: a line `meshmem-tuning 1 ARCHITECTURE`, and rows `max_bytes max_pes algorithm blocks
-// threads`, or `max_bytes max_pes auto` for the library's own choice; `any` stands for all sizes and numbers, # begins a comment. nullopt, or "line 3: ..." with
-// what is wrong and what would do; `table` is unchanged then.
+// threads`, or `max_bytes max_pes auto` for the library's own choice; `any` stands for all sizes and
+// numbers, # begins a comment. nullopt, or "line 3: ..." with what is wrong and what would do; `table`
+// is unchanged then.
 std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text);
 
 // Why the table would do nothing, or harm, for so many PEs with devices of this architecture (empty: there

@@ -80,6 +80,12 @@ inline bool any_on_device(const AddressMap& map, Pointers... addresses) {
   return (is_on_device(map, addresses) || ...);
 }
 
+// The bytes are in host or device memory that all PEs have a copy of.
+inline bool is_symmetric(const AddressMap& map, const void* address, std::size_t bytes) {
+  return try_translate(map, address, bytes, map.my_pe) ||
+         device_segments().find(address, bytes, map.my_pe).has_value();
+}
+
 // Where the copy of PE `pe` is, for a caller who has found no host segment. A bad address ends the
 // job, and so does device memory that no way leads to.
 DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,
