@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "failure.hpp"
+#include "foreign_options.hpp"
 
 namespace meshmem {
 namespace {
@@ -19,6 +20,8 @@ constexpr int kMaxPes = 65536;
 
 constexpr const char* kExamples =
     "Options end at the program's name; what follows belongs to the program.\n"
+    "Other launchers' options that mean the same are understood (--np, -wd, -l, --oversubscribe,\n"
+    "--allow-run-as-root); every other one is refused with what to write instead.\n"
     "Examples:\n"
     "  oshrun -n 4 ./hello                     4 PEs\n"
     "  oshrun --tag-output -n 8 ./a.out -n 3   each line says which PE wrote it; -n 3 is a.out's\n"
@@ -60,30 +63,92 @@ void check_export(const std::string& text) {
   }
 }
 
-// CLI11 has no options of several letters with one dash.
-std::string normal_name(const std::string& word) { return word == "-np" ? "-n" : word; }
+// A word of the command line that is an option: "-n", "-n2", "--wdir=/tmp", "-host".
+struct OptionWord {
+  std::string text;
+  std::string name;  // without dashes and value
+  std::optional<std::string> value;
+};
 
-bool takes_next_word(const CLI::App& app, const std::string& word) {
-  const CLI::Option* option = app.get_option_no_throw(word);
-  return option != nullptr && option->get_items_expected_min() > 0;
+OptionWord take_apart(const std::string& word) {
+  const std::size_t begin = word.starts_with("--") ? 2 : 1;
+  const std::size_t equals = word.find('=', begin);
+  if (equals == std::string::npos) return {word, word.substr(begin), std::nullopt};
+  return {word, word.substr(begin, equals - begin), word.substr(equals + 1)};
 }
 
-// Divides the command line into oshrun's own words and, in `program`, the rest.
+std::string with_dashes(const std::string& name) { return (name.size() == 1 ? "-" : "--") + name; }
+
+const CLI::Option* find_own(const CLI::App& app, const std::string& name) {
+  return name.empty() ? nullptr : app.get_option_no_throw(with_dashes(name));
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_min() > 0; }
+
+// "-n2" is "-n 2"; "-host" is not "-h -o -s -t", nor "-nodes" the number "odes".
+const CLI::Option* find_with_value_attached(const CLI::App& app, OptionWord& word) {
+  if (word.text.starts_with("--") || word.name.size() < 2) return nullptr;
+  const CLI::Option* option = find_own(app, word.name.substr(0, 1));
+  if (option == nullptr || !takes_value(*option)) return nullptr;
+  word.value = word.text.substr(2);
+  return option;
+}
+
+[[noreturn]] void refuse_unknown(const CLI::App& app, const OptionWord& word) {
+  std::string ours;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    ours += fmt::format("{}{}", ours.empty() ? "" : ", ", option->get_name());
+  }
+  throw Failure(kUsageError, fmt::format("{} is not an option of oshrun, which has {}; see oshrun "
+                                         "--help",
+                                         word.text, ours));
+}
+
+// Our option that `word` means; nullptr: the word is to be left out.
+const CLI::Option* understand(const CLI::App& app, OptionWord& word) {
+  if (const CLI::Option* own = find_own(app, word.name)) return own;
+  if (const ForeignOption* foreign = find_foreign_option(word.name)) {
+    if (foreign->answer == ForeignAnswer::left_out) return nullptr;
+    if (foreign->answer == ForeignAnswer::same_as) {
+      return app.get_option_no_throw(std::string(foreign->text));
+    }
+    throw Failure(kUsageError,
+                  fmt::format("{} is not an option of oshrun: {}", word.text, foreign->text));
+  }
+  if (const CLI::Option* own = find_with_value_attached(app, word)) return own;
+  refuse_unknown(app, word);
+}
+
+// ./a : ./b would be two programs for other launchers.
+void check_single_program(const std::vector<std::string>& program) {
+  for (std::size_t i = 1; i + 1 < program.size(); ++i) {
+    if (program[i] != ":") continue;
+    throw Failure(kUsageError,
+                  fmt::format("':' and a second program: all PEs run one program; if they are "
+                              "arguments of {}, write -- before it",
+                              program[0]));
+  }
+}
+
+// Divides the command line into oshrun's own words, as CLI11 is to see them, and, in `program`, the
+// rest.
 std::vector<std::string> take_own_words(const CLI::App& app, int argc, char** argv,
                                         std::vector<std::string>& program) {
   std::vector<std::string> own;
   int i = 1;
-  for (; i < argc; ++i) {
-    std::string word = normal_name(argv[i]);
-    if (word.empty() || word[0] != '-') break;
-    if (word == "--") {
-      ++i;
-      break;
-    }
-    own.push_back(word);
-    if (takes_next_word(app, word) && i + 1 < argc) own.push_back(argv[++i]);
+  for (; i < argc && argv[i][0] == '-' && std::string_view(argv[i]) != "--"; ++i) {
+    OptionWord word = take_apart(argv[i]);
+    const CLI::Option* option = understand(app, word);
+    if (option == nullptr) continue;
+    own.push_back(with_dashes(option->get_single_name()));
+    if (takes_value(*option) && !word.value && i + 1 < argc) word.value = argv[++i];
+    if (word.value && takes_value(*option)) own.push_back(*word.value);
+    if (word.value && !takes_value(*option)) own.back() = word.text;  // which CLI11 judges
   }
-  program.assign(argv + std::min(i, argc), argv + argc);
+  const bool marked = i < argc && std::string_view(argv[i]) == "--";
+  program.assign(argv + std::min(i + (marked ? 1 : 0), argc), argv + argc);
+  if (!marked) check_single_program(program);
   return own;
 }
 
@@ -102,7 +167,7 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
   app.formatter(std::make_shared<HelpText>());
   app.footer(kExamples);
   app.set_version_flag("--version", "oshrun (meshmem) " MESHMEM_VERSION, "Print the version");
-  app.add_option("-n", texts.pes, "Number of PEs (also -np); by default one per usable core")
+  app.add_option("-n", texts.pes, "Number of PEs (also -np, --np); by default one per usable core")
       ->type_name("PES");
   app.add_option("-x", options.exports, "Set NAME for the PEs, or pass it on; may be repeated")
       ->type_name("NAME[=VALUE]")

@@ -27,6 +27,34 @@ class Options(launching.LaunchTest):
         self.assertEqual(self.count_lines("-n", 3, "echo"), 3)
         self.assertEqual(self.count_lines("-np", 5, "echo"), 5)
         self.assertEqual(self.count_lines("-n4", "echo"), 4)
+        for words in (["-n=2"], ["--np", 2], ["--np=2"], ["--n", 2], ["-np=2"], ["--ntasks=2"], ["-ntasks", 2]):
+            self.assertEqual(self.count_lines(*words, "echo"), 2, words)
+
+    def test_options_of_other_launchers_that_mean_the_same(self):
+        self.assertEqual(self.count_lines("--oversubscribe", "--allow-run-as-root", "-np", 3, "-oversubscribe", "echo"), 3)
+        for option in ("-wdir", "-wd", "--wd", "--chdir"):
+            result = self.oshrun("-n", 1, option, self.folder, "pwd")
+            self.assertEqual(result.out, f"{os.path.realpath(self.folder)}\n", option)
+        for option in ("-l", "-label", "-tag-output", "--prepend-rank"):
+            self.assertEqual(self.oshrun("-n", 1, option, "echo", "a").out, "[0] a\n", option)
+        self.assertEqual(self.oshrun("-n", 1, "-xA=B=2", "sh", "-c", "echo $A").out, "B=2\n")
+
+    def test_options_of_other_launchers_are_refused_with_what_to_write(self):
+        here, cores = "on this machine", "binds no PE"
+        for text, *options in ((here, "-host", "--host", "-H", "-hostfile", "--hostfile", "-f", "-machinefile", "-N",
+                                "-ppn", "--npernode", "--nodes"),
+                               (cores, "--map-by", "-bind-to", "--rank-by", "--cpus-per-task"),
+                               ("-x NAME=VALUE", "-env", "-genv", "--export"),
+                               ("components", "-mca", "--mca", "--pmixmca"), ("use -n", "-c"),
+                               ("one program", "-configfile", "--app"), ("2>&1", "--merge-stderr-to-stdout")):
+            for option in options:
+                self.assert_refused([option, "a", "b", "true"], 2, f"oshrun: {option} is not an option", text)
+        self.assert_refused(["-host=a,b", "true"], 2, "-host=a,b is not an option", here)
+
+    def test_several_programs_are_refused_by_name(self):
+        self.assert_refused(["-n", 1, "echo", "a", ":", "-n", 1, "echo"], 2, "':'", "one program", "write --")
+        self.assertEqual(self.oshrun("-n", 1, "--", "echo", "a", ":", "b").out, "a : b\n")
+        self.assertEqual(self.oshrun("-n", 1, "sh", "-c", ":").status, 0)
 
     def test_default_is_one_pe_per_usable_core(self):
         self.assertEqual(self.count_lines("echo"), len(os.sched_getaffinity(0)))
@@ -80,6 +108,8 @@ class Options(launching.LaunchTest):
         self.assertEqual((result.status, result.err), (0, ""))
         for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "oshrun -n 4 ./hello"):
             self.assertIn(text, result.out)
+        for option in ("-help", "-h"):
+            self.assertEqual((self.oshrun(option).status, self.oshrun(option).out), (0, result.out), option)
         self.assertNotIn("fake", result.out)
         self.assertLessEqual(max(len(line) for line in result.out.splitlines()), 100)
 
@@ -92,7 +122,11 @@ class Options(launching.LaunchTest):
         self.assert_refused(["-n"], 2, "-n")
         self.assert_refused([], 2, "no program")
         self.assert_refused(["-n", "3"], 2, "no program")
-        self.assert_refused(["--bogus", "true"], 2, "--bogus")
+        self.assert_refused(["--bogus", "true"], 2, "--bogus is not an option", "-n", "--timeout", "--wdir", "--help")
+        for option in ("-bogus", "-hn", "-", "--", "-3", "--bogus=3", "--=3"):
+            self.assert_refused([option], 2)
+        self.assert_refused(["-nx", "true"], 2, "-n takes a number", "'x'")
+        self.assert_refused(["--tag-output=perhaps", "true"], 2, "--tag-output")
         self.assert_refused(["-x", "=3", "true"], 2, "-x", "'=3'")
         self.assert_refused(["--timeout", "soon", "true"], 2, "--timeout", "'soon'")
         self.assert_refused(["--timeout", "0", "true"], 2, "--timeout")
