@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace meshmem {
 namespace {
@@ -188,6 +189,7 @@ void Job::take_ends() {
   take_start_errors();
   take_mail();
   for (const auto& [pe, end] : ends) judge(pe, end);
+  judge_early_leavers();
 }
 
 std::optional<int> Job::find_pe(pid_t pid) const {
@@ -214,7 +216,7 @@ void Job::take_mail() {
     const bool failed = event.kind == ServerEvent::kFailed;
     if ((failed || event.kind == ServerEvent::kAborted) && !status_) {
       int status = event.status & 0xff;
-      if (failed) report(event.pe, fmt::format("gave up with status {}", status));
+      if (failed) report(event.pe, fmt::format("ended the job with status {}", status));
       if (!failed && status != 0) {
         report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
       }
@@ -226,6 +228,7 @@ void Job::take_mail() {
 void Job::judge(int pe, const ChildEnd& end) {
   if (status_) return;
   if (end.signal == 0 && end.status == 0) {
+    pes_[pe].left_early = !pes_[pe].connected;
     if (pes_[pe].connected && !pes_[pe].finalized) {
       if (silent_leavers_.empty()) leavers_judged_at_ = Clock::now() + kMailDelay;
       silent_leavers_.push_back(pe);
@@ -237,6 +240,17 @@ void Job::judge(int pe, const ChildEnd& end) {
       end.signal == SIGPIPE && (output_.out().is_broken() || output_.err().is_broken());
   if (!reader_left) report(pe, describe(end));
   end_with(end.signal != 0 ? kStatusOfSignal + end.signal : end.status);
+}
+
+// A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init waits
+// for all PEs.
+void Job::judge_early_leavers() {
+  const auto waits = [](const Pe& pe) { return pe.pid != 0 && pe.connected && !pe.finalized; };
+  const auto left = std::find_if(pes_.begin(), pes_.end(), std::mem_fn(&Pe::left_early));
+  if (status_ || left == pes_.end() || std::none_of(pes_.begin(), pes_.end(), waits)) return;
+  report(static_cast<int>(left - pes_.begin()),
+         "ended without calling shmem_init, and the others wait for it");
+  end_with(kSystemError);
 }
 
 // A PE that took part and left with status 0 but without a word: the others would wait for it.

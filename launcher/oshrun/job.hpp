@@ -41,6 +41,7 @@ class Job {
     pid_t started_as = 0;
     bool connected = false;
     bool finalized = false;
+    bool left_early = false;  // with status 0, before it connected
   };
 
   void start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
@@ -56,6 +57,7 @@ class Job {
   void take_start_errors();
   void take_mail();
   void judge(int pe, const ChildEnd& end);
+  void judge_early_leavers();
   void judge_silent_leavers(Clock::time_point now);
   void act_on_deadlines(Clock::time_point now);
   std::optional<int> find_pe(pid_t pid) const;

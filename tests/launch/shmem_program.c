@@ -2,7 +2,7 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
 // launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | memory | global_exit PE CODE | exit PE CODE | die PE SIGNAL | hang
+// Usage: shmem_program ring | rounds N | memory | global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang
 #include <malloc.h>
 #include <shmem.h>
 #include <signal.h>
@@ -60,6 +60,7 @@ static void end_job(const char* how, int number) {
   if (strcmp(how, "global_exit") == 0) shmem_global_exit(number);
   if (strcmp(how, "exit") == 0) _exit(number);
   if (strcmp(how, "die") == 0) raise(number);
+  if (strcmp(how, "mistake") == 0) shmem_long_p(&from_left, 1, shmem_n_pes());
   sleep(600);  // hang
 }
 

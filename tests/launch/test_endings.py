@@ -79,6 +79,17 @@ class Endings(launching.LaunchTest):
         result = self.oshrun("-n", 4, PMIX_CLIENT, "leave", 1)
         self.assert_ended(result, 1, r"PE 1 \(pid \d+\) ended without shmem_finalize; ending the other 3 PEs")
 
+    def test_a_pe_that_ends_before_init_is_named(self):
+        line = (r"PE 2 \(pid \d+\) ended without calling shmem_init, and the others wait for it; "
+                "ending the other 3 PEs")
+        # Before the others begin to wait, and after.
+        for first, second in (("sleep 0", "sleep 0.5"), ("sleep 0.5", "sleep 0")):
+            result = self.shell(4, f"test {PE} = 2 && {first} && exit 0; {second}; exec {PMIX_CLIENT} exchange 1")
+            self.assert_ended(result, 1, line)
+
+    def test_pes_that_all_end_without_init_may_take_their_time(self):
+        self.assert_ended(self.shell(4, f"sleep 0.{PE}"), 0)
+
     def test_all_leaving_without_finalize_is_no_failure(self):
         result = self.oshrun("-n", 1, PMIX_CLIENT, "leave", 0)
         self.assert_ended(result, 0)

@@ -129,6 +129,7 @@ class Oshrun(UnderALauncher, launching.LaunchTest):
     def test_the_pe_that_ended_the_job_is_named(self):
         for words, text in ((("global_exit", 2, 3), "called shmem_global_exit(3)"),
                             (("exit", 2, 4), "exited with status 4"),
+                            (("mistake", 2), "ended the job with status 1; ending the other 3 PEs"),
                             (("die", 2, 11), "was killed by signal 11 (Segmentation fault)")):
             result = self.run_job(4, *words)
             self.assertRegex(result.err, r"oshrun: PE 2 \(pid \d+\) " + text.replace("(", r"\(").replace(")", r"\)"))
