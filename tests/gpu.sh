@@ -101,20 +101,19 @@ if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
   at_a_time 2 100 tests traps -R '^device\.errors'
 else
   [[ $steps != *" tests "* ]] || at_a_time 2 100 tests tests-1 -R "$(kernels_by 1)|^device\.errors"
-  if [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
-    if [ "$gpus" -lt 4 ] && mps_starts; then
-      by_2=$(kernels_by 2) examples=$(examples_by 2)
-      at_a_time 2 50 tests tests-2 -R "$by_2${examples:+|$examples}"
-      at_a_time 1 50 two_on_a_gpu 3
-      at_a_time 1 50 two_on_a_gpu 4
-      mps_ends
-      steps=${steps/ examples / }
-    else
-      tests tests-2 -R "$(kernels_by 2)"
-      [ "$gpus" -lt 4 ] || tests tests-4 -R "$(kernels_by 4)"
-      tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
-      tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
-    fi
+  if [[ $steps == *" tests "* && $gpus -lt 4 ]] && mps_starts; then
+    # Two PEs share the GPU where there is one.
+    by_2=$(kernels_by 2) examples=$(examples_by 2)
+    at_a_time "$gpus" 50 tests tests-2 -R "$by_2${examples:+|$examples}"
+    [ "$gpus" -lt 2 ] || at_a_time 1 50 two_on_a_gpu 3
+    [ "$gpus" -lt 2 ] || at_a_time 1 50 two_on_a_gpu 4
+    mps_ends
+    steps=${steps/ examples / }
+  elif [[ $steps == *" tests "* && $gpus -ge 2 ]]; then
+    tests tests-2 -R "$(kernels_by 2)"
+    [ "$gpus" -lt 4 ] || tests tests-4 -R "$(kernels_by 4)"
+    tests two-on-a-gpu-4 -R "^device\.(rma|atomics|signals|collectives|litmus|graph|back_to_back|buffers|captures|short_floats|streams|strided|waits)\.4pe|^api\.device_collectives\.4pe"
+    tests two-on-a-gpu-3 -R "^device\.(reductions|back_to_back)\.3pe"
   fi
   [[ $steps != *" examples "* ]] || tests examples -R "$(examples_by "$gpus")"
 fi
