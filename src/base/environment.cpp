@@ -129,17 +129,6 @@ struct Syntax<Kind::boolean> {
 };
 
 template <>
-struct Syntax<Kind::size> {
-  static constexpr std::string_view accepted = kSizeAccepted;
-  static bool parse(std::string_view text, std::size_t& out) {
-    const auto bytes = parse_size(text);
-    out = bytes.value_or(0);
-    return bytes.has_value();
-  }
-  static std::string show(std::size_t value) { return fmt::format("{}", value); }
-};
-
-template <>
 struct Syntax<Kind::optional_size> {
   static constexpr std::string_view accepted = kSizeAccepted;
   static bool parse(std::string_view text, std::optional<std::size_t>& out) {
@@ -149,6 +138,30 @@ struct Syntax<Kind::optional_size> {
   static std::string show(std::optional<std::size_t> value) {
     return value ? fmt::format("{}", *value) : "not set";
   }
+};
+
+// A larger one could not be mapped, and rounding it up would make it a small one.
+template <>
+struct Syntax<Kind::optional_heap_size> : Syntax<Kind::optional_size> {
+  static constexpr std::string_view accepted =
+      "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in 65536, "
+      "64k "
+      "or 1.5g";
+  static bool parse(std::string_view text, std::optional<std::size_t>& out) {
+    out = parse_size(text);
+    return out && *out <= kMostHeapBytes;
+  }
+};
+template <>
+struct Syntax<Kind::heap_size> {
+  static constexpr std::string_view accepted = Syntax<Kind::optional_heap_size>::accepted;
+  static bool parse(std::string_view text, std::size_t& out) {
+    std::optional<std::size_t> bytes;
+    const bool is_size = Syntax<Kind::optional_heap_size>::parse(text, bytes);
+    out = bytes.value_or(0);
+    return is_size;
+  }
+  static std::string show(std::size_t value) { return fmt::format("{}", value); }
 };
 
 template <>
@@ -175,17 +188,27 @@ struct Syntax<Kind::optional_count> {
   }
 };
 
-// Those of HIP on CPUs, which takes no more.
-template <>
-struct Syntax<Kind::device_count> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 64";
+template <unsigned most>
+struct FromOneTo {
   static bool parse(std::string_view text, std::optional<unsigned>& out) {
     out = parse_whole<unsigned>(text);
-    return out && *out >= 1 && *out <= 64;
+    return out && *out >= 1 && *out <= most;
   }
   static std::string show(std::optional<unsigned> value) {
     return Syntax<Kind::optional_count>::show(value);
   }
+};
+template <>
+struct Syntax<Kind::block_count> : FromOneTo<kMostReduceBlocks> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 128";
+};
+template <>
+struct Syntax<Kind::thread_count> : FromOneTo<kMostReduceThreads> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 576";
+};
+template <>
+struct Syntax<Kind::device_count> : FromOneTo<kMostCpuDevices> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 64";
 };
 
 template <>
@@ -262,6 +285,17 @@ std::optional<std::string> read(std::string name, typename Value<kind>::Type& ou
                      Syntax<kind>::accepted);
 }
 
+// Of settings that are right each by itself.
+std::optional<std::string> misfit_of(const Environment& environment) {
+  using enum ReduceAlgorithm;
+  const ReduceAlgorithm forced = environment.reduce_algorithm;
+  const unsigned threads = environment.reduce_threads.value_or(0);
+  if (threads <= kMostThreadsOfOthers || forced == automatic || forced == two_shot_wide)
+    return std::nullopt;
+  return fmt::format("MESHMEM_REDUCE_THREADS={} is not valid: blocks of {} have at most {} threads",
+                     threads, name_of(forced), kMostThreadsOfOthers);
+}
+
 }  // namespace
 
 std::string_view name_of(ReduceAlgorithm algorithm) {
@@ -299,6 +333,7 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
   if (!error) error = read<Kind::kind>(#name, parsed.member, get_env);
 #include "base/environment_table.hpp"
 #undef X
+  if (!error) error = misfit_of(parsed);
   if (!error) out = parsed;
   return error;
 }

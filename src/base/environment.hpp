@@ -31,6 +31,14 @@ enum class ReduceAlgorithm {
   classic
 };
 
+// What MESHMEM_REDUCE_BLOCKS, MESHMEM_REDUCE_THREADS and MESHMEM_CPU_DEVICES take at most.
+constexpr unsigned kMostReduceBlocks = 128;
+constexpr unsigned kMostReduceThreads = 576;
+constexpr unsigned kMostThreadsOfOthers = 512;  // than two_shot_wide
+constexpr unsigned kMostCpuDevices = 64;
+// More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64 bits.
+constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
+
 enum class HeapPlace { host, device };  // where shmem_malloc takes memory from
 
 std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGORITHM spells it
@@ -38,10 +46,13 @@ std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGOR
 enum class Kind {
   presence,
   boolean,
-  size,
+  heap_size,
+  optional_heap_size,
   optional_size,
   seconds,
   optional_count,
+  block_count,
+  thread_count,
   device_count,
   number,
   reduce_algorithm,
@@ -61,8 +72,12 @@ struct Value<Kind::boolean> {
   using Type = bool;
 };
 template <>
-struct Value<Kind::size> {
+struct Value<Kind::heap_size> {
   using Type = std::size_t;
+};
+template <>
+struct Value<Kind::optional_heap_size> {
+  using Type = std::optional<std::size_t>;
 };
 template <>
 struct Value<Kind::optional_size> {
@@ -74,6 +89,14 @@ struct Value<Kind::seconds> {
 };
 template <>
 struct Value<Kind::optional_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::block_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::thread_count> {
   using Type = std::optional<unsigned>;
 };
 template <>

@@ -8,7 +8,7 @@
 
 X(SHMEM_VERSION, version, presence, false, "Print the version of the library at start-up.")
 X(SHMEM_INFO, info, presence, false, "Print this list of environment variables at start-up.")
-X(SHMEM_SYMMETRIC_SIZE, symmetric_size, size, 0,
+X(SHMEM_SYMMETRIC_SIZE, symmetric_size, heap_size, 0,
   "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. "
   "0 means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
 X(SHMEM_DEBUG, debug, presence, false,
@@ -26,12 +26,13 @@ X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::null
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm. The same on all PEs.")
-X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, optional_count, std::nullopt,
-  "The blocks of kernels of reductions that the host calls on device memory: at most 128, and one "
-  "for teams beyond the first four of those alive, which WORLD and SHARED are among. The "
-  "same on all PEs. Unset: the numbers in the library's table.")
-X(MESHMEM_REDUCE_THREADS, reduce_threads, optional_count, std::nullopt,
-  "The threads of such a block, at most 512, but for two_shot_wide 576.")
+X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, block_count, std::nullopt,
+  "The blocks of kernels of reductions that the host calls on device memory; one for teams beyond "
+  "the first four of those alive, which WORLD and SHARED are among. The same on all PEs. Unset: "
+  "the "
+  "numbers in the library's table.")
+X(MESHMEM_REDUCE_THREADS, reduce_threads, thread_count, std::nullopt,
+  "The threads of such a block. Only those of two_shot_wide can be more than 512.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
@@ -59,7 +60,7 @@ X(MESHMEM_HEAP, heap, heap_place, HeapPlace::host,
 X(MESHMEM_DEVICE, device, optional_count, std::nullopt,
   "The number of the device that this PE uses, as HIP counts them in this process. Unset: the one "
   "already current if that is not 0, else the PE's number modulo the number of devices.")
-X(MESHMEM_DEVICE_HEAP_SIZE, device_heap_size, optional_size, std::nullopt,
+X(MESHMEM_DEVICE_HEAP_SIZE, device_heap_size, optional_heap_size, std::nullopt,
   "Bytes of device memory for each PE's device heap; 0 does without devices. Unset: half of the "
   "device's free memory in equal shares for the PEs that use it, at most 1 GiB (256 MiB of address "
   "space on the cpu target).")

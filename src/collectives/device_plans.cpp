@@ -18,6 +18,11 @@
 #include "memory/device_target.hpp"
 
 namespace meshmem {
+
+static_assert(kMostReduceBlocks == device::kChannels);
+static_assert(kMostReduceThreads == device::kMostThreadsOfTwoShotWide);
+static_assert(kMostThreadsOfOthers == device::kMostThreads);
+
 namespace {
 
 using Row = PlanRow;

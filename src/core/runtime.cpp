@@ -17,17 +17,15 @@
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
-#include <thread>
 
 #include "base/delay.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
+#include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/tuning_file.hpp"
 #include "memory/device_target.hpp"
 #include "memory/file_handover.hpp"
 #include "memory/hip_error.hpp"
@@ -128,22 +126,6 @@ void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
   }
 }
 
-// The file that MESHMEM_TUNING names: a short text.
-std::optional<std::string> read_tuning(const std::string& path, std::string& text) {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
-  std::error_code error;
-  if (std::filesystem::is_regular_file(path, error) &&
-      std::filesystem::file_size(path, error) <= kMost) {
-    std::ifstream file(path, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(file), {});
-    if (file && !text.empty()) return std::nullopt;
-  }
-  return fmt::format(
-      "MESHMEM_TUNING={}: no file, or one that cannot be read, is empty or has more than 1 MiB; "
-      "give the path of one that meshmem-bench --tune has written, or unset the variable",
-      path);
-}
-
 }  // namespace
 
 Runtime& runtime() {
@@ -162,7 +144,7 @@ std::optional<std::string> Runtime::enter() {
       if (environment_.delay && !kHasDelays)
         return "MESHMEM_DELAY: this library was built without delays (-DMESHMEM_DELAYS=ON)";
       if (!environment_.tuning.empty())
-        if (auto error = read_tuning(environment_.tuning, tuning_)) return error;
+        if (auto error = read_tuning_file(environment_.tuning, tuning_)) return error;
       connect();
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
@@ -337,7 +319,7 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
 // By a thread of its own, since no call of HIP waits for all streams and no longer than for a while.
 void Runtime::await_streams(const char* routine) {
   std::atomic<bool> is_over{false};
-  const std::jthread waiter([&] {
+  std::thread waiter = start_thread("that waits for the streams", [&] {
     const OnDevice current(device_memory_.device());
     const hipError_t error = hipDeviceSynchronize();
     if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
@@ -351,6 +333,7 @@ void Runtime::await_streams(const char* routine) {
                      return fmt::format("the work on the streams of device {} to end, in {}",
                                         device_memory_.device(), routine);
                    });
+  waiter.join();
 }
 
 void Runtime::remove_team(Team& team) {

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/thread.hpp"
 
 namespace meshmem {
 namespace {
@@ -137,7 +138,8 @@ std::string offer_file(int file) {
         "name the socket for start-up");
   check(listen(listener, SOMAXCONN), "listen for the other PEs");
   offer.stop = check(eventfd(0, EFD_CLOEXEC), "make an event for start-up");
-  offer.server = std::thread(serve, listener, offer.stop, file);
+  offer.server = start_thread("that hands the shared memory to the other PEs", serve, listener,
+                              offer.stop, file);
   struct stat offered {};
   check(fstat(file, &offered), "look at the shared memory of this node");
   return fmt::format("{} {} {} {}", getpid(), file, offered.st_ino, name);

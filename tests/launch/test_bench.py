@@ -121,7 +121,7 @@ class Tuning(Bench):
         self.assertTrue(rows[1] == "2K 2 auto" or rows[1:] == ["4K 2 auto"], result)
 
     def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_mend_it(self):
-        for text, complaint in (("", "no file, or one that cannot be read, is empty or has"),
+        for text, complaint in (("", "no table can be read there (empty)"),
                                 ("8 any one_shot 1 64\n", "line 1: the first line that is no comment must be"),
                                 ("meshmem-tuning 2 cpu\n", "line 1: the first line"),
                                 ("# only\n" + HEADER, "line 3: the file ends without a row"),
@@ -146,12 +146,22 @@ class Tuning(Bench):
     def test_a_missing_table(self):
         result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/nowhere/table"})
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("MESHMEM_TUNING=/nowhere/table: no file, or one that cannot be read", result.err)
+        self.assertIn("MESHMEM_TUNING=/nowhere/table: no table can be read there (No such file or directory)", result.err)
 
     def test_a_folder_is_no_table(self):
         result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/tmp"})
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("MESHMEM_TUNING=/tmp: no file, or one that cannot be read", result.err)
+        self.assertIn("MESHMEM_TUNING=/tmp: no table can be read there (a folder)", result.err)
+
+    def test_what_is_no_file_is_no_table(self):
+        fifo = os.path.join(self.folder, "fifo")
+        os.mkfifo(fifo)
+        large = self.path("large.txt", "# " + "x" * (1 << 20))
+        for path, complaint in (("/proc/self/mem", "empty"), ("/proc/self/maps", "empty"), (fifo, "no regular file"),
+                                ("/dev/zero", "no regular file"), (large, "more than 1 MiB")):
+            result = self.oshrun("-n", 1, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
+            self.assertEqual(result.status, 1, result)
+            self.assertIn(f"MESHMEM_TUNING={path}: no table can be read there ({complaint}); give", result.err)
 
     def test_all_pes_must_have_the_same_table(self):
         path = self.path("one.txt", HEADER + "any any one_shot 1 64\n")

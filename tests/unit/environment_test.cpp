@@ -243,6 +243,40 @@ TEST(Environment, RefusesNumbersThatAreNone) {
   }
 }
 
+TEST(Environment, RefusesMoreBlocksAndThreadsThanThereAre) {
+  for (const char* value : {"0", "129", "1000", "-1"}) {
+    EXPECT_EQ(error_of({{"MESHMEM_REDUCE_BLOCKS", value}}),
+              std::string("MESHMEM_REDUCE_BLOCKS=") + value +
+                  " is not valid: it takes a whole number from 1 to 128");
+  }
+  for (const char* value : {"0", "577", "100000"}) {
+    EXPECT_EQ(error_of({{"MESHMEM_REDUCE_THREADS", value}}),
+              std::string("MESHMEM_REDUCE_THREADS=") + value +
+                  " is not valid: it takes a whole number from 1 to 576");
+  }
+  const auto of_576 = [](const char* algorithm) {
+    return error_of({{"MESHMEM_REDUCE_THREADS", "576"}, {"MESHMEM_REDUCE_ALGORITHM", algorithm}});
+  };
+  EXPECT_EQ(of_576("two_shot_wide"), "");
+  EXPECT_EQ(of_576("auto"), "");
+  EXPECT_EQ(of_576("ring"),
+            "MESHMEM_REDUCE_THREADS=576 is not valid: blocks of ring have at most 512 threads");
+}
+
+TEST(Environment, RefusesHeapsThatNoProcessCanMap) {
+  EXPECT_EQ(parsed({{"SHMEM_SYMMETRIC_SIZE", "256t"}}).symmetric_size, kMostHeapBytes);
+  for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "MESHMEM_DEVICE_HEAP_SIZE"}) {
+    for (const char* value : {"281474976710657", "257t", "18446744073709551615"})
+      EXPECT_NE(error_of({{name, value}}).find(" is not valid: it takes bytes, at most 256t, "),
+                std::string::npos)
+          << value;
+  }
+  // A threshold may be larger than any message.
+  EXPECT_EQ(
+      parsed({{"MESHMEM_REDUCE_RING_MIN_BYTES", "18446744073709551615"}}).reduce_ring_min_bytes,
+      SIZE_MAX);
+}
+
 TEST(Environment, SaysInOneLineWhatIsWrong) {
   EXPECT_EQ(
       error_of({{"MESHMEM_DETERMINISTIC", "maybe"}}),
