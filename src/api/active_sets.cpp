@@ -9,6 +9,7 @@
 #include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/sync.hpp"
+#include "memory/room.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -53,19 +54,20 @@ void set_broadcast(const char* routine, void* dest, const void* source, std::siz
   check_set(set, routine);
   if (PE_root < 0 || PE_root >= PE_size)
     fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, PE_size - 1);
-  anywhere::broadcast_to_others(team_of(set, routine), dest, source, nelems * sizeof(E), PE_root);
+  anywhere::broadcast_to_others(team_of(set, routine), dest, source,
+                                bytes_of(routine, nelems, sizeof(E)), PE_root);
 }
 template <typename E>
 void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,
                  int PE_start, int logPE_stride, int PE_size, long*) {
   anywhere::collect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
-                    nelems * sizeof(E));
+                    bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
 void set_fcollect(const char* routine, void* dest, const void* source, std::size_t nelems,
                   int PE_start, int logPE_stride, int PE_size, long*) {
   anywhere::fcollect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
-                     nelems * sizeof(E));
+                     bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
 void set_alltoalls(const char* routine, void* dest, const void* source, std::ptrdiff_t dst,

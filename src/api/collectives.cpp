@@ -8,6 +8,7 @@
 #include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/sync.hpp"
+#include "memory/room.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -20,19 +21,21 @@ int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* 
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
     fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
   }
-  anywhere::broadcast(team, dest, source, nelems * sizeof(E), PE_root);
+  anywhere::broadcast(team, dest, source, bytes_of(routine, nelems, sizeof(E)), PE_root);
   return 0;
 }
 template <typename E>
 int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
              std::size_t nelems) {
-  anywhere::fcollect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  anywhere::fcollect(collective_team(handle, routine), dest, source,
+                     bytes_of(routine, nelems, sizeof(E)));
   return 0;
 }
 template <typename E>
 int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
             std::size_t nelems) {
-  anywhere::collect(collective_team(handle, routine), dest, source, nelems * sizeof(E));
+  anywhere::collect(collective_team(handle, routine), dest, source,
+                    bytes_of(routine, nelems, sizeof(E)));
   return 0;
 }
 int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,

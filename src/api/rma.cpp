@@ -10,27 +10,43 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "memory/room.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
 namespace {
 
+// Bytes of `nelems` elements, of which none has been lost: the product's overflow, read as signed,
+// says so in one instruction. What is negative is longer than every segment.
+template <typename E>
+[[gnu::always_inline]] inline std::size_t bytes_to_move(const char* routine, std::size_t nelems) {
+  std::ptrdiff_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::ptrdiff_t>(nelems),
+                             static_cast<std::ptrdiff_t>(sizeof(E)), &bytes)) [[unlikely]]
+    refuse_count(routine, nelems, sizeof(E));
+  return static_cast<std::size_t>(bytes);
+}
+
 template <typename E, typename Where>
 void put(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  put_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
+  put_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+            where.world_pe(pe));
 }
 template <typename E, typename Where>
 void get(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  get_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
+  get_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+            where.world_pe(pe));
 }
 
 template <typename E, typename Where>
 void put_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  put_nbi_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
+  put_nbi_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+                where.world_pe(pe));
 }
 template <typename E, typename Where>
 void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
-  get_nbi_bytes(where.routine, dest, source, nelems * sizeof(E), where.world_pe(pe));
+  get_nbi_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+                where.world_pe(pe));
 }
 
 // By value, so that nothing of p and g needs a place on the stack.
@@ -91,9 +107,23 @@ void copy_blocks(E* dest, std::ptrdiff_t dest_stride, const E* source, std::ptrd
 }
 
 template <typename E>
-Blocks blocks_of(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize, std::size_t nblocks) {
+Blocks blocks_of(const char* routine, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
+                 std::size_t nblocks) {
   constexpr auto kElem = static_cast<std::ptrdiff_t>(sizeof(E));
+  bytes_of(routine, bytes_of(routine, bsize, nblocks), sizeof(E));
   return {bsize * sizeof(E), nblocks, dst * kElem, sst * kElem};
+}
+
+// From the first block to the end of the last, `stride` elements apart, in symmetric memory.
+template <typename E>
+std::size_t span_of(const char* routine, const char* name, std::ptrdiff_t stride, std::size_t bsize,
+                    std::size_t nblocks) {
+  std::ptrdiff_t before_last = 0, elems = 0, bytes = 0;
+  if (stride < 0 || __builtin_mul_overflow(nblocks - 1, stride, &before_last) ||
+      __builtin_add_overflow(before_last, bsize, &elems) ||
+      __builtin_mul_overflow(elems, static_cast<std::ptrdiff_t>(sizeof(E)), &bytes)) [[unlikely]]
+    refuse_stride(routine, name, stride, nblocks);
+  return static_cast<std::size_t>(bytes);
 }
 
 template <typename E, typename Where>
@@ -102,8 +132,9 @@ void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const int to = where.world_pe(pe);
   check_pe(address_map, to, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  const Blocks blocks = blocks_of<E>(dst, sst, bsize, nblocks);
-  auto* there = try_translate(address_map, dest, blocks.dest_span(), to);
+  const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
+  const std::size_t span = span_of<E>(where.routine, "dst", dst, bsize, nblocks);
+  auto* there = try_translate(address_map, dest, span, to);
   if (!there || may_be_on_device(address_map, source)) [[unlikely]]
     return put_blocks_elsewhere(where.routine, dest, source, blocks, to);
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
@@ -114,8 +145,9 @@ void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const int from = where.world_pe(pe);
   check_pe(address_map, from, where.routine);
   if (bsize == 0 || nblocks == 0) return;
-  const Blocks blocks = blocks_of<E>(dst, sst, bsize, nblocks);
-  const auto* there = try_translate(address_map, source, blocks.source_span(), from);
+  const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
+  const std::size_t span = span_of<E>(where.routine, "sst", sst, bsize, nblocks);
+  const auto* there = try_translate(address_map, source, span, from);
   if (!there || may_be_on_device(address_map, dest)) [[unlikely]]
     return get_blocks_elsewhere(where.routine, dest, source, blocks, from);
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);

@@ -15,6 +15,7 @@
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
 #include "device/comparison.hpp"
+#include "memory/room.hpp"
 #include "transport/device_transfer.hpp"
 
 namespace meshmem {
@@ -61,9 +62,9 @@ template <typename T>
 bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
   require_active(routine);
   if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
-  if (count > 0 && !try_translate(address_map, variables, count * sizeof(T), address_map.my_pe))
-      [[unlikely]] {
-    translate_on_device(address_map, variables, count * sizeof(T), address_map.my_pe, routine);
+  const std::size_t bytes = bytes_of(routine, count, sizeof(T));
+  if (count > 0 && !try_translate(address_map, variables, bytes, address_map.my_pe)) [[unlikely]] {
+    translate_on_device(address_map, variables, bytes, address_map.my_pe, routine);
     return true;
   }
   return false;

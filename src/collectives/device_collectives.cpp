@@ -132,8 +132,6 @@ hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* de
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::broadcast(team, dest, source, bytes, root);
-  check_reach(team.routine, dest, bytes, 1);
-  check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_broadcast(place_of(team), dest, source, bytes, root, stream);
   });
@@ -142,8 +140,6 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   if (!kernels_reach(dest, source)) return staged::fcollect(team, dest, source, bytes);
-  check_reach(team.routine, dest, static_cast<std::size_t>(team.n), bytes);
-  check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_fcollect(place_of(team), dest, source, bytes, stream);
   });
@@ -153,8 +149,6 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
   if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
   if (!kernels_reach(dest, source)) return staged::collect(team, dest, source, bytes);
-  check_reach(team.routine, dest, bytes, 1);
-  if (bytes > 0) check_reach(team.routine, source, bytes, 1);
   run(team, [&](hipStream_t stream) {
     return device::launch_collect(place_of(team), dest, source, bytes, stream);
   });
@@ -163,16 +157,6 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
   if (!kernels_reach(dest, source)) return staged::alltoall(team, dest, source, shape);
-  const auto extent = [&](std::ptrdiff_t stride) {
-    std::size_t elems = 0, before_last = 0;
-    const bool beyond =
-        __builtin_mul_overflow(static_cast<std::size_t>(team.n), shape.count, &elems) ||
-        __builtin_mul_overflow(elems - 1, static_cast<std::size_t>(stride), &before_last) ||
-        before_last == SIZE_MAX;
-    return beyond ? SIZE_MAX : before_last + 1;
-  };
-  check_reach(team.routine, dest, extent(shape.dest_stride), shape.elem_bytes);
-  check_reach(team.routine, source, extent(shape.source_stride), shape.elem_bytes);
   run(team, [&](hipStream_t stream) {
     if (shape.dest_stride == 1 && shape.source_stride == 1) {
       return device::launch_alltoall(place_of(team), dest, source, shape.count * shape.elem_bytes,
@@ -187,8 +171,6 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::reduce(team, op, dest, source, count);
-  check_reach(team.routine, dest, count, op.elem_bytes);
-  check_reach(team.routine, source, count, op.elem_bytes);
   run(team,
       [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
 }
@@ -197,8 +179,6 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
                     std::size_t count) {
   if (count == 0) return;
   if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
-  check_reach(team.routine, dest, count, op.elem_bytes);
-  check_reach(team.routine, source, count, static_cast<std::size_t>(team.n) * op.elem_bytes);
   run(team, [&](hipStream_t stream) {
     return launch_reduce_scatter(team, op, dest, source, count, stream);
   });
@@ -209,8 +189,6 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
     return staged::scan(team, op, dest, source, count, inclusive);
-  check_reach(team.routine, dest, count, op.elem_bytes);
-  check_reach(team.routine, source, count, op.elem_bytes);
   run(team, [&](hipStream_t stream) {
     return device::launch_scan(place_of(team), op.kernel_type, dest, source, count, inclusive,
                                stream);

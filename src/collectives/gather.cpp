@@ -8,6 +8,7 @@
 #include "collectives/data_movement.hpp"
 #include "collectives/message.hpp"
 #include "memory/copy.hpp"
+#include "memory/room.hpp"
 
 namespace meshmem {
 namespace {
@@ -59,6 +60,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
     std::size_t length = 0;
     receive_message(team, sequence, &length, sizeof length, pe);
     if (length == 0) continue;
+    check_room(team.routine, dest, at + length);
     copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
     at += length;
   }

@@ -21,6 +21,9 @@ void refuse_pe(const AddressMap& map, int pe, const char* routine) {
 void refuse_address(const AddressMap& map, const void* address, std::size_t bytes,
                     const char* routine) {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
+  if (const auto as_signed = static_cast<std::ptrdiff_t>(bytes); as_signed < 0)
+    fatal("{}: {} bytes ({}?) at {}: a count that is negative, or more than any memory has",
+          routine, bytes, as_signed, address);
   for (const Segment* segment : {&map.heap, &map.statics}) {
     const std::uintptr_t offset = number - segment->base;
     if (offset < segment->bytes) {

@@ -8,6 +8,7 @@
 #include <shmemx.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +19,11 @@
 namespace {
 
 long global;
+long* heap;  // of 64 bytes
 int me, n;
+
+constexpr std::size_t kTooMany = SIZE_MAX / sizeof(long) + 2;  // whose bytes come to one element's
+constexpr std::size_t kBeyond = 1 << 30;
 
 // Of the routine that is called, only the check of its arguments should be reached.
 const std::map<std::string, void (*)()> kMistakes = {
@@ -71,6 +76,36 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"set_empty", [] { shmem_fcollect32(&global, &global, 1, 3, 0, 0, &global); }},
     {"set_of_others", [] { shmem_int_sum_to_all(&me, &me, 1, 0, 1, 2, &me, &global); }},
     {"set_root", [] { shmem_broadcast64(&global, &global, 1, n, 0, 0, n, &global); }},
+    {"count_put", [] { shmem_long_put(&global, &global, kTooMany, 0); }},
+    {"count_negative", [] { shmem_long_put(&global, &global, static_cast<size_t>(-1), 0); }},
+    {"count_of_bytes", [] { shmem_putmem(&global, &global, static_cast<size_t>(-8), 0); }},
+    {"count_get_nbi", [] { shmem_long_get_nbi(heap, heap, kTooMany, 0); }},
+    {"count_signal",
+     [] {
+       shmem_long_put_signal(&global, &global, kTooMany, reinterpret_cast<uint64_t*>(heap), 1,
+                             SHMEM_SIGNAL_SET, 0);
+     }},
+    {"count_iput", [] { shmem_long_iput(&global, &global, PTRDIFF_MAX / 8, 1, 4, 0); }},
+    {"count_ibget", [] { shmem_ibget64(heap, heap, 1, 0, 8, kTooMany / 8, 0); }},
+    {"stride_iput", [] { shmem_long_iput(&global, &global, -1, 1, 2, 0); }},
+    {"count_wait", [] { shmem_long_wait_until_all(heap, kTooMany, nullptr, SHMEM_CMP_EQ, 0); }},
+    {"count_sum", [] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, size_t{1} << 61); }},
+    {"count_fcollect", [] { shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, kTooMany / 4); }},
+    {"count_alltoalls", [] { shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, 1, kTooMany); }},
+    {"stride_alltoalls",
+     [] { shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, PTRDIFF_MAX, 4); }},
+    {"count_set", [] { shmem_fcollect64(heap, heap, kTooMany, 0, 0, n, &global); }},
+    {"beyond_alltoall", [] { shmem_alltoallmem(SHMEM_TEAM_WORLD, heap, heap, kBeyond); }},
+    {"beyond_alltoalls", [] { shmem_alltoallsmem(SHMEM_TEAM_WORLD, heap, heap, 1, kBeyond, 1); }},
+    {"beyond_fcollect", [] { shmem_fcollectmem(SHMEM_TEAM_WORLD, heap, heap, kBeyond); }},
+    {"beyond_collect", [] { shmem_collectmem(SHMEM_TEAM_WORLD, heap, heap, kBeyond); }},
+    {"beyond_broadcast", [] { shmem_broadcastmem(SHMEM_TEAM_WORLD, heap, heap, kBeyond, 0); }},
+    {"beyond_sum", [] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kBeyond / 8); }},
+    {"beyond_scatter",
+     [] { shmemx_long_max_reduce_scatter(SHMEM_TEAM_WORLD, heap, heap, kBeyond / 8); }},
+    {"beyond_scan", [] { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, heap, heap, kBeyond / 8); }},
+    {"beyond_set", [] { shmem_alltoall32(heap, heap, kBeyond / 4, n - 1, 0, 1, &global); }},
+    {"beyond_statics", [] { shmem_broadcastmem(SHMEM_TEAM_WORLD, heap, &global, 1 << 20, n - 1); }},
     {"set_count", [] { shmem_int_sum_to_all(&me, &me, -1, 0, 0, n, &me, &global); }},
     {"clear_lock", [] { shmem_clear_lock(&global); }},
     {"set_lock_twice",
@@ -163,6 +198,15 @@ bool makes_device_lock(const std::string& name) {
   return true;
 }
 
+// Each PE's part has room, but not those of all.
+bool collects_too_much(const std::string& name) {
+  if (name != "beyond_collect_of_all") return false;
+  constexpr std::size_t kAlmostAll = 6 << 20;  // of 8 MiB
+  auto* all = static_cast<char*>(shmem_malloc(kAlmostAll));
+  shmem_collectmem(SHMEM_TEAM_WORLD, all, all, kAlmostAll);
+  return true;
+}
+
 // All PEs make it, collectively.
 bool makes_past_the_end(const std::string& name) {
   if (name != "past_the_heap") return false;
@@ -183,8 +227,9 @@ int main(int, char** argv) {
   if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 3;
   me = shmem_my_pe();
   n = shmem_n_pes();
-  if (!makes_past_the_end(name) && !makes_no_device_memory(name) && !exits_alone(name) &&
-      !makes_lock_of_another(name) && !makes_device_lock(name)) {
+  heap = static_cast<long*>(shmem_malloc(64));
+  if (!makes_past_the_end(name) && !collects_too_much(name) && !makes_no_device_memory(name) &&
+      !exits_alone(name) && !makes_lock_of_another(name) && !makes_device_lock(name)) {
     auto found = kMistakes.find(name);
     if (found == kMistakes.end()) return 2;
     if (me == n - 1) {
