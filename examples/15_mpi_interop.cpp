@@ -5,9 +5,10 @@
 // put. Both have to give the same.
 // Run it:
 //   oshhip 15_mpi_interop.cpp -o interop $(mpicc --showme:compile) $(mpicc --showme:link)
-//   mpirun -np 4 ./interop
+//   oshrun -n 4 ./interop
 //
-// mpirun starts programs of meshmem, too: both libraries ask it who they are. Either may be
+// One launcher starts both libraries, which ask it who they are: oshrun (for Open MPI 4) or mpirun
+// (of any Open MPI; MPICH's has no PMIx and starts no program of meshmem). Either library may be
 // initialized first. Rank and PE have the same number, but nothing promises that for other
 // launchers, so a program should say so if it relies on it, as this one does.
 
@@ -119,7 +120,7 @@ int run(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (rank != shmem_my_pe() || ranks != shmem_n_pes()) {
-    fail("MPI and meshmem differ on who this is", "start the program by mpirun");
+    fail("MPI and meshmem differ on who this is", "start the program by the MPI's own mpirun");
   }
   const int count = read_arguments(argc, argv);
   if (count > 0) return exchange(count);

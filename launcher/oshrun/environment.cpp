@@ -5,6 +5,7 @@
 // Called by main() and job.cpp.
 #include "environment.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,7 +25,7 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  return name.starts_with("MESHMEM_OUTPUT_TTY=");
+  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_OSHRUN_PES=");
 }
 
 void apply_export(Environment& environment, const std::string& text) {
@@ -39,7 +40,7 @@ void apply_export(Environment& environment, const std::string& text) {
 
 }  // namespace
 
-Environment make_base_environment(const std::vector<std::string>& exports) {
+Environment make_base_environment(const std::vector<std::string>& exports, int pes) {
   Environment environment;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
@@ -49,7 +50,11 @@ Environment make_base_environment(const std::vector<std::string>& exports) {
   }
   // PEs write to pipes; this tells a program that wants to know where these lead.
   if (::isatty(STDOUT_FILENO) == 1) environment.emplace("MESHMEM_OUTPUT_TTY", "1");
+  // Open MPI 4 takes a program for a single process if no launcher that it knows shows itself. That
+  // is this component's guess; without it Open MPI asks the PMIx server, which is oshrun's.
+  environment.emplace("OMPI_MCA_schizo", "^orte");
   for (const std::string& text : exports) apply_export(environment, text);
+  environment["MESHMEM_OSHRUN_PES"] = fmt::format("{}", pes);
   return environment;
 }
 

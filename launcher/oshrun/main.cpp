@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
   set_up_signals();
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
-  Environment base = make_base_environment(options->exports);
+  Environment base = make_base_environment(options->exports, options->pes);
   forget_outer_identity();
   Mailbox mailbox;
   Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);

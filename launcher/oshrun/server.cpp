@@ -72,6 +72,12 @@ pmix_status_t on_notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+// PMIx serves requests to remove files after a PE's end by itself, where a server has this upcall.
+pmix_status_t on_job_control(const pmix_proc_t*, const pmix_proc_t*, size_t, const pmix_info_t*,
+                             size_t, pmix_info_cbfunc_t, void*) {
+  return PMIX_ERR_NOT_SUPPORTED;
+}
+
 pmix_server_module_t make_module() {
   pmix_server_module_t module{};
   module.client_connected2 = on_connected;
@@ -81,6 +87,7 @@ pmix_server_module_t make_module() {
   module.register_events = on_register_events;
   module.deregister_events = on_deregister_events;
   module.notify_event = on_notify_event;
+  module.job_control = on_job_control;
   return module;
 }
 
@@ -152,6 +159,8 @@ void Server::register_job() {
   job.add(PMIX_JOB_NUM_APPS, 1U);
   job.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(plan_.fake_nodes));
   job.add(PMIX_JOBID, std::string(job_name_));
+  job.add(PMIX_TMPDIR, plan_.scratch_path);  // for the files of Open MPI, which go with ours
+  job.add(PMIX_NSDIR, plan_.scratch_path);
   if (plan_.fake_nodes == 1) {
     job.add(PMIX_LOCAL_SIZE, static_cast<std::uint32_t>(plan_.pes));
     job.add(PMIX_LOCAL_PEERS, lists[0]);

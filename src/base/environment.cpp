@@ -353,8 +353,10 @@ const std::vector<LaunchVariable>& launch_variables() {
   static const std::vector<LaunchVariable> variables = {
       {"MESHMEM_OUTPUT_TTY",
        "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
-       "pipe "
-       "to oshrun may still draw a progress bar."},
+       "pipe to oshrun may still draw a progress bar."},
+      {"MESHMEM_OSHRUN_PES",
+       "The number of PEs that oshrun started. shmem_init ends the job where another launcher came "
+       "between and says another number."},
   };
   return variables;
 }

@@ -147,7 +147,7 @@ struct Variable {
 };
 std::vector<Variable> environment_variables();
 
-// Variables that oshrun sets for the programs it starts; the library reads none of them.
+// Variables that oshrun sets for the programs it starts.
 struct LaunchVariable {
   std::string_view name;
   std::string_view text;

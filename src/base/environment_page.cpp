@@ -85,8 +85,7 @@ std::string environment_markdown() {
                         variable.default_value, variable.text);
   }
   page += kPageRules;
-  page +=
-      "\n## Set by oshrun\n\nFor the programs that it starts; the library does not read them.\n\n";
+  page += "\n## Set by oshrun\n\nFor the programs that it starts.\n\n";
   page += "| variable | what it says |\n|---|---|\n";
   for (const LaunchVariable& variable : launch_variables()) {
     page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);

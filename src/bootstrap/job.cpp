@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "base/error.hpp"
 #include "bootstrap/launcher_variables.hpp"
@@ -112,6 +113,16 @@ void watch_launcher() {
   PMIx_Register_event_handler(&lost, 1, nullptr, 0, on_lost_connection, nullptr, nullptr);
 }
 
+const char* get_env(const char* name) { return std::getenv(name); }
+
+// Two libraries of a program, or two launchers, that count different PEs would give wrong results.
+void compare_with_oshrun() {
+  const std::optional<std::string> objection = contradiction_of_oshrun(this_job.n_pes, get_env);
+  if (!objection) return;
+  if (this_job.pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
+  fatal_message(*objection);
+}
+
 // What a nonblocking fence reports to, from PMIx's thread.
 struct FenceEnd {
   std::mutex mutex;
@@ -140,11 +151,11 @@ const Job& connect_to_launcher() {
     set_abort_job([](int status) { abort_job(status, "error"); });
     watch_launcher();
     this_job.n_pes = static_cast<int>(job_integer(PMIX_JOB_SIZE));
+    compare_with_oshrun();
     this_job.node_pes = local_peers();
     return this_job;
   }
-  if (const std::optional<std::string> launcher =
-          launcher_without_pmix([](const char* name) { return std::getenv(name); })) {
+  if (const std::optional<std::string> launcher = launcher_without_pmix(get_env)) {
     fatal(
         "{}, but no PMIx server can be reached (PMIx says {}): launch with oshrun, mpirun, prun or "
         "srun --mpi=pmix",

@@ -18,6 +18,8 @@ struct LauncherVariables {
   const char* sizes[2];
 };
 
+constexpr const char* kOshrunPes = "MESHMEM_OSHRUN_PES";
+
 constexpr LauncherVariables kLaunchers[] = {
     {"PMIX_RANK", {"PMIX_SIZE", nullptr}},
     {"PMI_RANK", {"PMI_SIZE", nullptr}},
@@ -27,6 +29,7 @@ constexpr LauncherVariables kLaunchers[] = {
     {"MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE", nullptr}},
     {"PALS_RANKID", {"PALS_NRANKS", nullptr}},
     {"SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
+    {kOshrunPes, {kOshrunPes, nullptr}},
 };
 
 }  // namespace
@@ -48,6 +51,17 @@ std::optional<std::string> launcher_without_pmix(
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> contradiction_of_oshrun(
+    int n_pes, const std::function<const char*(const char*)>& get_env) {
+  const char* text = get_env(kOshrunPes);
+  const long started = text ? std::atol(text) : 0;
+  if (started < 1 || started == n_pes) return std::nullopt;
+  return fmt::format(
+      "{}={} says that oshrun started {} PEs, but the PMIx server that answers knows {}: start the "
+      "program by one launcher alone (where another one in between is meant, unset {})",
+      kOshrunPes, text, started, n_pes, kOshrunPes);
 }
 
 }  // namespace meshmem

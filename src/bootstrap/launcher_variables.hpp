@@ -17,6 +17,11 @@ namespace meshmem {
 std::optional<std::string> launcher_without_pmix(
     const std::function<const char*(const char*)>& get_env);
 
+// "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the job has that
+// the PMIx server knows.
+std::optional<std::string> contradiction_of_oshrun(
+    int n_pes, const std::function<const char*(const char*)>& get_env);
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_

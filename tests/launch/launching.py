@@ -107,7 +107,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(self.processes(), [], "processes were left")
         self.assertEqual(os.listdir(self.tmpdir), [], "files were left in TMPDIR")
         new = {name for name in set(os.listdir("/dev/shm")) - self.shared_memory
-               if any(word in name for word in ("meshmem", "oshrun", "pmix"))}
+               if any(word in name for word in ("meshmem", "oshrun", "pmix", "vader"))}
         self.assertEqual(new, set(), "shared memory was left")
 
 

@@ -62,12 +62,24 @@ TEST(LauncherVariables, OneOfSeveralIsToldByWhichVariable) {
                              {{"MV2_COMM_WORLD_RANK", "2"}, {"MV2_COMM_WORLD_SIZE", "4"}},
                              {{"PALS_RANKID", "2"}, {"PALS_NRANKS", "4"}},
                              {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}},
-                             {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}};
+                             {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}},
+                             {{"MESHMEM_OSHRUN_PES", "4"}}};
   for (const Variables& variables : cases) {
     const auto said = objection(variables);
     ASSERT_TRUE(said) << variables.begin()->first;
     EXPECT_NE(said->find("=4 says that this is one of 4 processes"), std::string::npos) << *said;
   }
+}
+
+TEST(LauncherVariables, OshrunsNumberMustBeTheServers) {
+  const auto contradiction = [](int n_pes, const char* text) {
+    return contradiction_of_oshrun(n_pes, [&](const char*) { return text; });
+  };
+  EXPECT_EQ(contradiction(4, "4"), std::nullopt);
+  EXPECT_EQ(contradiction(4, nullptr), std::nullopt);
+  EXPECT_EQ(contradiction(4, "some"), std::nullopt);
+  for (const auto& [n_pes, text] : {std::pair(1, "4"), std::pair(4, "1"), std::pair(5, "4")})
+    EXPECT_EQ(contradiction(n_pes, text).value_or("").find("MESHMEM_OSHRUN_PES="), 0u) << text;
 }
 
 TEST(LauncherVariables, ALauncherOfOneProcessIsNoObjection) {
