@@ -21,6 +21,8 @@ __global__ void exchange(T* to) {
   if (__any(value > 0) && __all(value > 0)) to[1] = static_cast<T>(__ballot(value > 1)) + words[0];
 }
 
+__global__ void exchange(long* to, int value) { *to = value; }
+
 __global__ void count(long long* to, unsigned long long* up) {
   atomicAdd(to, 1ll);
   atomicAdd_system(to, 1ll);
@@ -43,6 +45,9 @@ hipError_t launch(hipStream_t stream) {
   int values[4] = {}, blocks = 0;
   hipFuncAttributes attributes;
   hipLaunchKernelGGL(HIP_KERNEL_NAME(exchange<int>), dim3(1), dim3(32), 128, stream, values);
+  hipLaunchKernelGGL((exchange<int>), 1, 32, 128, stream, values);
+  hipLaunchKernelGGL(exchange, 1, 32, 128, stream, values);  // deduced
+  hipLaunchKernelGGL(exchange, 1, 1, 0, 0, static_cast<long*>(nullptr), 1);
   hipLaunchKernelGGL(count, 1, 1, 0, 0, to, up);
   const hipError_t errors[] = {
       hipMalloc(&to, 8),

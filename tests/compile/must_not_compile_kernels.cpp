@@ -116,7 +116,7 @@ __global__ void work(unsigned* to) { atomicInc(to, 7); }
 void launch(int* memory) { hipLaunchKernelGGL(store, dim3(1), dim3(1), 0, nullptr, memory); }
 #endif
 
-// case argument_of_another_type | no matching
+// case argument_of_another_type | no match
 #ifdef case_argument_of_another_type
 void launch(long* memory) { hipLaunchKernelGGL(store, dim3(1), dim3(1), 0, nullptr, memory, 1); }
 #endif

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "hip/on_cpu/thread.h"
@@ -43,14 +44,84 @@ struct KernelArguments {
   }
 };
 
-template <typename... Parameters, typename... Arguments>
-inline void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                   std::size_t shared, hipStream_t stream, Arguments&&... arguments) {
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
-                "the kernel takes another number of arguments");
-  submit_kernel(KernelArguments<Parameters...>::bind(
-                    name, kernel, std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)),
-                grid, block, shared, stream);
+// The same of a call that has to choose among kernels of one name, or to deduce what a template is made for.
+template <typename Call, typename... Arguments>
+struct CallArguments {
+  Call call;
+  std::tuple<Arguments...> values;
+
+  static void run(const void* self) {
+    const auto* arguments = static_cast<const CallArguments*>(self);
+    std::apply(arguments->call, arguments->values);
+  }
+  static void destroy(void* self) { delete static_cast<CallArguments*>(self); }
+};
+
+// A name that is called with copies of the arguments: it may be of several kernels, or of a template.
+template <typename Call>
+struct CalledKernel {
+  const char* name;
+  Call call;
+
+  template <typename... Arguments>
+  void operator()(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream,
+                  Arguments... arguments) const {
+    constexpr bool kTakes = std::is_invocable<const Call&, const Arguments&...>::value;
+    static_assert(kTakes, "the kernel takes another number of arguments, or other types");
+    if constexpr (kTakes) {
+      using Bound = CallArguments<Call, Arguments...>;
+      submit_kernel({name, &Bound::run, &Bound::destroy,
+                     new Bound{call, std::tuple<Arguments...>(std::move(arguments)...)}},
+                    grid, block, shared, stream);
+    }
+  }
+};
+
+// The name of one kernel: arguments become what its parameters are before it is launched. Where their number is
+// another one, it may have default arguments.
+template <typename Call, typename... Parameters>
+struct KernelWithAddress {
+  CalledKernel<Call> called;
+  void (*kernel)(Parameters...);
+
+  void operator()(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream,
+                  Parameters... values) const {
+    submit_kernel(KernelArguments<Parameters...>::bind(
+                      called.name, kernel, std::tuple<Parameters...>(std::move(values)...)),
+                  grid, block, shared, stream);
+  }
+  template <typename... Arguments>
+  std::enable_if_t<sizeof...(Arguments) != sizeof...(Parameters)> operator()(
+      dim3 grid, dim3 block, std::size_t shared, hipStream_t stream, Arguments... arguments) const {
+    called(grid, block, shared, stream, std::move(arguments)...);
+  }
+};
+
+// The address that a name stands for. With `later` a template's parameter, so that a name of several kernels is no
+// error but an answer.
+template <typename... Parameters>
+struct Address {
+  void (*kernel)(Parameters...);
+  template <typename Call>
+  KernelWithAddress<Call, Parameters...> with(CalledKernel<Call> called) const {
+    return {std::move(called), kernel};
+  }
+};
+template <typename... Parameters>
+inline Address<Parameters...> address_of(int later, void (*kernel)(Parameters...)) {
+  static_cast<void>(later);
+  return {kernel};
+}
+
+template <typename Find, typename Call>
+inline auto kernel_of(const char* name, const Find& find, Call call) {
+  static_cast<void>(find);
+  const CalledKernel<Call> called{name, std::move(call)};
+  if constexpr (std::is_invocable<const Find&, int>::value) {
+    return find(0).with(called);
+  } else {
+    return called;
+  }
 }
 
 template <typename... Parameters, std::size_t... i>
@@ -68,8 +139,18 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
-// The first argument may be an instance of a template, with or without parentheses around it.
-#define hipLaunchKernelGGL(kernel, ...) ::hip_on_cpu::launch(#kernel, kernel, __VA_ARGS__)
+// What kernel<<<grid, block, shared, stream>>>(arguments...) does. The kernel may be overloaded, or a template, with or
+// without its arguments, and with or without parentheses around it.
+#define hipLaunchKernelGGL(kernel, ...)                                                            \
+  ::hip_on_cpu::kernel_of(                                                                         \
+      #kernel,                                                                                     \
+      [&](auto hip_on_cpu_later) -> decltype(::hip_on_cpu::address_of(hip_on_cpu_later, kernel)) { \
+        return ::hip_on_cpu::address_of(hip_on_cpu_later, kernel);                                 \
+      },                                                                                           \
+      [&](const auto&... hip_on_cpu_each) -> decltype(static_cast<void>(                           \
+                                              (kernel)(hip_on_cpu_each...))) {                     \
+        (kernel)(hip_on_cpu_each...);                                                              \
+      })(__VA_ARGS__)
 
 // By the kernel's address with its type, which alone tells what lies at `arguments`.
 template <typename... Parameters>

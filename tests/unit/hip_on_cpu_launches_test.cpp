@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// HIP on CPUs: which kernels hipLaunchKernelGGL takes, and what becomes of their arguments.
+#include "hip_on_cpu.hpp"
+
+namespace {
+
+__global__ void write_value(int* to, int value) { *to = value; }
+
+template <int kFactor, typename T>
+__global__ void multiply(T* value, T by) {
+  *value = kFactor * by;
+}
+template <typename T>
+__global__ void tell_size(int* to, T) {
+  *to = sizeof(T);
+}
+__global__ void choose(int* to, double value) { *to = static_cast<int>(value * 2); }
+__global__ void choose(int* to, int value) { *to = value + 1; }
+__global__ void choose(int* to) { *to = -1; }
+template <typename T>
+__global__ void choose(int* to, T* null) {
+  *to = null == nullptr ? -2 : -3;
+}
+__global__ void write_default(int* to, int value = 8) { *to = value; }
+
+// What the launch leaves in the first of two ints.
+template <typename Launch>
+int left_by(Launch launch) {
+  const OnDevice<int> out(2);
+  launch(out.get());
+  return out.values()[0];
+}
+
+TEST(HipKernels, AreTemplatesThatTheArgumentsComplete) {
+  const auto half_given = [](int* to) { hipLaunchKernelGGL(multiply<4>, 1, 1, 0, nullptr, to, 5); };
+  EXPECT_EQ(left_by(half_given), 20);
+  const auto not_given = [](int* to) { hipLaunchKernelGGL(tell_size, 1, 1, 0, nullptr, to, 1.5); };
+  EXPECT_EQ(left_by(not_given), 8);
+  const auto in_parentheses = [](int* to) {
+    hipLaunchKernelGGL((tell_size), 1, 1, 0, nullptr, to, 'a');
+  };
+  EXPECT_EQ(left_by(in_parentheses), 1);
+}
+
+TEST(HipKernels, AreOverloadsThatTheArgumentsChoose) {
+  EXPECT_EQ(left_by([](int* to) { hipLaunchKernelGGL(choose, 1, 1, 0, nullptr, to, 1.5); }), 3);
+  EXPECT_EQ(left_by([](int* to) { hipLaunchKernelGGL(choose, 1, 1, 0, nullptr, to, 6); }), 7);
+  EXPECT_EQ(left_by([](int* to) { hipLaunchKernelGGL(choose, 1, 1, 0, nullptr, to); }), -1);
+  EXPECT_EQ(left_by([](int* to) { hipLaunchKernelGGL(choose, 1, 1, 0, nullptr, to, to); }), -3);
+}
+
+// Converted before the launch: the object that becomes a number then is gone when the kernel runs.
+struct Number {
+  explicit Number(int number) : value(number) {}
+  Number(const Number&) = delete;
+  ~Number() { value = 0; }
+  operator int() const { return value; }  // NOLINT(google-explicit-constructor)
+  int value;
+};
+
+TEST(HipKernels, TakeArgumentsAsACallDoes) {
+  const auto by_default = [](int* to) { hipLaunchKernelGGL(write_default, 1, 1, 0, nullptr, to); };
+  EXPECT_EQ(left_by(by_default), 8);
+  const auto converted = [](int* to) {
+    hipLaunchKernelGGL(write_value, 1, 1, 0, nullptr, to, Number(12));
+  };
+  EXPECT_EQ(left_by(converted), 12);
+  void (*const pointer)(int*, int) = write_value;
+  const auto by_pointer = [pointer](int* to) {
+    hipLaunchKernelGGL(pointer, 1, 1, 0, nullptr, to, {3});
+  };
+  EXPECT_EQ(left_by(by_pointer), 3);
+}
+
+}  // namespace
