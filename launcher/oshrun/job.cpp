@@ -209,6 +209,12 @@ void Job::take_start_errors() {
 
 void Job::take_mail() {
   for (const ServerEvent& event : mailbox_.take_all()) {
+    if (event.kind == ServerEvent::kRefused) {
+      output_.say(fmt::format(
+          "refused a connection of user {} to this job, whose PEs run as user {} (said once)",
+          static_cast<uid_t>(event.status), ::geteuid()));
+      continue;
+    }
     if (event.pe < 0 || event.pe >= options_.pes) continue;
     Pe& pe = pes_[event.pe];
     pe.connected |= event.kind == ServerEvent::kConnected;

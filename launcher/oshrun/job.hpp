@@ -33,7 +33,6 @@ class Job {
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
   // Returns the exit status.
   int run(const Environment& base, const std::vector<std::vector<std::string>>& pe_variables);
-  bool ended_well() const { return !status_.has_value(); }
 
  private:
   struct Pe {

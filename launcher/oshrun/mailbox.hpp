@@ -2,7 +2,7 @@
 // Carries what PEs tell the PMIx server from PMIx's thread to the main loop.
 // Invariant: whatever was posted before a PE could go on is in the box before that PE can end, so
 // that the loop, when it looks here after it saw the end, knows how to judge it.
-// Posted to by server.cpp on PMIx's thread; emptied by job.cpp on the main thread.
+// Posted to by server.cpp on PMIx's threads; emptied by job.cpp on the main thread.
 #ifndef MESHMEM_OSHRUN_MAILBOX_HPP_
 #define MESHMEM_OSHRUN_MAILBOX_HPP_
 
@@ -18,10 +18,10 @@
 namespace meshmem {
 
 struct ServerEvent {
-  enum Kind { kConnected, kFinalized, kAborted, kFailed };
+  enum Kind { kConnected, kFinalized, kAborted, kFailed, kRefused };
   Kind kind;
   int pe;
-  int status;  // kAborted, kFailed: what the PE wants the job to end with
+  int status;  // kAborted, kFailed: what the PE wants the job to end with; kRefused: the user's id
 };
 
 class Mailbox {

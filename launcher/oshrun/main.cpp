@@ -49,12 +49,10 @@ int run(int argc, char** argv) {
   Guard guard(options->pes, scratch.path());
   Environment base = make_base_environment(options->exports, options->pes);
   forget_outer_identity();
-  Mailbox mailbox;
+  Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
   Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);
   Job job(*options, mailbox, guard);
-  int status = job.run(base, server.register_pes());
-  if (job.ended_well()) server.close();
-  return status;
+  return job.run(base, server.register_pes());
 }
 
 }  // namespace
@@ -70,5 +68,5 @@ int main(int argc, char** argv) {
     status = failure.status();
   }
   std::fflush(nullptr);
-  ::_exit(status);  // not through PMIx's exit handlers: its thread may be waiting for a killed PE
+  ::_exit(status);  // not through PMIx's exit handlers: its thread may wait for ever
 }

@@ -8,9 +8,12 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <pmix.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "visitors.hpp"
 
 namespace meshmem {
 namespace {
@@ -78,6 +81,11 @@ pmix_status_t on_job_control(const pmix_proc_t*, const pmix_proc_t*, size_t, con
   return PMIX_ERR_NOT_SUPPORTED;
 }
 
+// A PE's program may have become another user: without a word it would be "unreachable".
+void on_stranger(void* mailbox, uid_t user) {
+  static_cast<Mailbox*>(mailbox)->post({ServerEvent::kRefused, 0, static_cast<int>(user)});
+}
+
 pmix_server_module_t make_module() {
   pmix_server_module_t module{};
   module.client_connected2 = on_connected;
@@ -97,6 +105,14 @@ std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   ::gethostname(name, HOST_NAME_MAX);
   return name;
+}
+
+// Told to the PEs by their environment, which only their user can read, and to nobody else.
+std::string make_secret() {
+  std::uint64_t words[2];
+  if (::getrandom(words, sizeof(words), 0) != sizeof(words))
+    throw Failure(kSystemError, fmt::format("cannot get random bits: {}", std::strerror(errno)));
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
 // PMIx's compressed form of a list, freed by its owner as C memory.
@@ -130,8 +146,9 @@ Server::Server(const ServerPlan& plan, Mailbox& mailbox)
   PmixInfoList settings;
   settings.add(PMIX_SERVER_TMPDIR, plan_.scratch_path);
   settings.add(PMIX_SYSTEM_TMPDIR, plan_.scratch_path);
+  tell_of_strangers(on_stranger, &mailbox_);
   check_pmix(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
-  std::string name = fmt::format("oshrun-{}-{}@1", host_name().substr(0, 200), ::getpid());
+  std::string name = fmt::format("oshrun-{}-{}-{}@1", host_name(), ::getpid(), make_secret());
   PMIX_LOAD_NSPACE(job_name_, name.c_str());
   register_job();
 }
@@ -212,11 +229,6 @@ std::vector<std::vector<std::string>> Server::register_pes() {
     for (int pe : nodes_[node]) variables.push_back(register_pe(pe, node));
   }
   return variables;
-}
-
-void Server::close() {
-  PMIx_server_deregister_nspace(job_name_, nullptr, nullptr);
-  PMIx_server_finalize();
 }
 
 }  // namespace meshmem

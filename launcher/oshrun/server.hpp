@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PMIx server: tells the PEs who they are and carries what they exchange.
-// Invariant: PMIx's own thread runs nothing of oshrun's but the upcalls in server.cpp, and these
-// only post to the mailbox.
+// Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
+// post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it can
+// be a PE.
 // Made by main() with all signals blocked; used by job.cpp.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_
@@ -30,8 +31,8 @@ class Server {
   // For each PE in turn the NAME=VALUE strings by which it finds the server.
   std::vector<std::vector<std::string>> register_pes();
 
-  // Only for a job that ended well: PMIx may wait for ever for a PE that was killed.
-  void close();
+  // Never closed: PMIx's end waits for whatever its thread still does, which may be for ever, and
+  // has nothing to give back that the end of the process and of the scratch folder does not.
 
  private:
   void register_job();

@@ -2,7 +2,8 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
 // launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | memory | global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang
+// Usage: shmem_program ring | rounds N | memory | until FILE | global_exit PE CODE | exit PE CODE |
+//        die PE SIGNAL | mistake PE | hang
 #include <malloc.h>
 #include <shmem.h>
 #include <signal.h>
@@ -39,6 +40,19 @@ static int run_rounds(int rounds) {
   return wrong;
 }
 
+// Ready, and in the middle of the job until somebody makes the file.
+static int wait_for_file(const char* path) {
+  shmem_init();
+  shmem_barrier_all();
+  printf("ready\n");
+  fflush(stdout);
+  while (access(path, F_OK) != 0) usleep(10000);
+  shmem_barrier_all();
+  int wrong = put_around_a_ring();
+  shmem_finalize();
+  return wrong;
+}
+
 // The bytes that malloc has given out and not got back, and those of page tables.
 static int print_memory(void) {
   shmem_init();
@@ -69,6 +83,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "ring") == 0) return run_rounds(1);
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
   if (strcmp(verb, "memory") == 0) return print_memory();
+  if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);
   int who = argc > 2 ? atoi(argv[2]) : 0;
   shmem_init();
   shmem_barrier_all();

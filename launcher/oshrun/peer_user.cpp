@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the kernel for the socket at the other end: one question by netlink (sock_diag), or where a
+// kernel lacks that, a search in /proc/net/tcp, which lists all sockets of the machine.
+// Invariant: only an established socket that a process holds counts. The kernel shows one that was
+// closed as root's.
+#include "peer_user.hpp"
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+
+#include "unique_fd.hpp"
+
+namespace meshmem {
+namespace {
+
+struct End {
+  std::uint32_t address[4] = {};  // as the network has it; IPv4 uses the first word
+  std::uint16_t port = 0;
+};
+
+struct Connection {
+  int family = AF_UNSPEC;
+  End here, there;
+};
+
+End end_of(const sockaddr_storage& address) {
+  End end;
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    end.address[0] = v4.sin_addr.s_addr;
+    end.port = v4.sin_port;
+  } else {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    std::memcpy(end.address, &v6.sin6_addr, sizeof(end.address));
+    end.port = v6.sin6_port;
+  }
+  return end;
+}
+
+std::optional<Connection> describe(int socket) {
+  sockaddr_storage here{}, there{};
+  socklen_t here_bytes = sizeof(here), there_bytes = sizeof(there);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &here_bytes) != 0 ||
+      ::getpeername(socket, reinterpret_cast<sockaddr*>(&there), &there_bytes) != 0 ||
+      (here.ss_family != AF_INET && here.ss_family != AF_INET6)) {
+    return std::nullopt;
+  }
+  return Connection{here.ss_family, end_of(here), end_of(there)};
+}
+
+// --- By netlink ------------------------------------------------------------------------------
+
+struct Question {
+  nlmsghdr header;
+  inet_diag_req_v2 about;
+};
+
+// About the socket whose own end is the connection's other one.
+Question make_question(const Connection& connection) {
+  Question question{};
+  question.header.nlmsg_len = sizeof(question);
+  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.header.nlmsg_flags = NLM_F_REQUEST;
+  question.about.sdiag_family = static_cast<std::uint8_t>(connection.family);
+  question.about.sdiag_protocol = IPPROTO_TCP;
+  question.about.idiag_states = ~0U;
+  inet_diag_sockid& id = question.about.id;
+  id.idiag_sport = connection.there.port;
+  id.idiag_dport = connection.here.port;
+  std::memcpy(id.idiag_src, connection.there.address, sizeof(id.idiag_src));
+  std::memcpy(id.idiag_dst, connection.here.address, sizeof(id.idiag_dst));
+  id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  return question;
+}
+
+PeerUser ask_netlink(const Connection& connection) {
+  const PeerUser unknown{false, std::nullopt};  // "no entry" may also mean a kernel that lacks this
+  UniqueFd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  const Question question = make_question(connection);
+  if (!netlink.is_open() || ::send(netlink.get(), &question, sizeof(question), 0) < 0)
+    return unknown;
+  alignas(nlmsghdr) char answer[4096];
+  const ssize_t bytes = ::recv(netlink.get(), answer, sizeof(answer), MSG_DONTWAIT);
+  const auto& header = *reinterpret_cast<const nlmsghdr*>(answer);
+  if (bytes < static_cast<ssize_t>(NLMSG_SPACE(sizeof(inet_diag_msg))) ||
+      header.nlmsg_type != SOCK_DIAG_BY_FAMILY) {
+    return unknown;
+  }
+  // A socket that listens at the other end's address would be an answer too.
+  const auto& found = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
+  if (found.idiag_state != TCP_ESTABLISHED || found.idiag_inode == 0) return {};
+  return PeerUser{true, found.idiag_uid};
+}
+
+// --- By /proc/net/tcp ------------------------------------------------------------------------
+
+std::string hex_of(int family, const End& end) {
+  std::string text;
+  for (int word = 0; word < (family == AF_INET ? 1 : 4); ++word)
+    text += fmt::format("{:08X}", end.address[word]);
+  return fmt::format("{}:{:04X}", text, ntohs(end.port));
+}
+
+PeerUser search_proc(const Connection& connection) {
+  std::ifstream table(connection.family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6");
+  std::string line;
+  if (!std::getline(table, line)) return PeerUser{false, std::nullopt};
+  const std::string ends = fmt::format(" {} {} 01 ", hex_of(connection.family, connection.there),
+                                       hex_of(connection.family, connection.here));
+  while (std::getline(table, line)) {
+    const std::size_t place = line.find(ends);
+    if (place == std::string::npos) continue;
+    std::istringstream words(line.substr(place + ends.size()));
+    std::string queues, timer, retries;
+    uid_t user = 0;
+    unsigned long timeout = 0, inode = 0;
+    if (words >> queues >> timer >> retries >> user >> timeout >> inode && inode != 0)
+      return PeerUser{true, user};
+  }
+  return {};
+}
+
+}  // namespace
+
+PeerUser user_by_netlink(int socket) {
+  const std::optional<Connection> connection = describe(socket);
+  return connection ? ask_netlink(*connection) : PeerUser{};
+}
+
+PeerUser user_by_proc(int socket) {
+  const std::optional<Connection> connection = describe(socket);
+  return connection ? search_proc(*connection) : PeerUser{};
+}
+
+PeerUser user_of_peer(int socket) {
+  const PeerUser answer = user_by_netlink(socket);
+  return answer.can_be_known ? answer : user_by_proc(socket);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What another user of the machine can do to a job: nothing.
+
+Invariant: the stranger is a process that the kernel knows as another user, and which is given more than it could find
+out by itself: the job's name and its server's address. Each test runs with root as the victim and, where that makes a
+difference, with an ordinary user. Root only: it has to become both.
+"""
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+import warnings
+
+import launching
+from launching import OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM, wait_until
+
+POSE_AS = os.environ["POSE_AS"]
+ROOT, ORDINARY, STRANGER = 0, 65533, 65532
+VICTIMS = (ROOT, ORDINARY)
+
+
+# --- What a stranger does. Forked from the test and not started: the interpreter may lie where only root can read.
+
+def connect(port):
+    connection = socket.socket()
+    connection.connect(("127.0.0.1", port))
+    return connection
+
+
+def stay_silent(tell, port):
+    connection = connect(port)
+    tell("connected")
+    time.sleep(600)
+    connection.close()
+
+
+def send_garbage(tell, port):
+    connection = connect(port)
+    connection.sendall(b"\xff" * 4096)
+    tell("connected")
+    time.sleep(600)
+
+
+def stop_half_way(tell, port):
+    connection = connect(port)
+    # PMIx's header says how much follows: 64 bytes here, of which 3 come.
+    connection.sendall(struct.pack("=iIQ", 0, 0, 64) + b"abc")
+    tell("connected")
+    time.sleep(600)
+
+
+def hold_many(tell, port):
+    connections = [connect(port) for _ in range(300)]
+    tell("connected")
+    while True:
+        connections.pop(0).close()
+        connections.append(connect(port))
+
+
+class Forked:
+    """A process of another user that runs a function, which says lines by `tell`."""
+
+    def __init__(self, user, function, *arguments):
+        read_end, write_end = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            def tell(line):
+                os.write(write_end, f"{line}\n".encode())
+            try:
+                warnings.simplefilter("ignore")  # it closes nothing itself
+                become(user)()
+                function(tell, *arguments)
+            except OSError as error:
+                tell(error)
+            finally:
+                os._exit(0)
+        os.close(write_end)
+        self.lines = os.fdopen(read_end, "r", encoding="utf-8")
+
+    def kill(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.lines.close()
+        self.pid = 0
+
+
+def become(user):
+    def change():
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+    return change
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become two other users")
+class Security(launching.LaunchTest):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.tmpdir, 0o1777)
+        # Where every user reaches them, libraries included.
+        for program in (OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM, POSE_AS, *self.libraries()):
+            shutil.copy(program, self.folder)
+        self.environment["LD_LIBRARY_PATH"] = self.folder
+        self.go = os.path.join(self.folder, "go")
+        self.strangers = []
+
+    def tearDown(self):
+        for stranger in self.strangers:
+            stranger.kill()
+        super().tearDown()
+
+    @staticmethod
+    def libraries():
+        listed = subprocess.run(["ldd", SHMEM_PROGRAM], capture_output=True, text=True, check=True).stdout
+        return [line.split()[2] for line in listed.splitlines() if "meshmem" in line and "=>" in line]
+
+    def program(self, path):
+        return os.path.join(self.folder, os.path.basename(path))
+
+    def start_job(self, victim, *words):
+        return subprocess.Popen([self.program(OSHRUN), *(str(word) for word in words)], env=self.environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=become(victim))
+
+    def start_waiting_job(self, victim, pes=2):
+        """PEs that have not called shmem_init yet and do so when the file is there."""
+        script = f'while [ ! -e "{self.go}" ]; do sleep 0.02; done; exec "{self.program(SHMEM_PROGRAM)}" ring'
+        return self.start_job(victim, "-n", pes, "sh", "-c", script)
+
+    def start_running_job(self, victim, pes=2):
+        job = self.start_job(victim, "-n", pes, self.program(SHMEM_PROGRAM), "until", self.go)
+        for _ in range(pes):
+            self.assertEqual(job.stdout.readline(), b"ready\n")
+        return job
+
+    def variables_of(self, rank):
+        """PMIx's variables of a PE, once it is there."""
+        mark, found = f"PMIX_RANK={rank}".encode(), {}
+
+        def look():
+            for pid in self.processes():
+                entries = launching.environment_of(pid)
+                if mark in entries:
+                    found.update(entry.decode().split("=", 1) for entry in entries if entry.startswith(b"PMIX_"))
+            return found
+        self.assertTrue(wait_until(look, 30), "no PE came")
+        return found
+
+    def pid_of(self, rank):
+        mark = f"PMIX_RANK={rank}".encode()
+        return next(pid for pid in self.processes() if mark in launching.environment_of(pid))
+
+    def port(self):
+        return int(self.variables_of(0)["PMIX_SERVER_URI4"].rsplit(":", 1)[1])
+
+    def fork(self, function, *arguments, user=STRANGER):
+        self.strangers.append(Forked(user, function, *arguments))
+        return self.strangers[-1]
+
+    def assert_connected(self, stranger):
+        self.assertEqual(stranger.lines.readline(), "connected\n")
+
+    def pose(self, victim, rank, *words):
+        """A stranger's process with all that a PE is given, which says that it is the victim's."""
+        environment = dict(os.environ, LD_LIBRARY_PATH=self.folder, **self.variables_of(rank))
+        environment.update(LD_PRELOAD=self.program(POSE_AS), POSE_AS_USER=str(victim))
+        return subprocess.Popen([str(word) for word in words], env=environment, stdin=subprocess.DEVNULL, cwd="/",
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=become(STRANGER))
+
+    def assert_turned_away(self, stranger):
+        out, _ = stranger.communicate(timeout=60)
+        self.assertNotEqual(stranger.returncode, 0, out)
+        self.assertNotIn(b" of 2", out)
+
+    def let_go(self, job, pes=2, refused=True):
+        """The job goes on and ends well; the refusal has been said, once."""
+        with open(self.go, "w", encoding="utf-8"):
+            pass
+        result = self.finish(job, 60)
+        os.unlink(self.go)
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(sorted(line for line in result.out.splitlines() if line != "ready"),
+                         [f"PE {pe} of {pes}" for pe in range(pes)], result)
+        said = [line for line in result.err.splitlines() if "refused a connection of user" in line]
+        self.assertEqual(len(said), 1 if refused else 0, result)
+        self.assertEqual(result.err.splitlines(), said, result)
+
+    # --- The launcher's server
+
+    def test_a_stranger_cannot_end_a_job_that_runs(self):
+        for victim in VICTIMS:
+            job = self.start_running_job(victim)
+            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0, 7, "now"))
+            self.let_go(job)
+
+    def test_a_stranger_cannot_end_a_job_before_its_pes_came(self):
+        for victim in VICTIMS:
+            job = self.start_waiting_job(victim)
+            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0, 7, "now"))
+            self.let_go(job)
+
+    def test_a_stranger_cannot_be_pe_0(self):
+        for victim in VICTIMS:
+            job = self.start_waiting_job(victim)
+            stranger = self.pose(victim, 0, self.program(SHMEM_PROGRAM), "ring")
+            self.assert_turned_away(stranger)
+            self.let_go(job)
+
+    def test_a_stranger_that_stays_holds_nobody_up(self):
+        for act in (stay_silent, send_garbage, stop_half_way, hold_many):
+            with self.subTest(act=act.__name__):
+                job = self.start_waiting_job(ROOT)
+                stranger = self.fork(act, self.port())
+                self.assert_connected(stranger)
+                self.let_go(job)
+                stranger.kill()
+
+    def test_a_silent_process_of_the_same_user_does_not_hold_the_job_for_ever(self):
+        job = self.start_waiting_job(ROOT)
+        self.assert_connected(self.fork(stay_silent, self.port(), user=ROOT))
+        self.let_go(job, refused=False)
+
+    def test_oshrun_ends_with_its_pes_whatever_its_server_waits_for(self):
+        for act in (stay_silent, stop_half_way):
+            job = self.start_job(ROOT, "-n", 2, "sh", "-c", f'while [ ! -e "{self.go}" ]; do sleep 0.02; done')
+            stranger = self.fork(act, self.port(), user=ROOT)
+            self.assert_connected(stranger)
+            with open(self.go, "w", encoding="utf-8"):
+                pass
+            self.assertEqual(self.finish(job, 30).status, 0)
+            self.assertEqual([name for name in os.listdir(self.tmpdir) if "oshrun" in name], [])
+            stranger.kill()
+            os.unlink(self.go)
+
+    def test_the_jobs_name_is_a_secret(self):
+        names = set()
+        for _ in range(2):
+            job = self.start_waiting_job(ORDINARY)
+            name = self.variables_of(0)["PMIX_NAMESPACE"]
+            self.assertRegex(name, r"-[0-9a-f]{32}@1$")
+            names.add(re.search(r"[0-9a-f]{32}", name).group())
+            look = f"cat /proc/[0-9]*/cmdline /proc/net/unix 2>/dev/null; find {self.tmpdir} 2>/dev/null"
+            seen = subprocess.run(["sh", "-c", look], stdout=subprocess.PIPE, preexec_fn=become(STRANGER), cwd="/",
+                                  check=False).stdout
+            self.assertNotIn(name[-34:-2].encode(), seen)
+            self.let_go(job, refused=False)
+        self.assertEqual(len(names), 2)
+
+
+if __name__ == "__main__":
+    launching.main()
