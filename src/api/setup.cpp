@@ -99,6 +99,15 @@ void finish(const char* routine) {
   runtime().leave();
 }
 
+// A call without an initialization to undo changes nothing: programs of other libraries make it on their way out.
+void debug_finalize_of_nothing() {
+  Environment
+      environment;  // where there was no shmem_init nobody has read it yet; it reports bad values
+  if (parse_environment(environment, std::getenv) || !environment.debug) return;
+  print_line(
+      "shmem_finalize: called before shmem_init or after the last shmem_finalize; it does nothing");
+}
+
 int my_pe(const char* routine) {
   require_active(routine);
   return address_map.my_pe;
@@ -123,7 +132,11 @@ MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
   return 0;
 }
 
-MESHMEM_ENTRY(void, finalize, (void)) { finish("shmem_finalize"); }
+MESHMEM_ENTRY(void, finalize, (void)) {
+  host_only("shmem_finalize");
+  if (!runtime().is_active()) return debug_finalize_of_nothing();
+  finish("shmem_finalize");
+}
 
 // No atexit: a PE that ends with another status than 0 is likely to have met an error, and the
 // others to wait for something else than its end. The launcher takes it for the failure that it is.
