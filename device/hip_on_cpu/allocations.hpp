@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranges of the address space are device memory, pinned host memory, or memory of another process.
+// Adopted memory is the library's own, shared by all processes of a job.
 // Invariant: ranges never overlap; device memory of this process lies in one memory file, each allocation behind a page
 // that says which one it is, so that another process can tell a live allocation from a freed one.
 // Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp (look them up).
@@ -17,7 +18,7 @@
 
 namespace hip_on_cpu {
 
-enum class MemoryKind : std::uint8_t { kDevice, kImported, kHost, kRegistered };
+enum class MemoryKind : std::uint8_t { kDevice, kImported, kAdopted, kHost, kRegistered };
 
 struct Allocation {
   std::uintptr_t base = 0;
@@ -28,7 +29,10 @@ struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
 
   bool contains(std::uintptr_t address) const { return address >= base && address - base < size; }
-  bool is_device() const { return kind == MemoryKind::kDevice || kind == MemoryKind::kImported; }
+  bool is_device() const {
+    return kind == MemoryKind::kDevice || kind == MemoryKind::kImported ||
+           kind == MemoryKind::kAdopted;
+  }
   void* pointer() const { return reinterpret_cast<void*>(base); }
 };
 static_assert(sizeof(Allocation) == 32);  // each process of a job has two or more of every other

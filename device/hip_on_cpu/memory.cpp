@@ -143,6 +143,19 @@ hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags)
 }
 
 }  // namespace
+
+hipError_t adopt_device_memory(void* base, std::size_t size, int device) {
+  if (base == nullptr || size == 0) return remember(hipErrorInvalidValue);
+  if (!is_device(device)) return remember(hipErrorInvalidDevice);
+  Allocation allocation;
+  allocation.base = reinterpret_cast<std::uintptr_t>(base);
+  allocation.size = size;
+  allocation.kind = MemoryKind::kAdopted;
+  allocation.device = static_cast<std::int16_t>(device);
+  allocation.flags = hipDeviceMallocUncached;
+  return remember(Allocations::get().add(allocation) ? hipSuccess : hipErrorInvalidValue);
+}
+
 }  // namespace hip_on_cpu
 
 using namespace hip_on_cpu;

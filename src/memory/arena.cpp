@@ -5,9 +5,7 @@
 // through /proc/<pid>/fd, or a socket that asks who is calling.
 #include "memory/arena.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -19,38 +17,20 @@
 namespace meshmem {
 namespace {
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 std::size_t front_bytes(std::size_t n_pes) {
   return round_up(sizeof(ArenaHeader) + n_pes * sizeof(DirectoryEntry), kRegionAlignment);
 }
 
-std::byte* map_aligned(int file, std::size_t bytes) {
-  // Reserve more than is needed, then put the file at the first aligned address.
-  const std::size_t room = bytes + kRegionAlignment;
-  void* reserved =
-      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) {
+std::byte* map_whole(int file, std::size_t bytes) {
+  std::byte* base = map_shared_file(file, bytes);
+  if (!base) {
     fatal(
         "cannot reserve {} MiB of address space for the symmetric heaps: {}; set "
         "SHMEM_SYMMETRIC_SIZE to less or raise `ulimit -v`",
-        room >> 20, errno_text());
+        (bytes + kRegionAlignment) >> 20, errno_text());
   }
-  auto start = reinterpret_cast<std::uintptr_t>(reserved);
-  const std::uintptr_t aligned = round_up(start, kRegionAlignment);
-  check(mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0),
-        "map the shared memory of this node");
-  if (aligned > start) munmap(reserved, aligned - start);
-  if (aligned + bytes < start + room)
-    munmap(reinterpret_cast<void*>(aligned + bytes), start + room - aligned - bytes);
-  madvise(reinterpret_cast<void*>(aligned), bytes,
-          MADV_HUGEPAGE);  // a wish; off where the administrator has not allowed it
-  madvise(reinterpret_cast<void*>(aligned), bytes,
-          MADV_DONTDUMP);  // a core file of every PE's heap helps nobody
-  return reinterpret_cast<std::byte*>(aligned);
+  madvise(base, bytes, MADV_HUGEPAGE);  // a wish; off where the administrator has not allowed it
+  return base;
 }
 
 }  // namespace
@@ -67,7 +47,7 @@ std::size_t ArenaLayout::heap(int index) const {
 std::size_t ArenaLayout::total() const { return region(static_cast<int>(n_pes)); }
 
 Arena::Arena(int file, const ArenaLayout& layout)
-    : file_(file), layout_(layout), base_(map_aligned(file, layout.total())) {}
+    : file_(file), layout_(layout), base_(map_whole(file, layout.total())) {}
 Arena::Arena(Arena&& other) noexcept
     : file_(std::exchange(other.file_, -1)), layout_(other.layout_), base_(other.base_) {}
 Arena::~Arena() { close_file(); }
@@ -77,9 +57,7 @@ void Arena::close_file() {
 }
 
 Arena Arena::create(const ArenaLayout& layout) {
-  const int file =
-      check(memfd_create("meshmem", MFD_CLOEXEC), "make the shared memory of this node");
-  check(fchmod(file, S_IRUSR | S_IWUSR), "protect the shared memory of this node");
+  const int file = make_shared_file("meshmem");
   if (ftruncate(file, static_cast<off_t>(layout.total())) != 0) {
     fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",
           layout.total() >> 20, layout.n_pes, errno_text());

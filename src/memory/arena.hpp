@@ -18,11 +18,9 @@
 #include <string>
 
 #include "memory/device_memory.hpp"
+#include "memory/shared_file.hpp"
 
 namespace meshmem {
-
-// Regions, and with them the heaps, begin at multiples of this in memory: the size of a huge page.
-inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
 
 // Offsets follow from these four numbers, which all PEs of the node must have in common.
 struct ArenaLayout {

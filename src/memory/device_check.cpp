@@ -3,14 +3,8 @@
 // The check of all mappings: each PE's device (a kernel, or this thread where devices are
 // processors) writes a word into its own slabs, and every device reads it through the mapping that
 // its kernels will use. Handles have opened the wrong memory, with success, in containers and where
-// one process had many.
+// one process had many. Where all slabs are in one file each PE reads the words of the next one.
 // Invariant: a wrong word names both PEs; the words are gone afterwards.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <memory>
-
 #include "base/error.hpp"
 #include "device/launch.hpp"
 #include "memory/device_memory.hpp"
@@ -40,22 +34,24 @@ struct PinnedWords {
   std::uint64_t* words;
 };
 
-// What this process reads at `place`, by a second mapping of that page, which goes again: reading by
-// the first would leave it with page tables, more than a page of them for each PE. An old size of 0
-// asks mremap for that.
-std::uint64_t read_word(std::uint64_t* place) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t skip = reinterpret_cast<std::uintptr_t>(place) % page;
-  auto* start = reinterpret_cast<std::byte*>(place) - skip;
-  void* window = mremap(start, 0, page, MREMAP_MAYMOVE);
-  if (window == MAP_FAILED) fatal("cannot map a page a second time: {}", errno_text());
-  const std::uint64_t word =
-      *reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(window) + skip);
-  munmap(window, page);
-  return word;
+}  // namespace
+
+std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint64_t found) const {
+  if (found == word_of(pe, which)) return std::nullopt;
+  return fmt::format(
+      "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
+      "{:#x} is where {:#x} should be",
+      which == kData ? "data" : "sync", pe, peers_.offer(pe).bus_id, peers_.me, mine().bus_id,
+      found, word_of(pe, which));
 }
 
-}  // namespace
+// Whoever has mapped another file than the others, or at another place, finds it out or is found out:
+// the PEs are a ring. More words would take a page of page tables each.
+std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) const {
+  const int next = (peers_.me + 1) % peers_.n;
+  const std::byte* place = slab.copies[static_cast<std::size_t>(next)];
+  return check_word(next, which, *reinterpret_cast<const std::uint64_t*>(place));
+}
 
 std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
                                                   hipStream_t stream) const {
@@ -70,20 +66,12 @@ std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
     std::byte* place = slab.copies[static_cast<std::size_t>(is_checked(pe) ? pe : peers_.me)];
     places[pe] = reinterpret_cast<std::uint64_t*>(place);
   }
-  if constexpr (kDevicesAreProcessors) {
-    std::transform(places, places + n, found, read_word);
-  } else {
-    check(device::launch_read_words(places, found, peers_.n, stream), "start a kernel on device {}",
-          device_);
-    check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
-  }
+  check(device::launch_read_words(places, found, peers_.n, stream), "start a kernel on device {}",
+        device_);
+  check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
   for (int pe = 0; pe < peers_.n; ++pe) {
-    if (!is_checked(pe) || found[pe] == word_of(pe, which)) continue;
-    return fmt::format(
-        "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
-        "{:#x} is where {:#x} should be",
-        which == kData ? "data" : "sync", pe, peers_.offer(pe).bus_id, peers_.me, mine().bus_id,
-        found[pe], word_of(pe, which));
+    if (!is_checked(pe)) continue;
+    if (auto failure = check_word(pe, which, found[pe])) return failure;
   }
   return std::nullopt;
 }
@@ -105,8 +93,11 @@ void DeviceMemory::verify(hipStream_t stream) {
   write(sync_, word_of(peers_.me, kSync));
   finish();
   agree(std::nullopt, "write to device memory");
-  std::optional<std::string> failure = read_all(data_, kData, stream);
-  if (!failure) failure = read_all(sync_, kSync, stream);
+  const auto read = [&](const Slab& slab, int which) {
+    return kDevicesAreProcessors ? read_next(slab, which) : read_all(slab, which, stream);
+  };
+  std::optional<std::string> failure = read(data_, kData);
+  if (!failure) failure = read(sync_, kSync);
   agree(failure, "read the device memory of the other PEs");
   write(data_, 0);
   if (kDevicesAreProcessors) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/wait.hpp"
@@ -87,12 +89,22 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
 
 void DeviceMemory::open(hipStream_t stream) {
   const OnDevice current(device_);
-  allocate_slabs();
-  map_slabs();
+  find_routes();
+  if constexpr (kDevicesAreProcessors) {
+    share_slabs();
+  } else {
+    allocate_slabs();
+    map_slabs();
+  }
   verify(stream);
   debug("device {} ({}, {}), {} MiB of {} device heap{}", device_, name_of_device(device_),
         mine().bus_id, data_.bytes >> 20, uncached_ ? "uncached" : "fine-grained",
         all_reach_all_ ? "" : "; some devices cannot reach each other");
+}
+
+std::optional<std::string> DeviceMemory::differing_wish() const {
+  if (mine().heap_wish == peers_.offer(0).heap_wish) return std::nullopt;
+  return "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
 }
 
 // What the user says, or half of what is free, for each of the PEs that share the device. The same on
@@ -103,15 +115,18 @@ std::size_t DeviceMemory::heap_bytes() const {
   };
   const std::size_t wish = peers_.offer(0).heap_wish;
   if (wish != SIZE_MAX) return whole(wish + kRegionAlignment - 1);
+  std::map<std::string_view, std::size_t> sharing;  // PEs by device
+  for (int pe = 0; pe < peers_.n; ++pe) ++sharing[peers_.offer(pe).bus_id];
   std::size_t least = kMostByDefault;
   for (int pe = 0; pe < peers_.n; ++pe) {
     const DeviceOffer& offer = peers_.offer(pe);
-    std::size_t sharing = 1;
-    for (int other = 0; other < peers_.n; ++other)
-      if (other != pe && std::strcmp(peers_.offer(other).bus_id, offer.bus_id) == 0) ++sharing;
-    least = std::min(least, offer.free_bytes / 2 / sharing);
+    least = std::min(least, offer.free_bytes / 2 / sharing[offer.bus_id]);
   }
   return whole(least);
+}
+
+std::size_t DeviceMemory::sync_bytes() const {
+  return device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes();
 }
 
 std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
@@ -151,12 +166,9 @@ bool DeviceMemory::all_uncached() const {
 }
 
 void DeviceMemory::allocate_slabs() {
-  std::optional<std::string> failure;
-  if (mine().heap_wish != peers_.offer(0).heap_wish) {
-    failure = "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
-  }
+  std::optional<std::string> failure = differing_wish();
   const std::size_t heap = heap_bytes();
-  const std::size_t sync = device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes();
+  const std::size_t sync = sync_bytes();
   const auto allocate_both = [&] {
     if (!failure) failure = allocate(data_, heap, mine().data);
     if (!failure && data_.base) failure = allocate(sync_, sync, mine().sync);
@@ -246,15 +258,22 @@ bool DeviceMemory::leave_to_copies(int pe) {
   return true;
 }
 
-void DeviceMemory::map_slabs() {
+void DeviceMemory::find_routes() {
   route_of_.reserve(static_cast<std::size_t>(peers_.n));
   for (int pe = 0; pe < peers_.n; ++pe) {
     const DeviceOffer& offer = peers_.offer(pe);
     const bool same = std::strcmp(offer.bus_id, mine().bus_id) == 0;
     route_of_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
   }
+}
+
+void DeviceMemory::map_slabs() {
   std::optional<std::string> failure = map_slab(data_, &DeviceOffer::data);
   if (!failure) failure = map_slab(sync_, &DeviceOffer::sync);
+  agree_on_reach(failure);
+}
+
+void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
   bool reaches_all = true;
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (route_of_[static_cast<std::size_t>(pe)].for_kernels) continue;

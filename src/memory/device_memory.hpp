@@ -5,6 +5,7 @@
 //
 //   choose   every PE tells its device; all do with devices or all without
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
+//            where devices are processors: one file for the slabs of all PEs, which each maps once
 //
 // Invariant: a failure of one PE is known to all before anyone takes the next step: all end, with
 // its line. Host code never loads from or stores to a slab. Kept until the process ends, as the
@@ -17,6 +18,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,6 +42,7 @@ struct DeviceOffer {
   std::size_t heap_wish = 0;   // SIZE_MAX: none
   SharedRange data;
   SharedRange sync;
+  char ticket[128] = "";  // of the file, where all slabs are in one
 };
 
 struct NodePeers {
@@ -78,15 +81,25 @@ class DeviceMemory {
  private:
   DeviceOffer& mine() const { return peers_.offer(peers_.me); }
   void agree(const std::optional<std::string>& failure, const char* step);
+  std::optional<std::string> differing_wish() const;
   std::size_t heap_bytes() const;
+  std::size_t sync_bytes() const;
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();
   bool all_uncached() const;
   int local_number_of(const char* bus_id) const;
   std::optional<std::string> map_slab(Slab& slab, SharedRange DeviceOffer::*range);
   bool leave_to_copies(int pe);
+  void find_routes();
   void map_slabs();
+  void agree_on_reach(const std::optional<std::string>& failure);
+  // Where devices are processors, in place of allocate_slabs() and map_slabs().
+  void share_slabs();
+  std::optional<std::string> offer_file_for(std::size_t bytes, int* file);
+  std::optional<std::string> place_slabs(int file, std::size_t heap, std::size_t sync);
   void verify(hipStream_t stream);
+  std::optional<std::string> check_word(int pe, int which, std::uint64_t found) const;
+  std::optional<std::string> read_next(const Slab& slab, int which) const;
   std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;
 
   NodePeers peers_;

@@ -6,9 +6,9 @@
 #ifndef MESHMEM_MEMORY_DEVICE_TARGET_HPP_
 #define MESHMEM_MEMORY_DEVICE_TARGET_HPP_
 
-#if defined(MESHMEM_TARGET_CPU)
 #include <hip/hip_runtime_api.h>
-#endif
+
+#include <cstddef>
 
 namespace meshmem {
 
@@ -40,6 +40,18 @@ inline constexpr bool kOpeningGivesAccess = true;
 #else
 inline constexpr bool kOpeningGivesAccess = false;
 #endif
+
+// Memory that this process has mapped is memory of `device` from now on, for good. Where devices are
+// processors only.
+inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
+                                         [[maybe_unused]] std::size_t bytes,
+                                         [[maybe_unused]] int device) {
+#if defined(MESHMEM_TARGET_CPU)
+  return hip_on_cpu::adopt_device_memory(base, bytes, device);
+#else
+  return hipErrorNotSupported;
+#endif
+}
 
 // A line of 128 bytes that one instruction stores arrives whole in a peer's memory
 // (device/collectives/wide_lines.hpp).

@@ -35,9 +35,10 @@ class Implementation:
             rows[name, int(size)] = (float(took), float(limit))
         return rows
 
-    def start_up(self, pes):
+    def start_up(self, pes, **settings):
         begin = time.monotonic()
-        subprocess.run(self.command(pes, self.hello), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100, check=False)
+        subprocess.run(self.command(pes, self.hello), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100, check=False,
+                       env={**os.environ, **settings})
         return time.monotonic() - begin
 
 
@@ -76,6 +77,18 @@ def print_table(title, ours, peer, peer_name):
     sys.stdout.flush()
 
 
+def print_start_up(ours, peer, runs):
+    print("\nstart-up: a program that initializes, meets and finalizes, wall time; beside it the same without device memory\n")
+    for pes in (2, 16, 64, 256):
+        peer_starts = peer and pes <= 64
+        times = [(ours.start_up(pes), ours.start_up(pes, MESHMEM_DEVICE_HEAP_SIZE="0"), peer.start_up(pes) if peer_starts else 0)
+                 for _ in range(runs)]
+        mine, without, theirs = (statistics.median(column) for column in zip(*times))
+        print(f"{pes:>4} PEs {mine:8.3f} s   without {without:8.3f} s   ratio {mine / without:5.2f}"
+              + (f"   {peer.name} {theirs:8.3f} s   ratio {mine / theirs:5.2f}" if peer_starts else ""))
+        sys.stdout.flush()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, help="folder with oshrun, host_bench and bench_hello")
@@ -101,11 +114,7 @@ def main():
                     theirs.append(peer.rows(pes, options.only))
             print_table(f"{pes} PEs", medians(mine), medians(theirs) if theirs else None, peer.name if peer else "")
         if not options.only:
-            print("\nstart-up: a program that initializes, meets and finalizes, wall time\n")
-            for pes in (2, 16, 64):
-                times = [(ours.start_up(pes), peer.start_up(pes) if peer else 0) for _ in range(max(3, options.runs))]
-                mine, theirs = (statistics.median(column) for column in zip(*times))
-                print(f"{pes:>4} PEs {mine:8.3f} s" + (f"   {peer.name} {theirs:8.3f} s   ratio {mine / theirs:5.2f}" if peer else ""))
+            print_start_up(ours, peer, max(3, options.runs))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,15 @@ static int wait_for_file(const char* path) {
   return wrong;
 }
 
-// The bytes that malloc has given out and not got back, and those of page tables.
+static int count_mappings(void) {
+  int count = 0, c;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (maps && (c = fgetc(maps)) != EOF) count += c == '\n';
+  if (maps) fclose(maps);
+  return count;
+}
+
+// The bytes that malloc has given out and not got back, those of page tables, and the mappings.
 static int print_memory(void) {
   shmem_init();
   struct mallinfo2 heap = mallinfo2();
@@ -63,7 +71,7 @@ static int print_memory(void) {
   while (status && fgets(line, sizeof line, status))
     sscanf(line, "VmPTE: %ld kB", &page_tables_kib);
   if (status) fclose(status);
-  printf("%zu %ld\n", heap.uordblks + heap.hblkhd, page_tables_kib * 1024);
+  printf("%zu %ld %d\n", heap.uordblks + heap.hblkhd, page_tables_kib * 1024, count_mappings());
   fflush(stdout);
   shmem_finalize();
   return page_tables_kib < 0;

@@ -254,6 +254,25 @@ TEST(HipIpc, MapsTheSameMemoryIntoAnotherProcess) {
   EXPECT_EQ(memory.values()[0], value + 1);
 }
 
+TEST(HipMemory, ThatIsAdoptedIsOfItsDeviceForGood) {
+  alignas(4096) static char pages[2 * 4096];
+  ASSERT_HIP(hip_on_cpu::adopt_device_memory(pages, 4096, 2));
+  ASSERT_HIP(hip_on_cpu::adopt_device_memory(pages + 4096, 4096, 3));
+  hipPointerAttribute_t attributes;
+  ASSERT_HIP(hipPointerGetAttributes(&attributes, pages + 4095));
+  EXPECT_EQ(attributes.type, hipMemoryTypeDevice);
+  EXPECT_EQ(attributes.device, 2);
+  ASSERT_HIP(hipPointerGetAttributes(&attributes, pages + 4096));
+  EXPECT_EQ(attributes.device, 3);
+
+  EXPECT_EQ(hip_on_cpu::adopt_device_memory(pages + 100, 8, 0), hipErrorInvalidValue);
+  EXPECT_EQ(hip_on_cpu::adopt_device_memory(pages, 8, 4), hipErrorInvalidDevice);
+  EXPECT_EQ(hipFree(pages), hipErrorInvalidValue);
+  EXPECT_EQ(hipIpcCloseMemHandle(pages), hipErrorInvalidValue);
+  EXPECT_HIP(hipMemset(pages, 1, 4096));
+  EXPECT_EQ(hipMemset(pages, 1, 4097), hipErrorInvalidValue);  // the next is another's
+}
+
 TEST(HipIpc, RefusesOwnStaleAndBrokenHandles) {
   hipIpcMemHandle_t handle, broken{};
   void *memory = nullptr, *opened = nullptr;

@@ -248,6 +248,10 @@ inline void host_only(const char* routine = __builtin_FUNCTION()) {
   if (in_kernel()) refuse_in_kernel(routine);
 }
 
+// Memory that this process has mapped becomes memory of the device, until the process ends: no call frees or
+// closes it.
+hipError_t adopt_device_memory(void* base, std::size_t size, int device);
+
 hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* source,
                           std::size_t size, std::size_t offset, hipMemcpyKind kind);
 hipError_t copy_from_symbol(void* dest, const void* symbol, std::size_t symbol_size,

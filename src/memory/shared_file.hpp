@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that the PEs of a node share: a file without a name, which one of them makes and each maps
+// once. Invariant: it goes when the last process that maps it ends, however that ends; a page exists
+// only once it is touched. Used for the arena, and for the device slabs where devices are processors.
+#ifndef MESHMEM_MEMORY_SHARED_FILE_HPP_
+#define MESHMEM_MEMORY_SHARED_FILE_HPP_
+
+#include <cstddef>
+
+namespace meshmem {
+
+// What PEs have in it, and with it the heaps, begins at multiples of this in memory: the size of a
+// huge page.
+inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
+
+// The least multiple of `unit` that is not below `bytes`.
+inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// The descriptor of an empty file, for this user only; ends the job if there can be none.
+int make_shared_file(const char* name);
+
+// All of it, at a multiple of kRegionAlignment. nullptr and errno if the addresses are not to be had.
+std::byte* map_shared_file(int file, std::size_t bytes);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_SHARED_FILE_HPP_
