@@ -8,6 +8,7 @@
 #include "api/transfer.hpp"
 #include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
 #include "transport/completion.hpp"
@@ -121,11 +122,14 @@ MESHMEM_OPS_DEPRECATED_COLLECTIVE(OF_A_SET, 64, std::uint64_t)
 
 MESHMEM_ENTRY(void, barrier, (int PE_start, int logPE_stride, int PE_size, long*)) {
   Team& team = team_of({PE_start, logPE_stride, PE_size}, "shmem_barrier");
+  expect_same_call(team, "");
   complete_transfers("shmem_barrier");
   sync(team);
 }
 MESHMEM_ENTRY(void, sync, (int PE_start, int logPE_stride, int PE_size, long*)) {
-  sync(team_of({PE_start, logPE_stride, PE_size}, "shmem_sync"));
+  Team& team = team_of({PE_start, logPE_stride, PE_size}, "shmem_sync");
+  expect_same_call(team, "");
+  sync(team);
 }
 
 }  // namespace meshmem

@@ -9,6 +9,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/device_collectives.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/staged.hpp"
 #include "collectives/sync.hpp"
 #include "memory/hip_error.hpp"
@@ -143,6 +144,7 @@ int refuse(const char* routine, const char* why) {
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t bytes) {
   constexpr const char* kRoutine = "shmemx_buffer_register";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  expect_same_call(world, "");
   const BesideCaptures allowed;
   const Offer mine = describe(ptr, bytes);
   std::vector<Offer> offers(static_cast<std::size_t>(world.n));
@@ -165,6 +167,7 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t byt
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
   constexpr const char* kRoutine = "shmemx_buffer_unregister";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
+  expect_same_call(world, "");
   const BesideCaptures allowed;
   complete_transfers(kRoutine);
   sync(world);  // nobody puts to it any more

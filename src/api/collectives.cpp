@@ -7,6 +7,7 @@
 #include "api/transfer.hpp"
 #include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
 #include "transport/completion.hpp"
@@ -110,12 +111,19 @@ MESHMEM_OPS_COLLECTIVE(COLLECTIVE, , mem, char, void)
 
 MESHMEM_ENTRY(void, barrier_all, (void)) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_barrier_all");
+  expect_same_call(world, "");
   complete_transfers("shmem_barrier_all");
   sync(world);
 }
-MESHMEM_ENTRY(void, sync_all, (void)) { sync(collective_team(SHMEM_TEAM_WORLD, "shmem_sync_all")); }
-MESHMEM_ENTRY(int, team_sync, (shmem_team_t team)) {
-  sync(collective_team(team, "shmem_team_sync"));
+MESHMEM_ENTRY(void, sync_all, (void)) {
+  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_sync_all");
+  expect_same_call(world, "");
+  sync(world);
+}
+MESHMEM_ENTRY(int, team_sync, (shmem_team_t handle)) {
+  Team& team = collective_team(handle, "shmem_team_sync");
+  expect_same_call(team, "");
+  sync(team);
   return 0;
 }
 

@@ -10,7 +10,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "collectives/reduction.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "shmemx.h"
 #include "transport/completion.hpp"
@@ -19,31 +19,17 @@
 namespace meshmem {
 namespace {
 
-// All PEs meet. Under MESHMEM_CHECK they also compare what they have allocated so far.
+// All PEs meet.
 void meet(const char* routine) {
   complete_transfers(routine);  // completes the default context's puts, as barrier_all does
-  Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
-  if (!runtime().environment().check) return sync(world);
-  struct Histories {
-    std::uint64_t least, most;
-  };
-  const std::uint64_t mine =
-      runtime().heap().history() ^ std::rotl(runtime().device_heap().history(), 1);
-  Histories histories{mine, mine};
-  const Reduction widest{[](void* dest, const void* a, const void* b, std::size_t) {
-                           const auto &left = *static_cast<const Histories*>(a),
-                                      &right = *static_cast<const Histories*>(b);
-                           *static_cast<Histories*>(dest) = {std::min(left.least, right.least),
-                                                             std::max(left.most, right.most)};
-                         },
-                         sizeof(Histories)};
-  reduce_one_shot(world, widest, &histories, &histories, 1);
-  if (histories.least != histories.most) {
-    fatal(
-        "{}: the PEs have not made the same calls of shmem_malloc, shmem_free and their like in "
-        "the same order",
-        routine);
-  }
+  sync(collective_team(SHMEM_TEAM_WORLD, routine));
+}
+
+// Under MESHMEM_CHECK they compare what they ask for first, so that their heaps stay alike.
+template <typename... Values>
+void expect_same_request(const char* routine, fmt::format_string<const Values&...> arguments,
+                         const Values&... values) {
+  expect_same_call(collective_team(SHMEM_TEAM_WORLD, routine), arguments, values...);
 }
 
 // nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say nothing.
@@ -64,6 +50,7 @@ SymmetricHeap& heap_of(const void* block) {
 void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine) {
   require_active(routine);
   if (bytes == 0) return nullptr;
+  expect_same_request(routine, "size {}, alignment {}, hints {}", bytes, alignment, hints);
   SymmetricHeap* heap = heap_for(hints, routine);
   if (std::has_single_bit(alignment)) alignment = std::max(alignment, kMinAlignment);
   void* block = heap ? heap->allocate(bytes, alignment, hints, routine) : nullptr;
@@ -74,6 +61,8 @@ void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char*
 void release(void* block, const char* routine) {
   require_active(routine);
   if (!block) return;
+  if (calls_are_compared) [[unlikely]]
+    expect_same_request(routine, "ptr {}", symmetric_name(block));
   meet(routine);
   heap_of(block).release(block, routine);
 }
@@ -102,6 +91,8 @@ void* resize(void* block, std::size_t bytes, const char* routine) {
     return nullptr;
   }
   require_active(routine);
+  if (calls_are_compared) [[unlikely]]
+    expect_same_request(routine, "ptr {}, size {}", symmetric_name(block), bytes);
   return reallocate(block, bytes, routine);
 }
 
@@ -125,6 +116,7 @@ MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = ~std::size_t{0};  // fits nowhere
   if (bytes == 0) return nullptr;
+  expect_same_request(kRoutine, "count {}, size {}", count, size);
   SymmetricHeap* heap = heap_for(0, kRoutine);
   void* block = heap ? heap->allocate(bytes, kMinAlignment, 0, kRoutine) : nullptr;
   if (block && is_on_device(address_map, block)) {

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/device_collectives.hpp"
+#include "collectives/same_call.hpp"
 #include "device/launch.hpp"
 #include "memory/hip_error.hpp"
 #include "shmemx.h"
@@ -120,6 +121,14 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle) {
   return team;
 }
 
+// What is captured is compared neither now nor when it is replayed: other calls may come between.
+template <typename... Values>
+void expect_same(Team& team, shmemx_stream_t stream, fmt::format_string<const Values&...> arguments,
+                 const Values&... values) {
+  if (calls_are_compared && !is_captured(stream_of(stream))) [[unlikely]]
+    compare_stream_call(team, arguments, fmt::make_format_args(values...));
+}
+
 // What a row of the tables asks for.
 struct Computation {
   enum class Kind { reduce, scatter, inscan, exscan };
@@ -131,6 +140,7 @@ using Kind = Computation::Kind;
 int compute_on_stream(const char* routine, shmem_team_t handle, const Computation& computation,
                       void* dest, const void* source, std::size_t count, shmemx_stream_t stream) {
   Team& team = team_for_kernels(routine, handle);
+  expect_same(team, stream, "nreduce {}", count);
   if (count == 0) return 0;
   const Reduction& op = computation.op;
   const Kind kind = computation.kind;
@@ -238,6 +248,7 @@ MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
 MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_barrier_all_on_stream";
   Team& team = team_for_kernels(kRoutine, SHMEM_TEAM_WORLD);
+  expect_same(team, stream, "");
   launch_of(team, stream, kRoutine,
             [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
 }
@@ -245,6 +256,7 @@ MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
 MESHMEM_VISIBLE int shmemx_team_sync_on_stream(shmem_team_t handle, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_team_sync_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
+  expect_same(team, stream, "");
   launch_of(team, stream, kRoutine,
             [&] { return device::launch_sync(on_device::place_of(team), stream_of(stream)); });
   return 0;
@@ -257,6 +269,7 @@ MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* des
   Team& team = team_for_kernels(kRoutine, handle);
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n))
     fatal("{}: PE_root {} is not in 0..{} of the team", kRoutine, PE_root, team.n - 1);
+  expect_same(team, stream, "nbytes {}, PE_root {}", nbytes, PE_root);
   if (nbytes == 0) return 0;
   on_device::check_reach(kRoutine, dest, nbytes, 1);
   on_device::check_reach(kRoutine, source, nbytes, 1);
@@ -272,6 +285,7 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
                                                  shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_fcollectmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
+  expect_same(team, stream, "nbytes {}", nbytes);
   if (nbytes == 0) return 0;
   on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
   on_device::check_reach(kRoutine, source, nbytes, 1);
@@ -286,6 +300,7 @@ MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest,
                                                 std::size_t nbytes, shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_collectmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
+  expect_same(team, stream, "");
   // Null is right where nobody brings a byte.
   if (dest) on_device::check_reach(kRoutine, dest, nbytes, 1);
   if (nbytes > 0) on_device::check_reach(kRoutine, source, nbytes, 1);
@@ -301,6 +316,7 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
                                                  shmemx_stream_t stream) {
   constexpr const char* kRoutine = "shmemx_alltoallmem_on_stream";
   Team& team = team_for_kernels(kRoutine, handle);
+  expect_same(team, stream, "nbytes {}", nbytes);
   if (nbytes == 0) return 0;
   on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
   on_device::check_reach(kRoutine, source, static_cast<std::size_t>(team.n), nbytes);

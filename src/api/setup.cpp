@@ -17,7 +17,9 @@
 #include "bootstrap/job.hpp"
 #include "collectives/device_plans.hpp"
 #include "collectives/reduction.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
+#include "memory/room.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -56,6 +58,8 @@ std::optional<std::string> start() {
                       .deterministic = environment.deterministic,
                       .device_blocks = environment.reduce_blocks,
                       .device_threads = environment.reduce_threads};
+  calls_are_compared = environment.check;
+  refuse_unsymmetric_buffers(environment.check);
   const auto n_pes = static_cast<int>(address_map.n_pes);
   if (!runtime().tuning().empty())
     if (auto error =
@@ -93,7 +97,9 @@ std::byte* find_copy(const void* address, int pe) {
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 
 void finish(const char* routine) {
-  Team& world = collective_team(SHMEM_TEAM_WORLD, routine);
+  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
+  expect_same_call(world, "");  // of those, too, whose program just ends
+  world.routine = routine;
   complete_transfers(routine);
   sync(world);
   runtime().leave();

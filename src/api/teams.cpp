@@ -11,6 +11,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/reduction.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "transport/completion.hpp"
 
@@ -107,6 +108,7 @@ MESHMEM_ENTRY(int, team_split_strided,
   Team* parent = team_of(parent_team, "shmem_team_split_strided");
   if (!parent) return 1;
   parent->routine = "shmem_team_split_strided";
+  expect_same_call(*parent, "start {}, stride {}, size {}", start, stride, size);
   const bool valid = is_valid_triplet(*parent, start, stride, size);
   const std::vector<int> pes =
       valid ? strided_pes(*parent, start, stride, size) : std::vector<int>{};
@@ -124,6 +126,7 @@ MESHMEM_ENTRY(int, team_split_2d,
   Team* parent = team_of(parent_team, "shmem_team_split_2d");
   if (!parent) return 1;
   parent->routine = "shmem_team_split_2d";
+  expect_same_call(*parent, "xrange {}", xrange);
   const bool valid = xrange >= 1;
   const int width = valid ? std::min(xrange, parent->n) : 1;
   const int x = parent->me % width;
@@ -151,6 +154,7 @@ MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
   if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
     fatal("{}: a predefined team cannot be destroyed", kRoutine);
   team->routine = kRoutine;
+  expect_same_call(*team, "");
   if (team->mark) team->mark->wait(kRoutine);
   sync(*team);
   runtime().contexts().remove_all_of(handle);

@@ -38,7 +38,10 @@ X(MESHMEM_TUNING, tuning, file, "",
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
   "same, for their devices' architecture and with rows for as many PEs as there are.")
 X(MESHMEM_CHECK, check, boolean, false,
-  "Check arguments more deeply, and that all PEs allocate alike. Costs time.")
+  "The members of a team compare what they call: routine, type, counts, root and addresses of "
+  "collectives, allocations and splits; on streams in the order in which they are put there. Two "
+  "calls that differ end the job with a line that shows both. Buffers of collectives that overlap "
+  "or are not symmetric are refused. Costs time. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
   "ever.")

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The room that the buffers must have, and the choice between processor and device.
-// Invariant: one comparison for the choice where there are no devices, one or two for each buffer.
+// What is wrong with a collective's arguments, and the choice between processor and device.
+// Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
+// and one for MESHMEM_CHECK.
 #include "collectives/anywhere.hpp"
 
+#include <utility>
+
+#include "base/error.hpp"
 #include "collectives/device_collectives.hpp"
+#include "collectives/same_call.hpp"
 #include "collectives/staged.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
@@ -16,8 +21,67 @@ bool on_host(const void* dest, const void* source) {
   return !any_on_device(address_map, dest, source);
 }
 
+struct Buffers {
+  const void* dest;
+  std::size_t dest_bytes;
+  const void* source;
+  std::size_t source_bytes;
+
+  bool overlap() const {
+    const auto to = reinterpret_cast<std::uintptr_t>(dest),
+               from = reinterpret_cast<std::uintptr_t>(source);
+    return dest_bytes > 0 && source_bytes > 0 &&
+           (to - from < source_bytes || from - to < dest_bytes);
+  }
+};
+
+// How the buffers of a routine may lie to each other, and whether all members must give the same.
+enum class Rule { disjoint, same_or_disjoint, any_overlap, any };
+
+[[gnu::cold, gnu::noinline]] void compare(Team& team, const Buffers& buffers, Rule rule,
+                                          std::string arguments) {
+  if (rule != Rule::any && buffers.dest_bytes > 0) {
+    arguments += fmt::format(", dest {}, source {}", symmetric_name(buffers.dest),
+                             symmetric_name(buffers.source));
+  }
+  expect_same_call(team, "{}", arguments);
+  const bool in_place = rule == Rule::same_or_disjoint && buffers.dest == buffers.source;
+  if (rule == Rule::any || rule == Rule::any_overlap || in_place || !buffers.overlap()) return;
+  only_one_speaks(team);
+  fatal("{}: dest, {} bytes at {}, overlaps source, {} bytes at {}", team.routine,
+        buffers.dest_bytes, buffers.dest, buffers.source_bytes, buffers.source);
+}
+
+template <typename... Values>
+[[gnu::always_inline]] inline void check(Team& team, const Buffers& buffers, Rule rule,
+                                         fmt::format_string<const Values&...> arguments,
+                                         const Values&... values) {
+  check_room(team.routine, buffers.dest, buffers.dest_bytes);
+  check_room(team.routine, buffers.source, buffers.source_bytes);
+  if (calls_are_compared) [[unlikely]]
+    compare(team, buffers, rule, fmt::format(arguments, values...));
+}
+
 std::size_t for_all(const Team& team, std::size_t bytes) {
   return bytes_of(team.routine, static_cast<std::size_t>(team.n), bytes);
+}
+
+// Of the other members' sources nothing is read, and an active set's root does not write to dest.
+void check_broadcast(Team& team, const void* dest, const void* source, std::size_t bytes, int root,
+                     bool root_has_dest) {
+  const bool is_root = team.me == root;
+  check_room(team.routine, dest, is_root && !root_has_dest ? 0 : bytes);
+  check_room(team.routine, source, is_root ? bytes : 0);
+  if (calls_are_compared) [[unlikely]]
+    compare(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint,
+            fmt::format("{} bytes, PE_root {}", bytes, root));
+}
+
+// dest and source have as many elements.
+void check_elementwise(Team& team, const Reduction& op, const void* dest, const void* source,
+                       std::size_t count) {
+  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
+  check(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint, "nreduce {}", count);
 }
 
 // From the first element to the end of the last of n blocks.
@@ -32,25 +96,28 @@ std::size_t span_of(const Team& team, const AlltoallShape& shape, const char* na
   return static_cast<std::size_t>(bytes);
 }
 
-// A root's dest of an active set's broadcast is its source.
-void check_broadcast(const Team& team, const void* dest, const void* source, std::size_t bytes,
-                     int root) {
-  if (team.me == root) check_room(team.routine, source, bytes);
-  if (dest != source) check_room(team.routine, dest, bytes);
+void check_alltoall(Team& team, const void* dest, const void* source, const AlltoallShape& shape) {
+  const Buffers buffers{dest, span_of(team, shape, "dst", shape.dest_stride), source,
+                        span_of(team, shape, "sst", shape.source_stride)};
+  // What lies at strides may lie between each other.
+  const bool is_dense = shape.dest_stride == 1 && shape.source_stride == 1;
+  check(team, buffers, is_dense ? Rule::disjoint : Rule::any_overlap,
+        "nelems {} of {} bytes, dst {}, sst {}", shape.count, shape.elem_bytes, shape.dest_stride,
+        shape.source_stride);
 }
 
 }  // namespace
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
-  check_broadcast(team, dest, source, bytes, root);
+  check_broadcast(team, dest, source, bytes, root, true);
   if (on_host(dest, source)) [[likely]]
     return meshmem::broadcast(team, dest, source, bytes, root);
   on_device::broadcast(team, dest, source, bytes, root);
 }
 
 void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  check_broadcast(team, dest, source, bytes, root, false);
   void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
-  check_broadcast(team, own_dest, source, bytes, root);
   if (on_host(dest, source)) [[likely]]
     return meshmem::broadcast(team, own_dest, source, bytes, root);
   // A kernel would write to all.
@@ -58,8 +125,7 @@ void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  check_room(team.routine, dest, for_all(team, bytes));
-  check_room(team.routine, source, bytes);
+  check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
   if (on_host(dest, source)) [[likely]]
     return meshmem::fcollect(team, dest, source, bytes);
   on_device::fcollect(team, dest, source, bytes);
@@ -67,35 +133,31 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 
 // How much of dest is written is known once all have said how much they bring.
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  check_room(team.routine, dest, bytes);
-  check_room(team.routine, source, bytes);
+  check(team, {dest, bytes, source, bytes}, Rule::any, "");
   if (on_host(dest, source)) [[likely]]
     return meshmem::collect(team, dest, source, bytes);
   on_device::collect(team, dest, source, bytes);
 }
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
-  check_room(team.routine, dest, span_of(team, shape, "dst", shape.dest_stride));
-  check_room(team.routine, source, span_of(team, shape, "sst", shape.source_stride));
+  check_alltoall(team, dest, source, shape);
   if (on_host(dest, source)) [[likely]]
     return meshmem::alltoall(team, dest, source, shape);
   on_device::alltoall(team, dest, source, shape);
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
-  check_room(team.routine, dest, bytes);
-  check_room(team.routine, source, bytes);
+  check_elementwise(team, op, dest, source, count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::reduce(team, op, dest, source, count);
   on_device::reduce(team, op, dest, source, count);
 }
 
+// dest may be this PE's own block of source, so it need not be the same address on all.
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
-  check_room(team.routine, dest, bytes);
-  check_room(team.routine, source, for_all(team, bytes));
+  check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::reduce_scatter(team, op, dest, source, count);
   on_device::reduce_scatter(team, op, dest, source, count);
@@ -103,9 +165,7 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
 
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
-  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
-  check_room(team.routine, dest, bytes);
-  check_room(team.routine, source, bytes);
+  check_elementwise(team, op, dest, source, count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::scan(team, op, dest, source, count, inclusive);
   on_device::scan(team, op, dest, source, count, inclusive);

@@ -102,9 +102,10 @@ void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
 // What PEs do differently from each other if it differs: then they wait for each other for ever.
 std::uint64_t hash_of_plans(const Environment& environment) {
   const std::string text =
-      fmt::format("{} {} {} {} {}", static_cast<int>(environment.reduce_algorithm),
+      fmt::format("{} {} {} {} {} {}", static_cast<int>(environment.reduce_algorithm),
                   environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
-                  environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch);
+                  environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch,
+                  environment.check);
   return std::hash<std::string>()(text);
 }
 
@@ -122,7 +123,7 @@ void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
     if (directory[i].plans != directory[0].plans)
       end_if_mine(i,
                   "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
-                  "MESHMEM_DETERMINISTIC or MESHMEM_DEVICE_FIRST_EPOCH is another");
+                  "MESHMEM_DETERMINISTIC, MESHMEM_CHECK or MESHMEM_DEVICE_FIRST_EPOCH is another");
   }
 }
 

@@ -30,6 +30,9 @@ struct Team {
   std::uint64_t sequence = 0;
   std::uint64_t known_started = 0;
   const char* routine = "";  // what the user called: for messages
+  // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
+  std::uint64_t host_calls = 0;
+  std::uint64_t stream_calls = 0;
 
   std::shared_ptr<StreamMark>
       mark;  // behind its newest collective on a stream; of those not captured

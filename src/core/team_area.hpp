@@ -4,8 +4,8 @@
 // for each PE and slot of a team. Words: an *operation* of a team has a sequence number, the same
 // on all members; a *line* is a cache line that carries such a number (its epoch) and up to 56
 // bytes that were written before it.
-// Invariant: only the owning PE writes an area (but for the two words of the counting barrier and
-// the dissemination flags). Epochs only grow, and they go on growing when a slot is used by a later
+// Invariant: only the owning PE writes an area (but for the two words of the counting barrier, the
+// dissemination flags and the last word before the job ends). Epochs only grow, and they go on growing when a slot is used by a later
 // team: none is ever reset. Used by collectives/.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_
@@ -29,6 +29,9 @@ inline constexpr int kLineSlots = 16;                  // messages in lines unde
 inline constexpr int kMessageLines = 20;               // of one of them at most
 inline constexpr int kStageSlots = 2;                  // staged ones
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
+// Calls on streams that MESHMEM_CHECK remembers, and the lines that the words of each take.
+inline constexpr int kSaidCalls = 8;
+inline constexpr int kSaidLines = 4;
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
 // The last of these slots are for active sets, of which each that is ever used has one of its own;
@@ -47,6 +50,8 @@ struct TeamArea {
   Line slot[kLineSlots];                     // messages in lines: the first line of each
   Line staged[kStageSlots];                  // says that stage[] is filled
   Line more[kLineSlots][kMessageLines - 1];  // the other lines of slot[]
+  Line accused;                              // in that of PE 0: a member has said that calls differ
+  Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
 };
 

@@ -65,7 +65,7 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
   team->areas.reserve(team->pes.size());
   for (const int pe : team->pes) team->areas.push_back(area_of_(pe, slot));
   team->slot = slot;
-  team->sequence = team->known_started = start_sequence;
+  team->sequence = team->known_started = team->stream_calls = start_sequence;
   team->config = config;
   team->more_pes_than_cores = more_pes_than_cores_;
   const std::lock_guard lock(mutex_);
@@ -76,13 +76,14 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
 std::uint64_t TeamTable::highest_sequence() {
   const std::lock_guard lock(mutex_);
   std::uint64_t highest = highest_retired_;
-  for (const auto& [slot, team] : teams_) highest = std::max(highest, team->sequence);
+  for (const auto& [slot, team] : teams_)
+    highest = std::max({highest, team->sequence, team->stream_calls});
   return highest;
 }
 
 void TeamTable::remove(Team& team) {
   const std::lock_guard lock(mutex_);
-  highest_retired_ = std::max(highest_retired_, team.sequence);
+  highest_retired_ = std::max({highest_retired_, team.sequence, team.stream_calls});
   by_slot_[static_cast<std::size_t>(team.slot)].store(nullptr, std::memory_order_release);
   teams_.erase(team.slot);
 }

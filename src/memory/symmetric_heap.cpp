@@ -67,11 +67,6 @@ long SymmetricHeap::hints_of(void* block) {
   return allocator_->hints_of(offset_of(block)).value_or(0);
 }
 
-std::uint64_t SymmetricHeap::history() {
-  const std::lock_guard lock(mutex_);
-  return allocator_ ? allocator_->history() : 0;
-}
-
 void SymmetricHeap::refuse(void* block, const char* routine) const {
   fatal(
       "{}: {} is not the start of a block of the symmetric heap (freed already, or never "

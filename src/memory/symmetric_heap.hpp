@@ -35,7 +35,6 @@ class SymmetricHeap {
   bool try_resize(void* block, std::size_t bytes, const char* routine);
   std::size_t size_of(void* block, const char* routine);
   long hints_of(void* block);
-  std::uint64_t history();
 
  private:
   std::size_t offset_of(void* block) const {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What members say of a call: its text, cut to the length of a message.
+// Invariant: of those who find a difference one speaks and ends the job, the others wait for that.
+#include "collectives/same_call.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "collectives/message.hpp"
+#include "memory/address_map.hpp"
+
+namespace meshmem {
+
+constinit bool calls_are_compared = false;
+
+namespace {
+
+constexpr std::size_t kWordsOfLine = kLinePayload / sizeof(std::uint64_t);
+
+struct SaidCall {
+  std::array<std::uint64_t, kSaidLines * kWordsOfLine> words{};
+
+  static SaidCall of(const std::string& text) {
+    SaidCall said;
+    std::memcpy(said.words.data(), text.data(), std::min(text.size(), sizeof said.words - 1));
+    return said;
+  }
+  const char* text() const { return reinterpret_cast<const char*>(words.data()); }
+  bool operator==(const SaidCall&) const = default;
+};
+
+SaidCall said_by_caller(const Team& team, fmt::string_view arguments, fmt::format_args values) {
+  return SaidCall::of(fmt::format("{}({})", team.routine, fmt::vformat(arguments, values)));
+}
+
+std::string name_of(const Team& team) {
+  constexpr int kMost = 4;
+  if (handle_of(team.slot) == SHMEM_TEAM_WORLD) return "SHMEM_TEAM_WORLD";
+  if (handle_of(team.slot) == SHMEM_TEAM_SHARED) return "SHMEM_TEAM_SHARED";
+  std::string name = "the team of PEs";
+  for (int pe = 0; pe < std::min(team.n, kMost); ++pe)
+    name += fmt::format("{} {}", pe == 0 ? "" : ",", team.world_pe(pe));
+  return team.n > kMost ? name + ", ..." : name;
+}
+
+[[noreturn]] void accuse(const Team& team, const SaidCall& mine, const SaidCall& theirs, int pe,
+                         std::uint64_t number, const char* kind) {
+  only_one_speaks(team);
+  fatal("{} here, but PE {} called {} in the same place ({} {} of {})", mine.text(),
+        team.world_pe(pe), theirs.text(), kind, number, name_of(team));
+}
+
+// A call on a stream as it lies in a team area, for as long as no later one takes its place.
+struct SaidOnStream {
+  Line (&lines)[kSaidLines];
+
+  template <typename Access>
+  void for_each_word(const Access& access) {
+    for (std::size_t i = 0; i < kSaidLines * kWordsOfLine; ++i) {
+      auto* words = reinterpret_cast<std::uint64_t*>(lines[i / kWordsOfLine].payload);
+      access(std::atomic_ref(words[i % kWordsOfLine]), i);
+    }
+  }
+  void say(const SaidCall& call, std::uint64_t number) {
+    lines[0].epoch.store(0, std::memory_order_relaxed);
+    for_each_word([&](auto word, std::size_t i) {  // release: who reads a new one finds the 0 too
+      word.store(call.words[i], std::memory_order_release);
+    });
+    // Of two that say it at the same time at least one finds what the other has said.
+    lines[0].epoch.store(number, std::memory_order_seq_cst);
+  }
+  bool try_read(SaidCall& call, std::uint64_t number) {
+    if (lines[0].epoch.load(std::memory_order_seq_cst) != number) return false;
+    for_each_word([&](auto word, std::size_t i) {
+      call.words[i] = word.load(std::memory_order_acquire);  // before another look at the number
+    });
+    return lines[0].epoch.load(std::memory_order_relaxed) == number;
+  }
+};
+
+}  // namespace
+
+void compare_call(Team& team, fmt::string_view arguments, fmt::format_args values) {
+  const SaidCall mine = said_by_caller(team, arguments, values);
+  const std::uint64_t sequence = begin_operation(team);
+  ++team.host_calls;
+  post_message(team, sequence, &mine, sizeof mine);
+  SaidCall of_first;
+  receive_message(team, sequence, &of_first, sizeof of_first, 0);
+  if (mine != of_first) accuse(team, mine, of_first, 0, team.host_calls, "collective");
+  SaidCall of_other;  // waited for: the lines are used again
+  for (int pe = 1; pe < team.n; ++pe)
+    receive_message(team, sequence, &of_other, sizeof of_other, pe);
+  all_have_started(team, sequence);
+}
+
+void compare_stream_call(Team& team, fmt::string_view arguments, fmt::format_args values) {
+  const SaidCall mine = said_by_caller(team, arguments, values);
+  const std::uint64_t number = ++team.stream_calls;
+  const auto place = number % kSaidCalls;
+  SaidOnStream{team.mine().said[place]}.say(mine, number);
+  SaidCall theirs;
+  for (int pe = 0; pe < team.n; ++pe) {
+    if (SaidOnStream{team.of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
+      accuse(team, mine, theirs, pe, number, "call on a stream");
+  }
+}
+
+void only_one_speaks(const Team& team) {
+  if (team.of(0).accused.epoch.exchange(1) == 0) return;
+  for (;;) pause();
+}
+
+std::string symmetric_name(const void* address) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  const auto offset_in = [&](const Segment& segment) { return number - segment.base; };
+  if (offset_in(address_map.heap) < address_map.heap.bytes)
+    return fmt::format("heap + {}", offset_in(address_map.heap));
+  if (offset_in(address_map.statics) < address_map.statics.bytes)
+    return fmt::format("statics + {}", offset_in(address_map.statics));
+  const std::vector<DeviceSegment> segments = device_segments().all();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (number - segments[i].base >= segments[i].bytes) continue;
+    const std::string name = i == 0 ? "device heap" : fmt::format("registered buffer {}", i);
+    return fmt::format("{} + {}", name, number - segments[i].base);
+  }
+  return "no symmetric address";
+}
+
+}  // namespace meshmem
