@@ -15,6 +15,7 @@
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
 #include "device/comparison.hpp"
+#include "memory/place_text.hpp"
 #include "memory/room.hpp"
 #include "transport/device_transfer.hpp"
 
@@ -38,6 +39,7 @@ class HostCopy {
   HostCopy(const char* routine, const T* source, std::size_t count)
       : routine_(routine), source_(source), host_(count) {}
   const T* data() const { return host_.data(); }
+  const T* source() const { return source_; }
   void refresh() {
     if (host_.empty()) return;
     const DeviceTransfer::Lane lane = device_transfer().lane();  // not behind other work
@@ -75,9 +77,9 @@ T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load
   T seen{};
   wait_until_ready([&] { return device::compare(seen = load_it(variable), cmp, wanted); },
                    [&] {
-                     return fmt::format("{} {} {} in {}, where it is {}",
-                                        static_cast<const void*>(variable), sign_of(cmp), wanted,
-                                        routine, seen);
+                     return fmt::format("the variable at {}, now {}, to be {} {}, in {}",
+                                        place_text(address_map, variable), seen, sign_of(cmp),
+                                        wanted, routine);
                    });
   return seen;
 }
@@ -177,17 +179,21 @@ struct Set {
 };
 
 template <typename T, typename Ready>
-void wait_for_set(const char* routine, const Set<T>& set, const Ready& ready) {
+void wait_for_set(const char* routine, const Set<T>& set, const char* which, const Ready& ready) {
   wait_until_ready(ready, [&] {
-    return fmt::format("{} variables from {} on in {}", set.count,
-                       static_cast<const void*>(set.variables), routine);
+    const T* const place =
+        set.copies && set.copies->variables ? set.copies->variables->source() : set.variables;
+    const std::string wanted =
+        set.wanted_step > 0 ? "the value given for each" : fmt::format("{}", set.wanted_by(0));
+    return fmt::format("{} of {} variables from {} on to be {} {}, in {}", which, set.count,
+                       place_text(address_map, place), sign_of(set.cmp), wanted, routine);
   });
 }
 
 template <typename T>
 void wait_all(const char* routine, const Set<T>& set) {
   if (set.copies) [[unlikely]]
-    return wait_for_set(routine, set, [&] { return set.all_met(); });
+    return wait_for_set(routine, set, "all", [&] { return set.all_met(); });
   for (std::size_t i = 0; i < set.count; ++i) {
     if (set.contains(i)) wait_for(routine, set.variables + i, set.cmp, set.wanted_by(i));
   }
@@ -196,14 +202,15 @@ template <typename T>
 std::size_t wait_any(const char* routine, const Set<T>& set) {
   if (set.is_empty()) return SIZE_MAX;
   std::size_t found = SIZE_MAX;
-  wait_for_set(routine, set, [&] { return (found = set.find_met()) != SIZE_MAX; });
+  wait_for_set(routine, set, "any", [&] { return (found = set.find_met()) != SIZE_MAX; });
   return found;
 }
 template <typename T>
 std::size_t wait_some(const char* routine, const Set<T>& set, std::size_t* indices) {
   if (set.is_empty()) return 0;
   std::size_t found = 0;
-  wait_for_set(routine, set, [&] { return (found = set.report_met(routine, indices)) > 0; });
+  wait_for_set(routine, set, "some",
+               [&] { return (found = set.report_met(routine, indices)) > 0; });
   return found;
 }
 

@@ -357,6 +357,10 @@ const std::vector<LaunchVariable>& launch_variables() {
       {"MESHMEM_OSHRUN_PES",
        "The number of PEs that oshrun started. shmem_init ends the job where another launcher came "
        "between and says another number."},
+      {"MESHMEM_OSHRUN_STATUS",
+       "Where the PEs write what they wait for, so that oshrun can tell: in memory of oshrun's "
+       "that "
+       "this names. Without it, as under other launchers, they write it to memory of their own."},
   };
   return variables;
 }

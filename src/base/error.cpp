@@ -43,10 +43,14 @@ void print_line(std::string_view message) {
   }
 }
 
-void fatal_message(std::string_view message) {
-  print_line(message);
+void end_job_on_error() {
   if (const AbortJob abort_job = abort_job_of_launcher) abort_job(1);
   _exit(1);
+}
+
+void fatal_message(std::string_view message) {
+  print_line(message);
+  end_job_on_error();
 }
 
 std::string errno_text(int error) {

@@ -25,6 +25,8 @@ void set_abort_job(AbortJob abort_job);
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
 
+// Ends the job with status 1, by one who has printed why.
+[[noreturn, gnu::cold]] void end_job_on_error();
 // Prints the message and ends the job with status 1.
 [[noreturn, gnu::cold]] void fatal_message(std::string_view message);
 template <typename... Args>

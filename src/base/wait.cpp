@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/caller.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
 
@@ -23,6 +24,9 @@ namespace {
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kYieldsPerLook = 4;  // at the clock
 constexpr unsigned kLongestNapUs = 1000;
+
+// What a wait says may change while it lasts. The second time it also says who has called.
+constexpr auto kSayAgain = std::chrono::milliseconds(100);
 
 // The core that a thread goes back to, after short waits ever more rarely and not for ever: the
 // scheduler may know better where another program has a core. After a long wait always: while one PE
@@ -66,14 +70,26 @@ bool Backoff::pause() {
   const auto now = Clock::now();
   if (start_ == Clock::time_point{}) start_ = now;
   napping_ = now - start_ > kYielding;
-  return timeout_seconds_ > 0 &&
-         std::chrono::duration<double>(now - start_).count() > timeout_seconds_;
+  is_late_ = timeout_seconds_ > 0 &&
+             std::chrono::duration<double>(now - start_).count() > timeout_seconds_;
+  return is_late_ || (napping_ && now >= say_at_);
+}
+
+void Backoff::say(const std::string& what) {
+  const bool is_first = !shown_;
+  const std::chrono::nanoseconds since = start_.time_since_epoch();
+  if (is_first) shown_.emplace(static_cast<std::uint64_t>(since.count()));
+  shown_->say("waits for " + what, is_first && !is_late_ ? "" : calling_function());
+  say_at_ = Clock::now() + kSayAgain;
 }
 
 void yield_core() { sched_yield(); }
 
 void report_timeout(double seconds, const std::string& what) {
-  fatal("waited {:g} s for {}; the limit is {}", seconds, what, wait_policy.timeout_name);
+  print_line(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what,
+                         wait_policy.timeout_name));
+  print_status_table();
+  end_job_on_error();
 }
 
 }  // namespace meshmem

@@ -9,9 +9,11 @@
 #define MESHMEM_BASE_WAIT_HPP_
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "base/delay.hpp"
+#include "base/own_status.hpp"
 
 namespace meshmem {
 
@@ -35,15 +37,19 @@ inline void relax() {
 // from then on only yield to each other stay for long as unevenly spread as that has left them.
 void keep_to_core(int core);
 
-// What a wait does after polling in vain: yields, then naps that grow to a millisecond.
+// What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the first nap
+// on all can see what it waits for.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
   ~Backoff();
   Backoff(const Backoff&) = delete;
   Backoff& operator=(const Backoff&) = delete;
-  // True once the time is up.
+  // True: it is time to say what is waited for, the first time or again, as it may have changed.
   bool pause();
+  void say(const std::string& what);
+  // The time is up.
+  bool is_late() const { return is_late_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,7 +57,10 @@ class Backoff {
   unsigned rounds_ = 0;
   unsigned nap_us_ = 20;
   bool napping_ = false;
+  bool is_late_ = false;
   Clock::time_point start_{};
+  Clock::time_point say_at_{};
+  std::optional<ShownWait> shown_;
 };
 
 void yield_core();
@@ -68,7 +77,9 @@ template <typename Ready, typename Describe>
 [[gnu::noinline]] void wait_long(const Ready& ready, const Describe& describe) {
   Backoff backoff(wait_policy.timeout_seconds);
   while (!ready()) {
-    if (backoff.pause() && !ready()) report_timeout(wait_policy.timeout_seconds, describe());
+    if (!backoff.pause()) continue;
+    backoff.say(describe());
+    if (backoff.is_late() && !ready()) report_timeout(wait_policy.timeout_seconds, describe());
   }
 }
 
@@ -86,7 +97,8 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   wait_long(ready, describe);
 }
 
-// Returns when ready() is true. describe() makes the text "PE 2 to reach ..." for the timeout.
+// Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the timeout
+// and for whoever asks where the PEs are: routine, team, peer or variable. Called several times.
 template <typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
   poll_until_ready(ready, describe);

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/own_status.hpp"
 #include "bootstrap/launcher_variables.hpp"
 
 namespace meshmem {
@@ -191,11 +192,14 @@ void exchange_published(double timeout_seconds) {
   if (status == PMIX_OPERATION_SUCCEEDED) return;
   check_pmix(status, "exchange start-up data");
   std::unique_lock lock(end.mutex);
+  ShownWait shown(monotonic_ns());
+  shown.say(fmt::format("waits for all {} PEs to call shmem_init", this_job.n_pes));
   const auto limit = std::chrono::duration<double>(timeout_seconds > 0 ? timeout_seconds : 1e9);
   if (!end.changed.wait_for(lock, limit, [&] { return end.status.has_value(); })) {
     print_line(fmt::format(
         "waited {:g} s for all {} PEs to call shmem_init; the limit is MESHMEM_START_TIMEOUT",
         timeout_seconds, this_job.n_pes));
+    print_status_table();
     _exit(1);  // no PMIx_Abort while a fence is pending; a nonzero exit ends the job under every
                // launcher
   }

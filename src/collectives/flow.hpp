@@ -43,7 +43,7 @@ inline std::uint64_t await(const Team& team, const Line& line, std::uint64_t epo
   std::uint64_t seen = 0;
   wait_until_ready(
       [&] { return has_reached(seen = line.epoch.load(std::memory_order_acquire), epoch); },
-      [&] { return fmt::format("PE {} in {}", team.world_pe(pe), team.routine); });
+      [&] { return fmt::format("PE {} in {}", team.world_pe(pe), team.call_text()); });
   return seen;
 }
 

@@ -31,13 +31,17 @@ void sync_dissemination(Team& team) {
   const auto parity = sequence % 2;
   for (int round = 0; round < schedule::dissemination_rounds(team.n); ++round) {
     const int target = schedule::dissemination_target(team.n, team.me, round);
+    const int source = (2 * team.me - target + team.n) % team.n;  // whose target I am
     signal(team.of(target).meet[parity][round], sequence);
     wait_until_ready(
         [&] {
           return has_reached(team.mine().meet[parity][round].epoch.load(std::memory_order_acquire),
                              sequence);
         },
-        [&] { return fmt::format("round {} of the barrier in {}", round, team.routine); });
+        [&] {
+          return fmt::format("PE {} in round {} of {}", team.world_pe(source), round,
+                             team.call_text());
+        });
   }
   all_have_started(team, sequence);
 }
@@ -59,7 +63,10 @@ void sync_counting(Team& team) {
         [&] {
           return has_reached(meeting_place.release.epoch.load(std::memory_order_acquire), sequence);
         },
-        [&] { return fmt::format("the other {} PEs in {}", team.n - 1, team.routine); });
+        [&] {
+          return fmt::format("the last of {} PEs in {}; {} are there", team.n, team.call_text(),
+                             meeting_place.count.epoch.load(std::memory_order_relaxed));
+        });
   }
   all_have_started(team, sequence);
 }

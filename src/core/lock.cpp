@@ -83,7 +83,10 @@ void Lock::acquire() {
   // Release: publishes nothing but the number itself; the predecessor reads it before it tells me.
   __atomic_fetch_or(&words_of(static_cast<int>(before) - 1).place, my_number_, __ATOMIC_RELEASE);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
-                   [&] { return fmt::format("{} in {}, {}", text(), routine_, holder_text()); });
+                   [&] {
+                     return fmt::format("{} in {}, {}; PE {} is before this one", text(), routine_,
+                                        holder_text(), before - 1);
+                   });
 }
 
 bool Lock::try_acquire() {
@@ -106,8 +109,9 @@ void Lock::release() {
   }
   // Someone has taken the tail, and is about to say who.
   std::uint32_t next = 0;
-  wait_until_ready([&] { return (next = load(mine_->place) & kNext) != 0; },
-                   [&] { return fmt::format("the next PE to want {} in {}", text(), routine_); });
+  wait_until_ready(
+      [&] { return (next = load(mine_->place) & kNext) != 0; },
+      [&] { return fmt::format("the next PE in the queue of {} in {}", text(), routine_); });
   __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
   // Release: publishes what was done under the lock to the next PE's poll.
   __atomic_fetch_or(&words_of(static_cast<int>(next) - 1).place, kHeld, __ATOMIC_RELEASE);

@@ -22,6 +22,7 @@
 #include "base/delay.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
+#include "base/own_status.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
@@ -150,7 +151,9 @@ std::optional<std::string> Runtime::enter() {
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
       return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
+    set_phase(PePhase::starting);
     open();
+    set_phase(PePhase::running);
     malloc_trim(0);  // start-up has freed much: a PE among many should be small
   }
   depth_.fetch_add(1, std::memory_order_release);
@@ -164,6 +167,7 @@ void Runtime::leave() {
 }
 
 void Runtime::connect() {
+  open_launcher_board();
   wait_policy = {.polls = 1,
                  .timeout_seconds = environment_.start_timeout,
                  .timeout_name = "MESHMEM_START_TIMEOUT"};
@@ -199,6 +203,7 @@ void Runtime::connect() {
     layout_ = Arena::layout_of(ticket);
     arena_.emplace(Arena::attach(ticket));
   }
+  open_board(arena_->status_board(), me_);
 
   DirectoryEntry* directory = arena_->directory();
   DirectoryEntry& mine = directory[me_];
@@ -266,7 +271,10 @@ void Runtime::meet(const char* where) {
   std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
   arrivals.fetch_add(1, std::memory_order_acq_rel);
   wait_until_ready([&] { return arrivals.load(std::memory_order_acquire) >= target; },
-                   [&] { return fmt::format("{} PEs to {}", target - arrivals.load(), where); });
+                   [&] {
+                     const std::uint64_t come = std::min(arrivals.load(), target);
+                     return fmt::format("{} of {} PEs to {}", target - come, n_pes_, where);
+                   });
 }
 
 void Runtime::open() {
@@ -368,6 +376,7 @@ void Runtime::close() {
   heap_.close();
   device_heap_.close();
   meet("finalize");
+  set_phase(PePhase::finalized);
 }
 
 }  // namespace meshmem

@@ -5,7 +5,10 @@
 // Called when teams are made and PE numbers translated.
 #include "core/team.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace meshmem {
@@ -17,6 +20,16 @@ Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map) {
   team.pes = std::move(pes);
   team.me = team.find_world_pe(my_world_pe);
   return team;
+}
+
+std::string Team::call_text() const {
+  const auto text = [&](std::string_view name) {
+    return fmt::format("{} ({}, {} PE{})", routine, name, n, n == 1 ? "" : "s");
+  };
+  if (slot == 0) return text("SHMEM_TEAM_WORLD");
+  if (slot == 1) return text("SHMEM_TEAM_SHARED");
+  if (slot >= kFirstActiveSetSlot) return text("an active set");
+  return text(fmt::format("team {}", slot + 1));
 }
 
 int Team::find_world_pe(int world_pe) const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/team_area.hpp"
@@ -44,6 +45,9 @@ struct Team {
   TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
   int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member
+
+  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.
+  std::string call_text() const;
 
   // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
   std::byte* translate(const void* address, std::size_t bytes, int pe) const {

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <sstream>
 #include <utility>
 
@@ -17,8 +18,13 @@
 namespace meshmem {
 namespace {
 
+std::size_t board_offset(std::size_t n_pes) {
+  return round_up(sizeof(ArenaHeader) + n_pes * sizeof(DirectoryEntry), kStatusPage);
+}
+
 std::size_t front_bytes(std::size_t n_pes) {
-  return round_up(sizeof(ArenaHeader) + n_pes * sizeof(DirectoryEntry), kRegionAlignment);
+  return round_up(board_offset(n_pes) + StatusBoard::bytes_for(static_cast<int>(n_pes)),
+                  kRegionAlignment);
 }
 
 std::byte* map_whole(int file, std::size_t bytes) {
@@ -62,7 +68,15 @@ Arena Arena::create(const ArenaLayout& layout) {
     fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",
           layout.total() >> 20, layout.n_pes, errno_text());
   }
-  return Arena(file, layout);
+  Arena arena(file, layout);
+  StatusBoard::make(arena.base_ + board_offset(layout.n_pes), static_cast<int>(layout.n_pes),
+                    program_invocation_short_name, "");
+  return arena;
+}
+
+StatusBoard Arena::status_board() const {
+  return StatusBoard(base_ + board_offset(layout_.n_pes),
+                     StatusBoard::bytes_for(static_cast<int>(layout_.n_pes)));
 }
 
 // "<PEs> <control> <static> <heap bytes> <ticket of the file>"

@@ -2,7 +2,7 @@
 //
 // The node arena: one anonymous shared-memory object that every PE of the node maps once.
 //
-//   [ header | directory: an entry for each PE ]
+//   [ header | directory: an entry for each PE | board: what each PE waits for ]
 //   [ region of PE 0: control | statics | heap ] [ region of PE 1 ] ...
 //
 // Invariant: it has no name, so nothing stays behind when the last process that maps it ends,
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/status_board.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/shared_file.hpp"
 
@@ -73,6 +74,7 @@ class Arena {
   void close_file();  // when nobody will attach or map any more
 
   ArenaHeader& header() const { return *reinterpret_cast<ArenaHeader*>(base_); }
+  StatusBoard status_board() const;  // for launchers that have made none
   DirectoryEntry* directory() const {
     return reinterpret_cast<DirectoryEntry*>(base_ + sizeof(ArenaHeader));
   }

@@ -46,7 +46,7 @@ void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
         if (state == hipErrorNotReady) (void)hipGetLastError();
         return state != hipErrorNotReady;
       },
-      [&] { return fmt::format("device {} in {}", device, routine); });
+      [&] { return fmt::format("copies or kernels on device {} in {}", device, routine); });
   check(state, "run {} on device {}", routine, device);
 }
 

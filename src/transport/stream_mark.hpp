@@ -36,7 +36,7 @@ class StreamMark {
           if (state == hipErrorNotReady) (void)hipGetLastError();
           return state != hipErrorNotReady;
         },
-        [&] { return fmt::format("what is on a stream of device {}, in {}", device_, routine); });
+        [&] { return fmt::format("the work on a stream of device {}, in {}", device_, routine); });
     check(state, "end what is on a stream of device {}, in {}", device_, routine);
   }
 
