@@ -25,7 +25,8 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_OSHRUN_PES=");
+  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_OSHRUN_PES=") ||
+         name.starts_with("MESHMEM_OSHRUN_STATUS=");
 }
 
 void apply_export(Environment& environment, const std::string& text) {

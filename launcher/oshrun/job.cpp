@@ -23,6 +23,7 @@ constexpr int kStatusOfSignal = 128;
 // How long PEs have between SIGTERM and SIGKILL when the job failed, and when the user ends it.
 constexpr auto kGrace = 250ms;
 constexpr auto kInterruptGrace = 1s;
+constexpr auto kAskingAgain = 2s;
 // How long the news that a PE finalized may come after its end.
 constexpr auto kMailDelay = 100ms;
 // How long output is awaited after the last PE ended: processes that left their PE's group may hold
@@ -53,10 +54,11 @@ sigset_t job_signals() {
   return set;
 }
 
-Job::Job(const Options& options, Mailbox& mailbox, Guard& guard)
+Job::Job(const Options& options, Mailbox& mailbox, Guard& guard, StatusFile& where)
     : options_(options),
       mailbox_(mailbox),
       guard_(guard),
+      where_(where),
       output_(options.tag_output),
       pes_(static_cast<std::size_t>(options.pes)) {
   sigset_t set = job_signals();
@@ -93,6 +95,7 @@ void Job::start_pe(int pe, const Environment& base, const std::vector<std::strin
       {options_.program, environment, input_fd, out.write_end.get(), err.write_end.get()});
   pes_[pe].started_as = pes_[pe].pid;
   guard_.watch(pe, pes_[pe].pid);
+  where_.note_start(pe, pes_[pe].pid);
   ++running_;
   output_.add(pe, std::move(out.read_end), false);
   output_.add(pe, std::move(err.read_end), true);
@@ -156,6 +159,10 @@ void Job::take_signal(int signal) {
     if (signal == SIGTSTP) ::raise(SIGSTOP);
     return;
   }
+  if (only_asks(signal)) {
+    return output_.say(fmt::format("{}\n  (SIGQUIT again within {} s ends the job)", where_.table(),
+                                   kAskingAgain.count()));
+  }
   if (++interrupts_ > 1) {
     signal_all(SIGKILL);
     output_.discard();
@@ -165,6 +172,15 @@ void Job::take_signal(int signal) {
   signal_all(SIGCONT);
   if (!status_) status_ = kStatusOfSignal + signal;
   if (!kill_at_) kill_at_ = Clock::now() + kInterruptGrace;
+}
+
+// A first SIGQUIT asks where the PEs are; a second soon after it ends the job, as other signals do.
+bool Job::only_asks(int signal) {
+  if (signal != SIGQUIT || interrupts_ > 0) return false;
+  const Clock::time_point now = Clock::now();
+  const bool is_second = asked_at_ && now - *asked_at_ < kAskingAgain;
+  asked_at_ = now;
+  return !is_second;
 }
 
 void Job::signal_all(int signal) {
@@ -182,6 +198,7 @@ void Job::take_ends() {
     if (!pe) continue;
     pes_[*pe].pid = 0;
     guard_.forget(*pe);
+    where_.note_end(*pe, *end);
     --running_;
     last_end_ = Clock::now();
     ends.emplace_back(*pe, *end);

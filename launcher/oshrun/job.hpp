@@ -17,6 +17,7 @@
 #include "mailbox.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "status.hpp"
 #include "terminal_input.hpp"
 
 namespace meshmem {
@@ -27,7 +28,7 @@ sigset_t job_signals();
 
 class Job {
  public:
-  Job(const Options& options, Mailbox& mailbox, Guard& guard);
+  Job(const Options& options, Mailbox& mailbox, Guard& guard, StatusFile& where);
   ~Job() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
@@ -50,6 +51,7 @@ class Job {
   int poll_timeout(Clock::time_point now) const;
   void take_signals();
   void take_signal(int signal);
+  bool only_asks(int signal);
   void signal_all(int signal);
 
   void take_ends();
@@ -67,6 +69,7 @@ class Job {
   const Options& options_;
   Mailbox& mailbox_;
   Guard& guard_;
+  StatusFile& where_;
   ChildStarter starter_;
   Output output_;
   TerminalInput input_;
@@ -79,6 +82,7 @@ class Job {
 
   std::optional<int> status_;  // decided, if the end is not a good one
   int interrupts_ = 0;
+  std::optional<Clock::time_point> asked_at_;  // by SIGQUIT, for the table
   std::optional<Clock::time_point> timeout_at_;
   std::optional<Clock::time_point> kill_at_;
   Clock::time_point last_end_{};  // when the last PE ended

@@ -15,6 +15,7 @@
 #include "options.hpp"
 #include "scratch_folder.hpp"
 #include "server.hpp"
+#include "status.hpp"
 
 namespace meshmem {
 namespace {
@@ -43,6 +44,10 @@ void enter_working_folder(const std::string& folder) {
 int run(int argc, char** argv) {
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
+  if (options->status_of) {
+    show_status_of(*options->status_of);
+    return 0;
+  }
   enter_working_folder(options->working_folder);
   set_up_signals();
   ScratchFolder scratch;
@@ -51,8 +56,11 @@ int run(int argc, char** argv) {
   forget_outer_identity();
   Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
   Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);
-  Job job(*options, mailbox, guard);
-  return job.run(base, server.register_pes());
+  std::vector<std::vector<std::string>> variables = server.register_pes();
+  StatusFile where(options->pes, options->program[0], server.job_name());
+  for (std::vector<std::string>& of_pe : variables) of_pe.push_back(where.variable());
+  Job job(*options, mailbox, guard, where);
+  return job.run(base, variables);
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ class HelpText : public CLI::Formatter {
 
 // The raw texts, before they are checked.
 struct Texts {
-  std::string pes, timeout, fake_nodes;
+  std::string pes, timeout, status, fake_nodes;
 };
 
 void declare_options(CLI::App& app, Options& options, Texts& texts) {
@@ -179,8 +179,26 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
                "Put the PE's number before each line: [3] text");
   app.add_option("--wdir", options.working_folder, "Run the program in this folder")
       ->type_name("FOLDER");
+  app.add_option("--status", texts.status,
+                 "Print where the PEs of another oshrun are, which has this process id; so does\n"
+                 "SIGQUIT (Ctrl-\\) of one's own, and sent twice within 2 s ends the job")
+      ->type_name("PID");
   // For tests of the path between nodes: the PEs are told that they are on this many machines.
   app.add_option("--fake-nodes", texts.fake_nodes)->group("");
+}
+
+void fill_in_status(Options& options, const std::string& text) {
+  pid_t pid = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || end != text.data() + text.size() || pid < 1) {
+    throw Failure(kUsageError,
+                  fmt::format("--status takes the process id of an oshrun, not '{}'", text));
+  }
+  if (!options.program.empty()) {
+    throw Failure(kUsageError,
+                  fmt::format("--status {} runs no program, such as {}", pid, options.program[0]));
+  }
+  options.status_of = pid;
 }
 
 void fill_in(Options& options, const Texts& texts, bool pes_given) {
@@ -194,6 +212,7 @@ void fill_in(Options& options, const Texts& texts, bool pes_given) {
     throw Failure(kUsageError, fmt::format("--fake-nodes {} is more than the {} PEs",
                                            options.fake_nodes, options.pes));
   }
+  if (!texts.status.empty()) return fill_in_status(options, texts.status);
   if (options.program.empty()) {
     throw Failure(kUsageError, "no program to run; try: oshrun -n 4 ./hello (or oshrun --help)");
   }

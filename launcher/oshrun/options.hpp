@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of oshrun as a value.
-// Invariant: an Options that parse_options() returned is usable: pes >= 1, a program is named.
+// Invariant: an Options that parse_options() returned is usable: pes >= 1, and either a program or another oshrun is named.
 // Made by main(), read by everything else.
 #ifndef MESHMEM_OSHRUN_OPTIONS_HPP_
 #define MESHMEM_OSHRUN_OPTIONS_HPP_
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <optional>
@@ -18,6 +20,7 @@ struct Options {
   std::optional<std::chrono::duration<double>> timeout;
   bool tag_output = false;
   std::string working_folder;
+  std::optional<pid_t> status_of;  // another oshrun, whose table is asked for; nothing is run then
   int fake_nodes = 1;
   std::vector<std::string> program;  // its name and its arguments
 };

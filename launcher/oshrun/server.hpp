@@ -31,6 +31,8 @@ class Server {
   // For each PE in turn the NAME=VALUE strings by which it finds the server.
   std::vector<std::vector<std::string>> register_pes();
 
+  const char* job_name() const { return job_name_; }
+
   // Never closed: PMIx's end waits for whatever its thread still does, which may be for ever, and
   // has nothing to give back that the end of the process and of the scratch folder does not.
 

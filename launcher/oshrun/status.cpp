@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board lies in an anonymous file of oshrun's, which PEs and `oshrun --status` open through
+// /proc/<pid>/fd: the system lets only the same user do so.
+// Invariant: the file cannot change its size, so that nobody who maps it can be killed by that.
+#include "status.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/status_table.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr const char* kFileName = "meshmem-status";
+
+void* map_file(int file, std::size_t bytes, int access) {
+  void* const memory = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) {
+    throw Failure(kSystemError,
+                  fmt::format("cannot map the status of the PEs: {}", std::strerror(errno)));
+  }
+  return memory;
+}
+
+std::size_t size_of(int file) {
+  struct stat about {};
+  check(::fstat(file, &about), "look at the status of the PEs");
+  return static_cast<std::size_t>(about.st_size);
+}
+
+Failure no_such_job(pid_t pid, const std::string& why) {
+  return Failure(kSystemError,
+                 fmt::format("--status {}: {}; give the process id of a running oshrun "
+                             "of yours (pgrep -x oshrun)",
+                             pid, why));
+}
+
+void require_own(pid_t pid, const std::filesystem::path& process) {
+  struct stat about {};
+  if (::stat(process.c_str(), &about) != 0) throw no_such_job(pid, "there is no such process");
+  if (about.st_uid != ::geteuid()) throw no_such_job(pid, "it is a process of another user");
+}
+
+// The board's file, which only an oshrun keeps open.
+UniqueFd open_board_of(pid_t pid) {
+  const std::filesystem::path process = fmt::format("/proc/{}", pid);
+  require_own(pid, process);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(process / "fd", error)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    if (!target.starts_with(fmt::format("/memfd:{} ", kFileName))) continue;
+    UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.is_open()) return file;
+  }
+  throw no_such_job(pid, error ? "it cannot be looked at" : "it is no oshrun");
+}
+
+}  // namespace
+
+StatusFile::StatusFile(int pes, const std::string& program, const std::string& pmix_job)
+    : file_(check(::memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                  "make memory for the status of the PEs")) {
+  const std::size_t bytes = StatusBoard::bytes_for(pes);
+  check(::fchmod(file_.get(), S_IRUSR | S_IWUSR), "protect the status of the PEs");
+  check(::ftruncate(file_.get(), static_cast<off_t>(bytes)),
+        "make memory for the status of the PEs");
+  check(::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+        "protect the status of the PEs");
+  board_ = StatusBoard::make(map_file(file_.get(), bytes, PROT_READ | PROT_WRITE), pes, program,
+                             pmix_job);
+}
+
+std::string StatusFile::variable() const {
+  struct stat about {};
+  check(::fstat(file_.get(), &about), "look at the status of the PEs");
+  return fmt::format("MESHMEM_OSHRUN_STATUS={}:{}:{}", ::getpid(), file_.get(), about.st_ino);
+}
+
+void StatusFile::note_end(int pe, const ChildEnd& end) {
+  const int wait_status = end.signal != 0 ? end.signal : end.status << 8;
+  board_.pe(pe).ended.store(static_cast<std::uint32_t>(wait_status) + 1);
+}
+
+std::string StatusFile::table() const { return status_table(board_, monotonic_ns()); }
+
+void show_status_of(pid_t oshrun) {
+  const UniqueFd file = open_board_of(oshrun);
+  const std::size_t bytes = size_of(file.get());
+  const StatusBoard board(map_file(file.get(), bytes, PROT_READ), bytes);
+  if (!board.is_valid()) throw no_such_job(oshrun, "it is of another version of meshmem");
+  const std::string table =
+      fmt::format("oshrun {}: {}\n", oshrun, status_table(board, monotonic_ns()));
+  if (std::fwrite(table.data(), 1, table.size(), stdout) != table.size() ||
+      std::fflush(stdout) != 0) {
+    throw Failure(kSystemError, fmt::format("cannot write the table: {}", std::strerror(errno)));
+  }
+}
+
+}  // namespace meshmem

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Where is everybody?": the board on which PEs say what they wait for (src/base/status_board.hpp), and its table.
+// Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts nothing that
+// it reads there.
+// Made by main(), used by job.cpp; show_status_of() is all that `oshrun --status` does.
+#ifndef MESHMEM_OSHRUN_STATUS_HPP_
+#define MESHMEM_OSHRUN_STATUS_HPP_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/status_board.hpp"
+#include "children.hpp"
+#include "unique_fd.hpp"
+
+namespace meshmem {
+
+class StatusFile {
+ public:
+  // `pmix_job` is the job's name for the PMIx server.
+  StatusFile(int pes, const std::string& program, const std::string& pmix_job);
+
+  // What a PE finds the file by, as NAME=VALUE.
+  std::string variable() const;
+  void note_start(int pe, pid_t pid) { board_.pe(pe).pid.store(pid); }
+  void note_end(int pe, const ChildEnd& end);
+  std::string table() const;
+
+ private:
+  UniqueFd file_;
+  StatusBoard board_;
+};
+
+// Prints the table of the job of another oshrun, by its process id.
+void show_status_of(pid_t oshrun);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_STATUS_HPP_

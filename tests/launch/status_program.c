@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// An OpenSHMEM program whose PEs wait in a way that test_status.py asks for, until SIGUSR1 comes.
+// Invariant: a PE prints "ready" when it is about to wait, and ends with status 0 when the wait is over.
+// Usage: status_program barrier PE | variable | set | lock | team | threads | start PE
+#include <pthread.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long flag, lock;
+static long flags[4];
+static volatile sig_atomic_t told;
+
+static void on_signal(int number) {
+  (void)number;
+  told = 1;
+}
+
+static void await_signal(void) {
+  while (!told) usleep(10000);
+}
+
+static void ready(void) {
+  printf("ready\n");
+  fflush(stdout);
+}
+
+// Does something after the barrier, so that the call is no jump, of which the stack would know nothing.
+__attribute__((noinline)) static void meet_the_others(void) {
+  shmem_barrier_all();
+  told = 1;
+}
+
+static void wait_in_barrier(int late) {
+  ready();
+  if (shmem_my_pe() == late) await_signal();
+  meet_the_others();
+}
+
+// All PEs wait for their own flag, which PE 0 sets in all when it is told.
+static void wait_for_flag(int with_set) {
+  ready();
+  if (shmem_my_pe() == 0) {
+    await_signal();
+    for (int pe = 0; pe < shmem_n_pes(); ++pe) {
+      shmem_long_p(&flag, 7, pe);
+      shmem_long_p(&flags[2], 7, pe);
+    }
+  }
+  if (with_set) {
+    shmem_long_wait_until_any(flags, 4, NULL, SHMEM_CMP_EQ, 7);
+  } else {
+    shmem_long_wait_until(&flag, SHMEM_CMP_GT, 5);
+  }
+  shmem_barrier_all();
+}
+
+static void wait_for_lock(void) {
+  if (shmem_my_pe() == 0) shmem_set_lock(&lock);
+  shmem_barrier_all();
+  ready();
+  if (shmem_my_pe() == 0) await_signal();
+  if (shmem_my_pe() != 0) shmem_set_lock(&lock);
+  shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
+
+static void wait_in_team(void) {
+  shmem_team_t odd = SHMEM_TEAM_INVALID;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 2, shmem_n_pes() / 2, NULL, 0, &odd);
+  ready();
+  if (shmem_my_pe() == 1) await_signal();
+  if (odd != SHMEM_TEAM_INVALID) shmem_team_sync(odd);
+  shmem_barrier_all();
+}
+
+static void* wait_in_thread(void* argument) {
+  shmem_long_wait_until((long*)argument, SHMEM_CMP_NE, 0);
+  return NULL;
+}
+
+static void wait_in_threads(void) {
+  enum { kThreads = 20 };
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, wait_in_thread, &flag);
+  ready();
+  await_signal();
+  shmem_long_p(&flag, 1, shmem_my_pe());
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+}
+
+int main(int argc, char** argv) {
+  const char* verb = argc > 1 ? argv[1] : "";
+  const int who = argc > 2 ? atoi(argv[2]) : 0;
+  signal(SIGUSR1, on_signal);
+  if (strcmp(verb, "start") == 0) {
+    ready();
+    if (atoi(getenv("PMIX_RANK")) == who) await_signal();
+  }
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  if (strcmp(verb, "barrier") == 0) wait_in_barrier(who);
+  if (strcmp(verb, "variable") == 0) wait_for_flag(0);
+  if (strcmp(verb, "set") == 0) wait_for_flag(1);
+  if (strcmp(verb, "lock") == 0) wait_for_lock();
+  if (strcmp(verb, "team") == 0) wait_in_team();
+  if (strcmp(verb, "threads") == 0) wait_in_threads();
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where is everybody: the table on SIGQUIT, by oshrun --status, and when MESHMEM_TIMEOUT ends a wait."""
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import launching
+from launching import OSHRUN
+
+PROGRAM = os.environ["STATUS_PROGRAM"]
+# Of the text of the waits in status_program: what, and the function that has called.
+AT = r"at 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\)"
+BY = r"; called in {} \(status_program\+0x[0-9a-f]+\)"
+
+
+def leave_no_core():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Status(launching.LaunchTest):
+    def start_waiting(self, pes, *words, **options):
+        process = self.start("-n", pes, PROGRAM, *words, **options)
+        for _ in range(pes):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def status_of(self, pid):
+        result = subprocess.run([OSHRUN, "--status", str(pid)], env=self.environment, capture_output=True,
+                                text=True, timeout=60, check=False)
+        return launching.Result(result.returncode, result.stdout, result.stderr, 0)
+
+    def assert_table(self, pid, *patterns):
+        """The table of a running oshrun comes to have these lines: a wait is shown when it has lasted."""
+        result = None
+
+        def is_there():
+            nonlocal result
+            result = self.status_of(pid)
+            return all(re.search(pattern, result.out, re.M) for pattern in patterns)
+        launching.wait_until(is_there, 60)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        for pattern in patterns:
+            self.assertRegex(result.out, re.compile(pattern, re.M))
+        return result.out
+
+    def ask(self, process):
+        """What SIGQUIT makes oshrun print."""
+        process.send_signal(signal.SIGQUIT)
+        lines = [""]
+        while "(SIGQUIT again within 2 s ends the job)" not in lines[-1]:
+            lines.append(process.stderr.readline().decode())
+            self.assertNotEqual(lines[-1], "", lines)
+        return "".join(lines)
+
+    def end(self, process):
+        process.send_signal(signal.SIGUSR1)
+        result = self.finish(process, 90)
+        self.assertEqual(result.status, 0, result)
+        self.assert_nothing_left()
+        return result
+
+    def test_a_missing_pe_is_found_and_the_job_goes_on(self):
+        process = self.start_waiting(4, "barrier", 0)
+        rows = (r"^  1\.\.3 +\d+\.\d s   waits for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 4 PEs\)"
+                + BY.format("meet_the_others") + "$",
+                r"^  0 +-   is in no wait of meshmem")
+        table = self.assert_table(process.pid, rf"^oshrun {process.pid}: where the 4 PEs of .*status_program are "
+                                  r"after \d+\.\d s:$", *rows)
+        self.assertEqual(len(table.splitlines()), 4, table)
+        asked = self.ask(process)
+        self.assertRegex(asked, "^oshrun: where the 4 PEs of ")
+        for row in rows:
+            self.assertRegex(asked, re.compile(row, re.M))
+        self.end(process)
+
+    def test_a_second_quit_ends_the_job(self):
+        process = self.start_waiting(2, "barrier", 0, preexec_fn=leave_no_core)
+        self.ask(process)
+        process.send_signal(signal.SIGQUIT)
+        result = self.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGQUIT, result)
+        self.assert_nothing_left()
+
+    def test_a_quit_much_later_asks_again(self):
+        process = self.start_waiting(2, "barrier", 0)
+        self.ask(process)
+        time.sleep(2.2)
+        self.ask(process)
+        self.end(process)
+
+    def test_a_variable_is_shown_with_its_value_and_what_is_awaited(self):
+        process = self.start_waiting(3, "variable")
+        self.assert_table(process.pid, rf"^  1\.\.2 .*waits for the variable {AT}, now 0, to be > 5, in "
+                          r"shmem_long_wait_until" + BY.format("(wait_for_flag|main)"))
+        self.end(process)
+        process = self.start_waiting(2, "set")
+        self.assert_table(process.pid, r"^  1 .*waits for any of 4 variables from 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\) "
+                          "on to be == 7, in shmem_long_wait_until_any")
+        self.end(process)
+
+    def test_a_lock_is_shown_with_its_holder_and_a_team_with_its_size(self):
+        process = self.start_waiting(2, "lock")
+        self.assert_table(process.pid, r"^  1 .*waits for the lock at 0x[0-9a-f]+ in shmem_set_lock, which PE 0 holds")
+        self.end(process)
+        process = self.start_waiting(6, "team")
+        self.assert_table(process.pid, r"^  3,5 .*waits for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
+                          r"^  1 +-   is in no wait of meshmem",
+                          r"^  4 .*waits for PE 5 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 6 PEs\)")
+        self.end(process)
+
+    def test_threads_have_rows_and_the_rest_are_counted(self):
+        process = self.start_waiting(2, "threads")
+        self.assert_table(process.pid, rf"^  0\.\.1 .*waits for the variable {AT}.*\(30 such waits\)$",
+                          r"^  0\.\.1 +-   \.\.\. and 5 more waits at the same time$")
+        self.end(process)
+
+    def test_start_up_is_shown(self):
+        process = self.start_waiting(3, "start", 1)
+        self.assert_table(process.pid, r"^  0,2 .*waits for all 3 PEs to call shmem_init",
+                          r"^  1 +-   has not come to shmem_init$")
+        self.end(process)
+
+    def test_many_pes_are_one_line(self):
+        process = self.start_waiting(64, "barrier", 63)
+        table = self.assert_table(process.pid, r"^  63 +-   is in no wait", r"^  0\.\.62 .*in shmem_barrier_all")
+        self.assertEqual(len(table.splitlines()), 4, table)
+        self.end(process)
+
+    def test_programs_without_the_library_and_ended_pes_are_shown(self):
+        process = self.start("-n", 2, "sh", "-c", "test $PMIX_RANK = 1 && exit 0; sleep 60")
+        self.assert_table(process.pid, r"^  0 +-   has not come to shmem_init$", r"^  1 +-   has ended with status 0$")
+        process.terminate()
+        self.finish(process)
+
+    def test_other_processes_are_refused(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        for pid, why in ((ended.pid, "there is no such process"), (os.getpid(), "it is no oshrun")):
+            result = self.status_of(pid)
+            self.assertEqual((result.status, result.out), (1, ""), result)
+            self.assertRegex(result.err, rf"^oshrun: --status {pid}: {why}; give the process id of a running .*\n$")
+        for words in (["0"], ["12x"], ["-3"], ["4711", "./a.out"]):
+            result = self.oshrun("--status", *words)
+            self.assertEqual(result.status, 2, result)
+            self.assertRegex(result.err, "^oshrun: .*--status.*\n$")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root, to be somebody else")
+    def test_other_users_are_refused(self):
+        process = self.start_waiting(2, "barrier", 0)
+        folder = os.path.join(self.folder, "bin")
+        os.mkdir(folder)
+        os.chmod(self.folder, 0o755)
+        shutil.copy(OSHRUN, folder)  # where everybody may go
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", os.path.join(folder, "oshrun"), "--status", str(process.pid)]
+        result = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stdout), (1, ""), result)
+        self.assertIn("it is a process of another user", result.stderr)
+        self.end(process)
+
+    def assert_timeout_table(self, result):
+        self.assertNotEqual(result.status, 0, result)
+        line = r"meshmem: PE [12] \(host .*\): waited 2 s for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 3 PEs\); " \
+               r"the limit is MESHMEM_TIMEOUT\n"
+        table = r"meshmem: where the 3 PEs of .*status_program are after .* s:\n"
+        self.assertRegex(result.err, f"(?s){line}.*{table}")
+        self.assertEqual(len(re.findall(table, result.err)), 1, result)
+        self.assertRegex(result.err, re.compile(r"^  0 +-   is in no wait of meshmem", re.M))
+        self.assertRegex(result.err, re.compile(r"^  1\.\.2 .*waits for PE 0 in shmem_barrier_all .*"
+                                                + BY.format("meet_the_others"), re.M))
+
+    def test_a_timeout_prints_the_table_once(self):
+        result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": "2"}, seconds=90)
+        self.assert_timeout_table(result)
+        self.assert_nothing_left()
+
+    @unittest.skipUnless(shutil.which("mpirun"), "needs mpirun")
+    def test_a_timeout_prints_the_table_under_mpirun(self):
+        words = ["timeout", "-k", "2", "80", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3",
+                 PROGRAM, "barrier", "0"]
+        settings = {"MESHMEM_TIMEOUT": "2", "OMPI_MCA_odls_base_num_threads": "0"}
+        result = subprocess.run(words, env=dict(self.environment, **settings), capture_output=True, check=False,
+                                stdin=subprocess.DEVNULL, timeout=90)
+        self.assert_timeout_table(launching.Result(result.returncode, result.stdout.decode(), result.stderr.decode(), 0))
+
+
+if __name__ == "__main__":
+    launching.main()
