@@ -3,6 +3,7 @@
 // Invariant: signals are blocked before the first thread or process is made; the guard and the
 // scratch folder outlive the PMIx server's use of them.
 #include <signal.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,6 +28,13 @@ void open_standard_descriptors() {
   if (fd > STDERR_FILENO) ::close(fd);
 }
 
+void refuse_foreign_environment() {
+  if (::getauxval(AT_SECURE) == 0) return;
+  throw Failure(kUsageError,
+                "it is set-uid, set-gid or has file capabilities, and its environment may be "
+                "another user's; take that bit or capability away");
+}
+
 void set_up_signals() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);  // ignored, as some callers leave it, it would hide the PEs' ends
@@ -42,6 +50,7 @@ void enter_working_folder(const std::string& folder) {
 }
 
 int run(int argc, char** argv) {
+  refuse_foreign_environment();
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
   if (options->status_of) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes, locks and removes oshrun's temporary folder, and finds those that were left behind.
-// Invariant: nothing is removed that another user owns, that is not a folder, or that is locked.
+// Invariant: nothing is removed that another user owns or may enter, that is not a folder, or that is
+// locked.
 // Called by main() and, through the destructor's twin remove_all, by the guard.
 #include "scratch_folder.hpp"
 
@@ -22,6 +23,17 @@ std::string parent_folder() {
 
 std::string name_prefix() { return fmt::format("oshrun-{}-", ::geteuid()); }
 
+// In such a folder whoever likes could put another folder in the place of ours, or give one of the
+// user's own the name of a stale one.
+void refuse_if_others_may_rename(const std::string& parent) {
+  struct stat about;
+  if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp says why
+  if ((about.st_mode & S_IWOTH) == 0 || (about.st_mode & S_ISVTX) != 0) return;
+  throw Failure(kSystemError, fmt::format("everybody may rename what is in '{}' (TMPDIR); set its "
+                                          "sticky bit (chmod +t) or TMPDIR to another folder",
+                                          parent));
+}
+
 // The folder's descriptor with the lock on it, or none if it is in use, foreign or gone.
 UniqueFd try_lock(const std::string& path) {
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -34,11 +46,17 @@ UniqueFd try_lock(const std::string& path) {
   return folder;
 }
 
+bool is_private(const UniqueFd& folder) {
+  struct stat about;
+  return ::fstat(folder.get(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
 void remove_stale_folders(const std::string& parent) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
     if (!entry.path().filename().string().starts_with(name_prefix())) continue;
-    if (UniqueFd lock = try_lock(entry.path()); lock.is_open()) fs::remove_all(entry.path(), error);
+    UniqueFd lock = try_lock(entry.path());
+    if (lock.is_open() && is_private(lock)) fs::remove_all(entry.path(), error);
   }
 }
 
@@ -46,6 +64,7 @@ void remove_stale_folders(const std::string& parent) {
 
 ScratchFolder::ScratchFolder() {
   std::string parent = parent_folder();
+  refuse_if_others_may_rename(parent);
   remove_stale_folders(parent);
   // Another oshrun that cleans up may take a new folder before it is locked: then make another.
   while (!lock_.is_open()) {
@@ -55,6 +74,13 @@ ScratchFolder::ScratchFolder() {
                                               std::strerror(errno)));
     }
     lock_ = try_lock(path_);
+  }
+  if (!is_private(lock_)) {
+    ::rmdir(path_.c_str());
+    throw Failure(kSystemError,
+                  fmt::format("a new folder in '{}' is open to other users; set TMPDIR "
+                              "to a file system that keeps a folder's mode",
+                              parent));
   }
 }
 

@@ -144,7 +144,8 @@ const Job& connect_to_launcher() {
   static bool connected = false;
   if (connected) return this_job;
   connected = true;
-  const pmix_status_t status = PMIx_Init(&this_process, nullptr, 0);
+  const pmix_status_t status =
+      names_pmix_server(environ) ? PMIx_Init(&this_process, nullptr, 0) : PMIX_ERR_UNREACH;
   if (status == PMIX_SUCCESS) {
     this_job.launched = true;
     this_job.pe = static_cast<int>(this_process.rank);

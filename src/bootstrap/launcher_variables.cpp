@@ -64,4 +64,11 @@ std::optional<std::string> contradiction_of_oshrun(
       kOshrunPes, text, started, n_pes, kOshrunPes);
 }
 
+bool names_pmix_server(const char* const* entries) {
+  for (; entries != nullptr && *entries != nullptr; ++entries) {
+    if (std::string_view(*entries).starts_with("PMIX_SERVER_URI")) return true;  // of any version
+  }
+  return false;
+}
+
 }  // namespace meshmem

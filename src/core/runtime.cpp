@@ -11,6 +11,7 @@
 #include "core/runtime.hpp"
 
 #include <malloc.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -128,6 +129,13 @@ void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
   }
 }
 
+// The caller of such a program must not choose what PMIx loads nor what file is read as whose.
+std::optional<std::string> refuse_foreign_environment() {
+  if (getauxval(AT_SECURE) == 0) return std::nullopt;
+  return "this program is set-uid, set-gid or has file capabilities, and its environment may be "
+         "another user's: meshmem does not start in it; take that bit or capability away";
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -139,6 +147,7 @@ std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 0) {
     if (!arena_) {
+      if (auto error = refuse_foreign_environment()) return error;
       if (auto error =
               parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
         return error;

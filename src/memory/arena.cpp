@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Making, finding and mapping the node arena.
-// Invariant: only processes that may trace the maker (the same user) can open it: the way goes
-// through /proc/<pid>/fd, or a socket that asks who is calling.
+// Invariant: only the maker's user gets it, and only what that user made is mapped; file_handover
+// sees to both.
 #include "memory/arena.hpp"
 
 #include <sys/mman.h>
@@ -63,8 +63,8 @@ void Arena::close_file() {
 }
 
 Arena Arena::create(const ArenaLayout& layout) {
-  const int file = make_shared_file("meshmem");
-  if (ftruncate(file, static_cast<off_t>(layout.total())) != 0) {
+  const int file = try_make_shared_file("meshmem", layout.total());
+  if (file < 0) {
     fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",
           layout.total() >> 20, layout.n_pes, errno_text());
   }

@@ -2,25 +2,31 @@
 //
 // A ticket is "<pid> <file descriptor> <inode> <socket name>". The socket has an abstract name, so
 // it leaves no file, and is served by a thread that lives from offer_file() to end_offer().
-// Invariant: a file that is not the one offered (a pid of another namespace) is not taken: the
-// inode decides.
+// Invariant: a ticket is not believed. What it leads to is taken only if it is a sealed memory file
+// of this user, open to nobody else, with the inode that was offered (a pid may be of another
+// namespace).
 #include "memory/file_handover.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/thread.hpp"
+#include "memory/shared_file.hpp"
 
 namespace meshmem {
 namespace {
@@ -69,24 +75,46 @@ void send_file(int connection, int file) {
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(rights), &file, sizeof file);
-  sendmsg(connection, &message.header, MSG_NOSIGNAL);
+  sendmsg(connection, &message.header, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int receive_file(int connection) {
   FileMessage message;
   if (recvmsg(connection, &message.header, MSG_CMSG_CLOEXEC) <= 0) return -1;
   const cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
-  if (!rights || rights->cmsg_type != SCM_RIGHTS) return -1;
+  if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) return -1;
   int file = -1;
   std::memcpy(&file, CMSG_DATA(rights), sizeof file);
   return file;
 }
 
-bool is_same_user(int connection) {
+// The user of the process at the other end, as it was when it connected or began to listen.
+std::optional<uid_t> user_of_peer(int connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == geteuid();
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+// Why this is no file to be used, or nothing. What can be told before it is opened.
+std::string objection_to(const struct stat& file, unsigned long inode) {
+  if (file.st_uid != geteuid())
+    return fmt::format("refused: it belongs to user {} and not to user {}", file.st_uid, geteuid());
+  if (!S_ISREG(file.st_mode)) return "refused: it is no memory file";
+  if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) return "refused: other users may open it";
+  if (file.st_ino != inode) return "refused: it is another file than the one offered";
+  return "";
+}
+
+// The file, or closed again and why.
+TakenFile checked(int file, unsigned long inode) {
+  struct stat about {};
+  std::string objection = fstat(file, &about) != 0 ? errno_text() : objection_to(about, inode);
+  if (objection.empty() && !is_shared_file(file))
+    objection = "refused: it is no memory file of a fixed size";
+  if (objection.empty()) return {file, ""};
+  close(file);
+  return {-1, objection};
 }
 
 struct Offer {
@@ -95,18 +123,32 @@ struct Offer {
 };
 Offer offer;
 
+// Nothing here waits for whoever connects: a stranger may do so often and say nothing.
 void serve(int listener, int stop, int file) {
   for (;;) {
     pollfd events[] = {{listener, POLLIN, 0}, {stop, POLLIN, 0}};
     if (poll(events, 2, -1) < 0 && errno != EINTR) break;
     if (events[1].revents) break;
     if (!(events[0].revents & POLLIN)) continue;
-    const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) continue;
-    if (is_same_user(connection)) send_file(connection, file);
+    const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0) {
+      poll(&events[1], 1, 10);  // out of descriptors, for now
+      continue;
+    }
+    if (user_of_peer(connection) == geteuid()) send_file(connection, file);
     close(connection);
   }
   close(listener);
+}
+
+// Signals are for the program's own threads.
+std::thread start_server(int listener, int stop, int file) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread server(serve, listener, stop, file);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return server;
 }
 
 std::string random_name() {
@@ -116,33 +158,50 @@ std::string random_name() {
   return fmt::format("meshmem-{:x}{:x}", words[0], words[1]);
 }
 
-int with_inode(int file, unsigned long inode) {
-  struct stat found {};
-  if (file >= 0 && (fstat(file, &found) != 0 || found.st_ino != inode)) {
-    close(file);
-    errno = ESTALE;
-    return -1;
-  }
-  return file;
+// The number that /proc gives this process, which in a process namespace without a /proc of its own
+// is not the one that it knows.
+long number_in_proc() {
+  char number[32] = "";
+  const ssize_t length = readlink("/proc/self", number, sizeof number - 1);
+  return length > 0 ? std::atol(number) : getpid();
+}
+
+// connect(2) waits where the listener's queue is full, and recvmsg(2) for the file.
+int connect_to(const std::string& name) {
+  const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection < 0) return -1;
+  constexpr timeval kPatience{30, 0};
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  sockaddr_un address;
+  const socklen_t size = abstract_address(address, name);
+  int status = 0;
+  do {
+    status = connect(connection, reinterpret_cast<const sockaddr*>(&address), size);
+  } while (status != 0 && errno == EINTR);
+  if (status == 0) return connection;
+  const int error = errno;
+  close(connection);
+  errno = error;
+  return -1;
 }
 
 }  // namespace
 
 std::string offer_file(int file) {
   const std::string name = random_name();
-  const int listener =
-      check(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "make a socket for start-up");
+  const int listener = check(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                             "make a socket for start-up");
   sockaddr_un address;
   const socklen_t size = abstract_address(address, name);
   check(bind(listener, reinterpret_cast<const sockaddr*>(&address), size),
         "name the socket for start-up");
   check(listen(listener, SOMAXCONN), "listen for the other PEs");
   offer.stop = check(eventfd(0, EFD_CLOEXEC), "make an event for start-up");
-  offer.server = start_thread("that hands the shared memory to the other PEs", serve, listener,
-                              offer.stop, file);
+  offer.server = start_server(listener, offer.stop, file);
   struct stat offered {};
   check(fstat(file, &offered), "look at the shared memory of this node");
-  return fmt::format("{} {} {} {}", getpid(), file, offered.st_ino, name);
+  return fmt::format("{} {} {} {}", number_in_proc(), file, offered.st_ino, name);
 }
 
 void end_offer() {
@@ -153,38 +212,45 @@ void end_offer() {
   close(offer.stop);
 }
 
-int take_through_proc(const std::string& text) {
+TakenFile take_through_proc(const std::string& text) {
   const Ticket ticket = parse(text);
-  const int file =
-      open(fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.file).c_str(), O_RDWR | O_CLOEXEC);
-  return with_inode(file, ticket.inode);
+  const std::string path = fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.file);
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0) return {-1, errno_text()};
+  // Looked at before it is opened: what a wrong number names may be a thing whose opening waits.
+  if (std::string objection = objection_to(about, ticket.inode); !objection.empty())
+    return {-1, objection};
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return {-1, errno_text()};
+  return checked(file, ticket.inode);
 }
 
-int take_through_socket(const std::string& text) {
+TakenFile take_through_socket(const std::string& text) {
   const Ticket ticket = parse(text);
-  const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection < 0) return -1;
-  sockaddr_un address;
-  const socklen_t size = abstract_address(address, ticket.socket_name);
-  int file = -1;
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), size) == 0)
-    file = receive_file(connection);
+  const int connection = connect_to(ticket.socket_name);
+  if (connection < 0) return {-1, errno_text()};
+  const std::optional<uid_t> user = user_of_peer(connection);
+  const bool is_own = user == geteuid();
+  const int file = is_own ? receive_file(connection) : -1;
   close(connection);
-  return with_inode(file, ticket.inode);
+  if (!is_own)
+    return {-1, fmt::format("refused: it is served by user {} and not by user {}",
+                            user.value_or(static_cast<uid_t>(-1)), geteuid())};
+  if (file < 0) return {-1, "it was closed without a file"};
+  return checked(file, ticket.inode);
 }
 
 int take_file(const std::string& ticket) {
-  int file = take_through_proc(ticket);
-  if (file >= 0) return file;
-  const int error = errno;
-  file = take_through_socket(ticket);
-  if (file < 0) {
+  const TakenFile by_proc = take_through_proc(ticket);
+  if (by_proc.file >= 0) return by_proc.file;
+  const TakenFile by_socket = take_through_socket(ticket);
+  if (by_socket.file < 0) {
     fatal(
-        "cannot reach the shared memory of the first PE of this node ({}: {}; socket: {}): all PEs "
-        "of a node must run as one user",
-        "/proc/<pid>/fd", errno_text(error), errno_text());
+        "cannot take the shared memory of the first PE of this node (/proc/<pid>/fd: {}; socket: "
+        "{}); all PEs of a node must run as one user and see one network namespace",
+        by_proc.why_not, by_socket.why_not);
   }
-  return file;
+  return by_socket.file;
 }
 
 }  // namespace meshmem

@@ -21,8 +21,8 @@ namespace meshmem {
 
 // PE 0 makes the file and says where it is.
 std::optional<std::string> DeviceMemory::offer_file_for(std::size_t bytes, int* file) {
-  *file = make_shared_file("meshmem-device-memory");
-  if (ftruncate(*file, static_cast<off_t>(bytes)) != 0)
+  *file = try_make_shared_file("meshmem-device-memory", bytes);
+  if (*file < 0)
     return fmt::format(
         "cannot make {} MiB of device memory for {} PEs: {}; set MESHMEM_DEVICE_HEAP_SIZE to less",
         bytes >> 20, peers_.n, errno_text());

@@ -4,8 +4,10 @@
 // was reserved to find that place is given back.
 #include "memory/shared_file.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -13,10 +15,24 @@
 
 namespace meshmem {
 
-int make_shared_file(const char* name) {
-  const int file = check(memfd_create(name, MFD_CLOEXEC), "make the shared memory of this node");
-  check(fchmod(file, S_IRUSR | S_IWUSR), "protect the shared memory of this node");
-  return file;
+// No other kind of file has these: an ordinary one has no seals, one of a tmpfs only the last.
+static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+int try_make_shared_file(const char* name, std::size_t bytes) {
+  const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return -1;
+  if (fchmod(file, S_IRUSR | S_IWUSR) == 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0 &&
+      fcntl(file, F_ADD_SEALS, kSeals) == 0)
+    return file;
+  const int error = errno;
+  close(file);
+  errno = error;
+  return -1;
+}
+
+bool is_shared_file(int file) {
+  const int seals = fcntl(file, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
 std::byte* map_shared_file(int file, std::size_t bytes) {

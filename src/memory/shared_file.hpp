@@ -19,8 +19,12 @@ inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// The descriptor of an empty file, for this user only; ends the job if there can be none.
-int make_shared_file(const char* name);
+// The descriptor of a file that only its user may open and whose size cannot change any more; -1 and
+// errno if the machine does not grant it.
+int try_make_shared_file(const char* name, std::size_t bytes);
+
+// Whether it is such a file, of whoever has made it.
+bool is_shared_file(int file);
 
 // All of it, at a multiple of kRegionAlignment. nullptr and errno if the addresses are not to be had.
 std::byte* map_shared_file(int file, std::size_t bytes);

@@ -6,6 +6,8 @@ Invariant: the stranger is a process that the kernel knows as another user, and 
 out by itself: the job's name and its server's address. Each test runs with root as the victim and, where that makes a
 difference, with an ordinary user. Root only: it has to become both.
 """
+import ctypes
+import itertools
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ import launching
 from launching import OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM, wait_until
 
 POSE_AS = os.environ["POSE_AS"]
+LIBC = ctypes.CDLL(None)
 ROOT, ORDINARY, STRANGER = 0, 65533, 65532
 VICTIMS = (ROOT, ORDINARY)
 
@@ -61,6 +64,53 @@ def hold_many(tell, port):
     while True:
         connections.pop(0).close()
         connections.append(connect(port))
+
+
+def pry(tell, pid, address):
+    """Opens all that the kernel shows of a process, reads and writes its memory, signals it: says what it could."""
+    could = []
+    paths = [f"/proc/{pid}/{name}" for name in ("mem", "environ", "maps")]
+    paths += [f"/proc/{pid}/fd/{number}" for number in range(40)]
+    for path, how in itertools.product(paths, (os.O_RDONLY, os.O_RDWR)):
+        try:
+            os.close(os.open(path, how | os.O_NONBLOCK))
+            could.append(path)
+        except OSError:
+            pass
+    buffer = ctypes.create_string_buffer(8)
+    here, there = ((ctypes.c_void_p * 2)(place, 8) for place in (ctypes.addressof(buffer), address))
+    for call in (LIBC.process_vm_readv, LIBC.process_vm_writev):
+        if call(pid, here, 1, there, 1, 0) > 0:
+            could.append("its memory")
+    if LIBC.ptrace(16, pid, None, None) == 0:  # PTRACE_ATTACH
+        could.append("ptrace")
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP):
+        try:
+            os.kill(pid, number)
+            could.append("kill")
+        except OSError:
+            pass
+    tell(could)
+
+
+def offers_of_memory():
+    """The sockets of PEs, of whichever job, that hand over memory."""
+    with open("/proc/net/unix", encoding="utf-8") as table:
+        return {line.split("@", 1)[1].strip() for line in table if "@meshmem-" in line}
+
+
+def ask_for_memory(tell, names):
+    """Asks each socket often, says how many files it got, and stays connected to all."""
+    connections, files = [], 0
+    for name in names * 50:
+        try:
+            connections.append(socket.socket(socket.AF_UNIX))
+            connections[-1].connect("\0" + name)
+            files += len(socket.recv_fds(connections[-1], 1, 1)[1])
+        except OSError:
+            pass  # of a job that has just gone on
+    tell(files)
+    time.sleep(600)
 
 
 class Forked:
@@ -253,6 +303,94 @@ class Security(launching.LaunchTest):
             self.assertNotIn(name[-34:-2].encode(), seen)
             self.let_go(job, refused=False)
         self.assertEqual(len(names), 2)
+
+    # --- Memory
+
+    def test_a_stranger_reaches_nothing_of_a_pe_or_of_oshrun(self):
+        for victim in VICTIMS:
+            job = self.start_running_job(victim)
+            for pid in (job.pid, self.pid_of(0), self.pid_of(1), *self.guards_of(job)):
+                with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+                    address = int(maps.readline().split("-")[0], 16)
+                self.assertEqual(self.fork(pry, pid, address).lines.readline(), "[]\n", f"pid {pid} of user {victim}")
+            self.let_go(job, refused=False)
+
+    def guards_of(self, job):
+        return [pid for pid in self.processes() if pid != job.pid
+                and not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
+
+    def test_a_stranger_gets_no_memory_while_the_pes_come(self):
+        for victim in VICTIMS:
+            before = offers_of_memory()
+            late = f'[ $PMIX_RANK = 0 ] || while [ ! -e "{self.go}" ]; do sleep 0.02; done'
+            job = self.start_job(victim, "-n", 2, "sh", "-c", f'{late}; exec "{self.program(SHMEM_PROGRAM)}" ring')
+            self.assertTrue(wait_until(lambda: offers_of_memory() - before, 30), "PE 0 offers nothing")
+            names = list(offers_of_memory() - before)
+            self.assertEqual(self.fork(ask_for_memory, names).lines.readline(), "0\n")
+            # The same question by the job's own user has an answer.
+            self.assertNotEqual(self.fork(ask_for_memory, names, user=victim).lines.readline(), "0\n")
+            self.let_go(job, refused=False)
+
+    # --- What was there before
+
+    def test_a_program_by_itself_does_not_join_a_strangers_server(self):
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.setblocking(False)
+        path = os.path.join(self.tmpdir, f"pmix.sys.{os.uname().nodename}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"prte.0;tcp4://127.0.0.1:{listener.getsockname()[1]}\n4.2.2\n1\n{STRANGER}:{STRANGER}\n\n")
+        os.chown(path, STRANGER, STRANGER)
+        result = subprocess.run([self.program(SHMEM_PROGRAM), "ring"], env=self.environment, capture_output=True,
+                                timeout=60, preexec_fn=become(ORDINARY), check=False)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"PE 0 of 1\n", b""))
+        with self.assertRaises(BlockingIOError):
+            listener.accept()
+        listener.close()
+
+    def test_what_a_stranger_laid_in_the_folder_for_temporary_files_is_left_alone(self):
+        precious = os.path.join(self.folder, "precious")
+        os.makedirs(os.path.join(precious, "inside"))
+        name = os.path.join(self.tmpdir, f"oshrun-{ROOT}-1-")
+        os.symlink(precious, name + "link")
+        os.mkfifo(name + "pipe")
+        os.mkdir(name + "theirs")
+        os.chown(name + "theirs", STRANGER, STRANGER)
+        os.mkdir(name + "open", mode=0o755)
+        before = sorted(os.listdir(self.tmpdir))
+        self.assertEqual(self.oshrun("-n", 1, "true").status, 0)
+        self.assertEqual(sorted(os.listdir(self.tmpdir)), before)
+        self.assertEqual(os.listdir(precious), ["inside"])
+
+    def test_oshruns_own_folder_is_private(self):
+        os.umask(0)
+        self.addCleanup(os.umask, 0o022)
+        job = self.start_waiting_job(ORDINARY)
+        self.variables_of(0)
+        modes = [os.stat(os.path.join(self.tmpdir, name)).st_mode & 0o777 for name in os.listdir(self.tmpdir)]
+        self.assertEqual(modes, [0o700])
+        self.let_go(job, refused=False)
+
+    def test_a_folder_where_everybody_may_rename_is_refused(self):
+        os.chmod(self.tmpdir, 0o777)
+        result = self.oshrun("-n", 1, "true")
+        self.assertEqual(result.status, 1, result)
+        self.assertEqual(result.err, f"oshrun: everybody may rename what is in '{self.tmpdir}' (TMPDIR); set its "
+                                     "sticky bit (chmod +t) or TMPDIR to another folder\n")
+
+    def test_programs_that_run_as_another_than_their_caller_do_not_start(self):
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("set-uid has no effect here")
+        for program, words, said in ((SHMEM_PROGRAM, ["ring"], b"meshmem: "), (OSHRUN, ["-n", "1", "true"], b"oshrun: ")):
+            path = self.program(program)
+            os.chown(path, ORDINARY, ORDINARY)
+            os.chmod(path, 0o4755)
+            result = subprocess.run([path, *words], env=self.environment, capture_output=True, timeout=60,
+                                    preexec_fn=become(STRANGER), check=False)
+            self.assertIn(result.returncode, (1, 2), result)
+            self.assertTrue(result.stderr.startswith(said), result)
+            self.assertIn(b"set-uid, set-gid or has file capabilities", result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of start-up by themselves: the launchers' variables, handing a file to another process, static data, the arena.
+// The parts of start-up by themselves: the launchers' variables, static data, the arena.
 // What concerns two processes runs in children made by fork(), which answer by their exit status; static data is
 // moved in a child too, so that the test program keeps its own.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <functional>
-#include <iterator>
 #include <map>
-#include <sstream>
 #include <string>
 
 #include "bootstrap/launcher_variables.hpp"
+#include "child.hpp"
 #include "core/team_area.hpp"
 #include "memory/arena.hpp"
 #include "memory/file_handover.hpp"
@@ -27,15 +21,6 @@
 
 namespace meshmem {
 namespace {
-
-// The exit status of a child that runs `body`; -1 if a signal ended it.
-int status_of_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 // ---- launchers
 
@@ -104,103 +89,14 @@ TEST(LauncherVariables, ARankWithoutASizeCountsIfItCannotBeAlone) {
             "PMIX_RANK=0 says that a launcher started this process");
 }
 
-// ---- handing over a file
-
-class FileHandover : public testing::Test {
- protected:
-  void SetUp() override {
-    file_ = memfd_create("test", MFD_CLOEXEC);
-    ASSERT_GE(file_, 0);
-    ASSERT_EQ(write(file_, "first", 5), 5);
-    ticket_ = offer_file(file_);
-  }
-  void TearDown() override {
-    end_offer();
-    close(file_);
-  }
-
-  std::string content() const {
-    char text[16] = {};
-    EXPECT_GE(pread(file_, text, sizeof text - 1, 0), 0);
-    return text;
-  }
-  // The same offer, of a file with another inode.
-  std::string wrong_inode() const {
-    std::istringstream words(ticket_);
-    unsigned long pid = 0, file = 0, inode = 0;
-    std::string name;
-    words >> pid >> file >> inode >> name;
-    return std::to_string(pid) + " " + std::to_string(file) + " " + std::to_string(inode + 1) +
-           " " + name;
-  }
-
-  int file_ = -1;
-  std::string ticket_;
-};
-
-// Writes through the file that `take` gets in another process.
-int write_elsewhere(int (*take)(const std::string&), const std::string& ticket) {
-  return status_of_child([&] {
-    const int file = take(ticket);
-    if (file < 0) return 10;
-    return pwrite(file, "other", 5, 0) == 5 ? 0 : 11;
-  });
-}
-
-TEST_F(FileHandover, ThroughProcGetsTheFile) {
-  EXPECT_EQ(write_elsewhere(take_through_proc, ticket_), 0);
-  EXPECT_EQ(content(), "other");
-}
-
-TEST_F(FileHandover, ThroughASocketGetsTheFileAsOftenAsAsked) {
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(write_elsewhere(take_through_socket, ticket_), 0);
-  EXPECT_EQ(content(), "other");
-}
-
-TEST_F(FileHandover, TakesTheSocketWhereProcIsClosed) {
-  // No process has this number, as where the two see different process namespaces.
-  const std::string ticket = "99999999" + ticket_.substr(ticket_.find(' '));
-  EXPECT_EQ(take_through_proc(ticket), -1);
-  EXPECT_EQ(write_elsewhere(take_file, ticket), 0);
-  EXPECT_EQ(content(), "other");
-}
-
-TEST_F(FileHandover, RefusesAnotherInode) {
-  for (const auto take : {take_through_proc, take_through_socket}) {
-    errno = 0;
-    EXPECT_EQ(take(wrong_inode()), -1);
-    EXPECT_EQ(errno, ESTALE);
-  }
-}
-
-TEST_F(FileHandover, EndsWithTheOffer) {
-  end_offer();
-  EXPECT_EQ(take_through_socket(ticket_), -1);
-  end_offer();  // once more does nothing
-  ticket_ = offer_file(file_);
-  EXPECT_EQ(write_elsewhere(take_through_socket, ticket_), 0);
-}
-
-std::ptrdiff_t open_files() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-}
-
-TEST_F(FileHandover, LeavesNoFileOpen) {
-  end_offer();
-  const auto before = open_files();
-  ticket_ = offer_file(file_);
-  for (const auto take : {take_through_proc, take_through_socket}) {
-    close(take(ticket_));
-    take(wrong_inode());
-  }
-  end_offer();
-  EXPECT_EQ(open_files(), before);
-}
-
-TEST_F(FileHandover, EndsTheJobIfThereIsNoWay) {
-  end_offer();
-  const std::string ticket = "99999999" + ticket_.substr(ticket_.find(' '));
-  EXPECT_EXIT(take_file(ticket), testing::ExitedWithCode(1), "meshmem: .*must run as one user");
+TEST(LauncherVariables, OnlyALauncherNamesThePmixServer) {
+  const char* const launched[] = {"PATH=/bin", "PMIX_SERVER_URI41=pmix-server.1;tcp4://127.0.0.1:9",
+                                  nullptr};
+  const char* const alone[] = {"PATH=/bin", "PMIX_SYSTEM_TMPDIR=/tmp", "XPMIX_SERVER_URI4=x",
+                               nullptr};
+  EXPECT_TRUE(names_pmix_server(launched));
+  EXPECT_FALSE(names_pmix_server(alone));
+  EXPECT_FALSE(names_pmix_server(nullptr));
 }
 
 // ---- static data
