@@ -8,6 +8,7 @@
 
 #include "device/atomics.hpp"
 #include "device/collectives/by_grid.hpp"
+#include "device/collectives/by_one_thread.hpp"
 #include "device/collectives/moves.hpp"
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/reduce.hpp"
@@ -106,6 +107,11 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
                                     sst, nelems);
 }
 
+// The operations, by the names of their routines.
+#define MESHMEM_REDUCE_OPS(F) \
+  F(sum, sum)                 \
+  F(prod, prod) F(min, min) F(max, max) F(avg, avg) F(and, bit_and) F(or, bit_or) F(xor, bit_xor)
+
 #define MESHMEM_REDUCTION(name, op)                                                                \
   template <typename E, typename Group>                                                            \
   MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
@@ -119,14 +125,7 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
     return reduce_scatter<ReduceOp::op>(group, sync_of(team, dest, source, nreduce), dest, source, \
                                         nreduce);                                                  \
   }
-MESHMEM_REDUCTION(sum, sum)
-MESHMEM_REDUCTION(prod, prod)
-MESHMEM_REDUCTION(min, min)
-MESHMEM_REDUCTION(max, max)
-MESHMEM_REDUCTION(avg, avg)
-MESHMEM_REDUCTION(and, bit_and)
-MESHMEM_REDUCTION(or, bit_or)
-MESHMEM_REDUCTION(xor, bit_xor)
+MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
 
 template <typename E, typename Group>
@@ -139,6 +138,26 @@ MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, co
                               std::size_t nreduce) {
   return scan(group, sync_of(team, dest, source, nreduce), dest, source, nreduce, false);
 }
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+// By one thread: the library's.
+#define MESHMEM_BY_ONE_THREAD(name, form, op)                                                  \
+  template <typename E>                                                                        \
+  MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                \
+      const Thread&, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) {       \
+    return by_one_thread(ReduceForm::form, ReduceOp::op, sync_of(team, dest, source, nreduce), \
+                         dest, source, nreduce);                                               \
+  }
+#define MESHMEM_REDUCTION_BY_ONE_THREAD(name, op)  \
+  MESHMEM_BY_ONE_THREAD(name##_reduce, reduce, op) \
+  MESHMEM_BY_ONE_THREAD(name##_reduce_scatter, scatter, op)
+MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION_BY_ONE_THREAD)
+MESHMEM_BY_ONE_THREAD(sum_inscan, inclusive_scan, sum)
+MESHMEM_BY_ONE_THREAD(sum_exscan, exclusive_scan, sum)
+#undef MESHMEM_REDUCTION_BY_ONE_THREAD
+#undef MESHMEM_BY_ONE_THREAD
+#endif
+#undef MESHMEM_REDUCE_OPS
 
 }  // namespace device
 }  // namespace meshmem

@@ -31,5 +31,17 @@ hipError_t load_reduction_kernels() {
       [](auto given) { return ReductionKernels<typename decltype(given)::Type>::load_all(); });
 }
 
+#if defined(MESHMEM_TARGET_IS_CPU)
+extern "C" __attribute__((visibility("default"))) void shmemx_reduce_by_one_thread(
+    ReduceForm form, ReduceOp op, ElemType type, const TeamSync& sync, void* dest,
+    const void* source, std::size_t count) {
+  const ReduceByOneThread job{form, op, sync, dest, source, count};
+  const hipError_t error = with_type(type, [&job](auto given) {
+    return ReductionKernels<typename decltype(given)::Type>::reduce_by_one_thread(job);
+  });
+  if (error != hipSuccess) trap();  // no routine asks for it
+}
+#endif
+
 }  // namespace device
 }  // namespace meshmem

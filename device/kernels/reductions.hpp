@@ -6,6 +6,7 @@
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 
+#include "device/collectives/by_one_thread.hpp"
 #include "device/launch.hpp"
 
 namespace meshmem {
@@ -31,12 +32,26 @@ struct ScanLaunch {
   hipStream_t stream;
 };
 
+#if defined(MESHMEM_TARGET_IS_CPU)
+struct ReduceByOneThread {
+  ReduceForm form;
+  ReduceOp op;
+  const TeamSync& sync;
+  void* dest;
+  const void* source;
+  std::size_t count;
+};
+#endif
+
 // Those of one type.
 template <typename E>
 struct ReductionKernels {
   static hipError_t launch_reduce(const ReduceLaunch& job);
   static hipError_t launch_scan(const ScanLaunch& job);
   static hipError_t load_all();
+#if defined(MESHMEM_TARGET_IS_CPU)
+  static hipError_t reduce_by_one_thread(const ReduceByOneThread& job);
+#endif
 };
 
 }  // namespace device

@@ -182,6 +182,28 @@ hipError_t ReductionKernels<E>::load_all() {
   return error;
 }
 
+#if defined(MESHMEM_TARGET_IS_CPU)
+template <typename E>
+hipError_t ReductionKernels<E>::reduce_by_one_thread(const ReduceByOneThread& job) {
+  if (job.form == ReduceForm::inclusive_scan || job.form == ReduceForm::exclusive_scan) {
+    using U = Signless<E>;
+    scan(Thread(), job.sync, static_cast<U*>(job.dest), static_cast<const U*>(job.source),
+         job.count, job.form == ReduceForm::inclusive_scan);
+    return hipSuccess;
+  }
+  return with_reduction_of<E>(job.op, [&job](auto reduction) {
+    using R = decltype(reduction);
+    auto* const dest = static_cast<typename R::Type*>(job.dest);
+    const auto* const source = static_cast<const typename R::Type*>(job.source);
+    if (job.form == ReduceForm::scatter)
+      reduce_scatter<R::kOp>(Thread(), job.sync, dest, source, job.count);
+    else
+      reduce<R::kOp>(Thread(), job.sync, dest, source, job.count);
+    return hipSuccess;
+  });
+}
+#endif
+
 }  // namespace device
 }  // namespace meshmem
 

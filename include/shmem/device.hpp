@@ -29,6 +29,12 @@
 
 #define MESHMEM_LIST(...) __VA_ARGS__
 
+/* A function for kernels alone that the compiler makes only where it is called: a template with nothing to choose. There
+ * are thousands of them, and to make them all takes longer than most programs. */
+#define MESHMEM_DEVICE_IF_CALLED \
+  template <int = 0>             \
+  MESHMEM_DEVICE
+
 /* A name for both sides: in a kernel the first expression, else the library. */
 #define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                                 \
   MESHMEM_HOST_DEVICE result shmem_##name params {                                               \
@@ -50,11 +56,11 @@
   MESHMEM_KERNEL_RMA_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_RMA_BY(_block, Block, name, op, E, result, params, args)
 #define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)               \
-  MESHMEM_DEVICE result shmemx_##name##ending params {                                        \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                              \
     return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::WorldPes(),      \
                                   MESHMEM_LIST args);                                         \
   }                                                                                           \
-  MESHMEM_DEVICE result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {                   \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {         \
     return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::ContextPes{ctx}, \
                                   MESHMEM_LIST args);                                         \
   }
@@ -73,7 +79,7 @@
   MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
 #define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args) \
-  MESHMEM_DEVICE result shmemx_##name##ending params {                            \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                  \
     return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);   \
   }
 
@@ -223,10 +229,10 @@ MESHMEM_KERNEL_PACKETS(_block, Block)
 /* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread; those of the standard's
  * names are in shmem/generic.h. */
 #define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args) \
-  MESHMEM_DEVICE result shmemx_##op##ending params { return shmemx_##name##ending args; }
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##op##ending params { return shmemx_##name##ending args; }
 #define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args) \
   MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)           \
-  MESHMEM_DEVICE result shmemx_##op##ending MESHMEM_WITH_CTX params {             \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##op##ending MESHMEM_WITH_CTX params {   \
     return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;                       \
   }
 #define MESHMEM_KERNEL_OVERLOAD(...)             \
@@ -285,6 +291,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_KERNEL_OVERLOAD_CTX
 #undef MESHMEM_KERNEL_OVERLOAD_ROW
 #undef MESHMEM_TWO_SIDES
+#undef MESHMEM_DEVICE_IF_CALLED
 #undef MESHMEM_LIST
 
 #endif

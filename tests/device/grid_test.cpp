@@ -36,10 +36,11 @@ constexpr Extension kKinds[] = {MESHMEM_GRID_NAMES(MESHMEM_KIND)};
   MESHMEM_GRID_BY(name, op, result, params, args)
 #define MESHMEM_GRID_OVERLOAD(name, op, Elem, result, params, args) \
   MESHMEM_GRID_BY(op, op, result, params, args)
-#define MESHMEM_GRID_NAME(name, op, Elem, ...)                                          \
-  static_assert(std::is_same<decltype(&shmemx_##name##_grid),                           \
-                             int (*)(shmem_team_t, Elem*, const Elem*, size_t)>::value, \
-                #name);
+template <typename E>
+using GridRoutine = int (*)(shmem_team_t, E*, const E*, size_t);
+// The cast finds the one of exactly this type, and nothing is made of it.
+#define MESHMEM_GRID_NAME(name, op, Elem, ...) \
+  static_assert(sizeof(static_cast<GridRoutine<Elem>>(&shmemx_##name##_grid)) != 0, #name);
 #define MESHMEM_GRID_CASE(name, op, ...) \
   case Which::op:                        \
     return call_##op(team, dest, source, n);

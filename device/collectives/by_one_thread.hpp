@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions and scans by one thread of a kernel, where its compiler is not one for GPUs: the library has them
+// compiled. They have names that are functions of both sides, of which the compiler makes every one; with
+// those of all types and operations in it a program of one line took three times as long to compile.
+// Invariant: the caller has made the checks; what is done is that of the templates for groups.
+// Included by routines.hpp; defined in kernels/reductions.cpp.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
+
+#include "device/operations.hpp"
+#include "device/sync.hpp"
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+namespace meshmem {
+namespace device {
+
+enum class ReduceForm { reduce, scatter, inclusive_scan, exclusive_scan };
+
+// The elements are of one of the types of ElemType; op is that of a reduce or a scatter.
+extern "C" void shmemx_reduce_by_one_thread(ReduceForm form, ReduceOp op, ElemType type,
+                                            const TeamSync& sync, void* dest, const void* source,
+                                            std::size_t count);
+
+// Whether the library has it: short floats have other types in programs.
+template <typename E>
+constexpr bool kIsByOneThread = elem_type_of<E>() != ElemType::none;
+
+template <typename E>
+inline int by_one_thread(ReduceForm form, ReduceOp op, const TeamSync& sync, E* dest,
+                         const E* source, std::size_t count) {
+  shmemx_reduce_by_one_thread(form, op, elem_type_of<E>(), sync, dest, source, count);
+  return 0;
+}
+
+}  // namespace device
+}  // namespace meshmem
+#endif
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
