@@ -4,6 +4,7 @@
 // Invariant: all processes of a machine that say the same see the same devices.
 #include "devices.hpp"
 
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr int kPciDomain = 0xffff;               // none that a machine has
 constexpr std::uint32_t kLinkThroughMemory = 1;  // HSA's number for the link between processors
+constexpr const char* kAllMemory = "MemTotal:";
 constexpr int kThreadsPerProcessor = 2048;
 constexpr int kClockKilohertz = 1000 * 1000;  // clocks count nanoseconds
 
@@ -53,6 +55,14 @@ bool are_peers() {
   return are;
 }
 
+// Where there is no /proc. What is cached counts as taken then.
+std::size_t memory_by_call(bool all) {
+  struct sysinfo about;
+  if (sysinfo(&about) != 0) return 0;
+  const unsigned long units = all ? about.totalram : about.freeram + about.bufferram;
+  return static_cast<std::size_t>(units) * about.mem_unit;
+}
+
 // A line of /proc/meminfo, in bytes.
 std::size_t memory_line(const std::string& name) {
   std::ifstream file("/proc/meminfo");
@@ -63,7 +73,7 @@ std::size_t memory_line(const std::string& name) {
     std::getline(file, unit);
     if (key == name) return kilobytes * 1024;
   }
-  return 0;
+  return memory_by_call(name == kAllMemory);
 }
 
 // The control group's limit, where there is one.
@@ -153,7 +163,7 @@ int device_count() {
   return count;
 }
 int current_device() { return device_of_thread; }
-std::size_t memory_of_device() { return share_of("MemTotal:"); }
+std::size_t memory_of_device() { return share_of(kAllMemory); }
 std::size_t free_memory_of_device() { return share_of("MemAvailable:"); }
 
 }  // namespace hip_on_cpu

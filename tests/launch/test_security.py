@@ -392,6 +392,30 @@ class Security(launching.LaunchTest):
             self.assertTrue(result.stderr.startswith(said), result)
             self.assertIn(b"set-uid, set-gid or has file capabilities", result.stderr)
 
+    # --- Without /proc. No attack, but the same ways.
+
+    def run_apart(self, before, variables=()):
+        """A job in a machine of its own, as far as `before` makes it so."""
+        words = ["unshare", *before, f'exec "{OSHRUN}" -n 3 "{SHMEM_PROGRAM}" ring']
+        environment = dict(self.environment, **dict(variables))
+        result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertEqual(sorted(result.stdout.splitlines()), [f"PE {pe} of 3" for pe in range(3)])
+
+    def test_a_job_runs_without_proc(self):
+        hidden = ["-m", "sh", "-c", 'mount -t tmpfs none /proc && eval "$0"']
+        if subprocess.run(["unshare", *hidden, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("namespaces of mounts are closed here")
+        self.run_apart(hidden)
+        self.run_apart(hidden, {"MESHMEM_HEAP": "device"})
+
+    def test_a_job_runs_in_a_process_namespace_without_a_proc_of_its_own(self):
+        apart = ["-pf", "sh", "-c", 'eval "$0"']
+        if subprocess.run(["unshare", *apart, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("namespaces of processes are closed here")
+        self.run_apart(apart)
+        self.run_apart(apart, {"MESHMEM_HEAP": "device"})
+
 
 if __name__ == "__main__":
     launching.main()
