@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,8 +54,18 @@ std::optional<Allocation> Allocations::remove(const void* base, MemoryKind kind)
   return allocation;
 }
 
+// Open to this user only.
+static int make_memory_file() {
+  const int file = memfd_create("meshmem-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return -1;
+  if (fchmod(file, S_IRUSR | S_IWUSR) == 0 && fcntl(file, F_ADD_SEALS, kMemoryFileSeals) == 0)
+    return file;
+  close(file);
+  return -1;
+}
+
 bool MemoryFile::open_if_needed() {
-  if (descriptor_ < 0) descriptor_ = memfd_create("meshmem-device-memory", MFD_CLOEXEC);
+  if (descriptor_ < 0) descriptor_ = make_memory_file();
   return descriptor_ >= 0;
 }
 

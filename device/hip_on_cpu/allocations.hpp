@@ -6,6 +6,7 @@
 // Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp (look them up).
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -61,6 +62,9 @@ struct AllocationHeader {
 inline constexpr std::uint64_t kAllocationMagic = 0x6d6573686d656d21;
 inline constexpr std::size_t kPage = 4096;
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~(kPage - 1); }
+
+// By these another process knows a memory file. It grows, but never shrinks under whoever maps it.
+inline constexpr int kMemoryFileSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 
 // The memory file of this process: pages are handed out by offset, and given back to the machine when they are freed.
 class MemoryFile {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory of another process, mapped through that process's own descriptor in /proc.
-// Invariant: a handle is believed only when the file is the one that it names and the page before the allocation still
-// says that it is that allocation; whatever else it holds is an error, not a wrong mapping.
+// Invariant: a handle is believed only when the file is the memory file of a process of this user, is the one that it
+// names, and the page before the allocation still says that it is that allocation; whatever else it holds is an error,
+// not a wrong mapping.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "allocations.hpp"
@@ -47,6 +49,28 @@ class Descriptor {
   const int number_;
 };
 
+// The number that /proc gives this process, which in a process namespace without a /proc of its own is not the one that
+// it knows. 0 where there is no /proc.
+std::int32_t number_in_proc() {
+  char number[32] = "";
+  const ssize_t length = readlink("/proc/self", number, sizeof(number) - 1);
+  return length > 0 ? static_cast<std::int32_t>(std::atol(number)) : 0;
+}
+
+bool is_private_file_of_this_user(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+         (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+// What a memory file is, whoever has made the handle.
+bool is_the_memory_file(int descriptor, const Handle& handle) {
+  struct stat status;
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return fstat(descriptor, &status) == 0 && status.st_ino == handle.inode &&
+         is_private_file_of_this_user(status) && seals >= 0 &&
+         (seals & kMemoryFileSeals) == kMemoryFileSeals;
+}
+
 std::uint64_t inode_of(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? status.st_ino : 0;
@@ -66,9 +90,11 @@ hipError_t make_handle(hipIpcMemHandle_t* result, void* base) {
   const int descriptor = MemoryFile::get().descriptor();
   AllocationHeader header;
   const auto offset = static_cast<std::uint64_t>(found->offset);
+  const std::int32_t process = number_in_proc();
+  if (process == 0) return hipErrorNotSupported;
   if (!read_header(descriptor, offset, &header)) return hipErrorUnknown;
   const Handle handle{kHandleMagic, inode_of(descriptor), header.serial, found->size, offset,
-                      getpid(),     descriptor,           found->device, found->flags};
+                      process,      descriptor,           found->device, found->flags};
   *result = {};
   std::memcpy(result, &handle, sizeof(handle));
   return hipSuccess;
@@ -79,7 +105,8 @@ int open_file_of(const Handle& handle) {
   std::snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.process, handle.descriptor);
   struct stat status;
   // Looked at before it is opened: whatever a stale handle names now may be a thing whose opening blocks or acts.
-  if (stat(path, &status) != 0 || status.st_ino != handle.inode || !S_ISREG(status.st_mode))
+  if (stat(path, &status) != 0 || status.st_ino != handle.inode ||
+      !is_private_file_of_this_user(status))
     return -1;
   return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
@@ -87,7 +114,7 @@ int open_file_of(const Handle& handle) {
 hipError_t open_handle(const Handle& handle, Allocation& allocation) {
   const Descriptor file(open_file_of(handle));
   AllocationHeader header;
-  if (file.number() < 0 || inode_of(file.number()) != handle.inode)
+  if (file.number() < 0 || !is_the_memory_file(file.number(), handle))
     return hipErrorInvalidResourceHandle;
   if (!read_header(file.number(), handle.offset, &header)) return hipErrorInvalidResourceHandle;
   if (header.serial != handle.serial || header.size != handle.size)
@@ -111,7 +138,7 @@ hipError_t import(void** pointer, const hipIpcMemHandle_t& bytes, unsigned flags
   Handle handle;
   std::memcpy(&handle, &bytes, sizeof(handle));
   if (handle.magic != kHandleMagic) return hipErrorInvalidValue;
-  if (handle.process == getpid())
+  if (handle.process == number_in_proc())
     return hipErrorInvalidContext;  // as HIP: its own memory needs no handle
   Allocation allocation;
   if (const hipError_t error = open_handle(handle, allocation); error != hipSuccess) return error;

@@ -19,7 +19,7 @@
 namespace meshmem {
 namespace {
 
-enum class Buffer { unknown, device, symmetric, overlapping };
+enum class Buffer { unknown, device, symmetric, overlapping, unshared };
 
 // What a PE says of its buffer.
 struct Offer {
@@ -49,6 +49,12 @@ bool overlaps_another(const void* address, std::size_t bytes) {
   });
 }
 
+Buffer try_share(void* address, std::size_t bytes, SharedRange& range) {
+  const hipError_t error = share(address, bytes, &range);
+  if (succeeds(error)) return Buffer::device;
+  return error == hipErrorNotSupported ? Buffer::unshared : Buffer::unknown;
+}
+
 Offer describe(void* address, std::size_t bytes) {
   Offer offer{};
   offer.bytes = bytes;
@@ -58,8 +64,8 @@ Offer describe(void* address, std::size_t bytes) {
     offer.kind = Buffer::overlapping;
   } else if (runtime().has_devices()) {
     const OnDevice current(runtime().device_memory().device());
-    const bool shared = is_of_this_device(address) && succeeds(share(address, bytes, &offer.range));
-    offer.kind = shared ? Buffer::device : Buffer::unknown;
+    offer.kind =
+        is_of_this_device(address) ? try_share(address, bytes, offer.range) : Buffer::unknown;
   }
   return offer;
 }
@@ -68,6 +74,9 @@ Offer describe(void* address, std::size_t bytes) {
 const char* objection(const std::vector<Offer>& offers) {
   for (const Offer& offer : offers) {
     if (offer.kind == Buffer::unknown) return "one of the buffers is not of the PE's device";
+    if (offer.kind == Buffer::unshared)
+      return "memory of a device cannot be given to other processes; on processors that needs "
+             "/proc";
     if (offer.kind == Buffer::overlapping)
       return "a part of one of the buffers is symmetric already";
     if (offer.bytes != offers[0].bytes) return "the buffers are not of the same length";
@@ -89,7 +98,11 @@ DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   for (int pe = 0; pe < static_cast<int>(offers.size()); ++pe) {
     const SharedRange& range = offers[static_cast<std::size_t>(pe)].range;
     auto* copy = static_cast<std::byte*>(address);
-    if (pe != address_map.my_pe && memory.map(range, pe, &copy) != hipSuccess) copy = nullptr;
+    const hipError_t error = pe == address_map.my_pe ? hipSuccess : memory.map(range, pe, &copy);
+    if (error != hipSuccess) {
+      debug("the buffer of PE {} cannot be mapped here: {}", pe, hipGetErrorString(error));
+      copy = nullptr;
+    }
     segment.copies.push_back(copy);
     segment.ranges.push_back(range);
   }

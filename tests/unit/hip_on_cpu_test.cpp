@@ -2,6 +2,10 @@
 // HIP on CPUs: devices, errors, memory, copies, and memory opened by other processes.
 #include "hip_on_cpu.hpp"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -291,6 +295,52 @@ TEST(HipIpc, RefusesOwnStaleAndBrokenHandles) {
   };
   EXPECT_EQ(in_child(open_stale), hipErrorInvalidResourceHandle % 128);
   ASSERT_HIP(hipFree(memory));
+}
+
+// A process of another user offers memory of its own, and asks for ours.
+TEST(HipIpc, RefusesMemoryOfAnotherUserAndGivesItNone) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  void *memory = nullptr, *opened = nullptr;
+  hipIpcMemHandle_t ours, theirs;
+  ASSERT_HIP(hipMalloc(&memory, 5000));
+  ASSERT_HIP(hipIpcGetMemHandle(&ours, memory));
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    if (setgid(65532) != 0 || setuid(65532) != 0) _exit(1);
+    // A child of root's process is as closed as that was, until it says otherwise.
+    prctl(PR_SET_DUMPABLE, 1);
+    if (hipIpcOpenMemHandle(&opened, ours, hipIpcMemLazyEnablePeerAccess) == hipSuccess) _exit(2);
+    if (hipMalloc(&memory, 5000) != hipSuccess) _exit(3);
+    if (hipIpcGetMemHandle(&theirs, memory) != hipSuccess) _exit(4);
+    (void)!write(told[1], &theirs, sizeof theirs);
+    pause();
+  }
+  close(told[1]);
+  ASSERT_EQ(read(told[0], &theirs, sizeof theirs), static_cast<ssize_t>(sizeof theirs));
+  EXPECT_EQ(hipIpcOpenMemHandle(&opened, theirs, hipIpcMemLazyEnablePeerAccess),
+            hipErrorInvalidResourceHandle);
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+  close(told[0]);
+  ASSERT_HIP(hipFree(memory));
+}
+
+TEST(HipIpc, SaysThatItNeedsProc) {
+  const int status = in_child([] {
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, nullptr) != 0) {
+      return 77;
+    }
+    void* memory = nullptr;
+    hipIpcMemHandle_t handle;
+    if (hipMalloc(&memory, std::size_t{32} << 20) != hipSuccess) return 1;  // asks what is free
+    return hipIpcGetMemHandle(&handle, memory) == hipErrorNotSupported ? 0 : 2;
+  });
+  if (status == 77) GTEST_SKIP() << "namespaces of mounts are closed here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(HipIpc, OutlivesTheProcessThatMadeTheMemory) {
