@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,15 @@
 #include "process_state.hpp"
 
 namespace hip_on_cpu {
+namespace {
+
+// Beyond this limit (ulimit -f) the system does not answer but kills the process.
+bool may_have(off_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || static_cast<rlim_t>(bytes) <= limit.rlim_cur;
+}
+
+}  // namespace
 
 Allocations& Allocations::get() { return ProcessState<Allocations>::get(); }
 MemoryFile& MemoryFile::get() { return ProcessState<MemoryFile>::get(); }
@@ -90,6 +100,7 @@ std::optional<off_t> MemoryFile::take(std::size_t length) {
     return offset;
   }
   const off_t offset = end_;
+  if (!may_have(offset + static_cast<off_t>(length))) return std::nullopt;
   if (ftruncate(descriptor_, offset + static_cast<off_t>(length)) != 0) return std::nullopt;
   end_ += static_cast<off_t>(length);
   return offset;

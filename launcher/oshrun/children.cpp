@@ -13,6 +13,12 @@
 namespace meshmem {
 namespace {
 
+// Descriptors that oshrun holds: two pipes of each PE and the connection that PMIx's server accepts
+// from it; and what it, the server and the start of a PE take besides. Found out late, a lack would
+// be a PE that waits for the server for ever.
+constexpr rlim_t kFilesOfPe = 3;
+constexpr rlim_t kOwnFiles = 32;
+
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
@@ -20,16 +26,16 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// oshrun blocks signals and ignores SIGPIPE; a shell may have started it with SIGINT ignored.
+// oshrun blocks signals and ignores SIGPIPE and SIGXFSZ; a shell may have started it with SIGINT ignored.
 void restore_signals() {
-  for (int signal : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 [[noreturn]] void become_program(const ChildPlan& plan, char** arguments, char** environment,
-                                 pid_t parent, int errors_fd, const rlimit& descriptors) {
+                                 pid_t parent, int errors_fd, const rlimit& files) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   ::setpgid(0, 0);
@@ -37,7 +43,7 @@ void restore_signals() {
   ::dup2(plan.output_fd, STDOUT_FILENO);
   ::dup2(plan.error_fd, STDERR_FILENO);
   restore_signals();
-  ::setrlimit(RLIMIT_NOFILE, &descriptors);
+  ::setrlimit(RLIMIT_NOFILE, &files);
   ::execvpe(arguments[0], arguments, environment);
   int error = errno;
   [[maybe_unused]] ssize_t written = ::write(errors_fd, &error, sizeof(error));
@@ -46,12 +52,24 @@ void restore_signals() {
 
 }  // namespace
 
-ChildStarter::ChildStarter() : errors_(make_pipe()) {
-  check(::fcntl(errors_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
-  check(::getrlimit(RLIMIT_NOFILE, &descriptors_), "read the limit of open files");
-  rlimit raised = descriptors_;
+rlimit raise_file_limit(int pes) {
+  rlimit limit{};
+  check(::getrlimit(RLIMIT_NOFILE, &limit), "read the limit of open files");
+  const rlim_t needed = kOwnFiles + kFilesOfPe * static_cast<rlim_t>(pes);
+  if (limit.rlim_max < needed) {
+    throw Failure(kSystemError,
+                  fmt::format("cannot start {} PEs: oshrun needs {} open files for that and may "
+                              "have {}; raise the limit (ulimit -Hn) or start fewer",
+                              pes, needed, limit.rlim_max));
+  }
+  rlimit raised = limit;
   raised.rlim_cur = raised.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &raised);
+  return limit;
+}
+
+ChildStarter::ChildStarter(const rlimit& files) : errors_(make_pipe()), files_(files) {
+  check(::fcntl(errors_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
 }
 
 pid_t ChildStarter::start(const ChildPlan& plan) {
@@ -61,7 +79,7 @@ pid_t ChildStarter::start(const ChildPlan& plan) {
   pid_t child = check(::fork(), "start a process (see ulimit -u)");
   if (child == 0) {
     become_program(plan, arguments.data(), environment.data(), parent, errors_.write_end.get(),
-                   descriptors_);
+                   files_);
   }
   ::setpgid(child, child);  // here too, so that a signal sent at once finds the group
   return child;

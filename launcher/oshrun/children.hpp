@@ -25,9 +25,13 @@ struct ChildPlan {
   int error_fd;
 };
 
+// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for so many
+// PEs. Returns the limit that oshrun was started with.
+rlimit raise_file_limit(int pes);
+
 class ChildStarter {
  public:
-  ChildStarter();  // also lets oshrun have as many descriptors as it may: it needs three a PE
+  explicit ChildStarter(const rlimit& files);  // how many descriptors a PE may have
 
   pid_t start(const ChildPlan& plan);
 
@@ -37,7 +41,7 @@ class ChildStarter {
 
  private:
   Pipe errors_;
-  rlimit descriptors_;  // the limit that oshrun was started with
+  rlimit files_;
 };
 
 struct ChildEnd {

@@ -54,11 +54,13 @@ sigset_t job_signals() {
   return set;
 }
 
-Job::Job(const Options& options, Mailbox& mailbox, Guard& guard, StatusFile& where)
+Job::Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
+         StatusFile& where)
     : options_(options),
       mailbox_(mailbox),
       guard_(guard),
       where_(where),
+      starter_(files_of_pes),
       output_(options.tag_output),
       pes_(static_cast<std::size_t>(options.pes)) {
   sigset_t set = job_signals();

@@ -28,7 +28,8 @@ sigset_t job_signals();
 
 class Job {
  public:
-  Job(const Options& options, Mailbox& mailbox, Guard& guard, StatusFile& where);
+  Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
+      StatusFile& where);
   ~Job() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 
+#include "children.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
 #include "guard.hpp"
@@ -37,6 +38,7 @@ void refuse_foreign_environment() {
 
 void set_up_signals() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails, as on a full disk
   ::signal(SIGCHLD, SIG_DFL);  // ignored, as some callers leave it, it would hide the PEs' ends
   sigset_t set = job_signals();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
@@ -59,6 +61,7 @@ int run(int argc, char** argv) {
   }
   enter_working_folder(options->working_folder);
   set_up_signals();
+  const rlimit files_of_pes = raise_file_limit(options->pes);
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
   Environment base = make_base_environment(options->exports, options->pes);
@@ -68,7 +71,7 @@ int run(int argc, char** argv) {
   std::vector<std::vector<std::string>> variables = server.register_pes();
   StatusFile where(options->pes, options->program[0], server.job_name());
   for (std::vector<std::string>& of_pe : variables) of_pe.push_back(where.variable());
-  Job job(*options, mailbox, guard, where);
+  Job job(*options, files_of_pes, mailbox, guard, where);
   return job.run(base, variables);
 }
 

@@ -180,7 +180,7 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--wdir", options.working_folder, "Run the program in this folder")
       ->type_name("FOLDER");
   app.add_option("--status", texts.status,
-                 "Print where the PEs of another oshrun are, which has this process id; so does\n"
+                 "Print where the PEs of another oshrun (this process id) are; so does\n"
                  "SIGQUIT (Ctrl-\\) of one's own, and sent twice within 2 s ends the job")
       ->type_name("PID");
   // For tests of the path between nodes: the PEs are told that they are on this many machines.

@@ -11,19 +11,35 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
 
+#include "base/captured_output.hpp"
+#include "base/start_obstacles.hpp"
 #include "visitors.hpp"
 
 namespace meshmem {
 namespace {
 
-void check_pmix(pmix_status_t status, const char* doing) {
-  if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED) {
-    throw Failure(kSystemError,
-                  fmt::format("PMIx cannot {}: {}", doing, PMIx_Error_string(status)));
+// What PMIx's server needs: descriptors, and bytes in its folder, where it makes two files of 4 MiB
+// when the first PE connects. It checks neither in advance.
+constexpr int kFilesOfServer = 12;
+constexpr std::size_t kRoomOfServer = 9 << 20;
+
+// Keeps back what PMIx prints of its own, which is pages; SHMEM_DEBUG shows it.
+class QuietPmix {
+ public:
+  QuietPmix() {
+    if (std::getenv("SHMEM_DEBUG") != nullptr || std::getenv("SMA_DEBUG") != nullptr) return;
+    out_.emplace(STDOUT_FILENO);
+    err_.emplace(STDERR_FILENO);
   }
-}
+  ~QuietPmix() { std::fflush(nullptr); }  // while the two still capture
+
+ private:
+  std::optional<CapturedOutput> out_, err_;
+};
 
 // --- Upcalls, on PMIx's thread ---------------------------------------------------------------
 
@@ -139,15 +155,29 @@ std::string join(const Items& items, const char* separator) {
 
 }  // namespace
 
+void Server::check(int status, const char* doing) const {
+  if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
+  auto obstacle = find_lack_of_files(kFilesOfServer);
+  if (!obstacle) obstacle = find_lack_of_network();
+  if (!obstacle) obstacle = find_refused_file(plan_.scratch_path, kRoomOfServer, "TMPDIR");
+  if (obstacle) throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
+  throw Failure(kSystemError, fmt::format("PMIx cannot {}: {} (SHMEM_DEBUG=1 shows what it says)",
+                                          doing, PMIx_Error_string(status)));
+}
+
 Server::Server(const ServerPlan& plan, Mailbox& mailbox)
     : plan_(plan), mailbox_(mailbox), nodes_(divide(plan.pes, plan.fake_nodes)) {
+  if (auto obstacle = find_lack_of_room(plan_.scratch_path, kRoomOfServer, "TMPDIR")) {
+    throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
+  }
+  const QuietPmix quiet;
   // PMIx keeps the address of the module.
   static pmix_server_module_t module = make_module();
   PmixInfoList settings;
   settings.add(PMIX_SERVER_TMPDIR, plan_.scratch_path);
   settings.add(PMIX_SYSTEM_TMPDIR, plan_.scratch_path);
   tell_of_strangers(on_stranger, &mailbox_);
-  check_pmix(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
+  check(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
   std::string name = fmt::format("oshrun-{}-{}-{}@1", host_name(), ::getpid(), make_secret());
   PMIX_LOAD_NSPACE(job_name_, name.c_str());
   register_job();
@@ -164,8 +194,8 @@ void Server::register_job() {
     lists.push_back(join(nodes_[node], ","));
   }
   Encoded node_map, pe_map;
-  check_pmix(PMIx_generate_regex(join(names, ",").c_str(), &node_map.text), "encode the nodes");
-  check_pmix(PMIx_generate_ppn(join(lists, ";").c_str(), &pe_map.text), "encode the PEs");
+  check(PMIx_generate_regex(join(names, ",").c_str(), &node_map.text), "encode the nodes");
+  check(PMIx_generate_ppn(join(lists, ";").c_str(), &pe_map.text), "encode the PEs");
 
   PmixInfoList job;
   job.add_encoded(PMIX_NODE_MAP, node_map.text);
@@ -183,9 +213,8 @@ void Server::register_job() {
     job.add(PMIX_LOCAL_PEERS, lists[0]);
   }
   for (int node = 0; node < plan_.fake_nodes; ++node) describe_pes_of(node, job);
-  check_pmix(
-      PMIx_server_register_nspace(job_name_, plan_.pes, job.data(), job.size(), nullptr, nullptr),
-      "register the job");
+  check(PMIx_server_register_nspace(job_name_, plan_.pes, job.data(), job.size(), nullptr, nullptr),
+        "register the job");
 }
 
 void Server::describe_pes_of(int node, PmixInfoList& job) const {
@@ -208,11 +237,10 @@ void Server::describe_pes_of(int node, PmixInfoList& job) const {
 std::vector<std::string> Server::register_pe(int pe, int node) {
   pmix_proc_t who;
   PMIX_LOAD_PROCID(&who, job_name_, static_cast<pmix_rank_t>(pe));
-  check_pmix(
-      PMIx_server_register_client(&who, ::geteuid(), ::getegid(), &mailbox_, nullptr, nullptr),
-      "register a PE");
+  check(PMIx_server_register_client(&who, ::geteuid(), ::getegid(), &mailbox_, nullptr, nullptr),
+        "register a PE");
   char** variables = nullptr;
-  check_pmix(PMIx_server_setup_fork(&who, &variables), "prepare a PE's environment");
+  check(PMIx_server_setup_fork(&who, &variables), "prepare a PE's environment");
   std::vector<std::string> result;
   for (char** variable = variables; variable != nullptr && *variable != nullptr; ++variable) {
     result.emplace_back(*variable);
@@ -224,6 +252,7 @@ std::vector<std::string> Server::register_pe(int pe, int node) {
 }
 
 std::vector<std::vector<std::string>> Server::register_pes() {
+  const QuietPmix quiet;
   std::vector<std::vector<std::string>> variables;
   for (int node = 0; node < plan_.fake_nodes; ++node) {
     for (int pe : nodes_[node]) variables.push_back(register_pe(pe, node));

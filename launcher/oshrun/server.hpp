@@ -37,6 +37,8 @@ class Server {
   // has nothing to give back that the end of the process and of the scratch folder does not.
 
  private:
+  // Throws Failure with the true cause, where one is found.
+  void check(int status, const char* doing) const;
   void register_job();
   void describe_pes_of(int node, PmixInfoList& job) const;
   std::vector<std::string> register_pe(int pe, int node);

@@ -81,7 +81,8 @@ std::optional<std::string> start() {
 // For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others speak
 // up only if they are still there a second later, so it was theirs alone.
 [[noreturn]] void fail_together(const std::string& message) {
-  if (connect_to_launcher().pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (connect_to_launcher(Environment().start_timeout).pe != 0)
+    std::this_thread::sleep_for(std::chrono::seconds(1));
   fatal_message(message);
 }
 

@@ -5,6 +5,7 @@
 #include "bootstrap/job.hpp"
 
 #include <pmix.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +18,18 @@
 #include <sstream>
 #include <thread>
 
+#include "base/captured_output.hpp"
 #include "base/error.hpp"
 #include "base/own_status.hpp"
+#include "base/start_obstacles.hpp"
+#include "base/thread.hpp"
 #include "bootstrap/launcher_variables.hpp"
 
 namespace meshmem {
 namespace {
+
+// With fewer free descriptors PMIx_Init fails, or its event library ends the process by exit(1).
+constexpr int kFilesOfPmix = 12;
 
 Job this_job;
 pmix_proc_t this_process;
@@ -74,14 +81,14 @@ std::optional<long> as_integer(const pmix_value_t& value) {
   }
 }
 
-long job_integer(const char* key) {
+// 0: the launcher says no usable number.
+pmix_status_t fetch_size(int& n_pes) {
   const pmix_proc_t job = process_of(PMIX_RANK_WILDCARD);
   Fetched fetched;
-  check_pmix(PMIx_Get(&job, key, nullptr, 0, &fetched.value),
-             "ask the launcher for the size of the job");
-  const std::optional<long> number = as_integer(*fetched.value);
-  if (!number || *number < 1) fatal("the launcher gives no usable number for {}", key);
-  return *number;
+  const pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &fetched.value);
+  if (status == PMIX_SUCCESS)
+    n_pes = static_cast<int>(std::max(as_integer(*fetched.value).value_or(0), 0L));
+  return status;
 }
 
 // LOCAL_PEERS is "0,2,1" in any order; absent where the launcher leaves out what is trivial.
@@ -124,6 +131,98 @@ void compare_with_oshrun() {
   fatal_message(*objection);
 }
 
+// Where the server listens, as the launcher told, but not the job's name, which may be a secret.
+std::string server_address() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t address = text.rfind(';');
+    if (text.starts_with("PMIX_SERVER_URI") && address != text.npos)
+      return std::string(text.substr(address + 1));
+  }
+  return "unknown";
+}
+
+// Around the first conversation with the launcher. Ends the process if it takes too long: PMIx_Init
+// waits for ever for a server that is there and does not answer. Keeps back PMIx's own text.
+class StartWatch {
+ public:
+  explicit StartWatch(double seconds) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
+    if (seconds > 0)
+      thread_ = start_thread("that watches start-up", [this, seconds] { watch(seconds); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const std::lock_guard lock(mutex_);
+    if (!debug_enabled()) captured_.emplace(STDERR_FILENO);
+  }
+  ~StartWatch() {
+    std::string others;  // what other threads of the program have written
+    {
+      const std::lock_guard lock(mutex_);
+      if (captured_) others = without_pmix(captured_->end());
+      is_over_ = true;
+    }
+    over_.notify_one();
+    if (thread_.joinable()) thread_.join();
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, others.data(), others.size());
+  }
+
+ private:
+  void watch(double seconds) {
+    std::unique_lock lock(mutex_);
+    const auto limit = std::chrono::duration<double>(seconds);
+    if (over_.wait_for(lock, limit, [this] { return is_over_; })) return;
+    if (captured_) captured_->end();
+    print_line(
+        fmt::format("waited {:g} s for the launcher's PMIx server at {} to answer; the limit is "
+                    "MESHMEM_START_TIMEOUT",
+                    seconds, server_address()));
+    _exit(1);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::optional<CapturedOutput> captured_;
+  std::thread thread_;
+};
+
+// What PMIx answers first; of_size only where of_init is success.
+struct FirstWords {
+  pmix_status_t of_init;
+  pmix_status_t of_size;
+};
+
+// Fills this_job. No line may be printed here: it would be kept back.
+FirstWords ask_launcher(double timeout_seconds) {
+  const StartWatch watch(timeout_seconds);
+  FirstWords words{};
+  words.of_init = PMIx_Init(&this_process, nullptr, 0);
+  if (words.of_init != PMIX_SUCCESS) return words;
+  this_job.launched = true;
+  this_job.pe = static_cast<int>(this_process.rank);
+  words.of_size = fetch_size(this_job.n_pes);
+  this_job.node_pes = local_peers();
+  return words;
+}
+
+// There is no PMIx server: a process alone, or one that its launcher has lost.
+void check_stands_alone(pmix_status_t status) {
+  const auto launcher = launcher_without_pmix(get_env);
+  if (!launcher && (status == PMIX_ERR_UNREACH || status == PMIX_ERR_INVALID_NAMESPACE)) return;
+  if (const auto obstacle = find_lack_of_network())
+    fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
+  if (launcher) {
+    fatal(
+        "{}, but no PMIx server can be reached (PMIx says {}): launch with oshrun, mpirun, prun or "
+        "srun --mpi=pmix",
+        *launcher, PMIx_Error_string(status));
+  }
+  fatal("cannot connect to the launcher's PMIx server: {} (SHMEM_DEBUG=1 shows what PMIx says)",
+        PMIx_Error_string(status));
+}
+
 // What a nonblocking fence reports to, from PMIx's thread.
 struct FenceEnd {
   std::mutex mutex;
@@ -140,34 +239,28 @@ void on_fence_end(pmix_status_t status, void* data) {
 
 }  // namespace
 
-const Job& connect_to_launcher() {
+const Job& connect_to_launcher(double timeout_seconds) {
   static bool connected = false;
   if (connected) return this_job;
   connected = true;
-  const pmix_status_t status =
-      names_pmix_server(environ) ? PMIx_Init(&this_process, nullptr, 0) : PMIX_ERR_UNREACH;
-  if (status == PMIX_SUCCESS) {
-    this_job.launched = true;
-    this_job.pe = static_cast<int>(this_process.rank);
-    set_identity(this_job.pe);
-    set_abort_job([](int status) { abort_job(status, "error"); });
-    watch_launcher();
-    this_job.n_pes = static_cast<int>(job_integer(PMIX_JOB_SIZE));
-    compare_with_oshrun();
-    this_job.node_pes = local_peers();
+  FirstWords words{.of_init = PMIX_ERR_UNREACH, .of_size = PMIX_SUCCESS};
+  if (names_pmix_server(environ)) {
+    if (const auto obstacle = find_lack_of_files(kFilesOfPmix))
+      fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
+    words = ask_launcher(timeout_seconds);
+  }
+  if (!this_job.launched) {
+    check_stands_alone(words.of_init);
+    this_job.node_pes = {0};
+    set_identity(0);
     return this_job;
   }
-  if (const std::optional<std::string> launcher = launcher_without_pmix(get_env)) {
-    fatal(
-        "{}, but no PMIx server can be reached (PMIx says {}): launch with oshrun, mpirun, prun or "
-        "srun --mpi=pmix",
-        *launcher, PMIx_Error_string(status));
-  }
-  if (status != PMIX_ERR_UNREACH && status != PMIX_ERR_INVALID_NAMESPACE) {
-    fatal("cannot connect to the launcher's PMIx server: {}", PMIx_Error_string(status));
-  }
-  this_job.node_pes = {0};
-  set_identity(0);
+  set_identity(this_job.pe);
+  set_abort_job([](int status) { abort_job(status, "error"); });
+  watch_launcher();
+  check_pmix(words.of_size, "ask the launcher for the size of the job");
+  if (this_job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
+  compare_with_oshrun();
   return this_job;
 }
 

@@ -21,8 +21,8 @@ struct Job {
 };
 
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be
-// reached.
-const Job& connect_to_launcher();
+// reached, or does not answer in time (0: whenever it does).
+const Job& connect_to_launcher(double timeout_seconds);
 
 // One exchange: publish() any number of times, exchange() by all PEs, then lookup().
 void publish(std::string_view key, std::string_view value);

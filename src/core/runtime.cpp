@@ -180,7 +180,7 @@ void Runtime::connect() {
   wait_policy = {.polls = 1,
                  .timeout_seconds = environment_.start_timeout,
                  .timeout_name = "MESHMEM_START_TIMEOUT"};
-  const Job& job = connect_to_launcher();
+  const Job& job = connect_to_launcher(environment_.start_timeout);
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.delay) start_delays(*environment_.delay, me_);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/start_obstacles.hpp"
 #include "memory/file_handover.hpp"
 
 namespace meshmem {
@@ -63,6 +64,12 @@ void Arena::close_file() {
 }
 
 Arena Arena::create(const ArenaLayout& layout) {
+  if (largest_file_bytes() < layout.total()) {
+    fatal(
+        "cannot make {} MiB of shared memory for {} PEs: a file may have {} bytes only; raise the "
+        "limit (ulimit -f), or set SHMEM_SYMMETRIC_SIZE to less",
+        layout.total() >> 20, layout.n_pes, largest_file_bytes());
+  }
   const int file = try_make_shared_file("meshmem", layout.total());
   if (file < 0) {
     fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",

@@ -36,7 +36,8 @@ class Start(launching.LaunchTest):
         result = self.oshrun("-n", 64, "sleep", 60,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
         self.assertEqual(result.status, 1, result)
-        self.assertEqual(result.err, "oshrun: cannot make a pipe (see ulimit -n): Too many open files\n")
+        self.assertEqual(result.err, "oshrun: cannot start 64 PEs: oshrun needs 224 open files for that and may have "
+                         "60; raise the limit (ulimit -Hn) or start fewer\n")
         self.assert_nothing_left()
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")

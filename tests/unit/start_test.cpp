@@ -9,9 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iomanip>
 #include <map>
+#include <sstream>
 #include <string>
 
+#include "base/captured_output.hpp"
 #include "bootstrap/launcher_variables.hpp"
 #include "child.hpp"
 #include "core/team_area.hpp"
@@ -97,6 +100,42 @@ TEST(LauncherVariables, OnlyALauncherNamesThePmixServer) {
   EXPECT_TRUE(names_pmix_server(launched));
   EXPECT_FALSE(names_pmix_server(alone));
   EXPECT_FALSE(names_pmix_server(nullptr));
+}
+
+// ---- what PMIx prints
+
+std::string of_this_process(const std::string& complaint) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  std::ostringstream line;
+  line << '[' << host << ':' << std::setfill('0') << std::setw(5) << getpid() << "] " << complaint;
+  return line.str();
+}
+
+TEST(PmixText, IsToldFromThatOfOthers) {
+  const std::string rule(74, '-');
+  EXPECT_EQ(without_pmix(""), "");
+  EXPECT_EQ(without_pmix("a\n\nb"), "a\n\nb");
+  EXPECT_EQ(without_pmix("a\n" + of_this_process("PMIX ERROR: ERROR\n    dlopen error\n") + "b\n"),
+            "a\nb\n");
+  EXPECT_EQ(without_pmix(rule + "\nPMIx could not\n\ndo it\n" + rule + "\n    c\n"), "    c\n");
+  EXPECT_EQ(without_pmix("[warn] epoll_create: no\n[other:1] text\n"), "[other:1] text\n");
+}
+
+TEST(CapturedOutput, TakesWhatIsWrittenAndGivesTheDescriptorBack) {
+  EXPECT_EQ(status_of_child([] {
+              int ends[2];
+              if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return 1;
+              CapturedOutput captured(STDERR_FILENO);
+              const std::string flood(1 << 20, 'x');  // nobody reads: it must not block
+              if (write(STDERR_FILENO, "inside", 6) != 6) return 2;
+              if (write(STDERR_FILENO, flood.data(), flood.size()) < 0) return 3;
+              if (captured.end().substr(0, 7) != "insidex" || !captured.end().empty()) return 4;
+              char text[16] = "";
+              if (write(STDERR_FILENO, "outside", 7) != 7 || read(ends[0], text, 16) != 7) return 5;
+              return text == std::string("outside") ? 0 : 6;
+            }),
+            0);
 }
 
 // ---- static data
