@@ -37,7 +37,13 @@ bool is_welcome(int connection) {
 
 int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
   const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
-  if (connection < 0) return connection;
+  if (connection < 0) {
+    // At these PMIx would stop listening. The connection stays in the queue.
+    if (errno != EMFILE && errno != ENFILE) return connection;
+    ::usleep(10000);
+    errno = ECONNABORTED;
+    return -1;
+  }
   if (is_welcome(connection)) {
     ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
     return connection;
