@@ -25,6 +25,9 @@ if(NOT MESHMEM_TARGET STREQUAL "hip")
   install(DIRECTORY device/hip_on_${MESHMEM_TARGET}/hip DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
 endif()
 
+# What tools that watch programs should not speak of.
+install(FILES src/valgrind.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
+
 install(EXPORT meshmem_targets NAMESPACE meshmem:: FILE meshmemTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/meshmemConfig.cmake.in meshmemConfig.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -9,6 +9,13 @@
 #include <cstdlib>
 #include <utility>
 
+#if __has_include(<valgrind/valgrind.h>)  // of the Debian package valgrind, which ./mesh installs
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(bottom, top) 0
+#define VALGRIND_STACK_DEREGISTER(number)
+#endif
+
 // Weak, so that one library serves programs with a sanitizer and without: absent ones are null.
 extern "C" {
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void** old_stack, const void* bottom,
@@ -121,6 +128,7 @@ bool make_fiber(Fiber& fiber, unsigned number, void (*body)()) {
   char* const bottom = static_cast<char*>(fiber.mapping) + kGuard;
   fiber.stack = bottom;
   fiber.stack_size = stack_size();
+  fiber.valgrind_stack = VALGRIND_STACK_REGISTER(bottom, bottom + fiber.stack_size);
   char* const top = bottom + fiber.stack_size - number % kColours * kColour;
   fiber.context = context::make_fcontext(top, static_cast<std::size_t>(top - bottom), &enter);
   if (__tsan_create_fiber != nullptr) fiber.tsan_fiber = __tsan_create_fiber(0);
@@ -133,6 +141,7 @@ void destroy_fiber(Fiber& fiber) {
     __tsan_destroy_fiber(fiber.tsan_fiber);
     tsan_fibers.fetch_sub(1);
   }
+  VALGRIND_STACK_DEREGISTER(fiber.valgrind_stack);
   munmap(fiber.mapping, fiber.mapping_size);
   if (fiber.has_guard) guards.fetch_sub(1, std::memory_order_relaxed);
 }

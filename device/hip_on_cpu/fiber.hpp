@@ -24,6 +24,7 @@ struct alignas(64) Fiber {
   void* mapping = nullptr;  // null for an OS thread's own stack
   std::size_t mapping_size = 0;
   bool has_guard = false;
+  unsigned valgrind_stack = 0;  // its number there
 };
 
 // A first-in-first-out list through Fiber::next.

@@ -20,6 +20,7 @@
 
 #include "base/captured_output.hpp"
 #include "base/error.hpp"
+#include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/start_obstacles.hpp"
 #include "base/thread.hpp"
@@ -243,6 +244,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   static bool connected = false;
   if (connected) return this_job;
   connected = true;
+  const NotLost until_it_is_finalized;
   FirstWords words{.of_init = PMIX_ERR_UNREACH, .of_size = PMIX_SUCCESS};
   if (names_pmix_server(environ)) {
     if (const auto obstacle = find_lack_of_files(kFilesOfPmix))

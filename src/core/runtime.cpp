@@ -23,6 +23,7 @@
 #include "base/delay.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
+#include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
@@ -41,6 +42,7 @@ namespace {
 constexpr const char* kArenaKey = "meshmem.arena";
 constexpr unsigned kPolls =
     4000;  // before a PE that has a core for itself yields: some tens of microseconds
+constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 
@@ -50,7 +52,9 @@ std::size_t heap_bytes(const Environment& environment, int n_pes) {
   // Kernels reach the host heaps of a GPU target if the driver pins them, so they are small there.
   if (!kDevicesAreProcessors) return std::size_t{256} << 20;
   // Half of the machine, in equal shares. Address space only, so there is no need to be modest.
-  const std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
+  std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
+  // Valgrind looks for lost memory in all that a process maps, which takes the pages it looks at.
+  if (memory_checker() == MemoryChecker::valgrind) share = std::min(share, kHeapUnderValgrind);
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
 }
 
@@ -85,6 +89,11 @@ bool run_one_program(const DirectoryEntry* directory, int n_pes) {
   return std::all_of(directory, directory + n_pes, [&](const DirectoryEntry& entry) {
     return entry.program == directory[0].program;
   });
+}
+
+bool is_any_checked(const DirectoryEntry* directory, int n_pes) {
+  return std::any_of(directory, directory + n_pes,
+                     [](const DirectoryEntry& entry) { return entry.is_checked; });
 }
 
 void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
@@ -220,6 +229,7 @@ void Runtime::connect() {
   mine.layout = layout_;
   mine.layout.heap_bytes = environment_.symmetric_size > 0 ? wanted_heap : layout_.heap_bytes;
   mine.program = statics.fingerprint;
+  mine.is_checked = memory_checker() != MemoryChecker::none;
   mine.tuning = tuning_.empty() ? 0 : std::hash<std::string>()(tuning_);
   mine.plans = hash_of_plans(environment_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
@@ -228,6 +238,7 @@ void Runtime::connect() {
 
   check_heap_sizes(directory, n_pes_, me_);
   check_alike(directory, n_pes_, me_);
+  if (is_any_checked(directory, n_pes_)) gap_ = kRedZone;
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
@@ -288,7 +299,7 @@ void Runtime::meet(const char* where) {
 
 void Runtime::open() {
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
-  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes);
+  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, gap_, kBelowHeap);
   // Sequence numbers go on where the teams of an earlier round stopped.
   for (int i = 0; i < n_pes_; ++i)
     first_sequence_ = std::max(first_sequence_, arena_->directory()[i].highest_sequence);
@@ -315,7 +326,8 @@ void Runtime::open() {
 
 void Runtime::open_device() {
   const Slab& slab = device_memory_.data();
-  device_heap_.open(slab.base, slab.bytes);
+  device_heap_.open(slab.base, slab.bytes, gap_,
+                    kDevicesAreProcessors ? std::optional<std::size_t>(0) : std::nullopt);
   device_segments().add({.base = reinterpret_cast<std::uintptr_t>(slab.base),
                          .bytes = slab.bytes,
                          .copies = slab.copies,

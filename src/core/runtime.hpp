@@ -83,6 +83,7 @@ class Runtime {
   int me_ = 0;
   std::uint64_t meetings_ = 0;
   bool more_pes_than_cores_ = false;
+  std::size_t gap_ = 0;  // behind blocks of the symmetric heaps
 
   DeviceMemory device_memory_;
   DeviceState device_state_;

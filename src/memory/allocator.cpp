@@ -40,8 +40,10 @@ constexpr std::uint64_t mix(std::uint64_t digest, std::uint64_t word) {
 
 }  // namespace
 
-OffsetAllocator::OffsetAllocator(std::size_t capacity)
-    : capacity_(round_down(capacity)), blocks_(CountingLess<std::size_t>{&comparisons_}) {
+OffsetAllocator::OffsetAllocator(std::size_t capacity, std::size_t gap)
+    : capacity_(round_down(capacity)),
+      gap_(gap),
+      blocks_(CountingLess<std::size_t>{&comparisons_}) {
   index_for(kMinAlignment);
   if (capacity_ == 0) return;
   make_free(0, capacity_);
@@ -53,10 +55,11 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
   record(Call::allocate, bytes, alignment, static_cast<std::uint64_t>(hints));
   if (bytes == 0 || bytes > capacity_ || !std::has_single_bit(alignment)) return std::nullopt;
   if (alignment < kMinAlignment) alignment = kMinAlignment;
-  const std::size_t size = round_up(bytes);
+  std::size_t size = round_up(bytes + gap_);
 
   Fits& fits = index_for(alignment).fits;
-  const auto fit = fits.lower_bound({size, 0});
+  auto fit = fits.lower_bound({size, 0});
+  if (fit == fits.end()) fit = fits.lower_bound({size = round_up(bytes), 0});
   if (fit == fits.end()) return std::nullopt;
   const auto block = blocks_.find(fit->second);
   const auto [start, whole] = std::pair(block->first, block->second.size);
@@ -93,21 +96,9 @@ bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
   if (bytes == 0 || bytes > capacity_) return false;
   const auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free()) return false;
-  const std::size_t size = round_up(bytes);
-  const std::size_t before = block->second.size;
-
-  if (size > before) {
-    const auto next = std::next(block);
-    if (next == blocks_.end() || !next->second.is_free()) return false;
-    if (size - before > next->second.size) return false;
-    remove_from_indexes(next->first, next->second.size);
-    block->second.size += next->second.size;
-    blocks_.erase(next);
-  }
-  give_back_tail(block, size);
+  if (!fit_in_place(block, round_up(bytes + gap_)) && !fit_in_place(block, round_up(bytes)))
+    return false;
   block->second.requested = bytes;
-  free_bytes_ += before;
-  free_bytes_ -= size;
   return true;
 }
 
@@ -186,6 +177,22 @@ void OffsetAllocator::make_free(std::size_t offset, std::size_t size) {
   }
   blocks_.emplace_hint(next, offset, Block{size});
   add_to_indexes(offset, size);
+}
+
+bool OffsetAllocator::fit_in_place(Blocks::iterator live, std::size_t size) {
+  const std::size_t before = live->second.size;
+  if (size > before) {
+    const auto next = std::next(live);
+    if (next == blocks_.end() || !next->second.is_free()) return false;
+    if (size - before > next->second.size) return false;
+    remove_from_indexes(next->first, next->second.size);
+    live->second.size += next->second.size;
+    blocks_.erase(next);
+  }
+  give_back_tail(live, size);
+  free_bytes_ += before;
+  free_bytes_ -= size;
+  return true;
 }
 
 void OffsetAllocator::give_back_tail(Blocks::iterator live, std::size_t size) {

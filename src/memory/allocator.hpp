@@ -26,8 +26,9 @@ inline constexpr std::size_t kMinAlignment = 64;
 // them. std::bad_alloc is the only exception; after it the allocator must not be used any more.
 class OffsetAllocator {
  public:
-  // A capacity that is no multiple of kMinAlignment loses its tail.
-  explicit OffsetAllocator(std::size_t capacity);
+  // A capacity that is no multiple of kMinAlignment loses its tail. At least `gap` bytes behind
+  // every block belong to no block, unless it fits without them only.
+  explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0);
   OffsetAllocator(const OffsetAllocator&) = delete;
   OffsetAllocator& operator=(const OffsetAllocator&) = delete;
 
@@ -93,9 +94,11 @@ class OffsetAllocator {
   void add_to_indexes(std::size_t offset, std::size_t size);
   void remove_from_indexes(std::size_t offset, std::size_t size);
   void make_free(std::size_t offset, std::size_t size);
+  bool fit_in_place(Blocks::iterator live, std::size_t size);
   void give_back_tail(Blocks::iterator live, std::size_t size);
 
   std::size_t capacity_;
+  std::size_t gap_;
   std::size_t free_bytes_ = 0;
   std::size_t live_blocks_ = 0;
   std::uint64_t history_ = 0;

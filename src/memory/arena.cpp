@@ -43,13 +43,13 @@ std::byte* map_whole(int file, std::size_t bytes) {
 }  // namespace
 
 std::size_t ArenaLayout::region(int index) const {
-  const std::size_t stride = round_up(control_bytes + static_bytes, kRegionAlignment) +
+  const std::size_t stride = round_up(control_bytes + static_bytes + kBelowHeap, kRegionAlignment) +
                              round_up(heap_bytes, kRegionAlignment);
   return front_bytes(n_pes) + static_cast<std::size_t>(index) * stride;
 }
 std::size_t ArenaLayout::statics(int index) const { return region(index) + control_bytes; }
 std::size_t ArenaLayout::heap(int index) const {
-  return region(index) + round_up(control_bytes + static_bytes, kRegionAlignment);
+  return region(index) + round_up(control_bytes + static_bytes + kBelowHeap, kRegionAlignment);
 }
 std::size_t ArenaLayout::total() const { return region(static_cast<int>(n_pes)); }
 

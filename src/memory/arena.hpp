@@ -23,6 +23,9 @@
 
 namespace meshmem {
 
+// Bytes before each heap that are nobody's: an access below the first block hits them.
+inline constexpr std::size_t kBelowHeap = 64;
+
 // Offsets follow from these four numbers, which all PEs of the node must have in common.
 struct ArenaLayout {
   std::size_t n_pes = 0;
@@ -44,6 +47,7 @@ struct alignas(64) DirectoryEntry {
   ArenaLayout layout;
   std::uint64_t program = 0;  // StaticData::fingerprint
   std::uint64_t tuning = 0;   // a hash of what MESHMEM_TUNING names
+  bool is_checked = false;    // by a memory checker
   std::uint64_t plans = 0;    // a hash of the variables that choose how reductions are done
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};

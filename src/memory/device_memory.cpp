@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/memory_checker.hpp"
 #include "base/wait.hpp"
 #include "device/state.hpp"
 #include "memory/arena.hpp"
@@ -26,6 +27,8 @@ namespace meshmem {
 namespace {
 
 constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
+
+constexpr std::size_t kFreeUnderValgrind = std::size_t{128} << 20;
 
 std::string name_of_device(int device) {
   hipDeviceProp_t properties{};
@@ -70,6 +73,9 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
           "ask for the address of device {}", device_);
     std::size_t total = 0;
     check(hipMemGetInfo(&offer.free_bytes, &total), "ask device {} for its free memory", device_);
+    // Valgrind looks for lost memory in all that a process maps.
+    if (memory_checker() == MemoryChecker::valgrind)
+      offer.free_bytes = std::min(offer.free_bytes, kFreeUnderValgrind);
     offer.present = true;
   }
   peers_.meet("choose devices");

@@ -13,15 +13,20 @@
 
 namespace meshmem {
 
-void SymmetricHeap::open(std::byte* base, std::size_t bytes) {
+void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t gap,
+                         std::optional<std::size_t> below) {
   base_ = base;
   bytes_ = bytes;
-  allocator_.emplace(bytes);
+  allocator_.emplace(bytes, gap);
+  if (below) watch_.open(base, bytes, *below);
 }
 
 void SymmetricHeap::give_back() { madvise(base_, bytes_, MADV_REMOVE); }
 
-void SymmetricHeap::close() { allocator_.reset(); }
+void SymmetricHeap::close() {
+  watch_.close();
+  allocator_.reset();
+}
 
 void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hints,
                               const char* routine) {
@@ -35,7 +40,10 @@ void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hin
     return nullptr;
   }
   const std::optional<std::size_t> offset = allocator_->allocate(bytes, alignment, hints);
-  if (offset) return base_ + *offset;
+  if (offset) {
+    watch_.add(*offset, bytes);
+    return base_ + *offset;
+  }
   debug(
       "{}: {} bytes asked for, {} of {} bytes free, the largest piece {}; {} sets the size of the "
       "heap",
@@ -47,12 +55,15 @@ void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hin
 void SymmetricHeap::release(void* block, const char* routine) {
   const std::lock_guard lock(mutex_);
   if (!allocator_->release(offset_of(block))) refuse(block, routine);
+  watch_.remove(offset_of(block));
 }
 
 bool SymmetricHeap::try_resize(void* block, std::size_t bytes, const char* routine) {
   const std::lock_guard lock(mutex_);
   if (!allocator_->size_of(offset_of(block))) refuse(block, routine);
-  return allocator_->try_resize(offset_of(block), bytes);
+  if (!allocator_->try_resize(offset_of(block), bytes)) return false;
+  watch_.resize(offset_of(block), bytes);
+  return true;
 }
 
 std::size_t SymmetricHeap::size_of(void* block, const char* routine) {

@@ -103,6 +103,7 @@ mv "$scratch/first" "$prefix"
 for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
+[ -f "$prefix/share/meshmem/valgrind.supp" ] || fail 'there is no valgrind.supp'
 wrappers_ask_for_files
 through_wrappers
 through_oshhip

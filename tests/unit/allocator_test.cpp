@@ -305,6 +305,34 @@ TEST(Allocator, HistoryTellsDifferentCallsApart) {
   EXPECT_EQ(digest([](auto& a) { a.allocate(64); }), digests[1]);
 }
 
+TEST(Allocator, LeavesAGapBehindEveryBlock) {
+  constexpr std::size_t kGap = 16;
+  OffsetAllocator allocator(kMiB, kGap);
+  std::size_t before = 0;
+  for (const std::size_t bytes : {1, 48, 49, 64, 112, 4096}) {
+    const std::size_t offset = *allocator.allocate(bytes);
+    EXPECT_EQ(offset, before);
+    EXPECT_EQ(*allocator.size_of(offset), bytes);
+    before = offset + rounded(bytes + kGap);
+  }
+  const std::size_t last = *allocator.allocate(64);
+  ASSERT_TRUE(allocator.try_resize(last, 128));
+  EXPECT_EQ(*allocator.allocate(64), last + 192);
+  ASSERT_TRUE(allocator.try_resize(last, 100));
+  EXPECT_EQ(*allocator.allocate(48), last + 128);
+}
+
+TEST(Allocator, GivesUpTheGapBeforeItGivesUp) {
+  OffsetAllocator allocator(4 * kKiB, 16);
+  const std::optional<std::size_t> whole = allocator.allocate(4 * kKiB);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(allocator.free_bytes(), 0u);
+  EXPECT_TRUE(allocator.try_resize(*whole, 4 * kKiB - 1));
+  EXPECT_TRUE(allocator.try_resize(*whole, 4 * kKiB));
+  EXPECT_TRUE(allocator.release(*whole));
+  EXPECT_EQ(allocator.free_bytes(), 4 * kKiB);
+}
+
 // Fills an allocator with `live` blocks among which as many holes lie, then measures one more call
 // each.
 struct Cost {
