@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/standard_output.hpp"
 #include "bench/check.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
@@ -109,10 +110,10 @@ int main(int argc, char** argv) {
   using namespace meshmem::bench;
   int status = 0;
   const auto options = parse_options(argc, argv, status);
-  if (!options) return status;
+  if (!options) return meshmem::close_standard_output("meshmem-bench", status);
   ask_for_heap(*options);
   shmem_init();
   status = run(*options);
   shmem_finalize();
-  return status;
+  return meshmem::close_standard_output("meshmem-bench", status);
 }

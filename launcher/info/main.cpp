@@ -16,6 +16,7 @@
 
 #include "base/environment.hpp"
 #include "base/machine.hpp"
+#include "base/standard_output.hpp"
 #include "info/devices.hpp"
 
 extern char** environ;
@@ -95,7 +96,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_text) {
-    return app.exit(asked_for_text);
+    return close_standard_output("meshmem-info", app.exit(asked_for_text));
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "meshmem-info: {}; see meshmem-info --help\n", error.what());
     return kUsageError;
@@ -103,9 +104,9 @@ int run(int argc, char** argv) {
 
   int status = 0;
   if (explain) {
-    fmt::print("{}", environment_help());
+    std::fputs(environment_help().c_str(), stdout);  // fmt::print throws on a full disk
   } else if (markdown) {
-    fmt::print("{}", environment_markdown());
+    std::fputs(environment_markdown().c_str(), stdout);
   } else {
     print_build();
     print_machine();
@@ -114,8 +115,7 @@ int run(int argc, char** argv) {
     print_environment();
     status = report_mistakes();
   }
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return written ? status : 1;
+  return close_standard_output("meshmem-info", status);
 }
 
 }  // namespace

@@ -78,11 +78,20 @@ int Job::run(const Environment& base, const std::vector<std::vector<std::string>
   for (; !is_over(now); now = Clock::now()) {
     wait_for_news(now);
     output_.print_due(Clock::now());
+    tell_of_lost_output();
     act_on_deadlines(Clock::now());
   }
   output_.close_streams();
   while (output_.has_pending()) wait_for_news(Clock::now());
-  return status_.value_or(0);
+  tell_of_lost_output();
+  return status_.value_or(output_is_lost_ ? kSystemError : 0);
+}
+
+void Job::tell_of_lost_output() {
+  const int error = output_.out().lost_by() ? output_.out().lost_by() : output_.err().lost_by();
+  if (error == 0 || output_is_lost_) return;
+  output_is_lost_ = true;
+  output_.say(fmt::format("output of the PEs is lost: {}", std::strerror(error)));
 }
 
 void Job::start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,

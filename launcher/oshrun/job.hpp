@@ -64,6 +64,7 @@ class Job {
   void act_on_deadlines(Clock::time_point now);
   std::optional<int> find_pe(pid_t pid) const;
 
+  void tell_of_lost_output();
   void report(int pe, const std::string& what);
   void end_with(int status);
 
@@ -82,6 +83,7 @@ class Job {
   Clock::time_point leavers_judged_at_{};
 
   std::optional<int> status_;  // decided, if the end is not a good one
+  bool output_is_lost_ = false;
   int interrupts_ = 0;
   std::optional<Clock::time_point> asked_at_;  // by SIGQUIT, for the table
   std::optional<Clock::time_point> timeout_at_;

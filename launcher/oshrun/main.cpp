@@ -8,6 +8,7 @@
 
 #include <cstdio>
 
+#include "base/standard_output.hpp"
 #include "children.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "oshrun: %s\n", failure.what());
     status = failure.status();
   }
+  status = meshmem::close_standard_output("oshrun", status);
   std::fflush(nullptr);
   ::_exit(status);  // not through PMIx's exit handlers: its thread may wait for ever
 }

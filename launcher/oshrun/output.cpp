@@ -83,7 +83,11 @@ void Sink::flush() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) break;
     if (written < 0) {
-      broken_ = true;
+      // Where there is no room now there may be some later, and the job's work is worth more than
+      // its text.
+      const bool has_no_room = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+      if (has_no_room && lost_by_ == 0) lost_by_ = errno;
+      broken_ = !has_no_room;
       done = pending_.size();
       break;
     }

@@ -32,6 +32,7 @@ class Sink {
   bool has_pending() const { return !pending_.empty(); }
   bool is_full() const;
   bool is_broken() const { return broken_; }  // nobody reads it any more
+  int lost_by() const { return lost_by_; }    // errno's value when text was lost, as on a full disk
   bool is_mid_line() const { return mid_line_; }
   bool is_terminal() const { return terminal_; }
   void discard();
@@ -44,6 +45,7 @@ class Sink {
   bool socket_;
   bool never_blocks_;
   bool broken_ = false;
+  int lost_by_ = 0;
   bool mid_line_ = false;
   std::vector<char> pending_;
 };

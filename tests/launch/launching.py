@@ -18,6 +18,8 @@ import uuid
 OSHRUN = os.environ["OSHRUN"]  # not one from PATH, which may be another project's
 PMIX_CLIENT = os.environ["PMIX_CLIENT"]
 SHMEM_PROGRAM = os.environ.get("SHMEM_PROGRAM", "")
+MESHMEM_BENCH = os.environ.get("MESHMEM_BENCH", "")
+MESHMEM_INFO = os.environ.get("MESHMEM_INFO", "")
 IDENTITY = "MESHMEM_LAUNCH_TEST"
 SKIPPED = 77
 

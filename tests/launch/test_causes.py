@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import launching
-from launching import OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM
+from launching import MESHMEM_BENCH, MESHMEM_INFO, OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM
 
 NOBODY = 65534
 
@@ -172,6 +172,20 @@ class SilentServer(launching.LaunchTest):
             process.wait(1)
         process.kill()
         self.finish(process)
+
+
+@unittest.skipUnless(MESHMEM_INFO, "meshmem-info was not built")
+class FullDisk(launching.LaunchTest):
+    def test_is_no_success_of_the_tools(self):
+        bench = [MESHMEM_BENCH, "--csv", "--max-bytes", "64", "--runs", "1"]
+        for words in ([MESHMEM_INFO], [MESHMEM_INFO, "--help"], [MESHMEM_INFO, "--environment"],
+                      bench, [MESHMEM_BENCH, "--help"]):
+            # The other variables are this test's own, which meshmem-info finds strange.
+            variables = {name: value for name, value in self.environment.items() if not name.startswith("MESHMEM_")}
+            with open("/dev/full", "wb") as full:
+                result = self.finish(subprocess.Popen(words, env=variables, stdout=full, stderr=subprocess.PIPE))
+            self.assertEqual(result.status, 1, f"{words}: {result}")
+            self.assertRegex(result.err, r"^meshmem-(info|bench): cannot write all to standard output: .*\n$")
 
 
 if __name__ == "__main__":

@@ -169,6 +169,24 @@ class Output(launching.LaunchTest):
         self.assertEqual((process.returncode, process.stderr.read()), (141, b""))
         process.stderr.close()
 
+    def test_a_full_disk_is_said_once_and_no_success(self):
+        with open("/dev/full", "wb") as full:
+            result = self.oshrun("-n", 2, "sh", "-c", "echo a; sleep 0.3; echo b; echo c >&2", stdout=full)
+            self.assertEqual(result.status, 1, result)
+            self.assertEqual(sorted(result.err.splitlines()),
+                             ["c", "c", "oshrun: output of the PEs is lost: No space left on device"])
+            self.assertEqual(self.oshrun("-n", 2, "sh", "-c", "echo c >&2", stderr=full).status, 1)
+            # The job goes on, and its own status counts.
+            result = self.oshrun("-n", 1, "sh", "-c", "echo a; sleep 0.3; echo b; exit 3", stdout=full)
+            self.assertEqual(result.status, 3, result)
+
+    def test_text_on_request_that_does_not_fit_is_no_success(self):
+        with open("/dev/full", "wb") as full:
+            for option in ("--help", "--version"):
+                result = self.oshrun(option, stdout=full)
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"^oshrun: cannot write all to standard output: .*\n$")
+
     def test_the_end_does_not_wait_for_a_blocked_reader_after_two_interrupts(self):
         process = self.start("-n", 2, "yes")
         time.sleep(0.5)  # nobody reads: all buffers are full now
