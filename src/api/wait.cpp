@@ -14,6 +14,7 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "base/vain_look.hpp"
 #include "device/comparison.hpp"
 #include "memory/place_text.hpp"
 #include "memory/room.hpp"
@@ -361,7 +362,10 @@ extern "C" MESHMEM_VISIBLE void pshmem_wait_until(long* ivar, int cmp, long cmp_
 MESHMEM_ENTRY(std::uint64_t, signal_fetch, (const std::uint64_t* sig_addr)) {
   constexpr const char* kRoutine = "shmem_signal_fetch";
   const bool on_device = check_wait(kRoutine, sig_addr, 1, SHMEM_CMP_EQ);
-  return on_device ? load_from_device(kRoutine, sig_addr) : load(sig_addr);
+  if (on_device) return load_from_device(kRoutine, sig_addr);
+  const std::uint64_t value = load(sig_addr);
+  looked_at(sig_addr, value);
+  return value;
 }
 MESHMEM_ENTRY(std::uint64_t, signal_wait_until,
               (std::uint64_t * sig_addr, int cmp, std::uint64_t cmp_value)) {

@@ -52,8 +52,9 @@ X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")
 X(MESHMEM_SPREAD, spread, boolean, true,
-  "When there are more PEs than cores, shmem_init moves each to a core so that they start evenly "
-  "spread; none is bound. 0 leaves that to the scheduler.")
+  "shmem_init moves PEs that run on one core to cores where no PE of the job is, or, when there "
+  "are more PEs than cores, each to a core so that they start evenly spread. None is bound. 0 "
+  "leaves that to the scheduler.")
 X(MESHMEM_DELAY, delay, optional_count, std::nullopt,
   "For tests of the library itself: random short delays where PEs synchronize, which follow from "
   "this number and the PE's. Only in libraries that were configured with -DMESHMEM_DELAYS=ON.")

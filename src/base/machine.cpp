@@ -8,6 +8,7 @@
 #include "base/machine.hpp"
 
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +18,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -191,15 +194,78 @@ std::vector<int> allowed_cpus() {
   return allowed ? members_of(*allowed) : std::vector<int>{0};
 }
 
-void go_to_core(int core) {
+void go_to_core(int core) { go_to_one_of({core}); }
+
+void go_to_one_of(const std::vector<int>& cores) {
   const std::optional<CpuSet> allowed = read_affinity();
-  if (!allowed) return;
-  const std::vector<int> cpus = members_of(*allowed);
-  if (cpus.size() < 2 || !std::binary_search(cpus.begin(), cpus.end(), core)) return;
-  const CpuSet one = make_cpu_set(allowed->count);
-  if (!one.set) return;
-  CPU_SET_S(static_cast<std::size_t>(core), one.bytes, one.set.get());
-  if (sched_setaffinity(0, one.bytes, one.set.get()) == 0) restore_affinity(*allowed);
+  if (!allowed || members_of(*allowed).size() < 2) return;
+  const CpuSet wanted = make_cpu_set(allowed->count);
+  if (!wanted.set) return;
+  for (const int core : cores) {
+    const auto number = static_cast<std::size_t>(core);
+    if (CPU_ISSET_S(number, allowed->bytes, allowed->set.get()))
+      CPU_SET_S(number, wanted.bytes, wanted.set.get());
+  }
+  const int choices = CPU_COUNT_S(wanted.bytes, wanted.set.get());
+  if (choices == 0 || sched_setaffinity(0, wanted.bytes, wanted.set.get()) != 0) return;
+  // Now it is on any of them. Who wakes up is put on an idle one, and on a processor of two threads
+  // where both are idle rather.
+  const timespec nap{0, 1000};
+  if (choices > 1) nanosleep(&nap, nullptr);
+  restore_affinity(*allowed);
+}
+
+namespace {
+
+// A PE that shares its core, and where it may go.
+struct Mover {
+  std::size_t pe;
+  std::vector<int> free;
+};
+
+bool has_fewer(const Mover& a, const Mover& b) { return a.free.size() < b.free.size(); }
+
+// Of the PEs on each core all but the one with the fewest free cores to go to.
+std::vector<Mover> movers_of(const std::vector<RunningPe>& pes) {
+  cpu_set_t taken;
+  CPU_ZERO(&taken);
+  for (const RunningPe& pe : pes)
+    if (pe.core >= 0) CPU_SET(static_cast<std::size_t>(pe.core), &taken);
+  std::map<int, std::vector<Mover>> by_core;
+  for (std::size_t i = 0; i < pes.size(); ++i) {
+    if (pes[i].core < 0) continue;
+    Mover& mover = by_core[pes[i].core].emplace_back(Mover{i, {}});
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, pes[i].allowed) && !CPU_ISSET(core, &taken))
+        mover.free.push_back(static_cast<int>(core));
+  }
+  std::vector<Mover> movers;
+  for (auto& [core, sharers] : by_core) {
+    std::stable_sort(sharers.begin(), sharers.end(), has_fewer);
+    movers.insert(movers.end(), sharers.begin() + 1, sharers.end());
+  }
+  std::stable_sort(movers.begin(), movers.end(), has_fewer);
+  return movers;
+}
+
+}  // namespace
+
+// Each takes one, then one more, as long as there are: who has few to choose from comes first.
+std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes) {
+  std::vector<std::vector<int>> given(pes.size());
+  std::vector<Mover> movers = movers_of(pes);
+  std::set<int> gone;
+  for (bool is_any_left = true; is_any_left;) {
+    is_any_left = false;
+    for (Mover& mover : movers) {
+      std::erase_if(mover.free, [&](int core) { return gone.contains(core); });
+      if (mover.free.empty()) continue;
+      is_any_left = true;
+      given[mover.pe].push_back(mover.free.front());
+      gone.insert(mover.free.front());
+    }
+  }
+  return given;
 }
 
 std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed) {

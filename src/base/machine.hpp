@@ -26,6 +26,19 @@ std::vector<int> allowed_cpus();
 // move it on.
 void go_to_core(int core);
 
+// The same for several cores, of which the scheduler takes one that is idle, if one is.
+void go_to_one_of(const std::vector<int>& cores);
+
+// A PE on the core where it runs, with the cores that it may use.
+struct RunningPe {
+  int core;
+  const cpu_set_t* allowed;
+};
+// The cores to which each PE may go that shares its own with another, where no PE runs; none for those
+// that stay: on every core one, and whoever has nowhere to go. No core is given to two. The same
+// answer in every PE.
+std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes);
+
 // The core that each of some PEs is to go to, given the sets that they may use, so that every core
 // has as few as can be; -1 for an empty set. The same sets give the same cores in every PE.
 std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed);

@@ -65,12 +65,6 @@ class Backoff {
 
 void yield_core();
 
-// For routines that look once and answer "not yet", which programs call in a loop: with PEs that
-// outnumber the cores the one who could change the answer must get to run.
-inline void looked_in_vain() {
-  if (wait_policy.polls <= 1) yield_core();
-}
-
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
 
 template <typename Ready, typename Describe>

@@ -28,6 +28,7 @@
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "memory/device_target.hpp"
 #include "memory/file_handover.hpp"
@@ -56,31 +57,6 @@ std::size_t heap_bytes(const Environment& environment, int n_pes) {
   // Valgrind looks for lost memory in all that a process maps, which takes the pages it looks at.
   if (memory_checker() == MemoryChecker::valgrind) share = std::min(share, kHeapUnderValgrind);
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
-}
-
-int count_cores(const DirectoryEntry* directory, int n_pes) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int i = 0; i < n_pes; ++i) CPU_OR(&all, &all, &directory[i].cpus);
-  return CPU_COUNT(&all);
-}
-
-bool share_cores(const DirectoryEntry* directory, int n_pes) {
-  return n_pes > std::min(static_cast<double>(count_cores(directory, n_pes)), cpu_quota());
-}
-
-// Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes where
-// start-up happens to leave room, and takes up to a second to even out those that only yield; with
-// 6 PEs on a core and 2 on the other a barrier takes twice as long. With cores to spare it knows
-// better.
-void spread_over_cores(const DirectoryEntry* directory, int n_pes, int me) {
-  const int cores = count_cores(directory, n_pes);
-  if (cores == 0 || n_pes <= cores) return;  // 0: more than are told apart
-  std::vector<const cpu_set_t*> allowed(static_cast<std::size_t>(n_pes));
-  std::transform(directory, directory + n_pes, allowed.begin(),
-                 [](const DirectoryEntry& entry) { return &entry.cpus; });
-  const int core = deal_cores(allowed)[static_cast<std::size_t>(me)];
-  if (core >= 0) keep_to_core(core);
 }
 
 // PEs of one job that have nothing in common: the static data of another program is no copy of
@@ -320,8 +296,21 @@ void Runtime::open() {
   device_state_.publish();
   address_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");
-  // At last: who naps may wake up elsewhere.
-  if (environment_.spread) spread_over_cores(arena_->directory(), n_pes_, me_);
+  spread_over_cores();
+}
+
+// At last: who naps may wake up elsewhere.
+void Runtime::spread_over_cores() {
+  DirectoryEntry* directory = arena_->directory();
+  const int cores = count_cores(directory, n_pes_);
+  if (cores == 0) return;  // more than are told apart
+  if (n_pes_ > cores) {
+    if (environment_.spread) deal_out(directory, n_pes_, me_);
+    return;
+  }
+  directory[me_].core = core_of_this_thread();
+  meet("tell on which cores they run");
+  if (environment_.spread) leave_shared_core(directory, n_pes_, me_);
 }
 
 void Runtime::open_device() {

@@ -65,6 +65,7 @@ class Runtime {
   void connect_device();
   void open();  // heaps and teams
   void open_device();
+  void spread_over_cores();
   void close();
   void meet(
       const char* where);  // a barrier in the arena's header, before there are teams and after them

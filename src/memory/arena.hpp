@@ -51,6 +51,7 @@ struct alignas(64) DirectoryEntry {
   std::uint64_t plans = 0;    // a hash of the variables that choose how reductions are done
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
+  int core = -1;  // where this PE ran at the end of start-up; -1: not told apart
   DeviceOffer device;
 };
 

@@ -19,8 +19,9 @@ PEER_LAUNCH = ["/usr/bin/oshrun", "--allow-run-as-root", "--oversubscribe", "--m
 
 
 class Implementation:
-    def __init__(self, name, launch, bench, hello):
-        self.name, self.launch, self.bench, self.hello = name, launch, bench, hello
+    def __init__(self, name, launch, folder, hello="hello"):
+        self.name, self.launch = name, launch
+        self.bench, self.hello, self.first_trips = f"{folder}/host_bench", f"{folder}/{hello}", f"{folder}/bench_first_trips"
 
     def command(self, pes, program, *args):
         return [*self.launch, "-np", str(pes), program, *args]
@@ -48,7 +49,7 @@ def build_peer(folder):
         return None
     for program in ("host_bench", "hello"):
         subprocess.run(["/usr/bin/oshcc", "-O3", "-w", str(HERE / f"{program}.c"), "-o", f"{folder}/{program}"], check=True)
-    return Implementation("Open MPI", PEER_LAUNCH, f"{folder}/host_bench", f"{folder}/hello")
+    return Implementation("Open MPI", PEER_LAUNCH, folder)
 
 
 def medians(runs):
@@ -89,6 +90,22 @@ def print_start_up(ours, peer, runs):
         sys.stdout.flush()
 
 
+def first_trips(ours, how, **settings):
+    """Microseconds of 200 round trips of two PEs, right after they have started."""
+    run = subprocess.run(ours.command(2, ours.first_trips, how), capture_output=True, text=True, timeout=100, check=True,
+                         env={**os.environ, **settings})
+    return float(run.stdout)
+
+
+def print_first_trips(ours, starts=40):
+    print(f"\n200 round trips of 2 PEs right after shmem_init, of {starts} starts; beside them without MESHMEM_SPREAD\n")
+    for how in ("wait", "test", "fetch"):
+        pairs = [(first_trips(ours, how), first_trips(ours, how, MESHMEM_SPREAD="0")) for _ in range(starts)]
+        (median, worst), (median_left, worst_left) = ((statistics.median(times), max(times)) for times in zip(*pairs))
+        print(f"by {how:<6} median {median:10.1f} us   worst {worst:10.1f} us   left to the scheduler {median_left:10.1f} {worst_left:10.1f}")
+        sys.stdout.flush()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, help="folder with oshrun, host_bench and bench_hello")
@@ -98,7 +115,7 @@ def main():
     parser.add_argument("--only", default="", help="only operations whose name contains this")
     options = parser.parse_args()
 
-    ours = Implementation("meshmem", [f"{options.bin}/oshrun"], f"{options.bin}/host_bench", f"{options.bin}/bench_hello")
+    ours = Implementation("meshmem", [f"{options.bin}/oshrun"], options.bin, "bench_hello")
     with tempfile.TemporaryDirectory() as folder:
         peer = build_peer(folder) if options.peers else None
         if options.peers and not peer:
@@ -114,6 +131,7 @@ def main():
                     theirs.append(peer.rows(pes, options.only))
             print_table(f"{pes} PEs", medians(mine), medians(theirs) if theirs else None, peer.name if peer else "")
         if not options.only:
+            print_first_trips(ours)
             print_start_up(ours, peer, max(3, options.runs))
 
 

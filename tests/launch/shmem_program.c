@@ -2,9 +2,11 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
 // launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | memory | until FILE | global_exit PE CODE | exit PE CODE |
+// Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE | exit PE CODE |
 //        die PE SIGNAL | mistake PE | hang
+#define _GNU_SOURCE
 #include <malloc.h>
+#include <sched.h>
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,6 +79,27 @@ static int print_memory(void) {
   return page_tables_kib < 0;
 }
 
+// Starts again on core 0, with all other PEs, and free to go on another. Prints the cores that it may use.
+static int start_on_one_core(void) {
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  shmem_init();
+  sched_getaffinity(0, sizeof all, &all);
+  for (int round = 0; round < 20; ++round) {
+    shmem_finalize();
+    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof all, &all);
+    shmem_init();
+  }
+  sched_getaffinity(0, sizeof all, &all);
+  printf("may use %d\n", CPU_COUNT(&all));
+  fflush(stdout);
+  int wrong = put_around_a_ring();
+  shmem_finalize();
+  return wrong;
+}
+
 static void end_job(const char* how, int number) {
   usleep(100000);  // so that the others are in the barrier
   if (strcmp(how, "global_exit") == 0) shmem_global_exit(number);
@@ -92,6 +115,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
   if (strcmp(verb, "memory") == 0) return print_memory();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);
+  if (strcmp(verb, "one_core") == 0) return start_on_one_core();
   int who = argc > 2 ? atoi(argv[2]) : 0;
   shmem_init();
   shmem_barrier_all();

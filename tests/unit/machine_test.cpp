@@ -148,6 +148,52 @@ TEST(Machine, DealsEvenlyAroundABoundPe) {
   }
 }
 
+using Cores = std::vector<int>;
+
+std::vector<Cores> part(const std::vector<int>& running, const std::vector<cpu_set_t>& sets) {
+  std::vector<RunningPe> pes;
+  for (std::size_t i = 0; i < running.size(); ++i)
+    pes.push_back({running[i], &sets[std::min(i, sets.size() - 1)]});
+  return part_pes(pes);
+}
+
+TEST(Machine, PartsNobodyWhoIsAlone) {
+  EXPECT_EQ(part({2, 0, 1}, {set_of({0, 1, 2, 3})}), (std::vector<Cores>{{}, {}, {}}));
+  EXPECT_EQ(part({}, {}), std::vector<Cores>{});
+}
+
+TEST(Machine, PartsThoseOnOneCore) {
+  EXPECT_EQ(part({1, 1}, {set_of({0, 1})}), (std::vector<Cores>{{}, {0}}));
+  EXPECT_EQ(part({5, 5, 5, 2}, {set_of({0, 1, 2, 3, 4, 5, 1023})}),
+            (std::vector<Cores>{{}, {0, 3, 1023}, {1, 4}, {}}));
+}
+
+TEST(Machine, PartsIntoCoresThatEachMayUse) {
+  // The first may use no free core, so it stays; the third has one choice and comes before the second.
+  EXPECT_EQ(part({0, 0, 0}, {set_of({0}), set_of({0, 1, 2}), set_of({0, 1})}),
+            (std::vector<Cores>{{}, {2}, {1}}));
+  EXPECT_EQ(part({0, 0}, {set_of({0})}), (std::vector<Cores>{{}, {}}));  // nowhere to go
+}
+
+TEST(Machine, PartsThoseWhoseCoreIsKnown) {
+  EXPECT_EQ(part({-1, -1, 3, 3}, {set_of({0, 3})}), (std::vector<Cores>{{}, {}, {}, {0}}));
+}
+
+// Whoever else is on the machine: once in many moves the thread is still there where it has been put.
+TEST(Machine, GoesToOneOfSomeCoresAndStaysFree) {
+  const std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP();
+  const std::vector<int> there(cpus.begin() + 1, cpus.end());
+  bool arrived = false;
+  for (int attempt = 0; attempt < 1000 && !arrived; ++attempt) {
+    go_to_core(cpus.front());
+    go_to_one_of(there);
+    arrived = sched_getcpu() != cpus.front();
+  }
+  EXPECT_TRUE(arrived);
+  EXPECT_EQ(allowed_cpus(), cpus);
+}
+
 TEST(Machine, DealsNothingToEmptySets) {
   EXPECT_EQ(deal({}), std::vector<int>{});
   EXPECT_EQ(deal({set_of({}), set_of({})}), (std::vector{-1, -1}));
