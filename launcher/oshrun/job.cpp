@@ -272,8 +272,15 @@ void Job::judge(int pe, const ChildEnd& end) {
   // Whoever read our output went away and the PE noticed: as without oshrun, that is no news.
   bool reader_left =
       end.signal == SIGPIPE && (output_.out().is_broken() || output_.err().is_broken());
-  if (!reader_left) report(pe, describe(end));
+  if (!reader_left) report(pe, describe(end) + suspect_of(end));
   end_with(end.signal != 0 ? kStatusOfSignal + end.signal : end.status);
+}
+
+// Nobody is told who sends a SIGKILL; a shell in a PE's place passes on the end of its child.
+std::string Job::suspect_of(const ChildEnd& end) const {
+  if (end.signal != SIGKILL && end.status != kStatusOfSignal + SIGKILL) return "";
+  const auto rise = describe_rise(oom_kills_before_, count_oom_kills());
+  return rise ? fmt::format(", probably by the kernel's out-of-memory killer ({})", *rise) : "";
 }
 
 // A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init waits

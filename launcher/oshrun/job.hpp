@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine.hpp"
 #include "children.hpp"
 #include "environment.hpp"
 #include "guard.hpp"
@@ -59,6 +60,7 @@ class Job {
   void take_start_errors();
   void take_mail();
   void judge(int pe, const ChildEnd& end);
+  std::string suspect_of(const ChildEnd& end) const;
   void judge_early_leavers();
   void judge_silent_leavers(Clock::time_point now);
   void act_on_deadlines(Clock::time_point now);
@@ -77,6 +79,7 @@ class Job {
   TerminalInput input_;
   UniqueFd signals_;
 
+  const std::vector<OomKills> oom_kills_before_ = count_oom_kills();
   std::vector<Pe> pes_;
   int running_ = 0;
   std::vector<int> silent_leavers_;  // exit 0, connected, not finalized

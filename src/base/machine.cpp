@@ -47,6 +47,15 @@ std::optional<std::uint64_t> parse_limit(std::string_view text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
+// The number behind `name` in lines of a name and a number each.
+std::optional<std::uint64_t> find_count(std::string_view lines, std::string_view name) {
+  while (!lines.empty()) {
+    std::string_view line = take_token(lines, "\n");
+    if (take_token(line, " ") == name) return parse_limit(line);
+  }
+  return std::nullopt;
+}
+
 // The process's group in the hierarchy of `controller`, from lines "number:controllers:path" of
 // /proc/self/cgroup; version 2 is the line without controllers. "" where there is no such line.
 std::string group_path(std::string_view lines, std::string_view controller) {
@@ -181,6 +190,36 @@ double cgroup_cpu_quota(const ReadFile& read_file) {
     });
   }
   return strictest;
+}
+
+std::vector<OomKills> count_oom_kills(const ReadFile& read_file) {
+  std::vector<OomKills> kills;
+  const auto look_into = [&](const std::string& file) {
+    if (const auto count = find_count(read_file(file).value_or(""), "oom_kill"))
+      kills.push_back({file, *count});
+  };
+  for (const auto& [controller, mount] : kMemoryMounts) {
+    walk_up(read_file, controller, mount, [&](const std::string& directory) {
+      for (const char* name : {"memory.events", "memory.oom_control"}) {
+        if (kills.empty()) look_into(directory + name);  // the nearest group alone
+      }
+    });
+  }
+  look_into("/proc/vmstat");
+  return kills;
+}
+
+std::vector<OomKills> count_oom_kills() { return count_oom_kills(read_whole_file); }
+
+std::optional<std::string> describe_rise(const std::vector<OomKills>& before,
+                                         const std::vector<OomKills>& now) {
+  for (const OomKills& then : before) {
+    for (const auto& [file, count] : now) {
+      if (file == then.file && count > then.count)
+        return fmt::format("oom_kill in {} rose from {} to {}", file, then.count, count);
+    }
+  }
+  return std::nullopt;
 }
 
 std::size_t machine_memory_bytes() {

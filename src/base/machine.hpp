@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -50,6 +51,18 @@ double cpu_quota();
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file);
 double cgroup_cpu_quota(const ReadFile& read_file);
+
+// How many processes the kernel's out-of-memory killer has killed, and which file says so.
+struct OomKills {
+  std::string file;
+  std::uint64_t count;
+};
+// In this process's cgroup, and then on the whole machine, as far as these tell.
+std::vector<OomKills> count_oom_kills();
+std::vector<OomKills> count_oom_kills(const ReadFile& read_file);
+// "oom_kill in <file> rose from 0 to 1" for the first count that has risen.
+std::optional<std::string> describe_rise(const std::vector<OomKills>& before,
+                                         const std::vector<OomKills>& now);
 
 }  // namespace meshmem
 

@@ -7,6 +7,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -172,6 +173,51 @@ class SilentServer(launching.LaunchTest):
             process.wait(1)
         process.kill()
         self.finish(process)
+
+
+class OutOfMemory(launching.LaunchTest):
+    """A control group with less memory than the job takes, where this machine lets one make it."""
+
+    def make_group(self, limit):
+        """The file that a process of the group writes its number into."""
+        with open("/proc/swaps", encoding="utf-8") as file:
+            if len(file.readlines()) > 1:
+                raise unittest.SkipTest("this machine swaps, so that a limit of memory kills nobody")
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            paths = {line.split(":")[1]: line.rstrip("\n").split(":", 2)[2] for line in file}
+        for top, controller, name in (("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"),
+                                      ("/sys/fs/cgroup", "", "memory.max")):
+            group = f"{top}{paths.get(controller, '')}/meshmem-test-{self.identity}"
+            try:
+                os.mkdir(group)
+                self.addCleanup(os.rmdir, group)
+                with open(f"{group}/{name}", "w", encoding="utf-8") as file:
+                    file.write(str(limit))
+                return f"{group}/cgroup.procs"
+            except OSError:
+                continue
+        raise unittest.SkipTest("no right to make a control group with a limit of memory")
+
+    def run_in_group(self, script, *options):
+        procs = self.make_group(128 << 20)
+
+        def enter():
+            with open(procs, "w", encoding="utf-8") as file:
+                file.write(str(os.getpid()))
+        return self.oshrun("-n", 2, *options, "sh", "-c", script, preexec_fn=enter, seconds=60)
+
+    def test_its_killer_is_named(self):
+        eat = f"exec {sys.executable} -c 'print(len(bytes([1]) * (1 << 30)))'"
+        result = self.run_in_group(f"test $PMIX_RANK = 1 && {eat}; sleep 60")
+        self.assertEqual(result.status, 137, result)
+        self.assertRegex(result.err, r"^oshrun: PE 1 \(pid \d+\) was killed by signal 9 \(Killed\), probably by the "
+                         r"kernel's out-of-memory killer \(oom_kill in /\S+ rose from \d+ to \d+\); "
+                         r"ending the other PE\n$")
+        self.assert_nothing_left()
+
+    def test_another_sigkill_is_not_blamed_on_it(self):
+        result = self.run_in_group("test $PMIX_RANK = 1 && kill -9 $$; sleep 60")
+        self.assertRegex(result.err, r"was killed by signal 9 \(Killed\); ending the other PE\n$")
 
 
 @unittest.skipUnless(MESHMEM_INFO, "meshmem-info was not built")

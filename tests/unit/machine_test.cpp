@@ -76,6 +76,38 @@ TEST(Machine, TakesNonsenseAndNothingForNoLimit) {
   }
 }
 
+constexpr char kVmstat[] = "nr_free_pages 77\noom_kill 3\nunevictable_pgs_culled 0\n";
+
+TEST(Machine, CountsOomKillsOfTheNearestGroupAndTheMachine) {
+  const auto second = files({{kSelf, "0::/a/b\n"},
+                             {"/sys/fs/cgroup/a/b/memory.events", "low 0\noom 2\noom_kill 1\n"},
+                             {"/sys/fs/cgroup/a/memory.events", "oom_kill 9\n"},
+                             {"/proc/vmstat", kVmstat}});
+  const auto of_second = count_oom_kills(second);
+  ASSERT_EQ(of_second.size(), 2u);
+  EXPECT_EQ(of_second[0].file, "/sys/fs/cgroup/a/b/memory.events");
+  EXPECT_EQ(of_second[0].count, 1u);
+  EXPECT_EQ(of_second[1].count, 3u);
+  const auto first = files({{kSelf, "4:memory:/a\n0::/\n"},
+                            {"/sys/fs/cgroup/memory/a/memory.oom_control",
+                             "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"}});
+  const auto of_first = count_oom_kills(first);
+  ASSERT_EQ(of_first.size(), 1u);
+  EXPECT_EQ(of_first[0].count, 5u);
+  EXPECT_TRUE(count_oom_kills(files({})).empty());
+  EXPECT_TRUE(count_oom_kills(files({{kSelf, "0::/a\n"}, {"/proc/vmstat", "oom_kill x"}})).empty());
+}
+
+TEST(Machine, TellsWhichCountOfOomKillsRose) {
+  const std::vector<OomKills> before = {{"group", 1}, {"machine", 3}};
+  EXPECT_EQ(describe_rise(before, before), std::nullopt);
+  EXPECT_EQ(describe_rise(before, {{"group", 2}, {"machine", 4}}),
+            "oom_kill in group rose from 1 to 2");
+  EXPECT_EQ(describe_rise(before, {{"group", 1}, {"machine", 4}}),
+            "oom_kill in machine rose from 3 to 4");
+  EXPECT_EQ(describe_rise({}, {{"group", 2}}), std::nullopt);
+}
+
 TEST(Machine, KnowsThisMachine) {
   EXPECT_GT(machine_memory_bytes(), std::size_t{16} << 20);
   EXPECT_FALSE(allowed_cpus().empty());
