@@ -27,11 +27,23 @@ namespace {
 constexpr int kFilesOfServer = 12;
 constexpr std::size_t kRoomOfServer = 9 << 20;
 
+bool is_debugging() {
+  return std::getenv("SHMEM_DEBUG") != nullptr || std::getenv("SMA_DEBUG") != nullptr;
+}
+
+// PMIx's threads also complain while the job runs, of a PE that was killed while it connected for
+// example. That PE's end is told by oshrun.
+void send_complaints_nowhere() {
+  if (is_debugging()) return;
+  static const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ::setenv("PMIX_OUTPUT_STDERR_FD", fmt::format("{}", nowhere.get()).c_str(), 1);
+}
+
 // Keeps back what PMIx prints of its own, which is pages; SHMEM_DEBUG shows it.
 class QuietPmix {
  public:
   QuietPmix() {
-    if (std::getenv("SHMEM_DEBUG") != nullptr || std::getenv("SMA_DEBUG") != nullptr) return;
+    if (is_debugging()) return;
     out_.emplace(STDOUT_FILENO);
     err_.emplace(STDERR_FILENO);
   }
@@ -170,6 +182,7 @@ Server::Server(const ServerPlan& plan, Mailbox& mailbox)
   if (auto obstacle = find_lack_of_room(plan_.scratch_path, kRoomOfServer, "TMPDIR")) {
     throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
   }
+  send_complaints_nowhere();
   const QuietPmix quiet;
   // PMIx keeps the address of the module.
   static pmix_server_module_t module = make_module();

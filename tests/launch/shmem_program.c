@@ -2,8 +2,8 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
 // launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE | exit PE CODE |
-//        die PE SIGNAL | mistake PE | hang
+// Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE |
+//        exit PE CODE | die PE SIGNAL | mistake PE | hang | work
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <sched.h>
@@ -79,7 +79,8 @@ static int print_memory(void) {
   return page_tables_kib < 0;
 }
 
-// Starts again on core 0, with all other PEs, and free to go on another. Prints the cores that it may use.
+// Starts again on core 0, with all other PEs, and free to go on another. Prints the cores that it
+// may use.
 static int start_on_one_core(void) {
   cpu_set_t all, one;
   CPU_ZERO(&one);
@@ -100,6 +101,24 @@ static int start_on_one_core(void) {
   return wrong;
 }
 
+// Everything that PEs do together, until the launcher or a signal ends them.
+static void work_for_ever(void) {
+  const int me = shmem_my_pe(), next = (me + 1) % shmem_n_pes();
+  static long lock, counter, sum, one = 1;
+  for (;;) {
+    long* block = shmem_malloc(65536);
+    shmem_long_p(block, me, next);
+    shmem_putmem(block + 1, block + 1, 32768, next);
+    shmem_set_lock(&lock);
+    shmem_long_atomic_inc(&counter, 0);
+    shmem_clear_lock(&lock);
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sum, &one, 1);
+    shmem_barrier_all();
+    shmem_long_wait_until(block, SHMEM_CMP_GE, 0);
+    shmem_free(block);
+  }
+}
+
 static void end_job(const char* how, int number) {
   usleep(100000);  // so that the others are in the barrier
   if (strcmp(how, "global_exit") == 0) shmem_global_exit(number);
@@ -116,6 +135,10 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "memory") == 0) return print_memory();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);
   if (strcmp(verb, "one_core") == 0) return start_on_one_core();
+  if (strcmp(verb, "work") == 0) {
+    shmem_init();
+    work_for_ever();
+  }
   int who = argc > 2 ? atoi(argv[2]) : 0;
   shmem_init();
   shmem_barrier_all();
