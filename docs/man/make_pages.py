@@ -4,8 +4,9 @@
 
 make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
-Each operation has a page of its own name that leads to that of its family (shmem_get.3 to shmem_put.3). An operation of
-the tables that routines.txt does not name is an error. What the standard has deprecated is on one page.
+Each operation has a page of its own name that leads to that of its family (shmem_get.3 to shmem_put.3), and each routine a
+link to it (shmem_ctx_long_get.3). An operation of the tables or of shmemx.h that routines.txt does not name is an error. What
+the standard has deprecated is on one page. The overview, shmem(7), is overview.7 with a list of the pages.
 """
 import pathlib
 import re
@@ -30,15 +31,39 @@ MESHMEM_DEPRECATED_NAMES(ROW_WHOLE)
 """
 # Of no row, since it does not return.
 EXTRA = [("row", "global_exit", "global_exit", "void", "(int status)")]
+# In shmemx.h, with types that the tables have not.
+SHORT_FLOATS = {"half": "void", "bfloat16": "void"}
+# What headers call, and programs do not.
+INTERNAL = r"shmemx_(un)?register_module"
+
+
+def preprocess(include, compiler, source):
+    command = [compiler, "-E", "-P", "-x", "c", "-I", include, "-"]
+    text = subprocess.run(command, input=source, check=True, capture_output=True, text=True).stdout
+    return re.sub(r"\s+", " ", text)
+
+
+def read_extensions(include, compiler, types):
+    """Rows of the kind ext from the declarations of shmemx.h; their op has the prefix, as routines.txt has."""
+    text = preprocess(include, compiler, "#include <shmemx.h>\n")
+    typed = re.compile(rf"shmemx_({'|'.join(types)})_(\w+)")
+    rows = []
+    for result, name, params in re.findall(r"[;}] (\w[\w ]*?(?: ?\*)*) ?\b(shmemx_\w+) ?(\([^()]*\))(?=;)", text):
+        if not re.fullmatch(INTERNAL, name):
+            match = typed.fullmatch(name)
+            rows.append(("ext", name.replace("shmemx_", "", 1), "shmemx_" + match[2] if match else name, result, params))
+    return rows
+
+
+def whole_name(kind, name):
+    return {"whole": "", "ext": "shmemx_"}.get(kind, "shmem_") + name
 
 
 def read_tables(include, compiler):
     """The types, name -> C's name, and the rows as (kind, name, op, result, params).
 
     Kinds: row, ctx (it has a form with a context), old (deprecated), whole (likewise, and nothing precedes the name)."""
-    command = [compiler, "-E", "-P", "-x", "c", "-I", include, "-"]
-    text = subprocess.run(command, input=TABLES, check=True, capture_output=True, text=True).stdout
-    text = re.sub(r"\s+", " ", text)
+    text = preprocess(include, compiler, TABLES)
     types = dict(re.findall(r"@type\|(\w+)\|([\w ]+)\|", text))
     rows = re.findall(r"@(row|ctx|old|whole)\|(\w+)\|(\w+)\|([^|]+)\|([^|]+)\|", text)
     return types, rows + EXTRA
@@ -51,7 +76,9 @@ def read_families():
         begin = re.fullmatch(r"== (\w+): (.*)", line)
         field = re.match(r"(ops|see): (.*)", line)
         if begin:
-            page = families[begin[1]] = {"brief": begin[2], "ops": [], "see": [], "text": []}
+            page = families[begin[1]] = {"brief": begin[2], "ops": [], "see": [], "text": [], "kernel": []}
+        elif line.startswith("kernel: "):
+            page["kernel"].append(line.removeprefix("kernel: "))
         elif field:
             page[field[1]] = field[2].split()
         elif line and not line.startswith("#"):
@@ -67,26 +94,30 @@ class Operation:
     """The rows of one op: typed, sized (put32) and mem forms, or a single routine. `names` are those of its pages."""
 
     def __init__(self, op, rows, types):
+        self.is_extension = rows[0][0] == "ext"
+        self.prefix, op = ("shmemx_", op.replace("shmemx_", "", 1)) if self.is_extension else ("shmem_", op)
         self.op, self.has_ctx = op, any(kind == "ctx" for kind, *_ in rows)
+        self.routines = [whole_name(row[0], row[1]) for row in rows]
+        self.routines += ["shmem_ctx_" + row[1] for row in rows if row[0] == "ctx"]
         self.types = [name for name in types if any(row[1] == f"{name}_{op}" for row in rows)]
         self.prototypes = []
         self.names = []
-        self.is_generic = bool(self.types) and rows[0][0] in ("row", "ctx")
+        self.is_generic = bool(self.types) and rows[0][0] in ("row", "ctx", "ext")
         rest = [row for row in rows if not any(row[1] == f"{name}_{op}" for name in self.types)]
-        if self.types or rows[0][0] in ("row", "ctx"):
-            self.names.append(f"shmem_{op}")
+        if self.types or rows[0][0] in ("row", "ctx", "ext"):
+            self.names.append(self.prefix + op)
         if self.types:
             # A type that parameters of another kind (int pe, size_t nelems, long *pSync) have not.
             example = next(name for name in self.types if types[name] not in ("int", "long", "size_t"))
             _, name, _, result, params = next(row for row in rows if row[1] == f"{example}_{op}")
-            signature = f"{result} shmem_TYPE_{op}{params}"
+            signature = f"{result} {self.prefix}TYPE_{op}{params}"
             self.prototypes.append(re.sub(rf"\b{types[example]}\b", "TYPE", signature))
         sized = [row for row in rest if re.search(r"\d", row[1])]
         if len(sized) == 5:
             self.prototypes.append(f"{sized[0][3]} shmem_{re.sub('8', 'SIZE', sized[0][1], count=1)}{sized[0][4]}")
             rest = [row for row in rest if row not in sized]
         for kind, name, _, result, params in rest:
-            whole = name if kind == "whole" else f"shmem_{name}"
+            whole = whole_name(kind, name)
             self.prototypes.append(f"{result} {whole}{params}")
             if kind in ("old", "whole") and whole not in self.names:
                 self.names.append(whole)
@@ -104,8 +135,9 @@ def reference(page):
     return f"\\fB{roff(name)}\\fR({section or 3})"
 
 
-def synopsis(operations):
-    lines = [".nf", "\\fB#include <shmem.h>\\fR"]
+def synopsis(operations, kernel):
+    header = "shmemx.h" if kernel or any(operation.is_extension for operation in operations) else "shmem.h"
+    lines = [".nf", f"\\fB#include <{header}>\\fR", *([""] if kernel else []), *map(roff, kernel)]
     for operation in operations:
         lines.append("")
         lines += [roff(tidy(prototype)) + ";" for prototype in operation.prototypes]
@@ -116,7 +148,9 @@ def synopsis(operations):
         lines += [".PP", roff(f"With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, of {names}.")]
     generic = next((operation.op for operation in operations if operation.is_generic), None)
     if generic:
-        lines += [".PP", roff(f"Without the type's name they are C11 generics and C++ overloads, as in `shmem_{generic}`.")]
+        what = "C++ overloads" if header == "shmemx.h" else "C11 generics and C++ overloads"
+        prefix = operations[0].prefix
+        lines += [".PP", roff(f"Without the type's name they are {what}, as in `{prefix}{generic}`.")]
     lists = {}
     for operation in operations:
         lists.setdefault(tuple(operation.types), []).append(operation.op)
@@ -132,11 +166,11 @@ def synopsis(operations):
 def render(page, family, operations, version):
     names = ", ".join([page] + [name for o in operations for name in o.names if name != page])
     lines = [f'.TH {page} 3 "" "meshmem {version}" "OpenSHMEM 1.6"',
-             ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS", *synopsis(operations),
+             ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS", *synopsis(operations, family["kernel"]),
              ".SH DESCRIPTION"]
     for text in sorted(family["text"], key=lambda text: text.startswith("Returns")):
         lines += [".SH RETURN VALUE" if text.startswith("Returns") else ".PP", roff(re.sub(r"^Returns of ", "", text))]
-    lines += [".SH SEE ALSO", ", ".join(map(reference, family["see"])) + "."]
+    lines += [".SH SEE ALSO", ", ".join(map(reference, family["see"] + ["shmem(7)"])) + "."]
     return "\n".join(lines) + "\n"
 
 
@@ -154,8 +188,31 @@ def operations_of(families, rows, types):
         if page != DEPRECATED_PAGE and op not in grouped.get(page, {}):
             sys.exit(f"make_pages.py: the page {page} names {op}, which is no operation of the tables")
     order = {op: i for i, op in enumerate(page_of)}
-    return {page: [Operation(op, found, types) for op, found in sorted(ops.items(), key=lambda item: order.get(item[0], 0))]
-            for page, ops in grouped.items()}
+    pages = {page: [] for page, family in families.items() if family["kernel"]}
+    for page, ops in grouped.items():
+        pages[page] = [Operation(op, found, types) for op, found in sorted(ops.items(), key=lambda item: order.get(item[0], 0))]
+    return pages
+
+
+def overview(families, version):
+    lines = [line for page, family in families.items()
+             for line in (".TP", f"\\fB{roff(page)}\\fR(3)", roff(family["brief"]))]
+    text = (HERE / "overview.7").read_text()
+    return text.replace("@VERSION@", version).replace("@PAGES@", "\n".join(lines))
+
+
+def write_links(folder, pages):
+    """Pages that lead to others, for operations; and links, which take no room, for routines with a type."""
+    for page, operations in sorted(pages.items(), key=lambda item: item[0] == DEPRECATED_PAGE):
+        for name in (name for operation in operations for name in operation.names):
+            link = folder / f"{name}.3"
+            if not link.exists():
+                link.write_text(f".so man3/{page}.3\n")
+    for page, operations in pages.items():
+        for name in (name for operation in operations for name in operation.routines):
+            link = folder / f"{name}.3"
+            if not link.exists():
+                link.symlink_to(f"{page}.3")
 
 
 def main():
@@ -166,14 +223,14 @@ def main():
         old.unlink()
     families = read_families()
     types, rows = read_tables(include, compiler)
-    pages = operations_of(families, rows, types)
+    types = {**types, **SHORT_FLOATS}
+    pages = operations_of(families, rows + read_extensions(include, compiler, types), types)
     for page, operations in pages.items():
         (folder / f"{page}.3").write_text(render(page, families[page], operations, version))
-    for page, operations in sorted(pages.items(), key=lambda item: item[0] == DEPRECATED_PAGE):
-        for name in (name for operation in operations for name in operation.names):
-            link = folder / f"{name}.3"
-            if not link.exists():
-                link.write_text(f".so man3/{page}.3\n")
+    write_links(folder, pages)
+    section_7 = folder.parent / "man7"
+    section_7.mkdir(exist_ok=True)
+    (section_7 / "shmem.7").write_text(overview(families, version))
 
 
 if __name__ == "__main__":

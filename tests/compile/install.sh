@@ -100,7 +100,8 @@ through_find_package() {
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
 ! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
-for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3; do
+for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3 \
+  man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
 [ -f "$prefix/share/meshmem/valgrind.supp" ] || fail 'there is no valgrind.supp'

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the manual pages: those of the routines name every routine of the tables, those of the programs every option.
+"""Checks the manual pages: those of the routines name every routine of the tables and of the library, each routine has a page
+of its name, those of the programs name every option.
 
-man_pages.py NAMES_PROGRAM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH
+man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH
 """
+import os
 import pathlib
 import re
 import shutil
@@ -11,8 +13,19 @@ import subprocess
 import sys
 
 
-def run(*command, text=None):
-    return subprocess.run(command, check=True, capture_output=True, text=True, input=text)
+# Exported for headers; programs do not call them.
+INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread"}
+# What kernels alone have, which no library exports.
+IN_KERNELS = {"shmemx_put_packets", "shmemx_wait_packets"}
+
+
+def run(*command, text=None, **more):
+    return subprocess.run(command, check=True, capture_output=True, text=True, input=text, **more)
+
+
+def extensions(library):
+    """The routines of shmemx.h."""
+    return set(re.findall(r" (shmemx_\w+)$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)) - INTERNAL
 
 
 def plain(roff):
@@ -30,7 +43,7 @@ def routines_of(page):
     ctx_ops = with_ctx[1].replace("shmem_", "").split(", ") if with_ctx else []
     names = set()
     for name in re.findall(r"\b(_?(?:shmem_|sh|start_|my_|num_)\w+)\([^()]*\);$", text, flags=re.MULTILINE):
-        op = re.sub(r"^shmem_(TYPE_)?|SIZE|mem(?=$|_)", "", name)
+        op = re.sub(r"^shmemx?_(TYPE_)?|SIZE|mem(?=$|_)", "", name)
         types = every_type.get(op, every_type.get("", []))
         forms = [name.replace("TYPE", t).replace("SIZE", bits) for t in (types if "TYPE" in name else [""])
                  for bits in (["8", "16", "32", "64", "128"] if "SIZE" in name else [""])]
@@ -44,8 +57,37 @@ def options_of(program):
     return set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", run(program, "--help").stdout.split("Options end")[0]))
 
 
+def missing_pages(routines, folder):
+    """Routines whose name leads to no page, or to one that has not the routine."""
+    routines_on = {}
+    for name in sorted(routines):
+        place = pathlib.Path(folder, f"{name}.3")
+        if not place.exists():
+            yield f"there is no {place.name}"
+            continue
+        text = place.read_text()
+        if link := re.match(r"\.so man3/(\S+)$", text):
+            text = pathlib.Path(folder, link[1]).read_text()
+        if text not in routines_on:  # those of its prototypes, and those that its first line names
+            first_line = re.search(r"(?<=^.SH NAME\n).*", plain(text), re.MULTILINE)[0]
+            routines_on[text] = routines_of(text) | set(re.findall(r"\w+", first_line))
+        if name not in routines_on[text]:
+            yield f"{place.name} leads to a page without the routine"
+
+
+def unfound_by_man(folder):
+    """Names for which man, if it is there, finds nothing in these folders."""
+    names = ["shmem_long_p", "shmem_ctx_uint64_atomic_fetch_add", "shmemx_bfloat16_avg_reduce_on_stream", "start_pes", "shmem"]
+    if not shutil.which("man"):
+        return
+    environment = {**os.environ, "MANPATH": str(pathlib.Path(folder).parent.resolve())}
+    for name in names:
+        if subprocess.run(["man", "-w", name], env=environment, capture_output=True).returncode != 0:
+            yield f"man does not find {name}"
+
+
 def complaints(routines, pages, commands, programs):
-    named = set().union(*(routines_of(text) for text in pages.values()))
+    named = set().union(*(routines_of(text) for text in pages.values())) - IN_KERNELS
     for name in sorted(routines - named):
         yield f"no page has the routine {name}"
     for name in sorted(named - routines):
@@ -68,10 +110,14 @@ def complaints(routines, pages, commands, programs):
 
 
 def main():
-    names, pages, commands, oshrun, info, bench = sys.argv[1:7]
-    read = lambda folder, section: {p.name: p.read_text() for p in pathlib.Path(folder).glob(f"*.{section}")}
-    found = list(complaints(set(run(names).stdout.split()), read(pages, 3), read(commands, 1),
+    names, library, pages, commands, oshrun, info, bench = sys.argv[1:8]
+    read = lambda folder, section: {p.name: p.read_text() for p in pathlib.Path(folder).glob(f"*.{section}")
+                                    if not p.is_symlink()}
+    routines = set(run(names).stdout.split()) | extensions(library)
+    of_routines = {**read(pages, 3), **read(pathlib.Path(pages).parent / "man7", 7)}
+    found = list(complaints(routines, of_routines, read(commands, 1),
                             {"oshrun.1": oshrun, "meshmem-info.1": info, "meshmem-bench.1": bench}))
+    found += [*missing_pages(routines, pages), *unfound_by_man(pages)]
     for text in found[:40]:
         print(f"man_pages.py: {text}", file=sys.stderr)
     print(f"{len(found)} complaints about the manual pages")
