@@ -72,6 +72,13 @@ bool is_any_checked(const DirectoryEntry* directory, int n_pes) {
                      [](const DirectoryEntry& entry) { return entry.is_checked; });
 }
 
+std::size_t least_heap_alignment(const DirectoryEntry* directory, int n_pes) {
+  const auto less = [](const DirectoryEntry& a, const DirectoryEntry& b) {
+    return a.heap_alignment < b.heap_alignment;
+  };
+  return std::min_element(directory, directory + n_pes, less)->heap_alignment;
+}
+
 void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
   for (int i = 0; i < n_pes; ++i) {
     const std::size_t wanted = directory[i].layout.heap_bytes;
@@ -195,7 +202,7 @@ void Runtime::connect() {
   if (me_ != 0) {
     const std::string ticket = lookup(0, kArenaKey);
     layout_ = Arena::layout_of(ticket);
-    arena_.emplace(Arena::attach(ticket));
+    arena_.emplace(Arena::attach(ticket, me_));
   }
   open_board(arena_->status_board(), me_);
 
@@ -209,12 +216,14 @@ void Runtime::connect() {
   mine.tuning = tuning_.empty() ? 0 : std::hash<std::string>()(tuning_);
   mine.plans = hash_of_plans(environment_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
+  mine.heap_alignment = alignment_of(arena_->base() + layout_.heap(me_));
   mine.present.store(1, std::memory_order_release);
   meet("attach to the shared memory of the node");
 
   check_heap_sizes(directory, n_pes_, me_);
   check_alike(directory, n_pes_, me_);
   if (is_any_checked(directory, n_pes_)) gap_ = kRedZone;
+  heap_alignment_ = least_heap_alignment(directory, n_pes_);
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
@@ -275,7 +284,8 @@ void Runtime::meet(const char* where) {
 
 void Runtime::open() {
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
-  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, gap_, kBelowHeap);
+  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, heap_alignment_, gap_,
+             kBelowHeap);
   // Sequence numbers go on where the teams of an earlier round stopped.
   for (int i = 0; i < n_pes_; ++i)
     first_sequence_ = std::max(first_sequence_, arena_->directory()[i].highest_sequence);
@@ -315,7 +325,7 @@ void Runtime::spread_over_cores() {
 
 void Runtime::open_device() {
   const Slab& slab = device_memory_.data();
-  device_heap_.open(slab.base, slab.bytes, gap_,
+  device_heap_.open(slab.base, slab.bytes, device_memory_.heap_alignment(), gap_,
                     kDevicesAreProcessors ? std::optional<std::size_t>(0) : std::nullopt);
   device_segments().add({.base = reinterpret_cast<std::uintptr_t>(slab.base),
                          .bytes = slab.bytes,

@@ -78,6 +78,7 @@ class Runtime {
   ArenaLayout layout_;
   std::vector<std::byte*> heap_of_pe_;
   std::vector<std::byte*> statics_of_pe_;
+  std::size_t heap_alignment_ = 0;  // what the own heaps of all PEs have
   Segment heap_segment_;
   Segment statics_segment_;
   int n_pes_ = 0;

@@ -28,8 +28,10 @@ std::size_t front_bytes(std::size_t n_pes) {
                   kRegionAlignment);
 }
 
-std::byte* map_whole(int file, std::size_t bytes) {
-  std::byte* base = map_shared_file(file, bytes);
+std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
+  const std::size_t bytes = layout.total();
+  std::byte* base =
+      map_shared_file(file, bytes, layout.heap(index), wanted_heap_alignment(layout.heap_bytes));
   if (!base) {
     fatal(
         "cannot reserve {} MiB of address space for the symmetric heaps: {}; set "
@@ -53,8 +55,8 @@ std::size_t ArenaLayout::heap(int index) const {
 }
 std::size_t ArenaLayout::total() const { return region(static_cast<int>(n_pes)); }
 
-Arena::Arena(int file, const ArenaLayout& layout)
-    : file_(file), layout_(layout), base_(map_whole(file, layout.total())) {}
+Arena::Arena(int file, const ArenaLayout& layout, int index)
+    : file_(file), layout_(layout), base_(map_whole(file, layout, index)) {}
 Arena::Arena(Arena&& other) noexcept
     : file_(std::exchange(other.file_, -1)), layout_(other.layout_), base_(other.base_) {}
 Arena::~Arena() { close_file(); }
@@ -75,7 +77,7 @@ Arena Arena::create(const ArenaLayout& layout) {
     fatal("cannot make {} MiB of shared memory for {} PEs: {}; set SHMEM_SYMMETRIC_SIZE to less",
           layout.total() >> 20, layout.n_pes, errno_text());
   }
-  Arena arena(file, layout);
+  Arena arena(file, layout, 0);
   StatusBoard::make(arena.base_ + board_offset(layout.n_pes), static_cast<int>(layout.n_pes),
                     program_invocation_short_name, "");
   return arena;
@@ -102,10 +104,10 @@ ArenaLayout Arena::layout_of(const std::string& ticket) {
   return layout;
 }
 
-Arena Arena::attach(const std::string& ticket) {
+Arena Arena::attach(const std::string& ticket, int index) {
   std::size_t file_ticket = 0;
   for (int field = 0; field < 4; ++field) file_ticket = ticket.find(' ', file_ticket) + 1;
-  return Arena(take_file(ticket.substr(file_ticket)), layout_of(ticket));
+  return Arena(take_file(ticket.substr(file_ticket)), layout_of(ticket), index);
 }
 
 }  // namespace meshmem

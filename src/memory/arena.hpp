@@ -45,10 +45,11 @@ struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
   ArenaLayout layout;
-  std::uint64_t program = 0;  // StaticData::fingerprint
-  std::uint64_t tuning = 0;   // a hash of what MESHMEM_TUNING names
-  bool is_checked = false;    // by a memory checker
-  std::uint64_t plans = 0;    // a hash of the variables that choose how reductions are done
+  std::uint64_t program = 0;       // StaticData::fingerprint
+  std::uint64_t tuning = 0;        // a hash of what MESHMEM_TUNING names
+  bool is_checked = false;         // by a memory checker
+  std::uint64_t plans = 0;         // a hash of the variables that choose how reductions are done
+  std::size_t heap_alignment = 0;  // of its own heap, where it maps it itself
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
   int core = -1;  // where this PE ran at the end of start-up; -1: not told apart
@@ -68,7 +69,8 @@ class Arena {
   // attached.
   std::string ticket() const;
   static ArenaLayout layout_of(const std::string& ticket);
-  static Arena attach(const std::string& ticket);
+  // `index` is the caller's among the node's PEs: its own heap is aligned as strictly as it can be.
+  static Arena attach(const std::string& ticket, int index);
 
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&&) = delete;
@@ -85,7 +87,7 @@ class Arena {
   }
 
  private:
-  Arena(int file, const ArenaLayout& layout);
+  Arena(int file, const ArenaLayout& layout, int index);
   int file_;
   ArenaLayout layout_;
   std::byte* base_;

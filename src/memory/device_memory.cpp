@@ -279,6 +279,12 @@ void DeviceMemory::map_slabs() {
   agree_on_reach(failure);
 }
 
+std::size_t DeviceMemory::heap_alignment() const {
+  std::size_t least = mine().heap_alignment;
+  for (int pe = 0; pe < peers_.n; ++pe) least = std::min(least, peers_.offer(pe).heap_alignment);
+  return least;
+}
+
 void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
   bool reaches_all = true;
   for (int pe = 0; pe < peers_.n; ++pe) {
@@ -288,6 +294,7 @@ void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
           peers_.offer(pe).bus_id, pe);
   }
   mine().reaches_all = reaches_all;
+  mine().heap_alignment = alignment_of(data_.base);
   agree(failure, "map the device memory of the other PEs");
   all_reach_all_ = true;
   for (int pe = 0; pe < peers_.n; ++pe)

@@ -37,9 +37,10 @@ struct DeviceOffer {
   bool uncached = false;
   bool reaches_all = false;
   bool host_heaps_mapped = false;
-  char bus_id[32] = "";        // the same device has the same in all processes
-  std::size_t free_bytes = 0;  // before any slab was taken
-  std::size_t heap_wish = 0;   // SIZE_MAX: none
+  char bus_id[32] = "";            // the same device has the same in all processes
+  std::size_t free_bytes = 0;      // before any slab was taken
+  std::size_t heap_wish = 0;       // SIZE_MAX: none
+  std::size_t heap_alignment = 0;  // of the data slab, where the PE maps it itself
   SharedRange data;
   SharedRange sync;
   char ticket[128] = "";  // of the file, where all slabs are in one
@@ -70,6 +71,7 @@ class DeviceMemory {
   std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
+  std::size_t heap_alignment() const;                               // of the data slabs of all PEs
   bool all_reach_all() const { return all_reach_all_; }             // by kernels
   const DeviceRoute* route_of() const { return route_of_.data(); }  // by PE
 

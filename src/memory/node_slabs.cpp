@@ -36,7 +36,8 @@ std::optional<std::string> DeviceMemory::offer_file_for(std::size_t bytes, int* 
 std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap, std::size_t sync) {
   const auto n = static_cast<std::size_t>(peers_.n);
   const std::size_t stride = heap + round_up(sync, kRegionAlignment);
-  std::byte* base = map_shared_file(file, n * stride);
+  const auto me = static_cast<std::size_t>(peers_.me);
+  std::byte* base = map_shared_file(file, n * stride, me * stride, wanted_heap_alignment(heap));
   if (!base)
     return fmt::format(
         "cannot reserve {} MiB of address space for the device memory of {} PEs: {}; set "
@@ -52,7 +53,6 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
     check(adopt_as_device_memory(sync_.copies[pe], sync, device), "take the sync slab of PE {}",
           pe);
   }
-  const auto me = static_cast<std::size_t>(peers_.me);
   data_.base = data_.copies[me];
   data_.bytes = heap;
   sync_.base = sync_.copies[me];

@@ -35,14 +35,22 @@ bool is_shared_file(int file) {
   return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
-std::byte* map_shared_file(int file, std::size_t bytes) {
-  // Reserve more than is needed, then put the file at the first aligned address.
-  const std::size_t room = bytes + kRegionAlignment;
-  void* reserved =
-      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own, std::size_t wanted) {
+  // Reserve more than is needed, then put the file at the first aligned address. A limit on the address space
+  // may leave room for less.
+  std::size_t room = bytes + wanted;
+  const auto reserve = [&room] {
+    return mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
+  void* reserved = reserve();
+  while (reserved == MAP_FAILED && wanted > kRegionAlignment) {
+    wanted /= 2;
+    room = bytes + wanted;
+    reserved = reserve();
+  }
   if (reserved == MAP_FAILED) return nullptr;
   auto start = reinterpret_cast<std::uintptr_t>(reserved);
-  const std::uintptr_t aligned = round_up(start, kRegionAlignment);
+  const std::uintptr_t aligned = round_up(start + own, wanted) - own;
   check(mmap(reinterpret_cast<void*>(aligned), bytes, PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0),
         "map the shared memory of this node");

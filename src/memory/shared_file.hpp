@@ -6,7 +6,9 @@
 #ifndef MESHMEM_MEMORY_SHARED_FILE_HPP_
 #define MESHMEM_MEMORY_SHARED_FILE_HPP_
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 namespace meshmem {
 
@@ -26,8 +28,22 @@ int try_make_shared_file(const char* name, std::size_t bytes);
 // Whether it is such a file, of whoever has made it.
 bool is_shared_file(int file);
 
-// All of it, at a multiple of kRegionAlignment. nullptr and errno if the addresses are not to be had.
-std::byte* map_shared_file(int file, std::size_t bytes);
+// All of it, at a multiple of kRegionAlignment. What begins at `own`, also such a multiple, gets the best
+// alignment up to `wanted`, a power of two, that the address space has room for. nullptr and errno if the addresses
+// are not to be had.
+std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
+                           std::size_t wanted = kRegionAlignment);
+
+// The power of two that a heap of so many bytes begins at a multiple of, if it can: blocks in it can be aligned
+// to as much.
+inline std::size_t wanted_heap_alignment(std::size_t heap_bytes) {
+  return heap_bytes > kRegionAlignment ? std::bit_floor(heap_bytes) : kRegionAlignment;
+}
+// The greatest power of two that the address is a multiple of; 0 of a null pointer.
+inline std::size_t alignment_of(const std::byte* address) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  return number & (0 - number);
+}
 
 }  // namespace meshmem
 

@@ -9,14 +9,14 @@
 #include <bit>
 
 #include "base/error.hpp"
-#include "memory/arena.hpp"
 
 namespace meshmem {
 
-void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t gap,
+void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t alignment, std::size_t gap,
                          std::optional<std::size_t> below) {
   base_ = base;
   bytes_ = bytes;
+  alignment_ = alignment;
   allocator_.emplace(bytes, gap);
   if (below) watch_.open(base, bytes, *below);
 }
@@ -35,8 +35,9 @@ void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hin
     debug("{}: alignment {} is no power of two", routine, alignment);
     return nullptr;
   }
-  if (alignment > kRegionAlignment) {  // heaps of different PEs are aligned alike only up to this
-    debug("{}: alignment {} is more than {}", routine, alignment, kRegionAlignment);
+  if (alignment > alignment_) {  // the same offset would not be aligned in every PE
+    debug("{}: alignment {} is more than the {} that the heaps of all PEs have", routine, alignment,
+          alignment_);
     return nullptr;
   }
   const std::optional<std::size_t> offset = allocator_->allocate(bytes, alignment, hints);

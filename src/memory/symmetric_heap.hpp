@@ -21,9 +21,11 @@ class SymmetricHeap {
   // The variable that sets its size, for messages.
   explicit SymmetricHeap(const char* size_variable) : size_variable_(size_variable) {}
 
-  // `gap` as OffsetAllocator's. `below`: bytes before it that belong to nobody; none: memory that
-  // this process does not touch itself, so that memory checkers need not know of it.
-  void open(std::byte* base, std::size_t bytes, std::size_t gap, std::optional<std::size_t> below);
+  // `alignment`: what base has, and that of every other PE. `gap` as OffsetAllocator's. `below`: bytes before it
+  // that belong to nobody; none: memory that this process does not touch itself, so that memory checkers need not know
+  // of it.
+  void open(std::byte* base, std::size_t bytes, std::size_t alignment, std::size_t gap,
+            std::optional<std::size_t> below);
   void give_back();  // its pages to the system; of host memory
   void close();
   bool holds(const void* block) const {
@@ -49,6 +51,7 @@ class SymmetricHeap {
   std::mutex mutex_;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
+  std::size_t alignment_ = 0;
   std::optional<OffsetAllocator> allocator_;
   HeapWatch watch_;
 };

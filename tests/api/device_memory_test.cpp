@@ -48,6 +48,19 @@ TEST(DeviceHeap, TheEnvironmentChoosesTheHeapOfTheOtherRoutines) {
   shmem_free(zeros);
 }
 
+TEST(DeviceHeap, AlignsLikeThatOfTheHostWhereDevicesAreProcessors) {
+  const char* heap = std::getenv("MESHMEM_HEAP");
+  hipDeviceProp_t properties{};
+  expect_success(hipGetDeviceProperties(&properties, 0));
+  if (!heap || std::string(heap) != "device" || std::string(properties.gcnArchName) != "cpu")
+    GTEST_SKIP() << "shmem_align gives memory of the host, or of a GPU";
+  constexpr size_t kAlignment = size_t{64} << 20;
+  void* block = shmem_align(kAlignment, 100);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kAlignment, 0u);
+  shmem_free(block);
+}
+
 TEST(DeviceHeap, ReallocKeepsWhatFits) {
   auto* block = static_cast<long*>(shmem_malloc_with_hints(8 * 100, SHMEMX_MALLOC_DEVICE));
   void* behind = shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE);  // so that it must move

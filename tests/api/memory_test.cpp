@@ -136,6 +136,22 @@ TEST(Align, S14_GivesThatAlignment) {
   for (void* block : blocks) shmem_free(block);
 }
 
+// The address of every PE's own copy, at one offset. The heap of this test has 16 MiB.
+TEST(Align, S14_GivesAnyAlignmentThatTheHeapHolds) {
+  auto* offset = static_cast<long*>(shmem_malloc(sizeof(long)));
+  for (size_t alignment = size_t{1} << 20; alignment <= size_t{8} << 20; alignment *= 2) {
+    auto* block = static_cast<char*>(shmem_align(alignment, 100));
+    ASSERT_NE(block, nullptr) << alignment;
+    EXPECT_TRUE(is_aligned(block, alignment)) << static_cast<void*>(block) << " for " << alignment;
+    *offset = block - reinterpret_cast<char*>(offset);
+    shmem_barrier_all();
+    EXPECT_EQ(shmem_long_g(offset, next_pe()), *offset);
+    expect_usable(block, 100);
+    shmem_free(block);
+  }
+  shmem_free(offset);
+}
+
 TEST(Calloc, S15_ZeroesMemoryThatWasUsedBefore) {
   for (int round = 0; round < 3; ++round) {
     auto* dirty = static_cast<char*>(shmem_malloc(9999));

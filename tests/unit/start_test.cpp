@@ -265,13 +265,16 @@ TEST(ArenaLayout, KeepsRegionsApartAndAligned) {
 }
 
 TEST(Arena, IsSharedWithWhoeverHasTheTicket) {
-  const ArenaLayout layout{2, sizeof(TeamArea), 4096, 100'000};
+  constexpr std::size_t kHeap = std::size_t{64} << 20;
+  const ArenaLayout layout{2, sizeof(TeamArea), 4096, kHeap};
   Arena arena = Arena::create(layout);
+  EXPECT_GE(alignment_of(arena.base() + layout.heap(0)), kHeap);
   const std::string ticket = arena.ticket();
   EXPECT_EQ(Arena::layout_of(ticket), layout);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.base()) % kRegionAlignment, 0u);
   EXPECT_EQ(status_of_child([&] {
-              const Arena mine = Arena::attach(ticket);
+              const Arena mine = Arena::attach(ticket, 1);
+              if (alignment_of(mine.base() + layout.heap(1)) < kHeap) return 1;
               mine.base()[layout.heap(1) + layout.heap_bytes - 1] = std::byte{77};
               mine.directory()[1].present.store(1);
               return 0;
