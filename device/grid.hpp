@@ -73,12 +73,14 @@ class GridMeeting {
   }
   // After arrive(): until the meeting has ended.
   MESHMEM_DEVICE_MEMBER void await_end() const {
-    while (load_relaxed(word_) >> 32 == before_ >> 32) pause();
+    pause_until([this] { return load_relaxed(word_) >> 32 != before_ >> 32; },
+                [this] { return word_; });
     acquire_mine();
   }
   // Instead of arrive(): until all others have come.
   MESHMEM_DEVICE_MEMBER void await_others() const {
-    while (static_cast<std::uint32_t>(load_relaxed(word_)) + 1 != blocks_) pause();
+    pause_until([this] { return static_cast<std::uint32_t>(load_relaxed(word_)) + 1 == blocks_; },
+                [this] { return word_; });
     acquire_mine();
   }
   // `counted`: the blocks that have arrived.

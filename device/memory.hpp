@@ -12,6 +12,8 @@
 //   complete_all                  quiet: all that the group has stored has arrived, and any of its
 //                                 threads may say so
 //   pause                         between two polls
+//   pause_for, has_waited         the same by one who tells, by find(), the address that it waits for; and after
+//                                 the last. Only processors ask for it
 //   load_plain, store_plain       of memory that the user has declared as what he likes: one access, which no
 //                                 compiler takes to be of another object than his own of float
 //
@@ -100,6 +102,20 @@ MESHMEM_DEVICE void store_plain(T* to, T value) {
 #include "device/memory_cpu.hpp"
 #endif
 #include "device/memory_each_fences.hpp"
+#endif
+
+#if !defined(MESHMEM_TARGET_IS_CPU)
+namespace meshmem {
+namespace device {
+
+template <typename Find>
+MESHMEM_DEVICE void pause_for(const Find&) {
+  pause();
+}
+MESHMEM_DEVICE void has_waited() {}
+
+}  // namespace device
+}  // namespace meshmem
 #endif
 
 #endif  // MESHMEM_DEVICE_MEMORY_HPP_

@@ -43,8 +43,11 @@ MESHMEM_DEVICE std::uint64_t data_of(const Bits128& line) {
 MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epoch) {
   for (;;) {
     const Bits128 line = load_pair(from);
-    if (has_come(line, epoch)) return data_of(line);
-    pause();
+    if (has_come(line, epoch)) {
+      has_waited();
+      return data_of(line);
+    }
+    pause_for([=] { return from; });
   }
 }
 
@@ -118,8 +121,14 @@ MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint6
       for (unsigned k = 0; k < kLinesTogether; ++k) line[k] = load_pair(line_of(i + k * step));
 #pragma unroll
       for (unsigned k = 0; k < kLinesTogether; ++k) all = all && has_come(line[k], epoch);
-      if (!all) pause();
+      if (!all)
+        pause_for([&] {
+          unsigned k = 0;
+          while (k + 1 < kLinesTogether && has_come(line[k], epoch)) ++k;
+          return line_of(i + k * step);
+        });
     }
+    has_waited();
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) take(i + k * step, data_of(line[k]));
   }

@@ -35,13 +35,21 @@ MESHMEM_DEVICE bool is_poller(const Group&) {
 MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
 #endif
 
-// Until ready() is true for all of them that wait. Any of them may be asked, also one that does not.
-template <typename Ready>
-MESHMEM_DEVICE void poll(const Thread&, bool, const Ready& ready) {
-  while (!ready()) pause();
+// Until ready() is true; find() gives the address of what is not yet as it should be.
+template <typename Ready, typename Find>
+MESHMEM_DEVICE void pause_until(const Ready& ready, const Find& find) {
+  while (!ready()) pause_for(find);
+  has_waited();
 }
-template <typename Ready>
-MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready) {
+
+// Until ready() is true for all of them that wait. Any of them may be asked, also one that does not.
+template <typename Ready, typename Find>
+MESHMEM_DEVICE void poll(const Thread&, bool, const Ready& ready, const Find& find) {
+  pause_until(ready, find);
+}
+template <typename Ready, typename Find>
+MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready,
+                         [[maybe_unused]] const Find& find) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   // In step: lanes of NVIDIA GPUs that part take 0.15 us to come together again.
   for (bool all = false; !all;) {
@@ -49,17 +57,16 @@ MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready) {
     all = all_of_wave(is_ready || !waits);
   }
 #else
-  if (waits)
-    while (!ready()) pause();
+  if (waits) pause_until(ready, find);
 #endif
 }
 
 // The leader waits until ready() is true; its part of acquiring what was released before, where that is not
 // each thread's own.
-template <typename Group, typename Ready>
-MESHMEM_DEVICE void poll_and_acquire(const Group& group, const Ready& ready) {
+template <typename Group, typename Ready, typename Find>
+MESHMEM_DEVICE void poll_and_acquire(const Group& group, const Ready& ready, const Find& find) {
   if (!is_poller(group)) return;
-  poll(pollers_of(group), group.rank() == 0, ready);
+  poll(pollers_of(group), group.rank() == 0, ready, find);
   acquire_mine();
 }
 

@@ -212,7 +212,7 @@ class Meeting {
       const int after = first + k * lanes_;
       told[k] = after < sync_.team.n ? TeamSync::arrival(mine_, sync_.peer(after)) : told[0];
     }
-    poll(pollers_of(group_), has_first, [&] {
+    const auto all_have_told = [&] {
       std::uint64_t seen[kTogether];
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) seen[k] = load_relaxed(told[k]);
@@ -220,6 +220,11 @@ class Meeting {
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) all = all && has_reached(seen[k], epoch);
       return all;
+    };
+    poll(pollers_of(group_), has_first, all_have_told, [&] {
+      int k = 0;
+      while (k + 1 < kTogether && has_reached(load_relaxed(told[k]), epoch)) ++k;
+      return told[k];
     });
   }
 

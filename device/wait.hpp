@@ -43,6 +43,15 @@ MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, 
   return true;
 }
 
+// Of those that do not hold, where one is: for whoever tells what it waits for.
+template <typename E, typename Values>
+MESHMEM_DEVICE const E* first_missing(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
+                                      Values wanted) {
+  std::size_t i = 0;
+  while (i + 1 < nelems && (!chosen(i) || holds(load_relaxed(ivars + i), cmp, wanted[i]))) ++i;
+  return ivars + i;
+}
+
 // Where a search begins: anywhere, so that an ivar that is always ready does not hide the others.
 MESHMEM_DEVICE std::size_t search_start(std::size_t nelems) {
   return nelems < 2 ? 0 : static_cast<std::size_t>(clock64()) % nelems;
@@ -77,18 +86,18 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
 }
 
 // Then all of the group may use what the writers released.
-template <typename Group, typename Ready>
-MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready) {
-  poll_and_acquire(group, ready);
+template <typename Group, typename Ready, typename Find>
+MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready, const Find& find) {
+  poll_and_acquire(group, ready, find);
   acquire_all(group);
 }
 
-// The leader runs `poll` until it says true; all of the group get its result, and may use the same.
+// The leader runs `poll` on the ivars until it says true; all of the group get its result, and may use the same.
 template <typename T, typename Group, typename Poll>
-MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
+MESHMEM_DEVICE T poll_for(const Group& group, Poll poll, const void* ivars) {
   T result = T();
   if (group.rank() == 0) {
-    while (!poll(result)) pause();
+    pause_until([&] { return poll(result); }, [=] { return ivars; });
     acquire_mine();
   }
   return acquire_shared(group, result);
@@ -97,33 +106,42 @@ MESHMEM_DEVICE T poll_for(const Group& group, Poll poll) {
 template <typename E, typename Group>
 MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value) {
   check_symmetric(ivar);
-  poll_until(group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); });
+  poll_until(
+      group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); }, [=] { return ivar; });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                              int cmp, Values wanted) {
   if (nelems > 0) check_symmetric(ivars);
-  poll_until(group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); });
+  poll_until(
+      group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); },
+      [=] { return first_missing(ivars, nelems, chosen, cmp, wanted); });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                                     int cmp, Values wanted) {
   if (nelems > 0) check_symmetric(ivars);
-  return poll_for<std::size_t>(group, [=](std::size_t& found) {
-    bool empty = false;
-    found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
-    return found != kNone || empty;
-  });
+  return poll_for<std::size_t>(
+      group,
+      [=](std::size_t& found) {
+        bool empty = false;
+        found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
+        return found != kNone || empty;
+      },
+      ivars);
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_some(const Group& group, E* ivars, std::size_t nelems,
                                      std::size_t* indices, Chosen chosen, int cmp, Values wanted) {
   if (nelems > 0) check_symmetric(ivars);
-  return poll_for<std::size_t>(group, [=](std::size_t& found) {
-    bool empty = false;
-    found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
-    return found != 0 || empty;
-  });
+  return poll_for<std::size_t>(
+      group,
+      [=](std::size_t& found) {
+        bool empty = false;
+        found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
+        return found != 0 || empty;
+      },
+      ivars);
 }
 
 // The routines, in the order of shmem/ops.h.
@@ -243,10 +261,13 @@ MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t
                                                std::uint64_t cmp_value) {
   check_symmetric(sig_addr);
   std::uint64_t value = 0;
-  poll_and_acquire(group, [&] {
-    value = load_relaxed(sig_addr);
-    return holds(value, cmp, cmp_value);
-  });
+  poll_and_acquire(
+      group,
+      [&] {
+        value = load_relaxed(sig_addr);
+        return holds(value, cmp, cmp_value);
+      },
+      [=] { return sig_addr; });
   return acquire_shared(group, value);
 }
 

@@ -66,8 +66,14 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t a
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
         if (pe + k < n && is_awaited(pe + k)) all = all && has_come(line[k], epoch);
-      if (!all) pause();
+      if (!all)
+        pause_for([&] {
+          int k = 0;
+          while (pe + k + 1 < n && (!is_awaited(pe + k) || has_come(line[k], epoch))) ++k;
+          return first + static_cast<std::size_t>(pe + k) * apart;
+        });
     }
+    has_waited();
 #pragma unroll
     for (int k = 0; k < kTogether; ++k)
       if (pe + k < n) visit(pe + k, data_of(line[k]));

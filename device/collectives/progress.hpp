@@ -90,7 +90,8 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
                           int step) {
   const std::uint64_t wanted = progress_of(epoch, step);
   const std::uint64_t* done = sync.progress(sync.team.me, from);
-  poll_and_acquire(group, [=] { return has_reached(load_relaxed(done), wanted); });
+  poll_and_acquire(
+      group, [=] { return has_reached(load_relaxed(done), wanted); }, [=] { return done; });
   acquire_all(group);
 }
 
@@ -104,7 +105,9 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
     for (int before = 0; before < n - 1; before += pollers) {
       const int after = before + group.rank() + 1;
       const std::uint64_t* done = sync.progress(me, after < n ? sync.peer(after) : me);
-      poll(pollers_of(group), after < n, [=] { return has_reached(load_relaxed(done), wanted); });
+      poll(
+          pollers_of(group), after < n, [=] { return has_reached(load_relaxed(done), wanted); },
+          [=] { return done; });
     }
     acquire_mine();
   }

@@ -9,9 +9,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "launch.hpp"
 
@@ -25,8 +28,11 @@ namespace {
 // Not all the time, since a wait that comes after another cannot be told from one that goes on.
 constexpr unsigned kSpins = 16, kYields = 200, kYieldsPerNap = 16;
 constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;  // nanoseconds
+constexpr long long kShownAfter = 1000 * 1000, kSayAgain = 100 * 1000 * 1000;
 constexpr unsigned long kTimerSlack =
     1000;  // what a nap may be longer, instead of Linux's 50 microseconds
+
+std::atomic<const WaitObserver*> wait_observer{nullptr};
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -111,7 +117,7 @@ void BlockRunner::fiber_body() {
 void BlockRunner::run_threads(Fiber& self) {
   while (begun_ < size_) {
     const unsigned rank = begun_++;
-    threads_[rank] = {next_index_, &state_, rank};
+    threads_[rank] = {next_index_, &state_, rank, nullptr};
     advance(next_index_, state_.block_size);
     run_thread(self, threads_[rank]);
   }
@@ -171,7 +177,10 @@ void BlockRunner::wait_in(FiberList& list) {
   if (next != &self) resume(self, *next);
 }
 
-void BlockRunner::made_progress() { yields_ = pauses_ = 0; }
+void BlockRunner::made_progress() {
+  yields_ = pauses_ = 0;
+  if (wait_since_ != 0) hide_wait();
+}
 
 void BlockRunner::pause_os_thread() {
   launch_->ask_for_another_thread();
@@ -182,6 +191,34 @@ void BlockRunner::pause_os_thread() {
     return;
   }
   nap(std::min(kLongestNap, kFirstNap + static_cast<long>(pause - kYields) * 1000));
+  show_wait();
+}
+
+// After a nap: the clock costs nothing beside it.
+void BlockRunner::show_wait() {
+  const WaitObserver* const observer = wait_observer.load(std::memory_order_acquire);
+  const ThreadState& thread = *running_->thread;
+  if (observer == nullptr || thread.awaited == nullptr) return;
+  const long long now = nanoseconds();
+  if (wait_since_ == 0) wait_since_ = now;
+  if (now - wait_since_ < kShownAfter || now < say_at_) return;
+  say_at_ = now + kSayAgain;
+  const dim3 &block = state_.block, &index = thread.index;
+  char who[128];
+  std::snprintf(who, sizeof who, "kernel %.60s, block (%u,%u,%u), thread (%u,%u,%u)",
+                launch_->launch.kernel.name, block.x, block.y, block.z, index.x, index.y, index.z);
+  shown_ = observer->say(shown_, who, thread.awaited, static_cast<std::uint64_t>(wait_since_));
+}
+
+void BlockRunner::hide_wait() {
+  wait_since_ = say_at_ = 0;
+  if (shown_ != nullptr)
+    wait_observer.load(std::memory_order_acquire)->end(std::exchange(shown_, nullptr));
+}
+
+void BlockRunner::end_wait() {
+  running_->thread->awaited = nullptr;
+  if (wait_since_ != 0) hide_wait();
 }
 
 void BlockRunner::yield() {
@@ -247,6 +284,17 @@ void yield() {
     return;
   }
   current_thread->block->runner->yield();
+}
+
+void yield_for(const void* awaited) {
+  if (in_kernel()) current_thread->awaited = awaited;
+  yield();
+}
+
+void end_wait() { current_thread->block->runner->end_wait(); }
+
+void observe_waits(const WaitObserver* observer) {
+  wait_observer.store(observer, std::memory_order_release);
 }
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }

@@ -30,6 +30,7 @@ class BlockRunner {
 
   // For the thread that runs now.
   void yield();
+  void end_wait();
   void block_barrier();
   const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
 
@@ -57,6 +58,8 @@ class BlockRunner {
   void resume(Fiber& from, Fiber& to);
   void made_progress();
   void pause_os_thread();
+  void show_wait();
+  void hide_wait();
 
   LaunchRun* launch_ = nullptr;
   BlockState state_{};
@@ -71,6 +74,8 @@ class BlockRunner {
   std::vector<Fiber*> idle_;
   FiberList ready_, at_barrier_list_;
   unsigned yields_ = 0, pauses_ = 0;
+  long long wait_since_ = 0, say_at_ = 0;  // 0: nothing is to be shown
+  void* shown_ = nullptr;                  // the observer's
   bool ending_ = false;
 
   struct FreeMemory {

@@ -125,8 +125,14 @@ MESHMEM_DEVICE UnitTotal<E> receive_at_once(const AtOnce& job, std::size_t at, c
     all = true;
 #pragma unroll
     for (const Bits128& one : line) all = all && has_come(one, epoch);
-    if (!all) pause();
+    if (!all)
+      pause_for([&] {
+        int pe = 0;
+        while (pe + 1 < team.n && has_come(line[pe], epoch)) ++pe;
+        return job.from[pe] + at;
+      });
   }
+  has_waited();
   UnitTotal<E> total;
   begin_total(total, bit_cast<Unit<E>>(data_of(line[0])));
 #pragma unroll

@@ -28,6 +28,7 @@
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/kernel_waits.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "memory/device_target.hpp"
@@ -261,6 +262,7 @@ void Runtime::connect_device() {
   if (!device_memory_.choose(environment_, peers)) return;
   device_transfer().open(device_memory_.device());
   device_memory_.open(device_transfer().stream());
+  show_waits_of_kernels();
   if constexpr (kDevicesAreProcessors) {
     // All heaps in one entry, so that copies from there and to there take their turn on a stream.
     const hipError_t error = hipHostRegister(arena_->base(), layout_.total(),

@@ -22,15 +22,17 @@ Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map) {
   return team;
 }
 
-std::string Team::call_text() const {
-  const auto text = [&](std::string_view name) {
-    return fmt::format("{} ({}, {} PE{})", routine, name, n, n == 1 ? "" : "s");
+std::string Team::text() const {
+  const auto named = [&](std::string_view name) {
+    return fmt::format("{}, {} PE{}", name, n, n == 1 ? "" : "s");
   };
-  if (slot == 0) return text("SHMEM_TEAM_WORLD");
-  if (slot == 1) return text("SHMEM_TEAM_SHARED");
-  if (slot >= kFirstActiveSetSlot) return text("an active set");
-  return text(fmt::format("team {}", slot + 1));
+  if (slot == 0) return named("SHMEM_TEAM_WORLD");
+  if (slot == 1) return named("SHMEM_TEAM_SHARED");
+  if (slot >= kFirstActiveSetSlot) return named("an active set");
+  return named(fmt::format("team {}", slot + 1));
 }
+
+std::string Team::call_text() const { return fmt::format("{} ({})", routine, text()); }
 
 int Team::find_world_pe(int world_pe) const {
   const auto found = std::find(pes.begin(), pes.end(), world_pe);

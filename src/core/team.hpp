@@ -48,6 +48,7 @@ struct Team {
 
   // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.
   std::string call_text() const;
+  std::string text() const;  // "SHMEM_TEAM_WORLD, 4 PEs"
 
   // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
   std::byte* translate(const void* address, std::size_t bytes, int pe) const {

@@ -9,6 +9,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace meshmem {
 
@@ -16,6 +17,18 @@ namespace meshmem {
 inline void host_only([[maybe_unused]] const char* routine) {
 #if defined(MESHMEM_TARGET_CPU)
   hip_on_cpu::host_only(routine);
+#endif
+}
+
+// From now on `say` and `end` are told of threads of kernels that wait (hip_on_cpu::WaitObserver). On GPUs the
+// host cannot know of them.
+inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const char* who,
+                                                          const void* awaited,
+                                                          std::uint64_t since_ns),
+                            [[maybe_unused]] void (*end)(void* shown)) {
+#if defined(MESHMEM_TARGET_CPU)
+  static const hip_on_cpu::WaitObserver observer{say, end};
+  hip_on_cpu::observe_waits(&observer);
 #endif
 }
 

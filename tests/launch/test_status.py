@@ -14,6 +14,7 @@ import launching
 from launching import OSHRUN
 
 PROGRAM = os.environ["STATUS_PROGRAM"]
+KERNELS = os.environ.get("STATUS_KERNELS", "")
 # Of the text of the waits in status_program: what, and the function that has called.
 AT = r"at 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\)"
 BY = r"; called in {} \(status_program\+0x[0-9a-f]+\)"
@@ -24,8 +25,8 @@ def leave_no_core():
 
 
 class Status(launching.LaunchTest):
-    def start_waiting(self, pes, *words, **options):
-        process = self.start("-n", pes, PROGRAM, *words, **options)
+    def start_waiting(self, pes, *words, program=PROGRAM, **options):
+        process = self.start("-n", pes, program, *words, **options)
         for _ in range(pes):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         return process
@@ -131,6 +132,18 @@ class Status(launching.LaunchTest):
         table = self.assert_table(process.pid, r"^  63 +-   is in no wait", r"^  0\.\.62 .*in shmem_barrier_all")
         self.assertEqual(len(table.splitlines()), 4, table)
         self.end(process)
+
+    @unittest.skipUnless(KERNELS, "needs devices that are processors")
+    def test_kernels_are_shown(self):
+        process = self.start_waiting(2, "variable", program=KERNELS)
+        self.assert_table(process.pid, r"^  0\.\.1 +\d+\.\d s   kernel wait_for_flags, block \([012],0,0\), thread \(\d+,0,0\) "
+                          r"waits for the variable at 0x[0-9a-f]+ \(device memory \+ 0x[0-9a-f]+\)")
+        self.end(process)
+        for verb, kernel in (("barrier", "meet"), ("reduce", "sum_up"), ("host_reduce", ".*")):
+            process = self.start_waiting(3, verb, program=KERNELS)
+            self.assert_table(process.pid, rf"^  1\.\.2 +\d+\.\d s   kernel {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
+                              r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)", r"^  0 +-   is in no wait")
+            self.end(process)
 
     def test_programs_without_the_library_and_ended_pes_are_shown(self):
         process = self.start("-n", 2, "sh", "-c", "test $PMIX_RANK = 1 && exit 0; sleep 60")

@@ -24,12 +24,19 @@ struct BlockState {
 struct ThreadState {
   dim3 index;
   const BlockState* block;
-  unsigned rank;  // in the block; consecutive ones make a warp
+  unsigned rank;                  // in the block; consecutive ones make a warp
+  const void* awaited = nullptr;  // what it looks at between two polls, if it says so
 };
 
 // For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
 // In host code it gives up the rest of the time slice.
 void yield();
+// The same of one that says what it looks at, and after the last time; both do without a kernel.
+void yield_for(const void* awaited);
+void end_wait();
+inline void has_waited() {
+  if (current_thread != nullptr && current_thread->awaited != nullptr) end_wait();
+}
 
 void block_barrier();
 long long nanoseconds();

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose kernels wait in a way that test_status.py asks for, until SIGUSR1 comes to PE 0.
+// Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0 when the wait is over.
+// Usage: status_kernels variable | barrier | reduce | host_reduce
+#include <hip/hip_runtime.h>
+#include <shmem.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+volatile sig_atomic_t told;
+
+void await_signal() {
+  while (!told) usleep(10000);
+}
+
+__global__ void wait_for_flags(long* flags) {
+  shmemx_long_wait_until_block(flags + blockIdx.x, SHMEM_CMP_EQ, 7);
+}
+__global__ void meet() { shmemx_barrier_all_block(); }
+__global__ void sum_up(float* dest, float* source) {
+  shmemx_float_sum_reduce_block(SHMEM_TEAM_WORLD, dest, source, 4);
+}
+
+// Zeros, in the memory of the device.
+template <typename T>
+T* take(std::size_t count) {
+  void* const memory = shmem_malloc_with_hints(count * sizeof(T), SHMEMX_MALLOC_DEVICE);
+  (void)hipMemset(memory, 0, count * sizeof(T));
+  (void)hipDeviceSynchronize();
+  shmem_barrier_all();
+  return static_cast<T*>(memory);
+}
+
+constexpr int kBlocks = 3, kThreads = 64;
+
+// All PEs' kernels wait for flags, which PE 0 sets when it is told.
+void wait_for_variable() {
+  long* const flags = take<long>(kBlocks);
+  hipLaunchKernelGGL(wait_for_flags, dim3(kBlocks), dim3(kThreads), 0, nullptr, flags);
+  if (shmem_my_pe() == 0) {
+    await_signal();
+    for (int pe = 0; pe < shmem_n_pes(); ++pe)
+      for (int i = 0; i < kBlocks; ++i) shmem_long_p(flags + i, 7, pe);
+    shmem_quiet();
+  }
+}
+
+// The kernel of PE 0 comes late.
+void wait_in_collective(const char* verb) {
+  float* const numbers = take<float>(8);
+  if (shmem_my_pe() == 0) await_signal();
+  if (std::strcmp(verb, "barrier") == 0)
+    hipLaunchKernelGGL(meet, dim3(1), dim3(kThreads), 0, nullptr);
+  if (std::strcmp(verb, "reduce") == 0)
+    hipLaunchKernelGGL(sum_up, dim3(1), dim3(kThreads), 0, nullptr, numbers, numbers + 4);
+  if (std::strcmp(verb, "host_reduce") == 0)
+    shmem_float_sum_reduce(SHMEM_TEAM_WORLD, numbers, numbers + 4, 4);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* const verb = argc > 1 ? argv[1] : "";
+  signal(SIGUSR1, [](int) { told = 1; });
+  shmem_init();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  if (std::strcmp(verb, "variable") == 0)
+    wait_for_variable();
+  else
+    wait_in_collective(verb);
+  const bool failed = hipDeviceSynchronize() != hipSuccess;
+  shmem_finalize();
+  return failed;
+}
