@@ -27,7 +27,8 @@ constexpr const char* kExamples =
     "  oshrun --tag-output -n 8 ./a.out -n 3   each line says which PE wrote it; -n 3 is a.out's\n"
     "  oshrun -x SHMEM_SYMMETRIC_SIZE=1G --timeout 60 ./a.out\n"
     "Exit status: that of the first PE to end with a nonzero one, 128 + signal for a PE that was\n"
-    "killed, 124 after --timeout, 127 or 126 when the program cannot be run.";
+    "killed, 124 after --timeout, 127 or 126 when the program cannot be run, 2 for wrong options,\n"
+    "1 when the job cannot start or output of it is lost on a full disk.";
 
 int count_usable_cores() {
   cpu_set_t cores;

@@ -13,8 +13,8 @@ namespace meshmem {
 
 int close_standard_output(const char* program, int status) {
   errno = 0;
-  const bool written = std::cout.flush().good() & (std::fflush(stdout) == 0);
-  if (written && std::ferror(stdout) == 0) return status;
+  const bool stream_is_good = std::cout.flush().good();
+  if (std::fflush(stdout) == 0 && stream_is_good && std::ferror(stdout) == 0) return status;
   if (errno != EPIPE) {
     std::fprintf(stderr, "%s: cannot write all to standard output: %s\n", program,
                  errno != 0 ? std::strerror(errno) : "is the disk full?");
