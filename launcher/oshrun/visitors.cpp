@@ -2,8 +2,8 @@
 // The accept(2) of this process, in place of the C library's: the one place between the kernel and
 // PMIx's server where a connection can be refused. PMIx's upcalls come after it has believed the
 // client, and it ignores their answer.
-// Invariant: PMIx's listening thread is the only caller; to it a refused connection is one that was
-// aborted before it could be accepted, after which it goes on listening.
+// Invariant: PMIx's listener is the only caller; to it a refused connection is none (EAGAIN), after
+// which every version goes on listening. Newer ones stop at ECONNABORTED.
 #include "visitors.hpp"
 
 #include <sys/socket.h>
@@ -38,10 +38,10 @@ bool is_welcome(int connection) {
 int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
   const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
   if (connection < 0) {
-    // At these PMIx would stop listening. The connection stays in the queue.
-    if (errno != EMFILE && errno != ENFILE) return connection;
+    if (errno == EBADF || errno == EINVAL) return connection;  // closed
+    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for good.
     ::usleep(10000);
-    errno = ECONNABORTED;
+    errno = EAGAIN;
     return -1;
   }
   if (is_welcome(connection)) {
@@ -49,7 +49,7 @@ int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
     return connection;
   }
   ::close(connection);
-  errno = ECONNABORTED;
+  errno = EAGAIN;
   return -1;
 }
 
