@@ -95,11 +95,12 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
 
 void DeviceMemory::open(hipStream_t stream) {
   const OnDevice current(device_);
-  find_routes();
   if constexpr (kDevicesAreProcessors) {
+    find_routes();
     share_slabs();
   } else {
     allocate_slabs();
+    find_routes();
     map_slabs();
   }
   verify(stream);
