@@ -3,16 +3,18 @@
 // Invariant: a run is finished when its last block is; the pool's threads end after a second without work.
 #include "launch.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "block.hpp"
 #include "errors.hpp"
+#include "os_thread.hpp"
 #include "process_state.hpp"
 #include "stream.hpp"
 
@@ -28,29 +30,34 @@ class BlockThreads {
  public:
   static BlockThreads& get() { return ProcessState<BlockThreads>::get(); }
 
-  void request(const std::shared_ptr<LaunchRun>& run, std::uint64_t threads) {
+  // How many come.
+  std::uint64_t request(const std::shared_ptr<LaunchRun>& run, std::uint64_t threads) {
     const std::lock_guard lock(mutex_);
-    for (; threads > 0; --threads) {
-      if (requests_.size() >= idle_ && !start_thread()) return;
+    for (std::uint64_t coming = 0; coming < threads; ++coming) {
+      if (requests_.size() >= idle_ && !start_thread()) {
+        end_if_all_are_needed(*run);
+        return coming;
+      }
       run->expected.fetch_add(1);
       requests_.push_back(run);
       requested_.notify_one();
     }
+    return threads;
   }
 
  private:
+  // Blocks of a cooperative launch wait for each other, so some would wait for ever.
+  static void end_if_all_are_needed(const LaunchRun& run) {
+    if (!run.launch.is_cooperative) return;
+    std::fprintf(stderr,
+                 "meshmem: kernel %s, launched by hipLaunchCooperativeKernel, needs a thread for "
+                 "each of its %llu blocks at once\n",
+                 run.launch.kernel.name, static_cast<unsigned long long>(run.blocks));
+    _exit(1);
+  }
+
   bool start_thread() {
-    try {
-      std::thread([this] { work(); }).detach();
-    } catch (const std::system_error& error) {
-      if (!std::exchange(complained_, true)) {
-        std::fprintf(stderr,
-                     "meshmem: no more threads for the blocks of kernels (%s); raise the limit "
-                     "(ulimit -u)\n",
-                     error.what());
-      }
-      return false;
-    }
+    if (!try_start_os_thread([this] { work(); })) return false;
     ++idle_;  // it counts from now on, so that the next request asks for another
     return true;
   }
@@ -75,7 +82,6 @@ class BlockThreads {
   std::condition_variable requested_;
   std::deque<std::shared_ptr<LaunchRun>> requests_;
   std::size_t idle_ = 0;
-  bool complained_ = false;
 };
 
 std::uint64_t threads_at_first() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
@@ -87,7 +93,10 @@ void run_launch(const KernelLaunch& launch) {
     run->run_blocks();  // this thread has nothing else to do
     return;
   }
-  BlockThreads::get().request(run, std::min(launch.blocks(), threads_at_first()));
+  if (BlockThreads::get().request(run, std::min(launch.blocks(), threads_at_first())) == 0) {
+    use_signal_stack();
+    run->run_blocks();  // one after the other, as there is no thread but this one
+  }
   run->wait_until_finished();
 }
 

@@ -3,11 +3,10 @@
 // device's blocking streams before, and theirs after its own.
 // Invariant: workers are detached and hold on to their stream, so that neither exit nor destruction waits for them.
 #include <chrono>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "errors.hpp"
+#include "os_thread.hpp"
 #include "process_state.hpp"
 #include "stream.hpp"
 
@@ -23,11 +22,8 @@ void Ticket::wait() const { stream->wait(number); }
 hipError_t Stream::enqueue(Operation operation, std::vector<Ticket> after) {
   const std::lock_guard lock(mutex_);
   if (!has_worker_) {
-    try {
-      std::thread([self = shared_from_this()] { self->work(); }).detach();
-    } catch (const std::system_error&) {
+    if (!try_start_os_thread([self = shared_from_this()] { self->work(); }))
       return hipErrorOutOfMemory;
-    }
     has_worker_ = true;
   }
   tasks_.push_back({std::move(operation), std::move(after)});

@@ -6,7 +6,9 @@
 // how large they are. Ends with 1 if a result was wrong.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "base/standard_output.hpp"
@@ -108,12 +110,17 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace meshmem::bench;
-  int status = 0;
-  const auto options = parse_options(argc, argv, status);
-  if (!options) return meshmem::close_standard_output("meshmem-bench", status);
-  ask_for_heap(*options);
-  shmem_init();
-  status = run(*options);
-  shmem_finalize();
-  return meshmem::close_standard_output("meshmem-bench", status);
+  try {
+    int status = 0;
+    const auto options = parse_options(argc, argv, status);
+    if (!options) return meshmem::close_standard_output("meshmem-bench", status);
+    ask_for_heap(*options);
+    shmem_init();
+    status = run(*options);
+    shmem_finalize();
+    return meshmem::close_standard_output("meshmem-bench", status);
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "meshmem-bench: cannot go on: %s\n", exception.what());
+    return 1;
+  }
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -121,4 +122,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace meshmem
 
-int main(int argc, char** argv) { return meshmem::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return meshmem::run(argc, argv);
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "meshmem-info: cannot go on: %s\n", exception.what());
+    return 1;
+  }
+}

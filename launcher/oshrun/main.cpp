@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <new>
+#include <string_view>
 
 #include "base/standard_output.hpp"
 #include "children.hpp"
@@ -37,6 +39,28 @@ void refuse_foreign_environment() {
                 "another user's; take that bit or capability away");
 }
 
+// Where oshrun's own lines go, also while PMIx's output is held back.
+int crash_fd = STDERR_FILENO;
+
+// PMIx's server runs inside this process, and may crash where a system call fails.
+void report_crash(int signal) {
+  constexpr std::string_view kLine =
+      "oshrun: this process crashed, most likely in the PMIx server for want of descriptors, "
+      "memory or a network; ending the job\n";
+  [[maybe_unused]] ssize_t written = ::write(crash_fd, kLine.data(), kLine.size());
+  ::raise(signal);  // the handler is gone by SA_RESETHAND
+}
+
+// After the guard is made, which must not hold a descriptor of the user's.
+void set_up_crash_report() {
+  const int copy = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (copy >= 0) crash_fd = copy;
+  struct sigaction action {};
+  action.sa_handler = report_crash;
+  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS}) ::sigaction(signal, &action, nullptr);
+}
+
 void set_up_signals() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails, as on a full disk
@@ -65,6 +89,7 @@ int run(int argc, char** argv) {
   const rlimit files_of_pes = raise_file_limit(options->pes);
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
+  set_up_crash_report();
   Environment base = make_base_environment(options->exports, options->pes);
   forget_outer_identity();
   Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
@@ -87,6 +112,12 @@ int main(int argc, char** argv) {
   } catch (const meshmem::Failure& failure) {
     std::fprintf(stderr, "oshrun: %s\n", failure.what());
     status = failure.status();
+  } catch (const std::bad_alloc&) {
+    std::fputs("oshrun: there is no memory left\n", stderr);
+    status = meshmem::kSystemError;
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "oshrun: %s\n", exception.what());
+    status = meshmem::kSystemError;
   }
   status = meshmem::close_standard_output("oshrun", status);
   std::fflush(nullptr);

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kAttempts = 20;
+
 std::string parent_folder() {
   const char* chosen = std::getenv("TMPDIR");
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
@@ -51,6 +53,11 @@ bool is_private(const UniqueFd& folder) {
   return ::fstat(folder.get(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
+[[noreturn]] void fail(const char* doing, const std::string& parent) {
+  throw Failure(kSystemError, fmt::format("cannot {} a folder in '{}' (TMPDIR): {}", doing, parent,
+                                          std::strerror(errno)));
+}
+
 void remove_stale_folders(const std::string& parent) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
@@ -67,13 +74,15 @@ ScratchFolder::ScratchFolder() {
   refuse_if_others_may_rename(parent);
   remove_stale_folders(parent);
   // Another oshrun that cleans up may take a new folder before it is locked: then make another.
-  while (!lock_.is_open()) {
+  for (int attempt = 1; !lock_.is_open(); ++attempt) {
     path_ = fmt::format("{}/{}{}-XXXXXX", parent, name_prefix(), ::getpid());
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw Failure(kSystemError, fmt::format("cannot make a folder in '{}' (TMPDIR): {}", parent,
-                                              std::strerror(errno)));
-    }
+    if (::mkdtemp(path_.data()) == nullptr) fail("make", parent);
     lock_ = try_lock(path_);
+    if (lock_.is_open()) break;
+    const int error = errno;
+    ::rmdir(path_.c_str());
+    errno = error;
+    if (attempt == kAttempts) fail("lock", parent);
   }
   if (!is_private(lock_)) {
     ::rmdir(path_.c_str());

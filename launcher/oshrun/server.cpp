@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 
 #include "base/captured_output.hpp"
@@ -58,7 +59,13 @@ class QuietPmix {
 void post(void* mailbox, ServerEvent::Kind kind, const pmix_proc_t* who, int status = 0) {
   // A tool or a process that registered with no PE has no mailbox.
   if (mailbox == nullptr) return;
-  static_cast<Mailbox*>(mailbox)->post({kind, static_cast<int>(who->rank), status});
+  try {
+    static_cast<Mailbox*>(mailbox)->post({kind, static_cast<int>(who->rank), status});
+  } catch (const std::exception& exception) {  // which must not reach PMIx; the guard ends the PEs
+    std::fprintf(stderr, "oshrun: cannot take a message of PE %u: %s\n", who->rank,
+                 exception.what());
+    ::_exit(kSystemError);
+  }
 }
 
 pmix_status_t on_connected(const pmix_proc_t* who, void* mailbox, pmix_info_t*, size_t,

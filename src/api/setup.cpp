@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <thread>
 
 #include "api/entry.hpp"
@@ -78,6 +80,17 @@ std::optional<std::string> start() {
   return std::nullopt;
 }
 
+// Whatever may be thrown on the way, by the standard library and by libraries that it calls.
+std::optional<std::string> start_or_say_why() {
+  try {
+    return start();
+  } catch (const std::bad_alloc&) {
+    fatal_without_memory();
+  } catch (const std::exception& exception) {
+    return fmt::format("the C++ library says: {}", exception.what());
+  }
+}
+
 // For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others speak
 // up only if they are still there a second later, so it was theirs alone.
 [[noreturn]] void fail_together(const std::string& message) {
@@ -127,11 +140,11 @@ int n_pes(const char* routine) {
 }  // namespace
 
 MESHMEM_ENTRY(void, init, (void)) {
-  if (const auto error = start()) fail_together("shmem_init: " + *error);
+  if (const auto error = start_or_say_why()) fail_together("shmem_init: " + *error);
 }
 
 MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
-  if (const auto error = start()) {
+  if (const auto error = start_or_say_why()) {
     print_line("shmem_init_thread: " + *error);
     return 1;
   }
@@ -151,7 +164,7 @@ MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
   static const pid_t process = getpid();
   if (!is_first.exchange(false)) return;
-  if (const auto error = start()) fail_together("start_pes: " + *error);
+  if (const auto error = start_or_say_why()) fail_together("start_pes: " + *error);
   on_exit(
       [](int status, void*) {
         const bool is_a_pe = getpid() == process;  // and no child of fork

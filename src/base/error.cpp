@@ -4,10 +4,14 @@
 // Invariant: a line is one write(2), so that lines of different PEs do not mix.
 #include "base/error.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
+#include <new>
 
 namespace meshmem {
 namespace {
@@ -16,10 +20,25 @@ std::atomic<int> this_pe{-1};
 std::atomic<AbortJob> abort_job_of_launcher{nullptr};
 std::atomic<bool> debug_is_on{false};
 
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
+void write_all(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nowhere left to complain to
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// "PE 3 (host a, pid 77)", as far as it is known; takes no memory.
+std::string_view describe_this_process(char (&text)[320]) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const int pe = this_pe;
+  const auto end = pe >= 0 ? fmt::format_to_n(text, sizeof text, "PE {} (host {}, pid {})", pe,
+                                              static_cast<const char*>(host), getpid())
+                           : fmt::format_to_n(text, sizeof text, "host {}, pid {}",
+                                              static_cast<const char*>(host), getpid());
+  return {text, std::min(end.size, sizeof text)};
 }
 
 }  // namespace
@@ -29,17 +48,16 @@ void set_abort_job(AbortJob abort_job) { abort_job_of_launcher = abort_job; }
 void enable_debug(bool enabled) { debug_is_on = enabled; }
 bool debug_enabled() { return debug_is_on; }
 
+// Takes memory for a very long line only, and does without where there is none.
 void print_line(std::string_view message) {
-  const int pe = this_pe;
-  const std::string who = pe >= 0
-                              ? fmt::format("PE {} (host {}, pid {})", pe, host_name(), getpid())
-                              : fmt::format("host {}, pid {}", host_name(), getpid());
-  const std::string line = fmt::format("meshmem: {}: {}\n", who, message);
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = write(STDERR_FILENO, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere left to complain to
-    done += static_cast<std::size_t>(written);
+  char who[320];
+  fmt::basic_memory_buffer<char, 4096> line;
+  try {
+    fmt::format_to(std::back_inserter(line), "meshmem: {}: {}\n", describe_this_process(who),
+                   message);
+    write_all({line.data(), line.size()});
+  } catch (const std::bad_alloc&) {
+    for (const std::string_view part : {message, std::string_view("\n")}) write_all(part);
   }
 }
 
@@ -51,6 +69,20 @@ void end_job_on_error() {
 void fatal_message(std::string_view message) {
   print_line(message);
   end_job_on_error();
+}
+
+void fatal_formatted(fmt::string_view format, fmt::format_args args) {
+  try {
+    fatal_message(fmt::vformat(format, args));
+  } catch (const std::bad_alloc&) {
+    fatal_without_memory();
+  }
+}
+
+void fatal_without_memory() {
+  fatal_message(
+      "there is no memory left (malloc gives none); raise `ulimit -v` or the control group's "
+      "limit, or start fewer PEs");
 }
 
 std::string errno_text(int error) {

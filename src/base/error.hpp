@@ -29,11 +29,14 @@ void print_line(std::string_view message);
 [[noreturn, gnu::cold]] void end_job_on_error();
 // Prints the message and ends the job with status 1.
 [[noreturn, gnu::cold]] void fatal_message(std::string_view message);
+[[noreturn, gnu::cold]] void fatal_formatted(fmt::string_view format, fmt::format_args args);
 template <typename... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void fatal(fmt::format_string<Args...> format,
                                                   Args&&... args) {
-  fatal_message(fmt::format(format, std::forward<Args>(args)...));
+  fatal_formatted(format, fmt::make_format_args(args...));
 }
+// Where memory is what is missing: takes none.
+[[noreturn, gnu::cold]] void fatal_without_memory();
 
 // Messages of SHMEM_DEBUG.
 void enable_debug(bool enabled);

@@ -14,9 +14,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -109,10 +108,16 @@ double group_quota(const ReadFile& read_file, const std::string& directory) {
                parse_limit(read_file(directory + "cpu.cfs_period_us").value_or("")));
 }
 
+// By stdio: a stream of the C++ library throws where a file opens and cannot be read.
 std::optional<std::string> read_whole_file(const std::string& path) {
-  std::ifstream file(path);
+  std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  char part[4096];
+  for (std::size_t got; (got = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, got);
+  const bool failed = std::ferror(file);
+  std::fclose(file);
+  return failed ? std::nullopt : std::optional(text);
 }
 
 struct CpuSet {

@@ -100,7 +100,8 @@ std::vector<int> local_peers() {
   std::vector<int> pes;
   if (status == PMIX_SUCCESS && fetched.value->type == PMIX_STRING && fetched.value->data.string) {
     std::istringstream list(fetched.value->data.string);
-    for (std::string number; std::getline(list, number, ',');) pes.push_back(std::stoi(number));
+    for (std::string number; std::getline(list, number, ',');)
+      pes.push_back(std::atoi(number.c_str()));
   }
   if (pes.empty()) pes.push_back(this_job.pe);
   std::sort(pes.begin(), pes.end());
