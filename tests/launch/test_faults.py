@@ -33,7 +33,6 @@ ERRORS = {
 
 # (place, call, library that makes it): why the outcome is not ours.
 EXCEPTIONS = {
-    (None, "write", "libevent"): "libevent wakes its own thread by a write whose failure it does not look at",
     ("oshrun", "accept", "libpmix"): "PMIx's server forgets a connection that it could not accept, and the PE waits"}
 
 # Lines that say what happened, and not why.
