@@ -56,7 +56,7 @@ MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0)
 template <AtomicOp op, typename E, typename Pes>
 MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E condition = E()) {
   using B = Bits<sizeof(E)>;
-  auto* there = reinterpret_cast<B*>(translate(const_cast<E*>(address), pes.world_pe(pe)));
+  auto* there = reinterpret_cast<B*>(translate_word(const_cast<E*>(address), pes.world_pe(pe)));
   return bit_cast<E>(apply_atomic(op, there, bit_cast<B>(operand), bit_cast<B>(condition)));
 }
 

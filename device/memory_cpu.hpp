@@ -82,6 +82,12 @@ inline T compare_exchange(T* at, T expected, T desired) {
 }
 
 [[noreturn]] inline void trap() {
+#ifdef NDEBUG
+  std::fputs(
+      "meshmem: a kernel called the library with a mistake; compile it without -DNDEBUG to be told "
+      "which\n",
+      stderr);
+#endif
   std::fflush(stdout);  // what the kernel printed
   std::abort();
 }

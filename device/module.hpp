@@ -63,8 +63,8 @@ MESHMEM_DEVICE void check_job() {
   if (state().n_pes > 0) return;
   printf(
       "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
-      "after shmem_init, and shmemx_module_init where the module was loaded later, on PEs with a "
-      "device heap\n");
+      "between shmem_init and shmem_finalize, after shmemx_module_init where the module was loaded "
+      "later, on PEs with a device heap\n");
   trap();
 #endif
 }
@@ -151,6 +151,37 @@ MESHMEM_DEVICE void check_root(int root, int n_pes) {
 #endif
 }
 
+// Debug builds end a kernel that uses a word in one piece where it does not lie in one: GPUs fault, or lose
+// other threads' updates.
+MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
+#ifndef NDEBUG
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
+  printf(
+      "meshmem: PE %d, in a kernel: %p is not aligned to %d bytes, as atomics, p, g, signals and "
+      "the "
+      "variables of waits must be\n",
+      state().me, address, static_cast<int>(bytes));
+  trap();
+#else
+  (void)address, (void)bytes;
+#endif
+}
+// Debug builds end a kernel whose elements would all lie at one place, or be none.
+MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize) {
+#ifndef NDEBUG
+  if (dst > 0 && sst > 0 && bsize > 0) return;
+  printf(
+      "meshmem: PE %d, in a kernel: dst %lld, sst %lld, blocks of %lld: strides and blocks are of "
+      "at "
+      "least 1\n",
+      state().me, static_cast<long long>(dst), static_cast<long long>(sst),
+      static_cast<long long>(bsize));
+  trap();
+#else
+  (void)dst, (void)sst, (void)bsize;
+#endif
+}
+
 // Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
 MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
   const State& job = state();
@@ -186,7 +217,14 @@ MESHMEM_DEVICE void check_symmetric(const void* address) {
 #endif
 }
 
-// The same for a caller who must be right.
+// The same for a word that is used in one piece.
+template <typename T>
+MESHMEM_DEVICE void check_symmetric_word(const T* address) {
+  check_symmetric(address);
+  check_aligned(address, sizeof(T));
+}
+
+// As try_translate, for a caller who must be right.
 template <typename T>
 MESHMEM_DEVICE T* translate(const T* address, int pe) {
   const State& job = state();
@@ -196,6 +234,13 @@ MESHMEM_DEVICE T* translate(const T* address, int pe) {
                          ? job.device_heap.near_copy[pe] + offset
                          : translate_rare(address, pe);
   return reinterpret_cast<T*>(there);
+}
+
+// Of a word that is used in one piece.
+template <typename T>
+MESHMEM_DEVICE T* translate_word(const T* address, int pe) {
+  check_aligned(address, sizeof(T));
+  return translate(address, pe);
 }
 
 }  // namespace device

@@ -43,12 +43,12 @@ MESHMEM_DEVICE void get_nbi(const Group& group, Pes pes, void* dest, const void*
 // Elements of more than 8 bytes do not occur in kernels.
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void p(const Group&, Pes pes, E* dest, E value, int pe) {
-  store_relaxed(translate(dest, pes.world_pe(pe)), value);
+  store_relaxed(translate_word(dest, pes.world_pe(pe)), value);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE E g(const Group&, Pes pes, const E* source, int pe) {
   before_get();
-  return load_relaxed(translate(source, pes.world_pe(pe)));
+  return load_relaxed(translate_word(source, pes.world_pe(pe)));
 }
 
 // nblocks blocks of bsize elements, at every dst-th and sst-th element. Elements of 16 bytes need be
@@ -75,6 +75,7 @@ template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void ibput(const Group& group, Pes pes, void* dest, const void* source,
                           std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
                           std::size_t nblocks, int pe) {
+  if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
   copy_blocks<OwnSource, E>(group, translate(dest, pes.world_pe(pe)), dst, source, sst, bsize,
                             nblocks);
@@ -83,6 +84,7 @@ template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void ibget(const Group& group, Pes pes, void* dest, const void* source,
                           std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
                           std::size_t nblocks, int pe) {
+  if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
   before_get();
   copy_blocks<OthersSource, E>(group, dest, dst, translate(source, pes.world_pe(pe)), sst, bsize,
@@ -128,7 +130,7 @@ MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const vo
   const int world_pe = pes.world_pe(pe);
   const std::size_t bytes = nelems * sizeof(E);
   void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;
-  std::uint64_t* signal_there = translate(sig_addr, world_pe);
+  std::uint64_t* signal_there = translate_word(sig_addr, world_pe);
   push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
 }
 template <typename E, typename Group, typename Pes>
@@ -140,11 +142,11 @@ MESHMEM_DEVICE void put_signal_nbi(const Group& group, Pes pes, void* dest, cons
 
 template <typename Pes>
 MESHMEM_DEVICE void signal_set(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
-  update_signal(translate(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_SET);
+  update_signal(translate_word(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_SET);
 }
 template <typename Pes>
 MESHMEM_DEVICE void signal_add(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
-  update_signal(translate(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_ADD);
+  update_signal(translate_word(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_ADD);
 }
 
 }  // namespace device

@@ -16,6 +16,7 @@
 #include "device/rma.hpp"
 #include "device/sync.hpp"
 #include "device/wait.hpp"
+#include "device/whole_group.hpp"
 
 namespace meshmem {
 namespace device {
@@ -103,6 +104,7 @@ MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, c
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
+  if (nelems > 0) check_strides(dst, sst, 1);
   return alltoalls<Bits<sizeof(E)>>(group, sync_of(team, dest, source, nelems), dest, source, dst,
                                     sst, nelems);
 }

@@ -105,14 +105,14 @@ MESHMEM_DEVICE T poll_for(const Group& group, Poll poll, const void* ivars) {
 
 template <typename E, typename Group>
 MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value) {
-  check_symmetric(ivar);
+  check_symmetric_word(ivar);
   poll_until(
       group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); }, [=] { return ivar; });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                              int cmp, Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   poll_until(
       group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); },
       [=] { return first_missing(ivars, nelems, chosen, cmp, wanted); });
@@ -120,7 +120,7 @@ MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, C
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
                                     int cmp, Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   return poll_for<std::size_t>(
       group,
       [=](std::size_t& found) {
@@ -133,7 +133,7 @@ MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t ne
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_some(const Group& group, E* ivars, std::size_t nelems,
                                      std::size_t* indices, Chosen chosen, int cmp, Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   return poll_for<std::size_t>(
       group,
       [=](std::size_t& found) {
@@ -189,14 +189,14 @@ MESHMEM_DEVICE void after_test(bool succeeded) {
 }
 template <typename E>
 MESHMEM_DEVICE int test(E* ivar, int cmp, E cmp_value) {
-  check_symmetric(ivar);
+  check_symmetric_word(ivar);
   const bool yes = holds(load_relaxed(ivar), cmp, cmp_value);
   after_test(yes);
   return yes ? 1 : 0;
 }
 template <typename E, typename Values>
 MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp, Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   const bool yes = all_hold(ivars, nelems, chosen, cmp, wanted);
   after_test(yes);
   return yes ? 1 : 0;
@@ -204,7 +204,7 @@ MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
 template <typename E, typename Values>
 MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
                                    Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   bool empty = false;
   const std::size_t found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
   after_test(found != kNone);
@@ -213,7 +213,7 @@ MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, 
 template <typename E, typename Values>
 MESHMEM_DEVICE std::size_t try_some(E* ivars, std::size_t nelems, std::size_t* indices,
                                     Chosen chosen, int cmp, Values wanted) {
-  if (nelems > 0) check_symmetric(ivars);
+  if (nelems > 0) check_symmetric_word(ivars);
   bool empty = false;
   const std::size_t found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
   after_test(found != 0);
@@ -250,7 +250,7 @@ MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::s
 }
 
 MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
-  check_symmetric(sig_addr);
+  check_symmetric_word(sig_addr);
   const std::uint64_t value = load_relaxed(sig_addr);
   acquire_mine();
   acquire_all(Thread());
@@ -259,7 +259,7 @@ MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t signal_wait_until(const Group& group, std::uint64_t* sig_addr, int cmp,
                                                std::uint64_t cmp_value) {
-  check_symmetric(sig_addr);
+  check_symmetric_word(sig_addr);
   std::uint64_t value = 0;
   poll_and_acquire(
       group,

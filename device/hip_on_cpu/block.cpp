@@ -55,6 +55,23 @@ void advance(dim3& index, const dim3& size) {
   ++index.z;
 }
 
+[[noreturn]] void refuse_part(const char* routine, const char* group, const char* who) {
+  char text[256];
+  std::snprintf(text, sizeof(text), "a call of %s, which takes all threads of the %s; %s", routine,
+                group, who);
+  fail_in_kernel(text);
+}
+
+// Ends the process in the name of the thread that lacks a call, or makes another.
+void compare(const ThreadState& first, const ThreadState& other, GroupCalls ThreadState::*calls,
+             const char* group) {
+  const GroupCalls &a = first.*calls, &b = other.*calls;
+  if (a == b) return;
+  const bool first_lacks = a.count < b.count;
+  current_thread = const_cast<ThreadState*>(first_lacks ? &first : &other);
+  refuse_part(first_lacks ? b.last : a.last, group, "this thread did not make it");
+}
+
 }  // namespace
 
 void BlockRunner::FreeMemory::operator()(void* memory) const { std::free(memory); }
@@ -81,7 +98,7 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
     if (shared_memory_ == nullptr) fail_in_kernel("there is no memory for __shared__ variables");
   }
   void* const shared = shape.shared > 0 ? shared_memory_.get() : nullptr;
-  state_ = {block, shape.block, shape.grid, shared, this, shape.is_cooperative};
+  state_ = {block, shape.block, shape.grid, shared, this, shape.is_cooperative, false, 0};
   size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
   begun_ = at_barrier_ = 0;
   next_index_ = {0, 0, 0};
@@ -117,7 +134,7 @@ void BlockRunner::fiber_body() {
 void BlockRunner::run_threads(Fiber& self) {
   while (begun_ < size_) {
     const unsigned rank = begun_++;
-    threads_[rank] = {next_index_, &state_, rank, nullptr};
+    threads_[rank] = {.index = next_index_, .block = &state_, .rank = rank};
     advance(next_index_, state_.block_size);
     run_thread(self, threads_[rank]);
   }
@@ -144,6 +161,9 @@ void BlockRunner::end_thread(unsigned rank) {
   --warp.live;
   release_warp_if_complete(warp);
   release_barrier_if_complete();
+  if (live_ > 0) return;
+  check_calls();
+  launch_->note_end_of_block(threads_[0].of_grid);
 }
 
 Fiber* BlockRunner::fiber_of_new_thread() {
@@ -184,6 +204,8 @@ void BlockRunner::made_progress() {
 
 void BlockRunner::pause_os_thread() {
   launch_->ask_for_another_thread();
+  if (current_thread->of_grid > launch_->fewest_calls_of_grid())
+    refuse_part(current_thread->of_block.last, "grid", "a block of it has ended without the call");
   const unsigned pause = pauses_++;
   if (pause < kSpins) return relax();
   if (pause < kYields || pause % kYieldsPerNap != 0) {
@@ -233,10 +255,30 @@ void BlockRunner::yield() {
 
 void BlockRunner::release_barrier_if_complete() {
   if (at_barrier_ == 0 || at_barrier_ != live_) return;
+  check_calls();
   at_barrier_ = 0;
   for (unsigned first = 0; first < size_; first += warpSize)
     warps_[first / warpSize].at_barrier = 0;
   ready_.take_all(at_barrier_list_);
+}
+
+void BlockRunner::check_calls_of_warp(unsigned warp) const {
+  const std::uint32_t bit = 1u << warp;
+  if ((state_.warps_with_calls & bit) == 0) return;
+  state_.warps_with_calls &= ~bit;
+  const unsigned first = warp * warpSize, end = std::min<unsigned>(first + warpSize, size_);
+  for (unsigned rank = first + 1; rank < end; ++rank)
+    compare(threads_[first], threads_[rank], &ThreadState::of_wave, "wave");
+}
+
+// All threads of the block wait at its barrier, or have ended.
+void BlockRunner::check_calls() const {
+  if (state_.has_calls) {
+    state_.has_calls = false;
+    for (unsigned rank = 1; rank < size_; ++rank)
+      compare(threads_[0], threads_[rank], &ThreadState::of_block, "block");
+  }
+  for (unsigned warp = 0; state_.warps_with_calls != 0; ++warp) check_calls_of_warp(warp);
 }
 
 void BlockRunner::block_barrier() {
@@ -252,6 +294,7 @@ void BlockRunner::block_barrier() {
 // Lanes that wait at the barrier take no part: the barrier waits for those who meet here.
 void BlockRunner::release_warp_if_complete(Warp& warp) {
   if (warp.arrived == 0 || warp.arrived + warp.at_barrier != warp.live) return;
+  check_calls_of_warp(static_cast<unsigned>(&warp - warps_));
   warp.arrived = 0;
   warp.turn ^= 1;
   warp.values[warp.turn].lanes = 0;

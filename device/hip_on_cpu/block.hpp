@@ -49,6 +49,8 @@ class BlockRunner {
   void run_threads(Fiber& self);
   void run_thread(Fiber& self, ThreadState& thread);
   void end_thread(unsigned rank);
+  void check_calls() const;
+  void check_calls_of_warp(unsigned warp) const;
   void release_barrier_if_complete();
   void release_warp_if_complete(Warp& warp);
 

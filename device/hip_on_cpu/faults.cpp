@@ -22,14 +22,15 @@ constexpr std::size_t kSignalStack = 64 * 1024;
 struct Fault {
   int signal;
   const char* what;
+  bool is_access = false;
 };
 constexpr Fault kFaults[] = {
     {SIGABRT, "abort"},
     {SIGILL, "trap"},
     {SIGTRAP, "trap"},
     {SIGFPE, "arithmetic exception, as in a division by zero"},
-    {SIGSEGV, "bad address, or the thread's stack is full"},
-    {SIGBUS, "bad address, or memory that the machine does not have"},
+    {SIGSEGV, "or the thread's stack is full", true},
+    {SIGBUS, "or memory that the machine does not have", true},
 };
 
 // Runs in signal handlers: snprintf of numbers and names takes no lock and no memory.
@@ -46,10 +47,22 @@ void print_place(const char* what) {
   if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
 }
 
-void handle(int number) {
+// "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can be no address.
+void print_fault(const Fault& fault, const siginfo_t& about) {
+  char what[128];
+  const bool has_address = fault.is_access && about.si_code > 0 && about.si_code != SI_KERNEL;
+  if (has_address) {
+    std::snprintf(what, sizeof(what), "bad address %p, %s", about.si_addr, fault.what);
+  } else {
+    std::snprintf(what, sizeof(what), "%s%s", fault.is_access ? "bad address, " : "", fault.what);
+  }
+  print_place(what);
+}
+
+void handle(int number, siginfo_t* about, void*) {
   if (in_kernel()) {
     for (const Fault& fault : kFaults) {
-      if (fault.signal == number) print_place(fault.what);
+      if (fault.signal == number) print_fault(fault, *about);
     }
   }
   // The handler is gone by SA_RESETHAND: the same again ends the process as it would have without us.
@@ -60,8 +73,8 @@ void install(int number) {
   struct sigaction action;
   if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
   std::memset(&action, 0, sizeof(action));
-  action.sa_handler = handle;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_ONSTACK | SA_NODEFER);
+  action.sa_sigaction = handle;
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND | SA_ONSTACK | SA_NODEFER);
   sigaction(number, &action, nullptr);
 }
 

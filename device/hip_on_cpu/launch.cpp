@@ -137,6 +137,12 @@ void LaunchRun::run_blocks() {
   }
 }
 
+void LaunchRun::note_end_of_block(unsigned calls_of_grid) {
+  unsigned fewest = fewest_calls_.load(std::memory_order_relaxed);
+  while (calls_of_grid < fewest && !fewest_calls_.compare_exchange_weak(fewest, calls_of_grid)) {
+  }
+}
+
 void LaunchRun::count_finished() {
   const std::lock_guard lock(mutex_);
   if (++finished_ == blocks) changed_.notify_all();

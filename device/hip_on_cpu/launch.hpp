@@ -40,6 +40,9 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   void run_blocks();              // as many as there are left
   void ask_for_another_thread();  // by a block that waits
   void wait_until_finished();
+  // How many routines of the grid the block has called; the fewest that one which has ended has.
+  void note_end_of_block(unsigned calls_of_grid);
+  unsigned fewest_calls_of_grid() const { return fewest_calls_.load(std::memory_order_relaxed); }
 
   const KernelLaunch&
       launch;  // ends with the run; OS threads that come too late look at `blocks` only
@@ -54,6 +57,7 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t finished_ = 0;
+  std::atomic<unsigned> fewest_calls_{~0u};
 };
 
 // Ends the process with a line that names the kernel, the block and the thread that run now, and what happened.

@@ -35,6 +35,10 @@
   template <int = 0>             \
   MESHMEM_DEVICE
 
+/* The group that calls a routine; where it can be found out, a part of one is refused. */
+#define MESHMEM_TOGETHER(Group, routine) \
+  meshmem::device::together(meshmem::device::Group(), "shmemx_" #routine)
+
 /* A name for both sides: in a kernel the first expression, else the library. */
 #define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                                 \
   MESHMEM_HOST_DEVICE result shmem_##name params {                                               \
@@ -55,14 +59,14 @@
   MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)              \
   MESHMEM_KERNEL_RMA_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_RMA_BY(_block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)               \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                              \
-    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::WorldPes(),      \
-                                  MESHMEM_LIST args);                                         \
-  }                                                                                           \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {         \
-    return meshmem::device::op<E>(meshmem::device::Group(), meshmem::device::ContextPes{ctx}, \
-                                  MESHMEM_LIST args);                                         \
+#define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)         \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                        \
+    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, name##ending),                \
+                                  meshmem::device::WorldPes(), MESHMEM_LIST args);      \
+  }                                                                                     \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {   \
+    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, ctx_##name##ending),          \
+                                  meshmem::device::ContextPes{ctx}, MESHMEM_LIST args); \
   }
 
 /* Atomics, and the routines with contexts that have no type. */
@@ -78,9 +82,9 @@
                     op<E>(meshmem::device::Thread(), MESHMEM_LIST args))  \
   MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args) \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                  \
-    return meshmem::device::op<E>(meshmem::device::Group(), MESHMEM_LIST args);   \
+#define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args)            \
+  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                             \
+    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, name##ending), MESHMEM_LIST args); \
   }
 
 /* Reductions and scans: by all blocks of a kernel, too. */
@@ -148,21 +152,23 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_REDUCTION, MESHMEM_IN)
 /* Routines without a type: by a group, or as what one thread knows. */
 #define MESHMEM_KERNEL_PLAIN(result, name, params, args) \
   MESHMEM_TWO_SIDES(result, name, params, args, name args)
-#define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)          \
-  MESHMEM_DEVICE result shmemx_##name##_wave params {                                   \
-    return meshmem::device::body(meshmem::device::Wave() MESHMEM_LIST in_kernel_args);  \
-  }                                                                                     \
-  MESHMEM_DEVICE result shmemx_##name##_block params {                                  \
-    return meshmem::device::body(meshmem::device::Block() MESHMEM_LIST in_kernel_args); \
+#define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)                     \
+  MESHMEM_DEVICE result shmemx_##name##_wave params {                                              \
+    return meshmem::device::body(MESHMEM_TOGETHER(Wave, name##_wave) MESHMEM_LIST in_kernel_args); \
+  }                                                                                                \
+  MESHMEM_DEVICE result shmemx_##name##_block params {                                             \
+    return meshmem::device::body(MESHMEM_TOGETHER(Block, name##_block)                             \
+                                     MESHMEM_LIST in_kernel_args);                                 \
   }
 #define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)   \
   MESHMEM_TWO_SIDES(result, name, params, args,                                  \
                     name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args)) \
   MESHMEM_KERNEL_PLAIN_WIDER(result, name, name, params, in_kernel_args)
-#define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)                        \
-  MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)                          \
-  MESHMEM_DEVICE result shmemx_##name##_grid params {                                             \
-    return meshmem::device::name(meshmem::device::CooperativeGrid() MESHMEM_LIST in_kernel_args); \
+#define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)      \
+  MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)        \
+  MESHMEM_DEVICE result shmemx_##name##_grid params {                           \
+    return meshmem::device::name(MESHMEM_TOGETHER(CooperativeGrid, name##_grid) \
+                                     MESHMEM_LIST in_kernel_args);              \
   }
 MESHMEM_KERNEL_PLAIN(int, my_pe, (), ())
 MESHMEM_KERNEL_PLAIN(int, n_pes, (), ())
@@ -209,17 +215,19 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
   MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \
                                                 uint32_t tag, int pe) {                           \
-    meshmem::device::put_packets(meshmem::device::Group(), meshmem::device::WorldPes(), packets,  \
-                                 source, nbytes, tag, pe);                                        \
+    meshmem::device::put_packets(MESHMEM_TOGETHER(Group, put_packets##scope),                     \
+                                 meshmem::device::WorldPes(), packets, source, nbytes, tag, pe);  \
   }                                                                                               \
   MESHMEM_DEVICE void shmemx_ctx_put_packets##scope(                                              \
       shmem_ctx_t ctx, void* packets, const void* source, size_t nbytes, uint32_t tag, int pe) {  \
-    meshmem::device::put_packets(meshmem::device::Group(), meshmem::device::ContextPes{ctx},      \
-                                 packets, source, nbytes, tag, pe);                               \
+    meshmem::device::put_packets(MESHMEM_TOGETHER(Group, ctx_put_packets##scope),                 \
+                                 meshmem::device::ContextPes{ctx}, packets, source, nbytes, tag,  \
+                                 pe);                                                             \
   }                                                                                               \
   MESHMEM_DEVICE void shmemx_wait_packets##scope(void* dest, const void* packets, size_t nbytes,  \
                                                  uint32_t tag) {                                  \
-    meshmem::device::wait_packets(meshmem::device::Group(), dest, packets, nbytes, tag);          \
+    meshmem::device::wait_packets(MESHMEM_TOGETHER(Group, wait_packets##scope), dest, packets,    \
+                                  nbytes, tag);                                                   \
   }
 MESHMEM_KERNEL_PACKETS(, Thread)
 MESHMEM_KERNEL_PACKETS(_wave, Wave)
@@ -293,5 +301,6 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_TWO_SIDES
 #undef MESHMEM_DEVICE_IF_CALLED
 #undef MESHMEM_LIST
+#undef MESHMEM_TOGETHER
 
 #endif

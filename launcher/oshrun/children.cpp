@@ -93,9 +93,11 @@ std::optional<int> ChildStarter::take_error() {
 
 std::optional<ChildEnd> take_ended_child() {
   siginfo_t about{};
-  if (::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == 0) {
-    return std::nullopt;
-  }
+  int answer = 0;
+  do {
+    answer = ::waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT);
+  } while (answer != 0 && errno == EINTR);
+  if (answer != 0 || about.si_pid == 0) return std::nullopt;
   pid_t pid = about.si_pid;
   ::kill(-pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);

@@ -55,8 +55,12 @@ void Modules::publish_again() {
   if (state_) tell_all();
 }
 
+// Kernels that come later find no job, and end with a line.
 void Modules::withdraw() {
   const std::lock_guard lock(mutex_);
+  if (!state_) return;
+  *state_ = device::State{};
+  for (const Place place : places_) try_tell(place);
   state_.reset();
 }
 

@@ -12,12 +12,22 @@
 
 namespace meshmem {
 
+// What else to say of the reason. Numbers that HIP and CUDA share: a bad address, an assertion, a bad
+// instruction, a bad address space, a trap.
+inline const char* hint_for(hipError_t error) {
+  for (const int of_kernels : {700, 710, 715, 717, 719}) {
+    if (static_cast<int>(error) == of_kernels)
+      return "; a kernel has ended by a mistake: compile it without -DNDEBUG to be told which";
+  }
+  return "";
+}
+
 // Ends the job with "cannot <what>: <reason>" unless the call has succeeded.
 template <typename... Args>
 void check(hipError_t result, fmt::format_string<Args...> what, Args&&... args) {
   if (result != hipSuccess) [[unlikely]] {
-    fatal("cannot {}: {}", fmt::format(what, std::forward<Args>(args)...),
-          hipGetErrorString(result));
+    fatal("cannot {}: {}{}", fmt::format(what, std::forward<Args>(args)...),
+          hipGetErrorString(result), hint_for(result));
   }
 }
 

@@ -47,6 +47,48 @@ __global__ void wait_by(long* heap, int cmp) { shmem_long_wait_until(heap, cmp, 
 __global__ void put_with_signal(long* heap, int sig_op) {
   shmem_long_put_signal(heap, heap + 1, 1, reinterpret_cast<uint64_t*>(heap + 2), 1, sig_op, 0);
 }
+__global__ void put_by_part(long* heap) {
+  if (threadIdx.x < 16) shmemx_long_put_block(heap, heap + 1, 1, 0);
+}
+__global__ void put_by_part_of_wave(long* heap) {
+  if (threadIdx.x < 37) shmemx_long_put_wave(heap, heap + 1, 1, 0);
+}
+__global__ void meet_by_part() {
+  if (threadIdx.x % 2 == 0) shmemx_barrier_all_block();
+}
+__global__ void meet_by_part_beside_a_barrier() {
+  if (threadIdx.x % 2 == 0)
+    shmemx_barrier_all_block();
+  else
+    __syncthreads();
+}
+__global__ void meet_by_part_of_grid() {
+  if (blockIdx.x < 2) shmemx_barrier_all_grid();
+}
+__global__ void call_two_routines(long* heap) {
+  if (threadIdx.x < 32)
+    shmemx_long_put_block(heap, heap + 1, 1, 0);
+  else
+    shmemx_long_get_block(heap, heap + 1, 1, 0);
+}
+__global__ void p_at(char* address) { shmem_long_p(reinterpret_cast<long*>(address), 1, 0); }
+__global__ void add_at(char* address) {
+  shmem_long_atomic_add(reinterpret_cast<long*>(address), 1, 0);
+}
+__global__ void signal_at(char* address) {
+  shmem_signal_add(reinterpret_cast<uint64_t*>(address), 1, 0);
+}
+__global__ void wait_at(char* address) {
+  shmem_long_wait_until(reinterpret_cast<long*>(address), SHMEM_CMP_EQ, 0);
+}
+__global__ void put_strided(long* heap, ptrdiff_t dst, ptrdiff_t sst, size_t bsize) {
+  shmem_long_ibput(heap, heap + 4, dst, sst, bsize, 2, 0);
+}
+__global__ void exchange_strided(long* heap, ptrdiff_t dst) {
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap + 4, dst, 1, 2);
+}
+__global__ void store_at(int* address) { *address = 1; }
+
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
@@ -87,6 +129,37 @@ void call_the_host(const char* mistake, long* heap) {
 void call_the_host(const char*, long*) {}
 #endif
 
+void call_by_part(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  if (is("part_of_block")) hipLaunchKernelGGL(put_by_part, dim3(1), dim3(40), 0, nullptr, heap);
+  if (is("part_of_wave"))
+    hipLaunchKernelGGL(put_by_part_of_wave, dim3(1), dim3(64), 0, nullptr, heap);
+  if (is("part_meets")) hipLaunchKernelGGL(meet_by_part, dim3(1), dim3(40), 0, nullptr);
+  if (is("part_beside_a_barrier"))
+    hipLaunchKernelGGL(meet_by_part_beside_a_barrier, dim3(1), dim3(40), 0, nullptr);
+  if (is("two_routines"))
+    hipLaunchKernelGGL(call_two_routines, dim3(1), dim3(64), 0, nullptr, heap);
+  if (is("part_of_grid")) {
+    (void)hipLaunchCooperativeKernel(meet_by_part_of_grid, dim3(3), dim3(40), nullptr, 0, nullptr);
+  }
+}
+
+void pass_bad_values(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  auto* const odd = reinterpret_cast<char*>(heap) + 4;
+  const dim3 one(1);
+  if (is("odd_p")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, odd);
+  if (is("odd_atomic")) hipLaunchKernelGGL(add_at, one, one, 0, nullptr, odd);
+  if (is("odd_signal")) hipLaunchKernelGGL(signal_at, one, one, 0, nullptr, odd);
+  if (is("odd_wait")) hipLaunchKernelGGL(wait_at, one, one, 0, nullptr, odd);
+  if (is("no_dst")) hipLaunchKernelGGL(put_strided, one, one, 0, nullptr, heap, 0, 1, 1);
+  if (is("no_sst")) hipLaunchKernelGGL(put_strided, one, one, 0, nullptr, heap, 1, 0, 1);
+  if (is("no_block")) hipLaunchKernelGGL(put_strided, one, one, 0, nullptr, heap, 1, 1, 0);
+  if (is("no_alltoalls")) hipLaunchKernelGGL(exchange_strided, one, one, 0, nullptr, heap, 0);
+  if (is("bad_address"))
+    hipLaunchKernelGGL(store_at, one, one, 0, nullptr, reinterpret_cast<int*>(16));
+}
+
 void make(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   static long variable;
@@ -107,6 +180,8 @@ void make(const char* mistake, long* heap) {
   }
   if (is("not_cooperative")) hipLaunchKernelGGL(meet_as_grid, dim3(3), dim3(40), 0, nullptr);
   call_the_host(mistake, heap);
+  call_by_part(mistake, heap);
+  pass_bad_values(mistake, heap);
   // Sixty-four bytes are there; the host sees it before a kernel goes beyond.
   if (is("sum_beyond"))
     shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 28, nullptr);
@@ -168,5 +243,10 @@ int main(int argc, char** argv) {
   }
   shmem_barrier_all();
   shmem_finalize();
+  if (std::strcmp(argv[1], "too_late") == 0) {
+    hipLaunchKernelGGL(meet_all, dim3(1), dim3(1), 0, nullptr);
+    (void)hipDeviceSynchronize();
+    std::printf("still alive\n");
+  }
   return 0;
 }

@@ -19,6 +19,25 @@ struct BlockState {
   void* dynamic_shared;
   BlockRunner* runner;
   bool is_cooperative;  // as the program launched it
+  // Whether routines of groups were called that have not been compared yet: of the block, and of which warps.
+  mutable bool has_calls;
+  mutable std::uint32_t warps_with_calls;
+};
+
+// The routines of a group that a thread has called: how many, which, and the last.
+struct GroupCalls {
+  unsigned count;
+  std::uintptr_t which;  // a hash
+  const char* last;
+
+  void add(const char* routine) {
+    ++count;
+    which = which * 31 + reinterpret_cast<std::uintptr_t>(routine);
+    last = routine;
+  }
+  bool operator==(const GroupCalls& other) const {
+    return count == other.count && which == other.which;
+  }
 };
 
 struct ThreadState {
@@ -26,7 +45,23 @@ struct ThreadState {
   const BlockState* block;
   unsigned rank;                  // in the block; consecutive ones make a warp
   const void* awaited = nullptr;  // what it looks at between two polls, if it says so
+  GroupCalls of_wave = {}, of_block = {};
+  unsigned of_grid = 0;  // how many of those of the block
 };
+
+// All threads of a group call its routines. Whether they did is looked at where they meet, and at their end.
+inline void note_call_of_wave(const char* routine) {
+  current_thread->of_wave.add(routine);
+  current_thread->block->warps_with_calls |= 1u << current_thread->rank / 32;
+}
+inline void note_call_of_block(const char* routine) {
+  current_thread->of_block.add(routine);
+  current_thread->block->has_calls = true;
+}
+inline void note_call_of_grid(const char* routine) {
+  note_call_of_block(routine);
+  ++current_thread->of_grid;
+}
 
 // For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
 // In host code it gives up the rest of the time slice.

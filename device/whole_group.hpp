@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A routine of a group that only a part of the group calls: some of its work is left undone, or its
+// threads wait for ever. Found on the cpu target always, and in debug builds on GPUs.
+// Invariant: release builds for GPUs have nothing of it. Called by the routines with endings in
+// shmem/device.hpp, before anything else.
+#ifndef MESHMEM_DEVICE_WHOLE_GROUP_HPP_
+#define MESHMEM_DEVICE_WHOLE_GROUP_HPP_
+
+#include "device/grid.hpp"
+#include "device/module.hpp"
+
+namespace meshmem {
+namespace device {
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+// The scheduler compares the calls of a group's threads where these meet, and at the end of the block.
+inline void note_call(const Thread&, const char*) {}
+inline void note_call(const Wave&, const char* routine) { hip_on_cpu::note_call_of_wave(routine); }
+inline void note_call(const Block&, const char* routine) {
+  hip_on_cpu::note_call_of_block(routine);
+}
+inline void note_call(const CooperativeGrid&, const char* routine) {
+  hip_on_cpu::note_call_of_grid(routine);
+}
+#elif !defined(NDEBUG)
+[[noreturn]] MESHMEM_DEVICE void refuse_part(const char* routine, int callers, int size) {
+  printf("meshmem: PE %d, in a kernel: %s takes all %d threads of the group, and %d called it\n",
+         state().me, routine, size, callers);
+  trap();
+}
+MESHMEM_DEVICE void note_call(const Thread&, const char*) {}
+// Lanes that have ended, and on AMD GPUs those elsewhere in the kernel.
+MESHMEM_DEVICE void note_call(const Wave& wave, const char* routine) {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  const int callers = __popc(__ballot_sync(0xffffffff, 1));
+#else
+  const int callers = __popcll(__ballot(1));
+#endif
+  if (callers != wave.size()) refuse_part(routine, callers, wave.size());
+}
+MESHMEM_DEVICE void note_call(const Block& block, const char* routine) {
+  const int callers = __syncthreads_count(1);
+  if (callers != block.size()) refuse_part(routine, callers, block.size());
+}
+MESHMEM_DEVICE void note_call(const CooperativeGrid&, const char* routine) {
+  note_call(Block(), routine);
+}
+#else
+template <typename Group>
+MESHMEM_DEVICE void note_call(const Group&, const char*) {}
+#endif
+
+// The group, whose threads call `routine` all together.
+template <typename Group>
+MESHMEM_DEVICE Group together(const Group& group, const char* routine) {
+  note_call(group, routine);
+  return group;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_WHOLE_GROUP_HPP_
