@@ -311,18 +311,9 @@ void Runtime::open() {
   spread_over_cores();
 }
 
-// At last: who naps may wake up elsewhere.
 void Runtime::spread_over_cores() {
-  DirectoryEntry* directory = arena_->directory();
-  const int cores = count_cores(directory, n_pes_);
-  if (cores == 0) return;  // more than are told apart
-  if (n_pes_ > cores) {
-    if (environment_.spread) deal_out(directory, n_pes_, me_);
-    return;
-  }
-  directory[me_].core = core_of_this_thread();
-  meet("tell on which cores they run");
-  if (environment_.spread) leave_shared_core(directory, n_pes_, me_);
+  meshmem::spread_over_cores(arena_->directory(), n_pes_, me_, environment_.spread,
+                             [this] { meet("tell on which cores they run"); });
 }
 
 void Runtime::open_device() {

@@ -14,16 +14,14 @@
 #include "base/wait.hpp"
 
 namespace meshmem {
+namespace {
 
+// In the union of what the PEs may use; 0 where there are more than are told apart.
 int count_cores(const DirectoryEntry* directory, int n_pes) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int i = 0; i < n_pes; ++i) CPU_OR(&all, &all, &directory[i].cpus);
   return CPU_COUNT(&all);
-}
-
-bool share_cores(const DirectoryEntry* directory, int n_pes) {
-  return n_pes > std::min(static_cast<double>(count_cores(directory, n_pes)), cpu_quota());
 }
 
 // Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes where
@@ -37,6 +35,7 @@ void deal_out(const DirectoryEntry* directory, int n_pes, int me) {
   if (core >= 0) keep_to_core(core);
 }
 
+// -1: not told apart.
 int core_of_this_thread() {
   const int core = sched_getcpu();
   return core < CPU_SETSIZE ? core : -1;
@@ -53,6 +52,25 @@ void leave_shared_core(const DirectoryEntry* directory, int n_pes, int me) {
   if (free.empty()) return;
   go_to_one_of(free);
   debug("moved from core {}, where another PE is, to core {}", directory[me].core, sched_getcpu());
+}
+
+}  // namespace
+
+bool share_cores(const DirectoryEntry* directory, int n_pes) {
+  return n_pes > std::min(static_cast<double>(count_cores(directory, n_pes)), cpu_quota());
+}
+
+void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, bool is_wanted,
+                       const std::function<void()>& meet) {
+  const int cores = count_cores(directory, n_pes);
+  if (cores == 0) return;
+  if (n_pes > cores) {
+    if (is_wanted) deal_out(directory, n_pes, me);
+    return;
+  }
+  directory[me].core = core_of_this_thread();
+  meet();
+  if (is_wanted) leave_shared_core(directory, n_pes, me);
 }
 
 }  // namespace meshmem

@@ -5,21 +5,20 @@
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 
+#include <functional>
+
 #include "memory/arena.hpp"
 
 namespace meshmem {
 
-// In the union of what the PEs may use; 0 where there are more than are told apart.
-int count_cores(const DirectoryEntry* directory, int n_pes);
 // The PEs outnumber the cores, or what a container grants of them.
 bool share_cores(const DirectoryEntry* directory, int n_pes);
 
-// Where PEs outnumber the cores: to the core that is dealt to this PE.
-void deal_out(const DirectoryEntry* directory, int n_pes, int me);
-
-// With a core for each: to a core where no PE is, unless this PE may stay. Every PE has told its own.
-void leave_shared_core(const DirectoryEntry* directory, int n_pes, int me);
-int core_of_this_thread();  // -1: not told apart
+// Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where PEs
+// outnumber the cores, to the core that is dealt to this PE; with a core for each, away from one
+// where another PE is, unless this PE may stay. `is_wanted`: by this PE; the others may differ.
+void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, bool is_wanted,
+                       const std::function<void()>& meet);
 
 }  // namespace meshmem
 
