@@ -5,6 +5,7 @@
 #include "bootstrap/launcher_variables.hpp"
 
 #include <fmt/core.h>
+#include <sys/auxv.h>
 
 #include <cstdlib>
 
@@ -69,6 +70,12 @@ bool names_pmix_server(const char* const* entries) {
     if (std::string_view(*entries).starts_with("PMIX_SERVER_URI")) return true;  // of any version
   }
   return false;
+}
+
+std::optional<std::string> refuse_foreign_environment() {
+  if (getauxval(AT_SECURE) == 0) return std::nullopt;
+  return "this program is set-uid, set-gid or has file capabilities, and its environment may be "
+         "another user's: meshmem does not start in it; take that bit or capability away";
 }
 
 }  // namespace meshmem

@@ -27,6 +27,10 @@ std::optional<std::string> contradiction_of_oshrun(
 // where any user may have laid the address of his own.
 bool names_pmix_server(const char* const* entries);
 
+// Why this process must not start by its environment, or nullopt. Who calls a set-uid program must not
+// choose what PMIx loads nor which file is read as whose.
+std::optional<std::string> refuse_foreign_environment();
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_

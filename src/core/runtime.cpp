@@ -11,7 +11,6 @@
 #include "core/runtime.hpp"
 
 #include <malloc.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "bootstrap/launcher_variables.hpp"
 #include "core/kernel_waits.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
@@ -120,13 +120,6 @@ void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
                   "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
                   "MESHMEM_DETERMINISTIC, MESHMEM_CHECK or MESHMEM_DEVICE_FIRST_EPOCH is another");
   }
-}
-
-// The caller of such a program must not choose what PMIx loads nor what file is read as whose.
-std::optional<std::string> refuse_foreign_environment() {
-  if (getauxval(AT_SECURE) == 0) return std::nullopt;
-  return "this program is set-uid, set-gid or has file capabilities, and its environment may be "
-         "another user's: meshmem does not start in it; take that bit or capability away";
 }
 
 }  // namespace
