@@ -19,11 +19,22 @@
 #define MESHMEM_SIDES inline
 MESHMEM_TYPED_ON_HOST(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_DEPRECATED_GENERIC(MESHMEM_OVERLOAD)
+MESHMEM_OPS_WAITS_OF_MANY(MESHMEM_OVERLOAD, short_, short)
+MESHMEM_OPS_WAITS_OF_MANY(MESHMEM_OVERLOAD, ushort_, unsigned short)
+MESHMEM_OPS_DEPRECATED_WAIT(MESHMEM_OVERLOAD, short_, short)
+MESHMEM_OPS_DEPRECATED_WAIT(MESHMEM_OVERLOAD, int_, int)
+MESHMEM_OPS_DEPRECATED_WAIT(MESHMEM_OVERLOAD, longlong_, long long)
 #ifdef MESHMEM_COMPILES_KERNELS
 #undef MESHMEM_SIDES
 #define MESHMEM_SIDES MESHMEM_HOST_DEVICE
 #endif
 MESHMEM_TYPED_IN_KERNELS(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
+#define MESHMEM_OVERLOAD_OLDER(NAME, E, generic, unused)                                 \
+  MESHMEM_GENERIC_##generic(MESHMEM_OPS_DEPRECATED_OLD(MESHMEM_OVERLOAD, NAME##_, E)     \
+                                MESHMEM_OPS_DEPRECATED_SUM(MESHMEM_OVERLOAD, NAME##_, E) \
+                                    MESHMEM_OPS_DEPRECATED_WAIT(MESHMEM_OVERLOAD, NAME##_, E))
+MESHMEM_OLDER_TYPES(MESHMEM_OVERLOAD_OLDER, )
+#undef MESHMEM_OVERLOAD_OLDER
 
 /* std::complex, or a class template like it, for C's complex types, whose layout it has. A template, since
  * <complex> would bring all of <math.h> into programs that have no use for it. The typed names stay
@@ -99,8 +110,14 @@ extern const struct meshmem_has_no_routine_for_this_type {
     MESHMEM_IN_##old(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
 #define MESHMEM_CASE_sum(NAME, T, old, sum, wait, until, logic, order, arith, op) \
     MESHMEM_IN_##sum(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
+#define MESHMEM_CASE_wait(NAME, T, old, sum, wait, until, logic, order, arith, op) \
+    MESHMEM_IN_##wait(T*: shmem_##NAME##_##op,)
 #define MESHMEM_CASE_until(NAME, T, old, sum, wait, until, logic, order, arith, op) \
     MESHMEM_IN_##until(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
+
+/* And of MESHMEM_OLDER_TYPES. */
+#define MESHMEM_CASE_older(NAME, T, generic, op) \
+    MESHMEM_GENERIC_##generic(T*: shmem_##NAME##_##op, const T*: shmem_##NAME##_##op,)
 
 /* The function for the type of `which`; the call's arguments follow. In SELECT_CTX a context may come first. */
 #define MESHMEM_SELECT(family, op, which) \
@@ -114,7 +131,7 @@ extern const struct meshmem_has_no_routine_for_this_type {
              default: meshmem_has_no_routine_for_this_type)
 
 #define MESHMEM_SELECT_DEPRECATED(family, op, which) \
-    _Generic((which), MESHMEM_DEPRECATED_TYPES(MESHMEM_CASE_##family, op) \
+    _Generic((which), MESHMEM_DEPRECATED_TYPES(MESHMEM_CASE_##family, op) MESHMEM_OLDER_TYPES(MESHMEM_CASE_older, op) \
              default: meshmem_has_no_routine_for_this_type)
 #define MESHMEM_SELECT_UNTIL(op, which) \
     _Generic((which), MESHMEM_TYPES(MESHMEM_CASE_amo, shmem_, op) MESHMEM_DEPRECATED_TYPES(MESHMEM_CASE_until, op) \
@@ -157,19 +174,19 @@ extern const struct meshmem_has_no_routine_for_this_type {
 #define shmem_atomic_fetch_xor_nbi(...) MESHMEM_SELECT_CTX(bit, atomic_fetch_xor_nbi, __VA_ARGS__)(__VA_ARGS__)
 
 #define shmem_wait_until(...) MESHMEM_SELECT_UNTIL(wait_until, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_all(...) MESHMEM_SELECT(amo, wait_until_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_any(...) MESHMEM_SELECT(amo, wait_until_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_some(...) MESHMEM_SELECT(amo, wait_until_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_all_vector(...) MESHMEM_SELECT(amo, wait_until_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_any_vector(...) MESHMEM_SELECT(amo, wait_until_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_wait_until_some_vector(...) MESHMEM_SELECT(amo, wait_until_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_all(...) MESHMEM_SELECT_UNTIL(wait_until_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_any(...) MESHMEM_SELECT_UNTIL(wait_until_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_some(...) MESHMEM_SELECT_UNTIL(wait_until_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_all_vector(...) MESHMEM_SELECT_UNTIL(wait_until_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_any_vector(...) MESHMEM_SELECT_UNTIL(wait_until_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_wait_until_some_vector(...) MESHMEM_SELECT_UNTIL(wait_until_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_test(...) MESHMEM_SELECT_UNTIL(test, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_all(...) MESHMEM_SELECT(amo, test_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_any(...) MESHMEM_SELECT(amo, test_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_some(...) MESHMEM_SELECT(amo, test_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_all_vector(...) MESHMEM_SELECT(amo, test_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_any_vector(...) MESHMEM_SELECT(amo, test_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
-#define shmem_test_some_vector(...) MESHMEM_SELECT(amo, test_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_all(...) MESHMEM_SELECT_UNTIL(test_all, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_any(...) MESHMEM_SELECT_UNTIL(test_any, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_some(...) MESHMEM_SELECT_UNTIL(test_some, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_all_vector(...) MESHMEM_SELECT_UNTIL(test_all_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_any_vector(...) MESHMEM_SELECT_UNTIL(test_any_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+#define shmem_test_some_vector(...) MESHMEM_SELECT_UNTIL(test_some_vector, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 
 #define shmem_broadcast(...) MESHMEM_SELECT(rma, broadcast, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_collect(...) MESHMEM_SELECT(rma, collect, MESHMEM_SECOND(__VA_ARGS__))(__VA_ARGS__)
@@ -204,6 +221,10 @@ extern const struct meshmem_has_no_routine_for_this_type {
 #define shmem_inc(...) MESHMEM_SELECT_DEPRECATED(sum, inc, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_fadd(...) MESHMEM_SELECT_DEPRECATED(sum, fadd, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
 #define shmem_add(...) MESHMEM_SELECT_DEPRECATED(sum, add, MESHMEM_FIRST(__VA_ARGS__))(__VA_ARGS__)
+/* For long a function has that name. */
+#define shmem_wait(...) \
+    _Generic((MESHMEM_FIRST(__VA_ARGS__)), long*: shmem_wait, \
+             default: MESHMEM_SELECT_DEPRECATED(wait, wait, MESHMEM_FIRST(__VA_ARGS__)))(__VA_ARGS__)
 /* clang-format on */
 
 #endif

@@ -94,8 +94,12 @@
  * `indices` were filled; test*: 1 or 0. The vector forms compare ivars[i] with cmp_values[i]. */
 #define MESHMEM_OPS_WAIT(F, PRE, E) MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) MESHMEM_OPS_TEST(F, PRE, E)
 
+#define MESHMEM_OPS_WAITS_OF_MANY(F, PRE, E) MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) MESHMEM_OPS_TEST_OF_MANY(F, PRE, E)
+
 #define MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) \
     F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
+    MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E)
+#define MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) \
     F(PRE##wait_until_all, wait_until_all, E, void, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
     F(PRE##wait_until_any, wait_until_any, E, size_t, \
@@ -113,6 +117,8 @@
 
 #define MESHMEM_OPS_TEST(F, PRE, E) \
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
+    MESHMEM_OPS_TEST_OF_MANY(F, PRE, E)
+#define MESHMEM_OPS_TEST_OF_MANY(F, PRE, E) \
     F(PRE##test_all, test_all, E, int, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
     F(PRE##test_any, test_any, E, size_t, \

@@ -73,13 +73,6 @@ bool is_any_checked(const DirectoryEntry* directory, int n_pes) {
                      [](const DirectoryEntry& entry) { return entry.is_checked; });
 }
 
-std::size_t least_heap_alignment(const DirectoryEntry* directory, int n_pes) {
-  const auto less = [](const DirectoryEntry& a, const DirectoryEntry& b) {
-    return a.heap_alignment < b.heap_alignment;
-  };
-  return std::min_element(directory, directory + n_pes, less)->heap_alignment;
-}
-
 void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
   for (int i = 0; i < n_pes; ++i) {
     const std::size_t wanted = directory[i].layout.heap_bytes;
@@ -217,10 +210,11 @@ void Runtime::connect() {
   check_heap_sizes(directory, n_pes_, me_);
   check_alike(directory, n_pes_, me_);
   if (is_any_checked(directory, n_pes_)) gap_ = kRedZone;
-  heap_alignment_ = least_heap_alignment(directory, n_pes_);
+  heap_alignment_ = directory[0].heap_alignment;
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
+    heap_alignment_ = std::min(heap_alignment_, directory[i].heap_alignment);
     heap_of_pe_.push_back(arena_->base() + layout_.heap(i));
     statics_of_pe_.push_back(arena_->base() + layout_.statics(i));
   }

@@ -228,14 +228,63 @@ DEPRECATED_TYPES(TEST_DEPRECATED)
   }
 DEPRECATED_SUM_TYPES(TEST_DEPRECATED_SUM)
 
-#define TEST_DEPRECATED_WAIT(NAME, T)                   \
-  static void deprecated_wait_##NAME(void) {            \
-    static T ivar;                                      \
-    const T value = 0;                                  \
-    CALL(wait_until, NAME, &ivar, SHMEM_CMP_EQ, value); \
-    CALL(test, NAME, &ivar, SHMEM_CMP_EQ, value);       \
+#define TEST_DEPRECATED_WAIT(NAME, T)                                                  \
+  static void deprecated_wait_##NAME(void) {                                           \
+    static T ivars[4];                                                                 \
+    const T values[4] = {0};                                                           \
+    size_t indices[4];                                                                 \
+    CALL(wait_until, NAME, ivars, SHMEM_CMP_EQ, values[0]);                            \
+    CALL(test, NAME, ivars, SHMEM_CMP_EQ, values[0]);                                  \
+    CALL(wait_until_all, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);               \
+    CALL(wait_until_any, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);               \
+    CALL(wait_until_some, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values[0]);     \
+    CALL(wait_until_all_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);           \
+    CALL(wait_until_any_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);           \
+    CALL(wait_until_some_vector, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values); \
+    CALL(test_all, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);                     \
+    CALL(test_any, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values[0]);                     \
+    CALL(test_some, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values[0]);           \
+    CALL(test_all_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);                 \
+    CALL(test_any_vector, NAME, ivars, 4, NULL, SHMEM_CMP_EQ, values);                 \
+    CALL(test_some_vector, NAME, ivars, 4, indices, NULL, SHMEM_CMP_EQ, values);       \
   }
 DEPRECATED_WAIT_TYPES(TEST_DEPRECATED_WAIT)
+
+/* Old names of other libraries: the generic and the typed one come to the current routine. */
+#define OLDER_GENERIC_TYPES(X) \
+  X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define OLDER_TYPES(X) \
+  X(int32, int32_t)    \
+  X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define COMES_TO(NAME, op, call) ((void)(call), expect_called("shmem_" #NAME "_" #op))
+#define TEST_OLDER(test, NAME, T, PRE)                                              \
+  static void older_##test(void) {                                                  \
+    static T dest[2];                                                               \
+    const T source = 0, value = 1;                                                  \
+    COMES_TO(NAME, atomic_fetch, shmem_##PRE##fetch(&source, 0));                   \
+    COMES_TO(NAME, atomic_set, shmem_##PRE##set(dest, value, 0));                   \
+    COMES_TO(NAME, atomic_swap, shmem_##PRE##swap(&dest[1], value, 0));             \
+    COMES_TO(NAME, atomic_compare_swap, shmem_##PRE##cswap(dest, value, value, 0)); \
+    COMES_TO(NAME, atomic_fetch_inc, shmem_##PRE##finc(dest, 0));                   \
+    COMES_TO(NAME, atomic_inc, shmem_##PRE##inc(dest, 0));                          \
+    COMES_TO(NAME, atomic_fetch_add, shmem_##PRE##fadd(dest, value, 0));            \
+    COMES_TO(NAME, atomic_add, shmem_##PRE##add(dest, value, 0));                   \
+    COMES_TO(NAME, wait_until, shmem_##PRE##wait(dest, value));                     \
+  }
+#define TEST_OLDER_TYPED(NAME, T) TEST_OLDER(NAME, NAME, T, NAME##_)
+#define TEST_OLDER_GENERIC(NAME, T) TEST_OLDER(generic_##NAME, NAME, T, )
+OLDER_GENERIC_TYPES(TEST_OLDER_TYPED)
+OLDER_TYPES(TEST_OLDER_TYPED)
+OLDER_GENERIC_TYPES(TEST_OLDER_GENERIC)
+
+static void older_waits(void) {
+  static short of_short;
+  static int of_int;
+  static long long of_longlong;
+  shmem_wait(&of_short, 1), expect_called("shmem_short_wait");
+  shmem_wait(&of_int, 1), expect_called("shmem_int_wait");
+  shmem_wait(&of_longlong, 1), expect_called("shmem_longlong_wait");
+}
 
 /* Functions of one type or none, whose names are those of generics too, or nearly. */
 static void deprecated_untyped(void) {
@@ -295,6 +344,12 @@ int main(void) {
   DEPRECATED_TYPES(RUN_DEPRECATED)
   DEPRECATED_SUM_TYPES(RUN_DEPRECATED_SUM)
   DEPRECATED_WAIT_TYPES(RUN_DEPRECATED_WAIT)
+#define RUN_OLDER_TYPED(NAME, T) older_##NAME();
+#define RUN_OLDER_GENERIC(NAME, T) older_generic_##NAME();
+  OLDER_GENERIC_TYPES(RUN_OLDER_TYPED)
+  OLDER_TYPES(RUN_OLDER_TYPED)
+  OLDER_GENERIC_TYPES(RUN_OLDER_GENERIC)
+  older_waits();
   deprecated_untyped();
   aliases();
   untyped(SHMEM_CTX_DEFAULT, SHMEM_TEAM_WORLD);

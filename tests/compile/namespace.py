@@ -31,6 +31,10 @@ HANDLES = "shmem_team_t shmem_ctx_t shmem_team_config_t shmem_ctx_session_config
 DEPRECATED = r"""_?SHMEM_(SYNC_VALUE|((BCAST|REDUCE|BARRIER|COLLECT|ALLTOALL|ALLTOALLS)_)?SYNC_SIZE|REDUCE_MIN_WRKDATA_SIZE)
     |_SHMEM_(MAJOR_VERSION|MINOR_VERSION|MAX_NAME_LEN|VENDOR_STRING|CMP_(EQ|NE|LT|LE|GT|GE))"""
 
+# Old names that programs of other libraries need (shmem/older_names.h).
+OLDER = (r"shmem_(uint|ulong|ulonglong|u?int(32|64)|size|ptrdiff)_(fetch|set|swap|cswap|finc|inc|fadd|add|wait)"
+         r"|shmem_u?short_(wait_until|test)_(all|any|some)(_vector)?")
+
 # Names of meshmem's own: which, and why programs have to see them.
 OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_(KERNEL_|HOST_)?TYPES|MESHMEM_SIZES|MESHMEM_SHORT_FLOATS|MESHMEM_(IN|GENERIC)_[012]",
@@ -41,7 +45,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_NORETURN", "shmem_global_exit has two prototypes, in shmem.h and pshmem.h"),
        (r"meshmem_(team|context)", "what handles point to"),
        (r"meshmem_(complex[fd]|bits128)", "element types of the tables that have no name in all languages"),
-       (r"MESHMEM_DEPRECATED(_\w+)?", "the table of deprecated routines: likewise"),
+       (r"MESHMEM_DEPRECATED(_\w+)?|MESHMEM_OLDER_TYPES", "the table of deprecated routines: likewise"),
        (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)|meshmem_has_no_routine_for_this_type",
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
@@ -63,7 +67,7 @@ def standard_names():
 def is_allowed(name, header, standard):
     own = "|".join(pattern for pattern, _ in OWN)
     deprecated = re.sub(r"\s+", "", DEPRECATED)
-    return name in standard or re.fullmatch(f"{own}|{deprecated}|{PREFIXES[header]}", name) is not None
+    return name in standard or re.fullmatch(f"{own}|{deprecated}|{OLDER}|{PREFIXES[header]}", name) is not None
 
 
 def tokens(text):

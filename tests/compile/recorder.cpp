@@ -31,6 +31,8 @@ Result nothing() {
   extern "C" result name##_for_c params __asm__("shmem_" #name); \
   result name##_for_c params { last_called = "shmem_" #name; }
 MESHMEM_ALL_ROUTINES(RECORD_CTX, RECORD)
+MESHMEM_OPS_WAITS_OF_MANY(RECORD, short_, short)
+MESHMEM_OPS_WAITS_OF_MANY(RECORD, ushort_, unsigned short)
 MESHMEM_DEPRECATED(RECORD)
 MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(RECORD_FOR_C)
 #undef RECORD

@@ -63,7 +63,7 @@ bool may_touch(const void* block, std::ptrdiff_t index) {
 
 class HeapWatchTest : public testing::Test {
  protected:
-  HeapWatchTest() { heap_.open(heap_base, kHeap, kMinAlignment, kRedZone, kBelow); }
+  HeapWatchTest() { heap_.open(heap_base, kHeap, 4096, kRedZone, kBelow); }
   ~HeapWatchTest() override {
     heap_.close();
     EXPECT_FALSE(may_touch(heap_base, 0));
@@ -122,7 +122,7 @@ TEST_F(HeapWatchTest, BeginsAnewAfterTheHeapWasClosed) {
   void* block = allocate(1000);
   heap_.close();
   EXPECT_FALSE(may_touch(block, 0));
-  heap_.open(heap_base, kHeap, kMinAlignment, kRedZone, kBelow);
+  heap_.open(heap_base, kHeap, 4096, kRedZone, kBelow);
   EXPECT_FALSE(may_touch(block, 0));
   expect_exactly(allocate(100), 100);
 }
