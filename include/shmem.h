@@ -90,8 +90,6 @@ MESHMEM_ALL_IN_KERNELS(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #include "shmem/host_only.hpp"
 #endif
 
-#include "shmem/older_names.h"
-
 #include "shmem/generic.h"
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef MESHMEM_SHMEM_GENERIC_H
 #define MESHMEM_SHMEM_GENERIC_H
 
+#include "shmem/older_names.h"
+
 #ifdef __cplusplus
 
 #define MESHMEM_OVERLOAD(name, op, E, result, params, args) \

@@ -154,6 +154,39 @@ TEST(OldNames, OfConstantsHaveTheSameValues) {
   EXPECT_GE(SHMEM_SYNC_SIZE, SHMEM_ALLTOALLS_SYNC_SIZE);
 }
 
+// Names of other libraries, each another routine.
+TEST(OldNames, OfOtherLibrariesDoWhatTheCurrentOnesDo) {
+  static uint64_t word;
+  word = 0;
+  shmem_barrier_all();
+  shmem_uint64_add(&word, uint64_t{1} << 63, next_pe());
+  shmem_inc(&word, next_pe());
+  shmem_barrier_all();
+  EXPECT_EQ(shmem_uint64_fetch(&word, my_pe()), (uint64_t{1} << 63) + 1);
+  EXPECT_EQ(shmem_uint64_cswap(&word, (uint64_t{1} << 63) + 1, 7, my_pe()),
+            (uint64_t{1} << 63) + 1);
+  EXPECT_EQ(shmem_swap(&word, uint64_t{8}, my_pe()), 7u);
+  shmem_barrier_all();
+}
+
+TEST(OldNames, OfWaitsForManyTakeTypesOfTwoBytes) {
+  static short shorts[3];
+  static unsigned short ushorts[3];
+  shmem_barrier_all();
+  shmem_short_p(&shorts[2], -5, next_pe());
+  shmem_ushort_p(&ushorts[1], 65535, next_pe());
+  EXPECT_EQ(shmem_short_wait_until_any(shorts, 3, nullptr, SHMEM_CMP_LT, 0), 2u);
+  size_t index = 9;
+  const int status[] = {0, 0, 1};
+  EXPECT_EQ(shmem_wait_until_some(ushorts, 3, &index, status, SHMEM_CMP_GT,
+                                  static_cast<unsigned short>(65534)),
+            1u);
+  EXPECT_EQ(index, 1u);
+  EXPECT_EQ(shmem_test_all(shorts, 3, nullptr, SHMEM_CMP_LE, static_cast<short>(0)), 1);
+  EXPECT_EQ(shmem_ushort_test_any(ushorts, 3, nullptr, SHMEM_CMP_EQ, 3), SIZE_MAX);
+  shmem_barrier_all();
+}
+
 // A PE that has called shmem_init may call start_pes too; pe_main finalizes once, the end of the
 // program a second time.
 TEST(StartPes, S5_MayBeCalledAgainAndAfterInit) {

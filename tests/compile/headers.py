@@ -14,7 +14,7 @@ import sys
 
 STANDARDS = {"c": ["c99", "c11", "c17", "c2x"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
 # Included by shmem.h in the middle of its work; programs never name it.
-PARTS = {"shmem/generic.h"}
+PARTS = {"shmem/generic.h", "shmem/older_names.h"}
 
 
 def compile_alone(compiler, language, standard, folder, header):

@@ -15,6 +15,8 @@ import sys
 
 # Exported for headers; programs do not call them.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread"}
+# Behind names of shmem/older_names.h, of which the page of deprecated routines speaks as a whole.
+OLDER = r"shmemx_u?short_(wait_until|test)_\w+"
 # What kernels alone have, which no library exports.
 IN_KERNELS = {"shmemx_put_packets", "shmemx_wait_packets"}
 
@@ -25,7 +27,8 @@ def run(*command, text=None, **more):
 
 def extensions(library):
     """The routines of shmemx.h."""
-    return set(re.findall(r" (shmemx_\w+)$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)) - INTERNAL
+    exported = re.findall(r" (shmemx_\w+)$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)
+    return {name for name in exported if name not in INTERNAL and not re.fullmatch(OLDER, name)}
 
 
 def plain(roff):

@@ -105,9 +105,10 @@ int main(void) {
   shmem_add(&floats[0], 1.0f, 0);
 #endif
 
-  // case unsigned_has_no_old_swap | has_no_routine_for_this_type | no match.*shmem_swap
-#ifdef case_unsigned_has_no_old_swap
-  shmem_swap(&word, (uint64_t)1, 0);
+  // case bytes_have_no_old_swap | has_no_routine_for_this_type | no match.*shmem_swap
+#ifdef case_bytes_have_no_old_swap
+  static unsigned char byte;
+  shmem_swap(&byte, (unsigned char)1, 0);
 #endif
 
   // case sync_has_one_argument_or_four | no_routine | no match.*shmem_sync
