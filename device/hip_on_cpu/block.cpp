@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -226,9 +227,12 @@ void BlockRunner::show_wait() {
   if (now - wait_since_ < kShownAfter || now < say_at_) return;
   say_at_ = now + kSayAgain;
   const dim3 &block = state_.block, &index = thread.index;
+  const char* const name = launch_->launch.kernel.name;
+  const bool says_so = std::strncmp(name, "a kernel", 8) == 0;  // one launched by its address
   char who[128];
-  std::snprintf(who, sizeof who, "kernel %.60s, block (%u,%u,%u), thread (%u,%u,%u)",
-                launch_->launch.kernel.name, block.x, block.y, block.z, index.x, index.y, index.z);
+  std::snprintf(who, sizeof who, "%s%.60s, block (%u,%u,%u), thread (%u,%u,%u)",
+                says_so ? "" : "kernel ", name, block.x, block.y, block.z, index.x, index.y,
+                index.z);
   shown_ = observer->say(shown_, who, thread.awaited, static_cast<std::uint64_t>(wait_since_));
 }
 

@@ -106,7 +106,8 @@ class Options(launching.LaunchTest):
         self.assertRegex(result.out, r"^oshrun \(meshmem\) \d+\.\d+\.\d+\n$")
         result = self.oshrun("--help")
         self.assertEqual((result.status, result.err), (0, ""))
-        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "oshrun -n 4 ./hello"):
+        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "--status PID", "SIGQUIT",
+                     "oshrun -n 4 ./hello"):
             self.assertIn(text, result.out)
         for option in ("-help", "-h"):
             self.assertEqual((self.oshrun(option).status, self.oshrun(option).out), (0, result.out), option)

@@ -139,9 +139,10 @@ class Status(launching.LaunchTest):
         self.assert_table(process.pid, r"^  0\.\.1 +\d+\.\d s   kernel wait_for_flags, block \([012],0,0\), thread \(\d+,0,0\) "
                           r"waits for the variable at 0x[0-9a-f]+ \(device memory \+ 0x[0-9a-f]+\)")
         self.end(process)
-        for verb, kernel in (("barrier", "meet"), ("reduce", "sum_up"), ("host_reduce", ".*")):
+        for verb, kernel in (("barrier", "kernel meet"), ("reduce", "kernel sum_up"),
+                             ("host_reduce", "a kernel launched by its address")):
             process = self.start_waiting(3, verb, program=KERNELS)
-            self.assert_table(process.pid, rf"^  1\.\.2 +\d+\.\d s   kernel {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
+            self.assert_table(process.pid, rf"^  1\.\.2 +\d+\.\d s   {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
                               r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)", r"^  0 +-   is in no wait")
             self.end(process)
 
