@@ -11,6 +11,7 @@
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
 #include "base/vain_look.hpp"
+#include "memory/room.hpp"
 
 namespace meshmem {
 namespace {
@@ -34,8 +35,10 @@ template <typename E, typename Where, typename Host>
                                             device::AtomicOp op, Word<E> operand = 0,
                                             Word<E> condition = 0, bool fetches = true) {
   const int at = where.world_pe(pe);
-  check_pe(address_map, at, where.routine);
-  std::byte* there = try_translate(address_map, address, sizeof(E), at);
+  check_pe(direct_map, at, where.routine);
+  std::byte* there = try_translate(direct_map, address, sizeof(E), at);
+  if (!there) [[unlikely]]
+    there = find_in_block(where.routine, address, sizeof(E), at);
   if (!there) [[unlikely]] {
     return static_cast<Word<E>>(
         atomic_elsewhere(where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));
@@ -120,7 +123,7 @@ void atomic_inc(Where where, E* dest, int pe) {
 // The nonblocking forms fetch into memory, and are complete when they return.
 template <typename E>
 void deliver(const char* routine, E* fetch, E value) {
-  if (may_be_on_device(address_map, fetch)) [[unlikely]]
+  if (may_be_on_device(direct_map, fetch)) [[unlikely]]
     return copy_local(routine, fetch, &value, sizeof value);
   *fetch = value;
 }

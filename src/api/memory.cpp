@@ -15,6 +15,7 @@
 #include "shmemx.h"
 #include "transport/completion.hpp"
 #include "transport/elsewhere.hpp"
+#include "transport/stream_uses.hpp"
 
 namespace meshmem {
 namespace {
@@ -47,6 +48,16 @@ SymmetricHeap& heap_of(const void* block) {
   return device_heap.holds(block) ? device_heap : runtime().heap();
 }
 
+// Under MESHMEM_CHECK: by what is on a stream.
+[[gnu::cold, gnu::noinline]] void expect_unused(void* block, const char* routine) {
+  const std::size_t bytes = heap_of(block).size_of(block, routine);
+  const char* user = stream_user_of(block, bytes);
+  if (!user) return;
+  only_one_speaks(runtime().world());
+  fatal("{}: {} still uses the block of {} bytes at {} on a stream; synchronize the stream before",
+        routine, user, bytes, block);
+}
+
 void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine) {
   require_active(routine);
   if (bytes == 0) return nullptr;
@@ -61,8 +72,10 @@ void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char*
 void release(void* block, const char* routine) {
   require_active(routine);
   if (!block) return;
-  if (calls_are_compared) [[unlikely]]
+  if (calls_are_compared) [[unlikely]] {
     expect_same_request(routine, "ptr {}", symmetric_name(block));
+    expect_unused(block, routine);
+  }
   meet(routine);
   heap_of(block).release(block, routine);
 }
@@ -91,8 +104,10 @@ void* resize(void* block, std::size_t bytes, const char* routine) {
     return nullptr;
   }
   require_active(routine);
-  if (calls_are_compared) [[unlikely]]
+  if (calls_are_compared) [[unlikely]] {
     expect_same_request(routine, "ptr {}, size {}", symmetric_name(block), bytes);
+    expect_unused(block, routine);
+  }
   return reallocate(block, bytes, routine);
 }
 

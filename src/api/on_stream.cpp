@@ -8,12 +8,11 @@
 #include <type_traits>
 
 #include "api/entry.hpp"
+#include "api/stream_use.hpp"
 #include "base/error.hpp"
 #include "collectives/combine.hpp"
-#include "collectives/device_collectives.hpp"
-#include "collectives/same_call.hpp"
 #include "device/launch.hpp"
-#include "memory/hip_error.hpp"
+#include "memory/room.hpp"
 #include "shmemx.h"
 #include "transport/stream_mark.hpp"
 
@@ -24,8 +23,6 @@ namespace {
 // on H200, 6.4 against 7.5 for 2 MiB, but 46.2 against 45.7 for 16 MiB. Put on a stream by the host one by
 // one, copies take less than kernels (1.7 us against 3.0 for 8 bytes).
 constexpr std::size_t kMostKernelBytes = 4 << 20;
-
-hipStream_t stream_of(shmemx_stream_t stream) { return reinterpret_cast<hipStream_t>(stream); }
 
 void require_device(const char* routine) {
   require_active(routine);
@@ -51,6 +48,7 @@ StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
 
 StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes, int pe) {
   check_pe(address_map, pe, routine);
+  check_block(routine, address, bytes);
   if (std::byte* there = try_translate(address_map, address, bytes, pe))
     return end_in_host_heap(there, address, pe);
   const DevicePlace place = translate_on_device(address_map, address, bytes, pe, routine);
@@ -62,11 +60,6 @@ StreamEnd end_here(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   if (is_on_device(address_map, address)) return {here, true};
   return end_in_host_heap(here, address, address_map.my_pe);
-}
-
-bool is_captured(hipStream_t stream) {
-  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  return succeeds(hipStreamIsCapturing(stream, &status)) && status == hipStreamCaptureStatusActive;
 }
 
 void copy(const char* routine, const StreamEnd& to, const StreamEnd& from, std::size_t bytes,
@@ -121,14 +114,6 @@ Team& team_for_kernels(const char* routine, shmem_team_t handle) {
   return team;
 }
 
-// What is captured is compared neither now nor when it is replayed: other calls may come between.
-template <typename... Values>
-void expect_same(Team& team, shmemx_stream_t stream, fmt::format_string<const Values&...> arguments,
-                 const Values&... values) {
-  if (calls_are_compared && !is_captured(stream_of(stream))) [[unlikely]]
-    compare_stream_call(team, arguments, fmt::make_format_args(values...));
-}
-
 // What a row of the tables asks for.
 struct Computation {
   enum class Kind { reduce, scatter, inscan, exscan };
@@ -145,8 +130,9 @@ int compute_on_stream(const char* routine, shmem_team_t handle, const Computatio
   const Reduction& op = computation.op;
   const Kind kind = computation.kind;
   const auto blocks = static_cast<std::size_t>(kind == Kind::scatter ? team.n : 1);
-  on_device::check_reach(routine, dest, count, op.elem_bytes);
-  on_device::check_reach(routine, source, count, blocks * op.elem_bytes);
+  StreamUse use(routine, stream);
+  use.by_kernel(dest, count, op.elem_bytes);
+  use.by_kernel(source, count, blocks * op.elem_bytes);
   launch_of(team, stream, routine, [&] {
     if (kind == Kind::inscan || kind == Kind::exscan)
       return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
@@ -167,6 +153,8 @@ MESHMEM_VISIBLE void shmemx_putmem_on_stream(void* dest, const void* source, std
   constexpr const char* kRoutine = "shmemx_putmem_on_stream";
   require_device(kRoutine);
   if (nbytes == 0) return check_pe(address_map, pe, kRoutine);
+  StreamUse use(kRoutine, stream);
+  use.of(dest, source, nbytes);
   copy(kRoutine, end_at_pe(kRoutine, dest, nbytes, pe), end_here(source), nbytes,
        stream_of(stream));
 }
@@ -176,6 +164,8 @@ MESHMEM_VISIBLE void shmemx_getmem_on_stream(void* dest, const void* source, std
   constexpr const char* kRoutine = "shmemx_getmem_on_stream";
   require_device(kRoutine);
   if (nbytes == 0) return check_pe(address_map, pe, kRoutine);
+  StreamUse use(kRoutine, stream);
+  use.of(dest, source, nbytes);
   copy(kRoutine, end_here(dest), end_at_pe(kRoutine, source, nbytes, pe), nbytes,
        stream_of(stream));
 }
@@ -187,6 +177,9 @@ MESHMEM_VISIBLE void shmemx_putmem_signal_on_stream(void* dest, const void* sour
   constexpr const char* kRoutine = "shmemx_putmem_signal_on_stream";
   require_device(kRoutine);
   check_signal_op(kRoutine, sig_op);
+  StreamUse use(kRoutine, stream);
+  use.of(dest, source, nbytes);
+  use.of(sig_addr, sizeof *sig_addr);
   const StreamEnd to = nbytes == 0 ? StreamEnd{dest, true} : end_at_pe(kRoutine, dest, nbytes, pe);
   const StreamEnd from = end_here(source);
   std::uint64_t* word = word_for_kernels(kRoutine, sig_addr, pe);
@@ -205,6 +198,8 @@ MESHMEM_VISIBLE void shmemx_signal_op_on_stream(std::uint64_t* sig_addr, std::ui
   constexpr const char* kRoutine = "shmemx_signal_op_on_stream";
   require_device(kRoutine);
   check_signal_op(kRoutine, sig_op);
+  StreamUse use(kRoutine, stream);
+  use.of(sig_addr, sizeof *sig_addr);
   std::uint64_t* word = word_for_kernels(kRoutine, sig_addr, pe);
   launch(kRoutine, [&] { return device::launch_signal(word, signal, sig_op, stream_of(stream)); });
 }
@@ -216,6 +211,8 @@ MESHMEM_VISIBLE void shmemx_signal_wait_until_on_stream(std::uint64_t* sig_addr,
   require_device(kRoutine);
   if (cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE)
     fatal("{}: {} is not a comparison of SHMEM_CMP_*", kRoutine, cmp);
+  StreamUse use(kRoutine, stream);
+  use.of(sig_addr, sizeof *sig_addr);
   const std::uint64_t* word = word_for_kernels(kRoutine, sig_addr, address_map.my_pe);
   launch(kRoutine, [&] {
     return device::launch_wait_until(word, device::ElemType::u64, cmp, {{cmp_value, 0}},
@@ -271,8 +268,9 @@ MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* des
     fatal("{}: PE_root {} is not in 0..{} of the team", kRoutine, PE_root, team.n - 1);
   expect_same(team, stream, "nbytes {}, PE_root {}", nbytes, PE_root);
   if (nbytes == 0) return 0;
-  on_device::check_reach(kRoutine, dest, nbytes, 1);
-  on_device::check_reach(kRoutine, source, nbytes, 1);
+  StreamUse use(kRoutine, stream);
+  use.by_kernel(dest, nbytes, 1);
+  use.by_kernel(source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_broadcast(on_device::place_of(team), dest, source, nbytes, PE_root,
                                     stream_of(stream));
@@ -287,8 +285,9 @@ MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest
   Team& team = team_for_kernels(kRoutine, handle);
   expect_same(team, stream, "nbytes {}", nbytes);
   if (nbytes == 0) return 0;
-  on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
-  on_device::check_reach(kRoutine, source, nbytes, 1);
+  StreamUse use(kRoutine, stream);
+  use.by_kernel(dest, static_cast<std::size_t>(team.n), nbytes);
+  use.by_kernel(source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_fcollect(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));
@@ -302,8 +301,9 @@ MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest,
   Team& team = team_for_kernels(kRoutine, handle);
   expect_same(team, stream, "");
   // Null is right where nobody brings a byte.
-  if (dest) on_device::check_reach(kRoutine, dest, nbytes, 1);
-  if (nbytes > 0) on_device::check_reach(kRoutine, source, nbytes, 1);
+  StreamUse use(kRoutine, stream);
+  if (dest) use.by_kernel(dest, nbytes, 1);
+  if (nbytes > 0) use.by_kernel(source, nbytes, 1);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_collect(on_device::place_of(team), dest, source, nbytes,
                                   stream_of(stream));
@@ -318,8 +318,9 @@ MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest
   Team& team = team_for_kernels(kRoutine, handle);
   expect_same(team, stream, "nbytes {}", nbytes);
   if (nbytes == 0) return 0;
-  on_device::check_reach(kRoutine, dest, static_cast<std::size_t>(team.n), nbytes);
-  on_device::check_reach(kRoutine, source, static_cast<std::size_t>(team.n), nbytes);
+  StreamUse use(kRoutine, stream);
+  use.by_kernel(dest, static_cast<std::size_t>(team.n), nbytes);
+  use.by_kernel(source, static_cast<std::size_t>(team.n), nbytes);
   launch_of(team, stream, kRoutine, [&] {
     return device::launch_alltoall(on_device::place_of(team), dest, source, nbytes,
                                    stream_of(stream));

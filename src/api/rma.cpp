@@ -64,8 +64,8 @@ template <typename E>
 template <typename E, typename Where>
 [[gnu::always_inline]] inline void p(Where where, E* dest, E value, int pe) {
   const int to = where.world_pe(pe);
-  check_pe(address_map, to, where.routine);
-  auto* there = reinterpret_cast<E*>(try_translate(address_map, dest, sizeof(E), to));
+  check_pe(direct_map, to, where.routine);
+  auto* there = reinterpret_cast<E*>(try_translate(direct_map, dest, sizeof(E), to));
   if (!there) [[unlikely]]
     return p_elsewhere(where.routine, dest, value, to);
   if constexpr (sizeof(E) <= 8) {
@@ -77,9 +77,9 @@ template <typename E, typename Where>
 template <typename E, typename Where>
 [[gnu::always_inline]] inline E g(Where where, const E* source, int pe) {
   const int from = where.world_pe(pe);
-  check_pe(address_map, from, where.routine);
+  check_pe(direct_map, from, where.routine);
   const auto* there =
-      reinterpret_cast<const E*>(try_translate(address_map, source, sizeof(E), from));
+      reinterpret_cast<const E*>(try_translate(direct_map, source, sizeof(E), from));
   if (!there) [[unlikely]]
     return g_elsewhere(where.routine, source, from);
   E value;
@@ -130,12 +130,12 @@ template <typename E, typename Where>
 void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
            std::size_t bsize, std::size_t nblocks, int pe) {
   const int to = where.world_pe(pe);
-  check_pe(address_map, to, where.routine);
+  check_pe(direct_map, to, where.routine);
   if (bsize == 0 || nblocks == 0) return;
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "dst", dst, bsize, nblocks);
-  auto* there = try_translate(address_map, dest, span, to);
-  if (!there || may_be_on_device(address_map, source)) [[unlikely]]
+  auto* there = try_translate(direct_map, dest, span, to);
+  if (!there || may_be_on_device(direct_map, source)) [[unlikely]]
     return put_blocks_elsewhere(where.routine, dest, source, blocks, to);
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
 }
@@ -143,12 +143,12 @@ template <typename E, typename Where>
 void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
            std::size_t bsize, std::size_t nblocks, int pe) {
   const int from = where.world_pe(pe);
-  check_pe(address_map, from, where.routine);
+  check_pe(direct_map, from, where.routine);
   if (bsize == 0 || nblocks == 0) return;
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "sst", sst, bsize, nblocks);
-  const auto* there = try_translate(address_map, source, span, from);
-  if (!there || may_be_on_device(address_map, dest)) [[unlikely]]
+  const auto* there = try_translate(direct_map, source, span, from);
+  if (!there || may_be_on_device(direct_map, dest)) [[unlikely]]
     return get_blocks_elsewhere(where.routine, dest, source, blocks, from);
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
 }

@@ -21,7 +21,6 @@
 #include "collectives/reduction.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
-#include "memory/room.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -61,7 +60,6 @@ std::optional<std::string> start() {
                       .device_blocks = environment.reduce_blocks,
                       .device_threads = environment.reduce_threads};
   calls_are_compared = environment.check;
-  refuse_unsymmetric_buffers(environment.check);
   const auto n_pes = static_cast<int>(address_map.n_pes);
   if (!runtime().tuning().empty())
     if (auto error =

@@ -15,10 +15,10 @@ using Elsewhere = void (*)(const char* routine, void* dest, const void* source, 
 template <Elsewhere elsewhere>
 [[gnu::always_inline]] inline void put(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
-  check_pe(address_map, pe, routine);
+  check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
-  std::byte* there = try_translate(address_map, dest, bytes, pe);
-  if (!there || may_be_on_device(address_map, source)) [[unlikely]]
+  std::byte* there = try_translate(direct_map, dest, bytes, pe);
+  if (!there || may_be_on_device(direct_map, source)) [[unlikely]]
     return elsewhere(routine, dest, source, bytes, pe);
   copy_bytes(there, source, bytes);
 }
@@ -26,10 +26,10 @@ template <Elsewhere elsewhere>
 template <Elsewhere elsewhere>
 [[gnu::always_inline]] inline void get(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
-  check_pe(address_map, pe, routine);
+  check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
-  const std::byte* there = try_translate(address_map, source, bytes, pe);
-  if (!there || may_be_on_device(address_map, dest)) [[unlikely]]
+  const std::byte* there = try_translate(direct_map, source, bytes, pe);
+  if (!there || may_be_on_device(direct_map, dest)) [[unlikely]]
     return elsewhere(routine, dest, source, bytes, pe);
   copy_bytes(dest, there, bytes);
 }

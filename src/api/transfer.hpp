@@ -15,6 +15,7 @@
 #include "base/delay.hpp"
 #include "base/error.hpp"
 #include "memory/address_map.hpp"
+#include "memory/room.hpp"
 #include "transport/elsewhere.hpp"
 
 #define MESHMEM_UNWRAP(...) __VA_ARGS__
@@ -36,9 +37,12 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
   if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) [[unlikely]]
     fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
   const int to = where.world_pe(pe);
-  check_pe(address_map, to, where.routine);
+  check_pe(direct_map, to, where.routine);
   auto* there =
-      reinterpret_cast<std::uint64_t*>(try_translate(address_map, sig_addr, sizeof *sig_addr, to));
+      reinterpret_cast<std::uint64_t*>(try_translate(direct_map, sig_addr, sizeof *sig_addr, to));
+  if (!there) [[unlikely]]
+    there = reinterpret_cast<std::uint64_t*>(
+        find_in_block(where.routine, sig_addr, sizeof *sig_addr, to));
   if (!there) [[unlikely]]
     return signal_elsewhere(where.routine, sig_addr, value, sig_op, to);
   delay_step();

@@ -66,8 +66,10 @@ bool check_wait(const char* routine, const T* variables, std::size_t count, int 
   require_active(routine);
   if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   const std::size_t bytes = bytes_of(routine, count, sizeof(T));
-  if (count > 0 && !try_translate(address_map, variables, bytes, address_map.my_pe)) [[unlikely]] {
-    translate_on_device(address_map, variables, bytes, address_map.my_pe, routine);
+  const int me = address_map.my_pe;
+  if (count > 0 && !try_translate(direct_map, variables, bytes, me) &&
+      !find_in_block(routine, variables, bytes, me)) [[unlikely]] {
+    translate_on_device(address_map, variables, bytes, me, routine);
     return true;
   }
   return false;

@@ -41,7 +41,11 @@ X(MESHMEM_CHECK, check, boolean, false,
   "The members of a team compare what they call: routine, type, counts, root and addresses of "
   "collectives, allocations and splits; on streams in the order in which they are put there. Two "
   "calls that differ end the job with a line that shows both. Buffers of collectives that overlap "
-  "or are not symmetric are refused. Costs time. The same on all PEs.")
+  "or are not symmetric are refused, and so is every access of the host that is not within one "
+  "block of a symmetric heap, such as one freed already, and shmem_free of a block that work on a "
+  "stream still uses. A put, get or atomic takes 0.1 us more, a collective three times as long. "
+  "The "
+  "same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
   "ever.")

@@ -9,6 +9,7 @@
 #include "collectives/staged.hpp"
 #include "core/runtime.hpp"
 #include "memory/hip_error.hpp"
+#include "memory/room.hpp"
 #include "transport/device_transfer.hpp"
 
 namespace meshmem::on_device {
@@ -48,7 +49,7 @@ void check_reach(const char* routine, const void* address, std::size_t count,
   std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, elem_bytes, &bytes) && kernels_reach(address, bytes))
       [[likely]]
-    return;
+    return check_block(routine, address, bytes);
   if (kernels_reach(address, address))
     fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
           elem_bytes, address);

@@ -35,8 +35,10 @@
 #include "memory/file_handover.hpp"
 #include "memory/hip_error.hpp"
 #include "memory/host_heap_access.hpp"
+#include "memory/room.hpp"
 #include "memory/static_data.hpp"
 #include "transport/device_transfer.hpp"
+#include "transport/stream_uses.hpp"
 
 namespace meshmem {
 namespace {
@@ -273,6 +275,7 @@ void Runtime::meet(const char* where) {
 
 void Runtime::open() {
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
+  watch_blocks(environment_.check ? &heap_ : nullptr, &device_heap_);
   heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, heap_alignment_, gap_,
              kBelowHeap);
   // Sequence numbers go on where the teams of an earlier round stopped.
@@ -293,7 +296,7 @@ void Runtime::open() {
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
   add_team(everyone, kSharedSlot, first_sequence_, {});
   device_state_.publish();
-  address_map.n_pes = static_cast<unsigned>(n_pes_);
+  address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
   meet("start");
   spread_over_cores();
 }
@@ -371,6 +374,8 @@ void Runtime::close() {
   arena_->directory()[me_].highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;
+  watch_blocks(nullptr, nullptr);
+  forget_stream_uses();
   // Pages that a GPU's driver has pinned stay what the GPU sees.
   if (registered_heap_of_pe_.empty()) heap_.give_back();
   heap_.close();

@@ -11,6 +11,7 @@
 namespace meshmem {
 
 constinit AddressMap address_map;
+constinit AddressMap direct_map;
 
 void refuse_pe(const AddressMap& map, int pe, const char* routine) {
   if (map.n_pes == 0)

@@ -36,6 +36,9 @@ struct AddressMap {
 };
 
 extern constinit AddressMap address_map;
+// What puts, gets, atomics and waits may access without another look: the same, but under
+// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to elsewhere.hpp.
+extern constinit AddressMap direct_map;
 
 // The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the
 // API's name.

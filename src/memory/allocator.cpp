@@ -102,6 +102,12 @@ bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
   return true;
 }
 
+std::optional<std::size_t> OffsetAllocator::start_of_block_at(std::size_t offset) const {
+  if (offset >= capacity_) return std::nullopt;
+  const auto block = std::prev(blocks_.upper_bound(offset));
+  return block->second.is_free() ? std::nullopt : std::optional(block->first);
+}
+
 std::optional<std::size_t> OffsetAllocator::size_of(std::size_t offset) const {
   const Block* block = find_live(offset);
   return block ? std::optional(block->requested) : std::nullopt;

@@ -48,6 +48,8 @@ class OffsetAllocator {
   std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as asked for, not rounded
   std::optional<long> hints_of(std::size_t offset) const;        // as given to allocate
 
+  std::optional<std::size_t> start_of_block_at(std::size_t offset) const;  // of the live one there
+
   std::size_t capacity() const { return capacity_; }
   std::size_t free_bytes() const { return free_bytes_; }
   std::size_t largest_free() const;

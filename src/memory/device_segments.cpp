@@ -90,8 +90,10 @@ void DeviceSegments::publish_bounds() {
     begin = std::min(begin, segment.base);
     end = std::max(end, segment.base + segment.bytes);
   }
-  address_map.device_begin = begin;
-  address_map.device_bytes = end > begin ? end - begin : 0;
+  for (AddressMap* map : {&address_map, &direct_map}) {
+    map->device_begin = begin;
+    map->device_bytes = end > begin ? end - begin : 0;
+  }
 }
 
 }  // namespace meshmem

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The slow side of the questions in room.hpp.
-// Invariant: an address that begins in no symmetric segment is refused only if start-up has said so.
+// Invariant: an address that begins in no symmetric segment is refused only where blocks are watched.
 #include "memory/room.hpp"
 
 #include <string>
 
 #include "base/error.hpp"
 #include "memory/address_map.hpp"
+#include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
 namespace {
 
-constinit bool unsymmetric_is_refused = false;
+SymmetricHeap* watched_heaps[2] = {};
+
+bool blocks_are_watched() { return watched_heaps[0] != nullptr; }
 
 bool begins_in(const Segment& segment, const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - segment.base < segment.bytes;
@@ -20,8 +23,8 @@ bool begins_in(const Segment& segment, const void* address) {
 
 [[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const void* address,
                                              std::size_t bytes) {
-  if (is_symmetric(address_map, address, bytes)) return;
-  if (unsymmetric_is_refused || begins_in(address_map.heap, address) ||
+  if (is_symmetric(address_map, address, bytes)) return check_block(routine, address, bytes);
+  if (blocks_are_watched() || begins_in(address_map.heap, address) ||
       begins_in(address_map.statics, address) || device_segments().holds(address))
     refuse_address(address_map, address, bytes, routine);
 }
@@ -43,11 +46,43 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
 }
 
 void check_room(const char* routine, const void* address, std::size_t bytes) {
-  if (bytes == 0 || try_translate(address_map, address, bytes, address_map.my_pe)) [[likely]]
+  if (bytes == 0 || try_translate(direct_map, address, bytes, direct_map.my_pe)) [[likely]]
     return;
   check_rare(routine, address, bytes);
 }
 
-void refuse_unsymmetric_buffers(bool refuse) { unsymmetric_is_refused = refuse; }
+void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap) {
+  watched_heaps[0] = host_heap;
+  watched_heaps[1] = device_heap;
+  direct_map = address_map;
+  if (host_heap) direct_map.heap = {};
+}
+
+void check_block(const char* routine, const void* address, std::size_t bytes) {
+  if (!blocks_are_watched() || bytes == 0) return;
+  for (SymmetricHeap* heap : watched_heaps) {
+    if (!heap->holds(address)) continue;
+    const auto block = heap->block_at(address);
+    if (!block) {
+      fatal(
+          "{}: {} bytes at {} are in no block of the symmetric heap (freed already, or never "
+          "allocated)",
+          routine, bytes, address);
+    }
+    const auto before =
+        static_cast<std::size_t>(static_cast<const std::byte*>(address) - block->address);
+    if (before <= block->bytes && bytes <= block->bytes - before) continue;
+    fatal("{}: {} bytes at {} reach {} bytes past the end of their block, {} bytes at {}", routine,
+          bytes, address, before + bytes - block->bytes, block->bytes,
+          static_cast<const void*>(block->address));
+  }
+}
+
+std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe) {
+  if (!blocks_are_watched()) return nullptr;
+  std::byte* there = try_translate(address_map, address, bytes, pe);
+  if (there) check_block(routine, address, bytes);
+  return there;
+}
 
 }  // namespace meshmem

@@ -30,7 +30,18 @@ namespace meshmem {
 // The bytes of a buffer of a collective, which may be 0. Of memory that is not symmetric nothing is
 // known: MESHMEM_CHECK refuses it, else it is left to whoever needs a peer's copy of it.
 void check_room(const char* routine, const void* address, std::size_t bytes);
-void refuse_unsymmetric_buffers(bool refuse);  // what check_room does with them
+
+// Under MESHMEM_CHECK: that bytes in a symmetric heap lie within one block that is allocated. Of
+// other memory nothing is known. Makes direct_map of address_map: without the heap if there are
+// blocks to look at. nullptr, as without the check: nobody looks.
+class SymmetricHeap;
+void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap);
+void check_block(const char* routine, const void* address, std::size_t bytes);
+
+// For those whom direct_map has sent away: where the bytes are in PE `pe` if they are in such a
+// block of the host heap; nullptr where that is not looked at, or they are not in the heap.
+[[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
+                                                      std::size_t bytes, int pe);
 
 }  // namespace meshmem
 

@@ -79,6 +79,14 @@ long SymmetricHeap::hints_of(void* block) {
   return allocator_->hints_of(offset_of(block)).value_or(0);
 }
 
+std::optional<SymmetricHeap::Block> SymmetricHeap::block_at(const void* address) {
+  const std::lock_guard lock(mutex_);
+  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
+  const std::optional<std::size_t> start = allocator_->start_of_block_at(at);
+  if (!start) return std::nullopt;
+  return Block{base_ + *start, *allocator_->size_of(*start)};
+}
+
 void SymmetricHeap::refuse(void* block, const char* routine) const {
   fatal(
       "{}: {} is not the start of a block of the symmetric heap (freed already, or never "

@@ -40,6 +40,12 @@ class SymmetricHeap {
   bool try_resize(void* block, std::size_t bytes, const char* routine);
   std::size_t size_of(void* block, const char* routine);
   long hints_of(void* block);
+  struct Block {
+    std::byte* address;
+    std::size_t bytes;  // as asked for
+  };
+  std::optional<Block> block_at(
+      const void* address);  // an address of the heap; nullopt: not allocated
 
  private:
   std::size_t offset_of(void* block) const {

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "memory/address_map.hpp"
+#include "memory/room.hpp"
 #include "transport/copy_bytes.hpp"
 #include "transport/device_transfer.hpp"
 
@@ -21,6 +22,7 @@ struct End {
 };
 
 End far_end(const char* routine, const void* address, std::size_t bytes, int pe) {
+  check_block(routine, address, bytes);
   if (std::byte* there = try_translate(address_map, address, bytes, pe)) return {{there}, false};
   return {translate_on_device(address_map, address, bytes, pe, routine), true};
 }
@@ -139,6 +141,7 @@ void get_blocks_elsewhere(const char* routine, void* dest, const void* source, c
 
 void signal_elsewhere(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
                       int pe) {
+  check_block(routine, sig_addr, sizeof *sig_addr);
   const DevicePlace there =
       translate_on_device(address_map, sig_addr, sizeof *sig_addr, pe, routine);
   device_transfer().issue_signal(there, value, sig_op);
@@ -146,6 +149,7 @@ void signal_elsewhere(const char* routine, std::uint64_t* sig_addr, std::uint64_
 
 std::uint64_t atomic_elsewhere(const char* routine, const void* address, const Atomic& atomic,
                                int pe) {
+  check_block(routine, address, atomic.bytes);
   const DevicePlace there = translate_on_device(address_map, address, atomic.bytes, pe, routine);
   DeviceTransfer& device = device_transfer();
   if (atomic.fetches) {

@@ -26,6 +26,12 @@ class StreamMark {
     const OnDevice current(device_);
     check(hipEventRecord(event_, stream), "record an event on device {}", device_);
   }
+  bool is_over() const {
+    const BesideCaptures allowed;
+    const hipError_t state = hipEventQuery(event_);
+    if (state == hipErrorNotReady) (void)hipGetLastError();
+    return state != hipErrorNotReady;
+  }
   // Until the work before it is over.
   void wait(const char* routine) const {
     const BesideCaptures allowed;

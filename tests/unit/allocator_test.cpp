@@ -102,6 +102,20 @@ std::size_t random_bytes(std::mt19937_64& random, std::size_t limit) {
   return 1 + random() % std::min(top, limit);
 }
 
+TEST(Blocks, AreFoundByAnyOffsetWithin) {
+  OffsetAllocator allocator(1024);
+  const std::size_t first = *allocator.allocate(100), second = *allocator.allocate(64);
+  for (const std::size_t within : {0, 1, 99, 127})
+    EXPECT_EQ(allocator.start_of_block_at(first + within), first) << within;
+  EXPECT_EQ(allocator.start_of_block_at(second + 63), second);
+  EXPECT_EQ(allocator.start_of_block_at(second + 64), std::nullopt);
+  EXPECT_EQ(allocator.start_of_block_at(1024), std::nullopt);
+  EXPECT_EQ(allocator.start_of_block_at(SIZE_MAX), std::nullopt);
+  allocator.release(first);
+  EXPECT_EQ(allocator.start_of_block_at(first), std::nullopt);
+  EXPECT_EQ(allocator.start_of_block_at(second), second);
+}
+
 TEST(Allocator, AnswersAMillionCallsLikeTheModel) {
   constexpr std::size_t kCapacity = 24 * kMiB;
   constexpr std::size_t kMaxLive = 120;

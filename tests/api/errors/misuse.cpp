@@ -206,6 +206,38 @@ bool makes_device_lock(const std::string& name) {
   return true;
 }
 
+// A block that all have freed, and one that all have.
+long *freed, *block;
+
+// Accesses of the last PE that only MESHMEM_CHECK finds.
+const std::map<std::string, void (*)()> kOutsideBlocks = {
+    {"freed_p", [] { shmem_long_p(freed, 1, 0); }},
+    {"freed_put", [] { shmem_long_put(freed, &global, 1, 0); }},
+    {"freed_g", [] { global = shmem_long_g(freed, 0); }},
+    {"freed_atomic", [] { shmem_long_atomic_inc(freed, 0); }},
+    {"freed_signal", [] { shmem_signal_add(reinterpret_cast<uint64_t*>(freed), 1, 0); }},
+    {"freed_wait", [] { shmem_long_wait_until(freed, SHMEM_CMP_EQ, 0); }},
+    {"freed_device", [] { shmem_putmem(freed, &global, 8, 0); }},
+    {"past_block_put", [] { shmem_long_put(block, &global, 9, 0); }},
+    {"past_block_get_nbi", [] { shmem_getmem_nbi(heap, block, 65, 0); }},
+    {"past_block_iput", [] { shmem_long_iput(block, &global, 4, 0, 3, 0); }},
+    {"past_block_p", [] { shmem_char_p(reinterpret_cast<char*>(block) + 64, 1, 0); }},
+};
+bool leaves_blocks(const std::string& name) {
+  const auto found = kOutsideBlocks.find(name);
+  if (found == kOutsideBlocks.end()) return false;
+  const long hints = name == "freed_device" ? SHMEMX_MALLOC_DEVICE : 0;
+  freed = static_cast<long*>(shmem_malloc_with_hints(64, hints));
+  block = static_cast<long*>(shmem_malloc(64));
+  shmem_free(freed);
+  if (me == n - 1) {
+    found->second();
+    std::puts("still alive");
+  }
+  shmem_barrier_all();
+  return true;
+}
+
 unsigned long* words() { return reinterpret_cast<unsigned long*>(heap); }
 
 void sum_on_stack() {
@@ -257,6 +289,8 @@ const std::map<std::string, Different> kDifferentCalls = {
     {"overlap_fcollect",
      {[] { shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 1); },
       [] { shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 1); }}},
+    {"past_block_sum",
+     {[] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 9); }, [] { shmem_barrier_all(); }}},
     {"unsymmetric_sum",
      {[] { sum_on_stack(); }, [] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, &global, 1); }}},
 };
@@ -299,8 +333,8 @@ int main(int, char** argv) {
   n = shmem_n_pes();
   heap = static_cast<long*>(shmem_malloc(64));
   if (!makes_past_the_end(name) && !collects_too_much(name) && !calls_differently(name) &&
-      !makes_no_device_memory(name) && !exits_alone(name) && !makes_lock_of_another(name) &&
-      !makes_device_lock(name)) {
+      !leaves_blocks(name) && !makes_no_device_memory(name) && !exits_alone(name) &&
+      !makes_lock_of_another(name) && !makes_device_lock(name)) {
     auto found = kMistakes.find(name);
     if (found == kMistakes.end()) return 2;
     if (me == n - 1) {

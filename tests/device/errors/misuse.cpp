@@ -209,6 +209,11 @@ bool call_differently(const char* mistake, long* heap) {
       shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, heap, heap, 8, 0, nullptr);
     else
       shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, heap, heap + 2, 8, nullptr);
+  } else if (std::strcmp(mistake, "stream_free") == 0) {
+    void* block = shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE);
+    shmemx_signal_wait_until_on_stream(reinterpret_cast<uint64_t*>(heap), SHMEM_CMP_EQ, 1, nullptr);
+    shmemx_putmem_on_stream(block, heap, 8, 0, nullptr);
+    shmem_free(block);
   } else {
     return false;
   }
