@@ -26,7 +26,7 @@ if(NOT MESHMEM_TARGET STREQUAL "hip")
 endif()
 
 # What tools that watch programs should not speak of.
-install(FILES src/valgrind.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
+install(FILES src/valgrind.supp src/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
 
 install(EXPORT meshmem_targets NAMESPACE meshmem:: FILE meshmemTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/meshmemConfig.cmake.in meshmemConfig.cmake

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a kernel fails (abort, a trap, a bad address, an exception): one line that says where, then the end.
 // Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles is left to it.
+#include "hip/on_cpu/faults.h"
+
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +36,8 @@ constexpr Fault kFaults[] = {
     {SIGBUS, "or memory that the machine does not have", true},
 };
 
+std::atomic<void (*)()> called_at_faults{nullptr};
+
 // Runs in signal handlers: snprintf of numbers and names takes no lock and no memory.
 void print_place(const char* what) {
   const ThreadState& thread = *current_thread;
@@ -45,6 +50,15 @@ void print_place(const char* what) {
                     block.block.z, thread.index.x, thread.index.y, thread.index.z);
   const auto size = std::min(sizeof(line) - 1, static_cast<std::size_t>(length));
   if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
+  if (void (*const function)() = called_at_faults) function();
+}
+
+// Kernels often fail in many threads at once: the first says so and ends the process.
+void go_on_as_first() {
+  static std::atomic<pid_t> first{0};
+  pid_t who = 0;
+  if (first.compare_exchange_strong(who, gettid()) || who == gettid()) return;
+  while (true) pause();
 }
 
 // "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can be no address.
@@ -61,11 +75,13 @@ void print_fault(const Fault& fault, const siginfo_t& about) {
 
 void handle(int number, siginfo_t* about, void*) {
   if (in_kernel()) {
+    go_on_as_first();
     for (const Fault& fault : kFaults) {
       if (fault.signal == number) print_fault(fault, *about);
     }
   }
-  // The handler is gone by SA_RESETHAND: the same again ends the process as it would have without us.
+  // The same again ends the process as it would have without us.
+  signal(number, SIG_DFL);
   raise(number);
 }
 
@@ -74,7 +90,7 @@ void install(int number) {
   if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
   std::memset(&action, 0, sizeof(action));
   action.sa_sigaction = handle;
-  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND | SA_ONSTACK | SA_NODEFER);
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_NODEFER);
   sigaction(number, &action, nullptr);
 }
 
@@ -103,8 +119,11 @@ struct SignalStack {
 
 }  // namespace
 
+void call_at_faults(void (*function)()) { called_at_faults = function; }
+
 void fail_in_kernel(const char* what) {
   if (in_kernel()) {
+    go_on_as_first();
     print_place(what);
   } else {
     std::fprintf(stderr, "meshmem: a kernel cannot be run: %s\n", what);

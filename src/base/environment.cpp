@@ -223,6 +223,16 @@ struct Syntax<Kind::number> {
 };
 
 template <>
+struct Syntax<Kind::abort_by> {
+  static constexpr std::string_view accepted = "exit or core";
+  static bool parse(std::string_view text, AbortBy& out) {
+    out = text == "core" ? AbortBy::core : AbortBy::exit;
+    return text == "core" || text == "exit";
+  }
+  static std::string show(AbortBy value) { return value == AbortBy::core ? "core" : "exit"; }
+};
+
+template <>
 struct Syntax<Kind::heap_place> {
   static constexpr std::string_view accepted = "host or device";
   static bool parse(std::string_view text, HeapPlace& out) {

@@ -39,6 +39,7 @@ constexpr unsigned kMostCpuDevices = 64;
 // More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64 bits.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
+enum class AbortBy { exit, core };      // how the library ends a job on an error
 enum class HeapPlace { host, device };  // where shmem_malloc takes memory from
 
 std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGORITHM spells it
@@ -56,6 +57,7 @@ enum class Kind {
   device_count,
   number,
   reduce_algorithm,
+  abort_by,
   heap_place,
   file
 };
@@ -106,6 +108,10 @@ struct Value<Kind::device_count> {
 template <>
 struct Value<Kind::number> {
   using Type = std::uint64_t;
+};
+template <>
+struct Value<Kind::abort_by> {
+  using Type = AbortBy;
 };
 template <>
 struct Value<Kind::heap_place> {

@@ -49,6 +49,10 @@ X(MESHMEM_CHECK, check, boolean, false,
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
   "ever.")
+X(MESHMEM_ABORT, abort, abort_by, AbortBy::exit,
+  "How a PE that meets an error ends the job, MESHMEM_TIMEOUT's included: exit, with status 1, or "
+  "core: it prints its stack and aborts, which writes a core file where `ulimit -c` allows one. "
+  "Kernels on the cpu target that fail print their stack too.")
 X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
   "A step of start-up that lasts longer, such as waiting for the other PEs, ends the job likewise. "
   "0 waits for ever.")

@@ -28,6 +28,7 @@
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_variables.hpp"
+#include "core/core_file.hpp"
 #include "core/kernel_waits.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
@@ -162,6 +163,7 @@ void Runtime::connect() {
                  .timeout_seconds = environment_.start_timeout,
                  .timeout_name = "MESHMEM_START_TIMEOUT"};
   const Job& job = connect_to_launcher(environment_.start_timeout);
+  if (environment_.abort == AbortBy::core) end_by_core_files();
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.delay) start_delays(*environment_.delay, me_);

@@ -123,6 +123,11 @@ std::size_t OffsetAllocator::largest_free() const {
   return by_size.empty() ? 0 : by_size.rbegin()->first;
 }
 
+std::size_t OffsetAllocator::end_of_blocks() const {
+  if (blocks_.empty() || !blocks_.rbegin()->second.is_free()) return capacity_;
+  return blocks_.rbegin()->first;
+}
+
 std::size_t OffsetAllocator::nodes() const {
   std::size_t count = blocks_.size();
   for (const Index& index : indexes_) count += index.fits.size();

@@ -53,6 +53,7 @@ class OffsetAllocator {
   std::size_t capacity() const { return capacity_; }
   std::size_t free_bytes() const { return free_bytes_; }
   std::size_t largest_free() const;
+  std::size_t end_of_blocks() const;  // no block lies beyond
   std::size_t live_blocks() const { return live_blocks_; }
 
   // A digest of all calls so far and their arguments: PEs that have made the same calls agree on

@@ -21,6 +21,12 @@ void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t alignme
   if (below) watch_.open(base, bytes, *below);
 }
 
+// The thread that is about to end may have the lock.
+void SymmetricHeap::put_in_core_file() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && allocator_) madvise(base_, allocator_->end_of_blocks(), MADV_DODUMP);
+}
+
 void SymmetricHeap::give_back() { madvise(base_, bytes_, MADV_REMOVE); }
 
 void SymmetricHeap::close() {

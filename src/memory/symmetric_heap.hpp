@@ -26,7 +26,8 @@ class SymmetricHeap {
   // of it.
   void open(std::byte* base, std::size_t bytes, std::size_t alignment, std::size_t gap,
             std::optional<std::size_t> below);
-  void give_back();  // its pages to the system; of host memory
+  void put_in_core_file();  // what holds blocks of this PE; the rest of the arena stays out of it
+  void give_back();         // its pages to the system; of host memory
   void close();
   bool holds(const void* block) const {
     const std::byte* address = static_cast<const std::byte*>(block);

@@ -104,7 +104,9 @@ for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1
   man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
-[ -f "$prefix/share/meshmem/valgrind.supp" ] || fail 'there is no valgrind.supp'
+for file in valgrind.supp tsan.supp; do
+  [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
+done
 wrappers_ask_for_files
 through_wrappers
 through_oshhip

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tools that look over a program's shoulder, as docs/debugging.md says to use them: valgrind and AddressSanitizer.
+"""Tools that look over a program's shoulder, as docs/debugging.md says to use them: valgrind, gdb, the
+sanitizers and MESHMEM_ABORT=core.
 
 Invariant: each mistake is reported with the function that makes it, and right programs are not spoken of at all. What
 a machine lacks is skipped.
 """
 import os
 import shutil
+import subprocess
 import unittest
 
 import launching
 
 PLAIN, KERNELS = os.environ["MISTAKES"], os.environ["KERNEL_MISTAKES"]
 ADDRESS, KERNELS_ADDRESS = os.environ["MISTAKES_ADDRESS"], os.environ["KERNEL_MISTAKES_ADDRESS"]
-SUPPRESSIONS = os.environ["SUPPRESSIONS"]
+THREAD, KERNELS_THREAD = os.environ["MISTAKES_THREAD"], os.environ["KERNEL_MISTAKES_THREAD"]
+SUPPRESSIONS, THREAD_SUPPRESSIONS = os.environ["SUPPRESSIONS"], os.environ["THREAD_SUPPRESSIONS"]
 
 SECONDS = 200
 RIGHT = "PE ended\n" * 2
@@ -22,6 +25,19 @@ IN_THE_HEAP = ("after_free", "past_end", "below", "never_allocated", "after_fina
 
 def valgrind(*words):
     return ["valgrind", "-q", "--leak-check=full", "--error-exitcode=9", f"--suppressions={SUPPRESSIONS}", *words]
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def rank_of(pid):
+    ranks = [word for word in launching.environment_of(pid) if word.startswith(b"PMIX_RANK=")]
+    return int(ranks[0].split(b"=")[1])
 
 
 class Tool(launching.LaunchTest):
@@ -85,6 +101,100 @@ class AddressSanitizer(Tool):
     def test_finds_mistakes_in_kernels(self):
         result = self.oshrun("-n", 2, KERNELS_ADDRESS, "past_end", seconds=SECONDS)
         self.assert_found(result, 1, "AddressSanitizer: use-after-poison", "in store(long*, long)", "in tell_neighbour")
+
+
+class ThreadSanitizer(Tool):
+    def quiet(self, program):
+        return ["env", f"TSAN_OPTIONS=suppressions={THREAD_SUPPRESSIONS}:print_suppressions=0", program]
+
+    def test_says_nothing_of_a_right_program(self):
+        self.run_right(*self.quiet(THREAD))
+
+    def test_says_nothing_of_right_kernels(self):
+        self.run_right(*self.quiet(KERNELS_THREAD))
+
+    def test_finds_races_of_the_program(self):
+        result = self.oshrun("-n", 2, *self.quiet(THREAD), "race", seconds=SECONDS)
+        self.assert_found(result, 66, "ThreadSanitizer: data race", "in send", "mistakes.c:")
+
+
+@unittest.skipUnless(shutil.which("gdb"), "there is no gdb")
+class Gdb(Tool):
+    def debug(self, *words, commands=()):
+        given = [word for command in commands for word in ("-ex", command)]
+        return self.oshrun("-n", 1, "gdb", "-q", "-batch", *given, "--args", *words, seconds=SECONDS)
+
+    def test_stops_in_a_kernel_and_shows_who_called_it(self):
+        result = self.debug(KERNELS, "right", commands=("break tell_neighbour", "run", "bt", "delete", "continue"))
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("#0  tell_neighbour (inbox=", result.out, result)
+        self.assertIn("hip_on_cpu::BlockRunner::fiber_body", result.out, result)
+        self.assertIn("exited normally", result.out, result)
+
+    def test_shows_where_a_waiting_pe_is(self):
+        process = self.start("-n", 2, PLAIN, "wait")
+        pes = lambda: [pid for pid in self.processes() if name_of(pid) == os.path.basename(PLAIN)]
+        self.assertTrue(launching.wait_until(lambda: len(pes()) == 2, seconds=SECONDS))
+        pe0 = min(pes(), key=rank_of)
+        shown = lambda: subprocess.run(["gdb", "-q", "-batch", "-p", str(pe0), "-ex", "bt"], capture_output=True,
+                                       text=True, timeout=SECONDS).stdout
+        found = launching.wait_until(lambda: 'make (mistake=' in shown() and "wait_until" in shown(), seconds=SECONDS)
+        last = shown()
+        process.terminate()
+        self.finish(process)
+        self.assertTrue(found, last)
+
+    def test_takes_commands_from_standard_input(self):
+        # As PE 0's standard input, which is the launcher's.
+        result = self.oshrun("-n", 1, "gdb", "-q", "--args", PLAIN, "right", given=b"run\nprint 6*7\nquit\n",
+                             seconds=SECONDS)
+        self.assertIn("exited normally", result.out, result)
+        self.assertIn("$1 = 42", result.out, result)
+
+
+class AbortByCore(Tool):
+    def aborts(self, *words, **more):
+        return self.oshrun("-n", 3, *words, seconds=SECONDS, env=dict(MESHMEM_ABORT="core", **more))
+
+    def assert_aborted(self, result, *texts):
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("was killed by signal 6 (Aborted)", result.err, result)
+        self.assertEqual(result.err.count("oshrun: "), 1, result)
+        self.assertEqual(result.err.count("the stack, innermost call first:"), 1, result)
+        for text in texts:
+            self.assertIn(text, result.err, result)
+
+    def test_shows_the_stack_of_the_pe_that_met_an_error(self):
+        self.assert_aborted(self.aborts(PLAIN, "far_pe"), "shmem_long_p: PE 1000 is not in 0..2", " make at ",
+                            "mistakes.c:", " main at ")
+
+    def test_shows_the_stack_of_a_wait_that_lasted_too_long(self):
+        result = self.aborts(PLAIN, "wait", MESHMEM_TIMEOUT="5")
+        self.assertNotEqual(result.status, 0, result)
+        self.assertIn("waited 5 s", result.err, result)
+        self.assertIn(" make at ", result.err, result)
+
+    def test_shows_the_stack_of_a_kernel_that_fails(self):
+        result = self.aborts(KERNELS, "trap")
+        self.assertNotEqual(result.status, 0, result)
+        self.assertEqual(result.err.count("meshmem: kernel tell_neighbour ended by: trap"), 1, result)
+        self.assertIn("tell_neighbour(long*, int) at ", result.err, result)
+
+    def test_writes_a_core_file_where_the_machine_does(self):
+        with open("/proc/sys/kernel/core_pattern", encoding="utf-8") as file:
+            pattern = file.read().strip()
+        if pattern != "core":
+            self.skipTest(f"core files go to {pattern}")
+        limit = f"cd {self.folder}; ulimit -c unlimited; exec {PLAIN} far_pe"
+        result = self.aborts("sh", "-c", limit, SHMEM_SYMMETRIC_SIZE="16m")
+        self.assertIn("was killed by signal 6 (Aborted)", result.err, result)
+        cores = [name for name in os.listdir(self.folder) if name.startswith("core")]
+        self.assertEqual(len(cores), 1, result)
+
+    def test_is_off_by_default(self):
+        result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS)
+        self.assertEqual(result.status, 1, result)
+        self.assertNotIn("the stack", result.err, result)
 
 
 if __name__ == "__main__":
