@@ -41,7 +41,8 @@ void apply_export(Environment& environment, const std::string& text) {
 
 }  // namespace
 
-Environment make_base_environment(const std::vector<std::string>& exports, int pes) {
+Environment make_base_environment(const std::vector<std::string>& exports, int pes,
+                                  const std::string& scratch_path) {
   Environment environment;
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
@@ -54,6 +55,8 @@ Environment make_base_environment(const std::vector<std::string>& exports, int p
   // Open MPI 4 takes a program for a single process if no launcher that it knows shows itself. That
   // is this component's guess; without it Open MPI asks the PMIx server, which is oshrun's.
   environment.emplace("OMPI_MCA_schizo", "^orte");
+  // Its shared memory lies in /dev/shm otherwise, and stays there when the job is killed.
+  environment.emplace("OMPI_MCA_btl_vader_backing_directory", scratch_path);
   for (const std::string& text : exports) apply_export(environment, text);
   environment["MESHMEM_OSHRUN_PES"] = fmt::format("{}", pes);
   return environment;

@@ -14,8 +14,9 @@ namespace meshmem {
 using Environment = std::map<std::string, std::string>;
 
 // oshrun's environment without the identities, plus the -x options, the word on the terminal, the
-// number of PEs, and what Open MPI needs to find oshrun.
-Environment make_base_environment(const std::vector<std::string>& exports, int pes);
+// number of PEs, and what Open MPI needs to find oshrun and to leave no files.
+Environment make_base_environment(const std::vector<std::string>& exports, int pes,
+                                  const std::string& scratch_path);
 
 // Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads.
 void forget_outer_identity();

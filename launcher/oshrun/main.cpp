@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
   set_up_crash_report();
-  Environment base = make_base_environment(options->exports, options->pes);
+  Environment base = make_base_environment(options->exports, options->pes, scratch.path());
   forget_outer_identity();
   Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
   Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);

@@ -110,12 +110,6 @@ pmix_status_t on_notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// PMIx serves requests to remove files after a PE's end by itself, where a server has this upcall.
-pmix_status_t on_job_control(const pmix_proc_t*, const pmix_proc_t*, size_t, const pmix_info_t*,
-                             size_t, pmix_info_cbfunc_t, void*) {
-  return PMIX_ERR_NOT_SUPPORTED;
-}
-
 // A PE's program may have become another user: without a word it would be "unreachable".
 void on_stranger(void* mailbox, uid_t user) {
   static_cast<Mailbox*>(mailbox)->post({ServerEvent::kRefused, 0, static_cast<int>(user)});
@@ -130,7 +124,6 @@ pmix_server_module_t make_module() {
   module.register_events = on_register_events;
   module.deregister_events = on_deregister_events;
   module.notify_event = on_notify_event;
-  module.job_control = on_job_control;
   return module;
 }
 

@@ -35,6 +35,14 @@ class Mpi(launching.LaunchTest):
         self.assertIn("PE 1", result.err)
         self.assert_nothing_left()
 
+    def test_a_killed_oshrun_leaves_nothing(self):
+        process = self.start("-n", 3, MPI_PROGRAM, "wait")
+        for _ in range(3):
+            self.assertEqual(process.stdout.readline(), b"waiting\n")
+        process.kill()
+        self.finish(process)
+        self.assert_nothing_left()
+
     def test_mpi_abort_ends_the_job_with_its_code(self):
         result = self.oshrun("-n", 3, MPI_PROGRAM, "abort", 2, 7, seconds=60)
         self.assertEqual(result.status, 7, result)

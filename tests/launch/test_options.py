@@ -140,12 +140,13 @@ class Options(launching.LaunchTest):
         self.assert_refused(["-n", "4", "/etc/passwd"], 126, "cannot run '/etc/passwd': Permission denied")
         self.assert_refused(["-n", "4", "/"], 126, "Permission denied")
 
-    def test_pes_get_no_variables_but_those_of_pmix_and_three(self):
+    def test_pes_get_no_variables_but_those_of_pmix_and_a_few(self):
         before = set(self.environment)
         result = self.oshrun("-n", 1, "env")
         new = {line.split("=")[0] for line in result.out.splitlines() if re.match(r"\w+=", line)} - before
         self.assertEqual({name for name in new if not name.startswith("PMIX_")},
-                         {"MESHMEM_OSHRUN_PES", "MESHMEM_OSHRUN_STATUS", "OMPI_MCA_schizo"})
+                         {"MESHMEM_OSHRUN_PES", "MESHMEM_OSHRUN_STATUS", "OMPI_MCA_schizo",
+                          "OMPI_MCA_btl_vader_backing_directory"})
         # What the user has chosen for Open MPI stays.
         result = self.oshrun("-n", 3, "sh", "-c", "echo $MESHMEM_OSHRUN_PES $OMPI_MCA_schizo",
                              env={"OMPI_MCA_schizo": "jsm", "MESHMEM_OSHRUN_PES": "9"})
