@@ -86,7 +86,8 @@ void Sink::flush() {
       // Where there is no room now there may be some later, and the job's work is worth more than
       // its text.
       const bool has_no_room = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-      if (has_no_room && lost_by_ == 0) lost_by_ = errno;
+      const bool fails = errno == EIO && !terminal_;  // a terminal that has hung up has no reader
+      if ((has_no_room || fails) && lost_by_ == 0) lost_by_ = errno;
       broken_ = !has_no_room;
       done = pending_.size();
       break;

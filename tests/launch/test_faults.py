@@ -112,7 +112,8 @@ class Faults(launching.LaunchTest):
         for place, call, number, error in (("oshrun", "fstat", 1, "EIO"), ("oshrun", "flock", 1, "EINTR"),
                                            ("oshrun", "bind", 1, "EACCES"), ("oshrun", "new", 20, "ENOMEM"),
                                            ("0", "new", 40, "ENOMEM"), ("1", "read", 15, "EIO"),
-                                           ("0", "pthread_create", 2, "EAGAIN"), ("meshmem-info", "read", 5, "EIO")):
+                                           ("oshrun", "write", 3, "EIO"), ("0", "pthread_create", 2, "EAGAIN"),
+                                           ("meshmem-info", "read", 5, "EIO")):
             made = self.check(place, call, number, error)
             # Reads by the C library's own streams are not seen; those by C++ streams, which threw, were.
             self.assertTrue(made or call == "read", f"{place} has no call {number} of {call}")
