@@ -142,16 +142,19 @@ struct Syntax<Kind::optional_size> {
 
 // A larger one could not be mapped, and rounding it up would make it a small one.
 template <>
-struct Syntax<Kind::optional_heap_size> : Syntax<Kind::optional_size> {
+struct Syntax<Kind::optional_heap_size> {
   static constexpr std::string_view accepted =
       "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in 65536, "
-      "64k "
-      "or 1.5g";
+      "64k or 1.5g";
   static bool parse(std::string_view text, std::optional<std::size_t>& out) {
     out = parse_size(text);
     return out && *out <= kMostHeapBytes;
   }
+  static std::string show(std::optional<std::size_t> value) {
+    return Syntax<Kind::optional_size>::show(value);
+  }
 };
+
 template <>
 struct Syntax<Kind::heap_size> {
   static constexpr std::string_view accepted = Syntax<Kind::optional_heap_size>::accepted;
