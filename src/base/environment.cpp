@@ -368,12 +368,11 @@ const std::vector<LaunchVariable>& launch_variables() {
        "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
        "pipe to oshrun may still draw a progress bar."},
       {"MESHMEM_OSHRUN_PES",
-       "The number of PEs that oshrun started. shmem_init ends the job where another launcher came "
-       "between and says another number."},
+       "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
+       "reaches, such as that of another launcher in between, says another number."},
       {"MESHMEM_OSHRUN_STATUS",
-       "Where the PEs write what they wait for, so that oshrun can tell: in memory of oshrun's "
-       "that "
-       "this names. Without it, as under other launchers, they write it to memory of their own."},
+       "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
+       "Without it, as under other launchers, they write it to memory of their own."},
   };
   return variables;
 }

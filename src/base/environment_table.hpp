@@ -27,12 +27,11 @@ X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm. The same on all PEs.")
 X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, block_count, std::nullopt,
-  "The blocks of kernels of reductions that the host calls on device memory; one for teams beyond "
-  "the first four of those alive, which WORLD and SHARED are among. The same on all PEs. Unset: "
-  "the "
+  "The blocks of kernels of reductions that the host calls on device memory. Only the first four "
+  "teams alive, WORLD and SHARED among them, have more than one. The same on all PEs. Unset: the "
   "numbers in the library's table.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, thread_count, std::nullopt,
-  "The threads of such a block. Only those of two_shot_wide can be more than 512.")
+  "The threads of such a block. Only blocks of two_shot_wide can have more than 512.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
@@ -40,19 +39,18 @@ X(MESHMEM_TUNING, tuning, file, "",
 X(MESHMEM_CHECK, check, boolean, false,
   "The members of a team compare what they call: routine, type, counts, root and addresses of "
   "collectives, allocations and splits; on streams in the order in which they are put there. Two "
-  "calls that differ end the job with a line that shows both. Buffers of collectives that overlap "
-  "or are not symmetric are refused, and so is every access of the host that is not within one "
-  "block of a symmetric heap, such as one freed already, and shmem_free of a block that work on a "
-  "stream still uses. A put, get or atomic takes 0.1 us more, a collective three times as long. "
-  "The "
-  "same on all PEs.")
+  "calls that differ end the job with a line that shows both. Also refused: buffers of collectives "
+  "that overlap or are not symmetric; every put, get, atomic, wait or collective of the host that "
+  "is not within one allocated block; and shmem_free of a block that work on a stream still uses. "
+  "A put, get or atomic takes about 0.1 us more, a collective about three times as long. The same "
+  "on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
-  "A wait that lasts longer ends the job with a line that names what was waited for. 0 waits for "
-  "ever.")
+  "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
+  "of what every PE waits for. 0 waits for ever.")
 X(MESHMEM_ABORT, abort, abort_by, AbortBy::exit,
-  "How a PE that meets an error ends the job, MESHMEM_TIMEOUT's included: exit, with status 1, or "
-  "core: it prints its stack and aborts, which writes a core file where `ulimit -c` allows one. "
-  "Kernels on the cpu target that fail print their stack too.")
+  "How a PE ends that meets an error or waits longer than MESHMEM_TIMEOUT. exit: with status 1. "
+  "core: it prints its stack and aborts, which writes a core file where `ulimit -c` allows one; "
+  "kernels on the cpu target that fail print their stack too.")
 X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
   "A step of start-up that lasts longer, such as waiting for the other PEs, ends the job likewise. "
   "0 waits for ever.")
@@ -60,8 +58,8 @@ X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")
 X(MESHMEM_SPREAD, spread, boolean, true,
-  "shmem_init moves PEs that run on one core to cores where no PE of the job is, or, when there "
-  "are more PEs than cores, each to a core so that they start evenly spread. None is bound. 0 "
+  "shmem_init moves PEs that run on one core to cores where no PE of the job is. When there are "
+  "more PEs than cores it moves each to a core so that they start evenly spread. None is bound. 0 "
   "leaves that to the scheduler.")
 X(MESHMEM_DELAY, delay, optional_count, std::nullopt,
   "For tests of the library itself: random short delays where PEs synchronize, which follow from "
