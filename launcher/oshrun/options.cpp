@@ -28,7 +28,7 @@ constexpr const char* kExamples =
     "  oshrun -x SHMEM_SYMMETRIC_SIZE=1G --timeout 60 ./a.out\n"
     "Exit status: that of the first PE to end with a nonzero one, 128 + signal for a PE that was\n"
     "killed, 124 after --timeout, 127 or 126 when the program cannot be run, 2 for wrong options,\n"
-    "1 when the job cannot start or output of it is lost on a full disk.";
+    "1 when the job cannot start or when its output is lost, as on a full disk.";
 
 int count_usable_cores() {
   cpu_set_t cores;
@@ -181,8 +181,8 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--wdir", options.working_folder, "Run the program in this folder")
       ->type_name("FOLDER");
   app.add_option("--status", texts.status,
-                 "Print where the PEs of another oshrun (this process id) are; so does\n"
-                 "SIGQUIT (Ctrl-\\) of one's own, and sent twice within 2 s ends the job")
+                 "Print where the PEs of the oshrun with this process id are. SIGQUIT to\n"
+                 "that oshrun (Ctrl-\\) prints it there; twice within 2 s it ends the job")
       ->type_name("PID");
   // For tests of the path between nodes: the PEs are told that they are on this many machines.
   app.add_option("--fake-nodes", texts.fake_nodes)->group("");
