@@ -17,6 +17,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
+#include "bootstrap/launcher_variables.hpp"
 #include "collectives/device_plans.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/same_call.hpp"
@@ -90,9 +91,10 @@ std::optional<std::string> start_or_say_why() {
 }
 
 // For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others speak
-// up only if they are still there a second later, so it was theirs alone.
+// up only if they are still there a second later, so it was theirs alone. A program that must not
+// start by its environment does not ask: PMIx would load what the environment names.
 [[noreturn]] void fail_together(const std::string& message) {
-  if (connect_to_launcher(Environment().start_timeout).pe != 0)
+  if (!refuse_foreign_environment() && connect_to_launcher(Environment().start_timeout).pe != 0)
     std::this_thread::sleep_for(std::chrono::seconds(1));
   fatal_message(message);
 }

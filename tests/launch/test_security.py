@@ -382,11 +382,14 @@ class Security(launching.LaunchTest):
     def test_programs_that_run_as_another_than_their_caller_do_not_start(self):
         if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
             self.skipTest("set-uid has no effect here")
+        # A server of the caller's choice, whom nobody may ask before the refusal.
+        launched = dict(self.environment, PMIX_SERVER_URI41="any.0;tcp4://127.0.0.1:1", PMIX_NAMESPACE="any",
+                        PMIX_RANK="0")
         for program, words, said in ((SHMEM_PROGRAM, ["ring"], b"meshmem: "), (OSHRUN, ["-n", "1", "true"], b"oshrun: ")):
             path = self.program(program)
             os.chown(path, ORDINARY, ORDINARY)
             os.chmod(path, 0o4755)
-            result = subprocess.run([path, *words], env=self.environment, capture_output=True, timeout=60,
+            result = subprocess.run([path, *words], env=launched, capture_output=True, timeout=60,
                                     preexec_fn=become(STRANGER), check=False)
             self.assertIn(result.returncode, (1, 2), result)
             self.assertTrue(result.stderr.startswith(said), result)
