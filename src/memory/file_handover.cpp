@@ -146,7 +146,8 @@ std::thread start_server(int listener, int stop, int file) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread server(serve, listener, stop, file);
+  std::thread server =
+      start_thread("that hands out shared memory at start-up", serve, listener, stop, file);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return server;
 }
