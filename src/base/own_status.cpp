@@ -39,7 +39,9 @@ int open_launcher_file(const char* place) {
   int pid = 0, descriptor = 0;
   unsigned long inode = 0;
   if (std::sscanf(place, "%d:%d:%lu", &pid, &descriptor, &inode) != 3) return -1;
-  const int file = open(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(), O_RDWR | O_CLOEXEC);
+  // What a wrong number names may be a thing whose opening waits or acts.
+  const int file = open(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(),
+                        O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat about {};
   if (file >= 0 && (fstat(file, &about) != 0 || about.st_ino != inode ||
                     about.st_uid != geteuid() || !S_ISREG(about.st_mode))) {

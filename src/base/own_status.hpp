@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// Uses the board of the oshrun that has started this process (MESHMEM_STATUS), if there is one.
+// Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is one.
 void open_launcher_board();
 // Uses this board, if there is none yet.
 void open_board(const StatusBoard& board, int pe);
