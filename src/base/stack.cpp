@@ -87,6 +87,10 @@ void print_frames() {
 }  // namespace
 
 void print_stack() {
+  sigset_t end;  // which the program may have blocked
+  sigemptyset(&end);
+  sigaddset(&end, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
   signal(SIGALRM, SIG_DFL);
   alarm(kSecondsAtMost);
   print_frames();
