@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "api/entry.hpp"
+#include "api/host_copy.hpp"
 #include "api/transfer.hpp"
 #include "base/vain_look.hpp"
 #include "device/comparison.hpp"
 #include "memory/place_text.hpp"
 #include "memory/room.hpp"
-#include "transport/device_transfer.hpp"
 
 namespace meshmem {
 namespace {
@@ -31,33 +31,6 @@ T load(const T* variable) {
 const char* sign_of(int cmp) {
   constexpr const char* kSigns[] = {"==", "!=", ">", "<=", "<", ">="};
   return kSigns[cmp];
-}
-
-// A copy in host memory of an array of the caller's that may be anywhere.
-template <typename T>
-class HostCopy {
- public:
-  HostCopy(const char* routine, const T* source, std::size_t count)
-      : routine_(routine), source_(source), host_(count) {}
-  const T* data() const { return host_.data(); }
-  const T* source() const { return source_; }
-  void refresh() {
-    if (host_.empty()) return;
-    const DeviceTransfer::Lane lane = device_transfer().lane();  // not behind other work
-    lane->fetch(host_.data(), source_, host_.size() * sizeof(T), routine_);
-  }
-
- private:
-  const char* routine_;
-  const T* source_;
-  std::vector<T> host_;
-};
-
-template <typename T>
-[[gnu::cold, gnu::noinline]] T load_from_device(const char* routine, const T* variable) {
-  HostCopy<T> copy(routine, variable, 1);
-  copy.refresh();
-  return *copy.data();
 }
 
 // Checked once a call: the loops need not. True: the variables are in device memory.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What waits read of device memory: a copy in host memory, made anew for each look.
+// Invariant: a copy is not behind other work of the device, which may be what is waited for.
+// Included by wait.cpp.
+#ifndef MESHMEM_API_HOST_COPY_HPP_
+#define MESHMEM_API_HOST_COPY_HPP_
+
+#include <cstddef>
+#include <vector>
+
+#include "transport/device_transfer.hpp"
+
+namespace meshmem {
+
+// A copy in host memory of an array of the caller's that may be anywhere.
+template <typename T>
+class HostCopy {
+ public:
+  HostCopy(const char* routine, const T* source, std::size_t count)
+      : routine_(routine), source_(source), host_(count) {}
+  const T* data() const { return host_.data(); }
+  const T* source() const { return source_; }
+  void refresh() {
+    if (host_.empty()) return;
+    const DeviceTransfer::Lane lane = device_transfer().lane();  // not behind other work
+    lane->fetch(host_.data(), source_, host_.size() * sizeof(T), routine_);
+  }
+
+ private:
+  const char* routine_;
+  const T* source_;
+  std::vector<T> host_;
+};
+
+template <typename T>
+[[gnu::cold, gnu::noinline]] T load_from_device(const char* routine, const T* variable) {
+  HostCopy<T> copy(routine, variable, 1);
+  copy.refresh();
+  return *copy.data();
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_API_HOST_COPY_HPP_
