@@ -36,7 +36,7 @@ EXCEPTIONS = {
     ("oshrun", "accept", "libpmix"): "PMIx's server forgets a connection that it could not accept, and the PE waits"}
 
 # Lines that say what happened, and not why.
-SAYS_NO_CAUSE = re.compile(r"oshrun: PE \d+ \(pid \d+\) (was killed|exited|gave up|ended without)")
+SAYS_NO_CAUSE = re.compile(r"oshrun: PE \d+ \(pid \d+\) (was killed|exited|ended the job|ended without)")
 OURS = re.compile(r"(meshmem|oshrun|meshmem-info): ")
 
 
