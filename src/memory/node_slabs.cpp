@@ -28,7 +28,7 @@ std::optional<std::string> DeviceMemory::offer_file_for(std::size_t bytes, int* 
         bytes >> 20, peers_.n, errno_text());
   const std::string ticket = offer_file(*file);
   if (ticket.size() >= sizeof DeviceOffer::ticket)
-    return fmt::format("the way to the device memory is too long to tell: {}", ticket);
+    return fmt::format("the name of the socket for the device memory is too long: {}", ticket);
   std::memcpy(mine().ticket, ticket.c_str(), ticket.size() + 1);
   return std::nullopt;
 }
