@@ -37,8 +37,8 @@ std::string wrapped(std::string_view text) {
 
 constexpr std::string_view kPageHead = R"(# Environment variables
 
-<!-- Made by `meshmem-info --environment-markdown` from src/base/environment_table.hpp. Edit that table,
-     then make this page again; a test compares the two. -->
+<!-- Made by `meshmem-info --environment-markdown` from src/base/environment_table.hpp. Edit that
+     table, then make this page again; a test compares the two. -->
 
 The library reads these once, when a program first initializes it. `SHMEM_INFO=1` prints them at the
 start of any program, `meshmem-info` prints them with the values that they have now.
@@ -51,7 +51,8 @@ constexpr std::string_view kPageRules = R"(
 - A value that cannot be understood is an error: `shmem_init` ends the job, `shmem_init_thread`
   returns nonzero. The line that it prints names the variable, its value and what it takes.
 - Variables that take any value count as given when they are set at all: `SHMEM_DEBUG=0` debugs.
-- Each `SHMEM_` variable has an older name that begins with `SMA_`. When both are set, `SHMEM_` wins.
+- Each `SHMEM_` variable has an older name that begins with `SMA_`. When both are set, `SHMEM_`
+  wins.
 - A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
   What follows the suffix is ignored: `20kk` and `20kB` are `20k`.
 - The decimal point is a point, whatever the locale.
