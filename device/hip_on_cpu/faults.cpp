@@ -53,12 +53,14 @@ void print_place(const char* what) {
   if (void (*const function)() = called_at_faults) function();
 }
 
-// Kernels often fail in many threads at once: the first says so and ends the process.
-void go_on_as_first() {
+// Kernels often fail in many threads at once: the first says so and ends the process. False for the same thread again:
+// it has failed while it said so.
+bool is_first() {
   static std::atomic<pid_t> first{0};
   pid_t who = 0;
-  if (first.compare_exchange_strong(who, gettid()) || who == gettid()) return;
-  while (true) pause();
+  if (first.compare_exchange_strong(who, gettid())) return true;
+  while (who != gettid()) pause();
+  return false;
 }
 
 // "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can be no address.
@@ -74,8 +76,7 @@ void print_fault(const Fault& fault, const siginfo_t& about) {
 }
 
 void handle(int number, siginfo_t* about, void*) {
-  if (in_kernel()) {
-    go_on_as_first();
+  if (in_kernel() && is_first()) {
     for (const Fault& fault : kFaults) {
       if (fault.signal == number) print_fault(fault, *about);
     }
@@ -123,8 +124,7 @@ void call_at_faults(void (*function)()) { called_at_faults = function; }
 
 void fail_in_kernel(const char* what) {
   if (in_kernel()) {
-    go_on_as_first();
-    print_place(what);
+    if (is_first()) print_place(what);
   } else {
     std::fprintf(stderr, "meshmem: a kernel cannot be run: %s\n", what);
   }

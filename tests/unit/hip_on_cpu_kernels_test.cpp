@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "hip/on_cpu/faults.h"
 #include "hip_on_cpu.hpp"
 
 namespace {
@@ -336,6 +337,17 @@ TEST(HipKernelsDeathTest, SayWhereTheyFailed) {
         static_cast<void>(hipDeviceSynchronize());
       },
       "different operations of the warp");
+}
+
+TEST(HipKernelsDeathTest, EndWhereWhatIsCalledAtAFaultFailsItself) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        hip_on_cpu::call_at_faults([] { __builtin_trap(); });
+        hipLaunchKernelGGL(fail, 2, 3, 0, nullptr, 1);
+        static_cast<void>(hipDeviceSynchronize());
+      },
+      "^meshmem: kernel fail ended by: trap; block \\(1, 0, 0\\), thread \\(2, 0, 0\\)\n$");
 }
 
 }  // namespace
