@@ -25,6 +25,10 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
+// A wait that says what it waits for asks no more PEs than these who holds the lock, since each has its
+// word on a page of its own. Beyond, whom a PE waits for leads to the holder.
+constexpr unsigned kMostAsked = 64;
+
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
 // Replaces `expected` by `desired` if that is what there is.
@@ -84,8 +88,9 @@ void Lock::acquire() {
   __atomic_fetch_or(&words_of(static_cast<int>(before) - 1).place, my_number_, __ATOMIC_RELEASE);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
                    [&] {
-                     return fmt::format("{} in {}, {}; PE {} is before this one", text(), routine_,
-                                        holder_text(), before - 1);
+                     return fmt::format("{} in {}{}; PE {} is before this one", text(), routine_,
+                                        map_.n_pes <= kMostAsked ? ", " + holder_text() : "",
+                                        before - 1);
                    });
 }
 
