@@ -31,13 +31,6 @@ constexpr std::size_t usable(std::size_t offset, std::size_t size, std::size_t a
   return pad < size ? size - pad : 0;
 }
 
-// One step of the digest: any difference in the order or the value of the words changes all later
-// sums.
-constexpr std::uint64_t mix(std::uint64_t digest, std::uint64_t word) {
-  digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
-  return digest ^ (digest >> 29);
-}
-
 }  // namespace
 
 OffsetAllocator::OffsetAllocator(std::size_t capacity, std::size_t gap)
@@ -52,7 +45,6 @@ OffsetAllocator::OffsetAllocator(std::size_t capacity, std::size_t gap)
 
 std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::size_t alignment,
                                                      long hints) {
-  record(Call::allocate, bytes, alignment, static_cast<std::uint64_t>(hints));
   if (bytes == 0 || bytes > capacity_ || !std::has_single_bit(alignment)) return std::nullopt;
   if (alignment < kMinAlignment) alignment = kMinAlignment;
   std::size_t size = round_up(bytes + gap_);
@@ -80,7 +72,6 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
 }
 
 bool OffsetAllocator::release(std::size_t offset) {
-  record(Call::release, offset);
   const auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free()) return false;
   const std::size_t size = block->second.size;
@@ -92,7 +83,6 @@ bool OffsetAllocator::release(std::size_t offset) {
 }
 
 bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
-  record(Call::resize, offset, bytes);
   if (bytes == 0 || bytes > capacity_) return false;
   const auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free()) return false;
@@ -132,12 +122,6 @@ std::size_t OffsetAllocator::nodes() const {
   std::size_t count = blocks_.size();
   for (const Index& index : indexes_) count += index.fits.size();
   return count;
-}
-
-void OffsetAllocator::record(Call call, std::uint64_t first, std::uint64_t second,
-                             std::uint64_t third) {
-  history_ = mix(history_, static_cast<std::uint64_t>(call) + 1);
-  for (const std::uint64_t word : {first, second, third}) history_ = mix(history_, word);
 }
 
 const OffsetAllocator::Block* OffsetAllocator::find_live(std::size_t offset) const {

@@ -56,10 +56,6 @@ class OffsetAllocator {
   std::size_t end_of_blocks() const;  // no block lies beyond
   std::size_t live_blocks() const { return live_blocks_; }
 
-  // A digest of all calls so far and their arguments: PEs that have made the same calls agree on
-  // it.
-  std::uint64_t history() const { return history_; }
-
   // For the tests of the promises above: tree nodes held now, key comparisons made so far.
   std::size_t nodes() const;
   std::uint64_t comparisons() const { return comparisons_; }
@@ -89,9 +85,6 @@ class OffsetAllocator {
     Fits fits;
   };
 
-  enum class Call : std::uint64_t { allocate, release, resize };
-
-  void record(Call call, std::uint64_t first, std::uint64_t second = 0, std::uint64_t third = 0);
   const Block* find_live(std::size_t offset) const;
   Index& index_for(std::size_t alignment);
   void add_to_indexes(std::size_t offset, std::size_t size);
@@ -104,7 +97,6 @@ class OffsetAllocator {
   std::size_t gap_;
   std::size_t free_bytes_ = 0;
   std::size_t live_blocks_ = 0;
-  std::uint64_t history_ = 0;
   std::uint64_t comparisons_ = 0;
   Blocks blocks_;
   std::list<Index> indexes_;  // the one for kMinAlignment first

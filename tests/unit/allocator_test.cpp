@@ -295,30 +295,6 @@ TEST(Allocator, ResizesInPlaceAndKeepsHints) {
   EXPECT_EQ(allocator.hints_of(*second), 0);
 }
 
-TEST(Allocator, HistoryTellsDifferentCallsApart) {
-  const auto digest = [](auto calls) {
-    OffsetAllocator allocator(kMiB);
-    calls(allocator);
-    return allocator.history();
-  };
-  const std::vector<std::uint64_t> digests = {
-      digest([](auto&) {}),
-      digest([](auto& a) { a.allocate(64); }),
-      digest([](auto& a) { a.allocate(65); }),
-      digest([](auto& a) { a.allocate(64, 128); }),
-      digest([](auto& a) { a.allocate(64, 64, 1); }),
-      digest([](auto& a) { a.release(64); }),
-      digest([](auto& a) { a.try_resize(64, 0); }),
-      digest([](auto& a) { a.allocate(64), a.allocate(65); }),
-      digest([](auto& a) { a.allocate(65), a.allocate(64); }),
-      digest([](auto& a) { a.allocate(64), a.release(0); }),
-  };
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    EXPECT_EQ(std::count(digests.begin(), digests.end(), digests[i]), 1) << i;
-  }
-  EXPECT_EQ(digest([](auto& a) { a.allocate(64); }), digests[1]);
-}
-
 TEST(Allocator, LeavesAGapBehindEveryBlock) {
   constexpr std::size_t kGap = 16;
   OffsetAllocator allocator(kMiB, kGap);
