@@ -42,6 +42,7 @@ bool check_wait(const char* routine, const T* variables, std::size_t count, int 
   const int me = address_map.my_pe;
   if (count > 0 && !try_translate(direct_map, variables, bytes, me) &&
       !find_in_block(routine, variables, bytes, me)) [[unlikely]] {
+    check_block(routine, variables, bytes);
     translate_on_device(address_map, variables, bytes, me, routine);
     return true;
   }

@@ -218,6 +218,7 @@ const std::map<std::string, void (*)()> kOutsideBlocks = {
     {"freed_signal", [] { shmem_signal_add(reinterpret_cast<uint64_t*>(freed), 1, 0); }},
     {"freed_wait", [] { shmem_long_wait_until(freed, SHMEM_CMP_EQ, 0); }},
     {"freed_device", [] { shmem_putmem(freed, &global, 8, 0); }},
+    {"freed_device_wait", [] { shmem_long_wait_until(freed, SHMEM_CMP_EQ, 0); }},
     {"past_block_put", [] { shmem_long_put(block, &global, 9, 0); }},
     {"past_block_get_nbi", [] { shmem_getmem_nbi(heap, block, 65, 0); }},
     {"past_block_iput", [] { shmem_long_iput(block, &global, 4, 0, 3, 0); }},
@@ -226,7 +227,7 @@ const std::map<std::string, void (*)()> kOutsideBlocks = {
 bool leaves_blocks(const std::string& name) {
   const auto found = kOutsideBlocks.find(name);
   if (found == kOutsideBlocks.end()) return false;
-  const long hints = name == "freed_device" ? SHMEMX_MALLOC_DEVICE : 0;
+  const long hints = name.rfind("freed_device", 0) == 0 ? SHMEMX_MALLOC_DEVICE : 0;
   freed = static_cast<long*>(shmem_malloc_with_hints(64, hints));
   block = static_cast<long*>(shmem_malloc(64));
   shmem_free(freed);
