@@ -182,6 +182,37 @@ MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::s
 #endif
 }
 
+// Debug builds end a kernel whose count is negative, or of more bytes than a number counts.
+MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std::size_t times = 1) {
+#ifndef NDEBUG
+  constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
+  if (times == 0 || nelems <= kMostBytes / elem_bytes / times) return;
+  printf(
+      "meshmem: PE %d, in a kernel: %lld times %lld elements of %d bytes: a number below zero, or "
+      "more than any memory holds\n",
+      state().me, static_cast<long long>(times), static_cast<long long>(nelems),
+      static_cast<int>(elem_bytes));
+  trap();
+#else
+  (void)elem_bytes, (void)nelems, (void)times;
+#endif
+}
+// And one whose collective would write what is yet to be read.
+MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const void* source,
+                                std::size_t source_bytes) {
+#ifndef NDEBUG
+  const auto to = reinterpret_cast<std::uintptr_t>(dest),
+             from = reinterpret_cast<std::uintptr_t>(source);
+  if (to - from >= source_bytes && from - to >= dest_bytes) return;
+  printf("meshmem: PE %d, in a kernel: dest, %lld bytes at %p, overlaps source, %lld bytes at %p\n",
+         state().me, static_cast<long long>(dest_bytes), dest, static_cast<long long>(source_bytes),
+         source);
+  trap();
+#else
+  (void)dest, (void)dest_bytes, (void)source, (void)source_bytes;
+#endif
+}
+
 // Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
 MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
   const State& job = state();

@@ -19,12 +19,14 @@ template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put(const Group& group, Pes pes, void* dest, const void* source,
                         std::size_t nelems, int pe) {
   if (nelems == 0) return;
+  check_count(sizeof(E), nelems);
   copy<OwnSource>(group, translate(dest, pes.world_pe(pe)), source, nelems * sizeof(E));
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* source,
                         std::size_t nelems, int pe) {
   if (nelems == 0) return;
+  check_count(sizeof(E), nelems);
   before_get();
   copy<OthersSource>(group, dest, translate(source, pes.world_pe(pe)), nelems * sizeof(E));
 }
@@ -77,6 +79,7 @@ MESHMEM_DEVICE void ibput(const Group& group, Pes pes, void* dest, const void* s
                           std::size_t nblocks, int pe) {
   if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
+  check_count(sizeof(E), bsize, nblocks);
   copy_blocks<OwnSource, E>(group, translate(dest, pes.world_pe(pe)), dst, source, sst, bsize,
                             nblocks);
 }
@@ -86,6 +89,7 @@ MESHMEM_DEVICE void ibget(const Group& group, Pes pes, void* dest, const void* s
                           std::size_t nblocks, int pe) {
   if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
+  check_count(sizeof(E), bsize, nblocks);
   before_get();
   copy_blocks<OthersSource, E>(group, dest, dst, translate(source, pes.world_pe(pe)), sst, bsize,
                                nblocks);
@@ -127,6 +131,7 @@ MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const vo
                                std::size_t nelems, std::uint64_t* sig_addr, std::uint64_t signal,
                                int sig_op, int pe) {
   check_signal_op(sig_op);
+  check_count(sizeof(E), nelems);
   const int world_pe = pes.world_pe(pe);
   const std::size_t bytes = nelems * sizeof(E);
   void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;

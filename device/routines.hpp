@@ -14,6 +14,7 @@
 #include "device/collectives/reduce.hpp"
 #include "device/packet_put.hpp"
 #include "device/rma.hpp"
+#include "device/same_call.hpp"
 #include "device/sync.hpp"
 #include "device/wait.hpp"
 #include "device/whole_group.hpp"
@@ -33,15 +34,21 @@ MESHMEM_DEVICE void* team_ptr(shmem_team_t team, const void* dest, int pe) {
 
 template <typename Group>
 MESHMEM_DEVICE void barrier_all(const Group& group) {
-  barrier(group, TeamSync(kWorldSlot));
+  const TeamSync sync(kWorldSlot);
+  check_call(group, sync, Call::meeting());
+  barrier(group, sync);
 }
 template <typename Group>
 MESHMEM_DEVICE void sync_all(const Group& group) {
-  team_sync(group, TeamSync(kWorldSlot));
+  const TeamSync sync(kWorldSlot);
+  check_call(group, sync, Call::meeting());
+  team_sync(group, sync);
 }
 template <typename Group>
 MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
-  team_sync(group, TeamSync(team));
+  const TeamSync sync(team);
+  check_call(group, sync, Call::meeting());
+  team_sync(group, sync);
   return 0;
 }
 
@@ -67,46 +74,54 @@ MESHMEM_DEVICE void pe_quiet(Pes, const int* pes, std::size_t n) {
   quiet_of(Thread(), pes, n);
 }
 
-// The team of a collective whose buffers these are.
-MESHMEM_DEVICE TeamSync sync_of(shmem_team_t team, const void* dest, const void* source,
-                                std::size_t nelems) {
-  if (nelems > 0) {
+// The team of a collective that is called so, with these buffers.
+template <typename Group>
+MESHMEM_DEVICE TeamSync sync_of(const Group& group, shmem_team_t team, const Call& call,
+                                const void* dest, const void* source) {
+  if (call.nelems > 0) {
     check_symmetric(dest);
     check_symmetric(source);
   }
-  return TeamSync(team);
+  const TeamSync sync(team);
+  if (call.routine == Routine::broadcast) check_root(call.root, sync.team.n);
+  check_call(group, sync, call, dest, source);
+  return sync;
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
-  const TeamSync sync = sync_of(team, dest, source, nelems);
-  check_root(root, sync.team.n);
-  return broadcast(group, sync, dest, source, nelems * sizeof(E), root);
+  const Call call = Call::move<E>(Routine::broadcast, nelems, root);
+  return broadcast(group, sync_of(group, team, call, dest, source), dest, source,
+                   nelems * sizeof(E), root);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
                            std::size_t nelems) {
-  return collect(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E));
+  const Call call = Call::move<E>(Routine::collect, nelems);
+  return collect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return fcollect(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
+  const Call call = Call::move<E>(Routine::fcollect, nelems);
+  return fcollect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  return alltoall(group, sync_of(team, dest, source, nelems), dest, source, nelems * sizeof(E),
+  const Call call = Call::move<E>(Routine::alltoall, nelems);
+  return alltoall(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
   if (nelems > 0) check_strides(dst, sst, 1);
-  return alltoalls<Bits<sizeof(E)>>(group, sync_of(team, dest, source, nelems), dest, source, dst,
-                                    sst, nelems);
+  const Call call = Call::move<E>(Routine::alltoalls, nelems);
+  return alltoalls<Bits<sizeof(E)>>(group, sync_of(group, team, call, dest, source), dest, source,
+                                    dst, sst, nelems);
 }
 
 // The operations, by the names of their routines.
@@ -114,18 +129,20 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   F(sum, sum)                 \
   F(prod, prod) F(min, min) F(max, max) F(avg, avg) F(and, bit_and) F(or, bit_or) F(xor, bit_xor)
 
-#define MESHMEM_REDUCTION(name, op)                                                                \
-  template <typename E, typename Group>                                                            \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
-                                   const E* source, std::size_t nreduce) {                         \
-    return reduce<ReduceOp::op>(group, sync_of(team, dest, source, nreduce), dest, source,         \
-                                nreduce);                                                          \
-  }                                                                                                \
-  template <typename E, typename Group>                                                            \
-  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,         \
-                                           const E* source, std::size_t nreduce) {                 \
-    return reduce_scatter<ReduceOp::op>(group, sync_of(team, dest, source, nreduce), dest, source, \
-                                        nreduce);                                                  \
+#define MESHMEM_REDUCTION(name, op)                                                            \
+  template <typename E, typename Group>                                                        \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,             \
+                                   const E* source, std::size_t nreduce) {                     \
+    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);              \
+    return reduce<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, source, \
+                                nreduce);                                                      \
+  }                                                                                            \
+  template <typename E, typename Group>                                                        \
+  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,     \
+                                           const E* source, std::size_t nreduce) {             \
+    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);      \
+    return reduce_scatter<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, \
+                                        source, nreduce);                                      \
   }
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
@@ -133,29 +150,32 @@ MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  return scan(group, sync_of(team, dest, source, nreduce), dest, source, nreduce, true);
+  const Call call = Call::reduction<E>(Routine::inscan, ReduceOp::sum, nreduce);
+  return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, true);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  return scan(group, sync_of(team, dest, source, nreduce), dest, source, nreduce, false);
+  const Call call = Call::reduction<E>(Routine::exscan, ReduceOp::sum, nreduce);
+  return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, false);
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)
 // By one thread: the library's.
-#define MESHMEM_BY_ONE_THREAD(name, form, op)                                                  \
-  template <typename E>                                                                        \
-  MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                \
-      const Thread&, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) {       \
-    return by_one_thread(ReduceForm::form, ReduceOp::op, sync_of(team, dest, source, nreduce), \
-                         dest, source, nreduce);                                               \
+#define MESHMEM_BY_ONE_THREAD(name, routine, form, op)                                          \
+  template <typename E>                                                                         \
+  MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                 \
+      const Thread& thread, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) { \
+    const Call call = Call::reduction<E>(Routine::routine, ReduceOp::op, nreduce);              \
+    return by_one_thread(ReduceForm::form, ReduceOp::op,                                        \
+                         sync_of(thread, team, call, dest, source), dest, source, nreduce);     \
   }
-#define MESHMEM_REDUCTION_BY_ONE_THREAD(name, op)  \
-  MESHMEM_BY_ONE_THREAD(name##_reduce, reduce, op) \
-  MESHMEM_BY_ONE_THREAD(name##_reduce_scatter, scatter, op)
+#define MESHMEM_REDUCTION_BY_ONE_THREAD(name, op)          \
+  MESHMEM_BY_ONE_THREAD(name##_reduce, reduce, reduce, op) \
+  MESHMEM_BY_ONE_THREAD(name##_reduce_scatter, reduce_scatter, scatter, op)
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION_BY_ONE_THREAD)
-MESHMEM_BY_ONE_THREAD(sum_inscan, inclusive_scan, sum)
-MESHMEM_BY_ONE_THREAD(sum_exscan, exclusive_scan, sum)
+MESHMEM_BY_ONE_THREAD(sum_inscan, inscan, inclusive_scan, sum)
+MESHMEM_BY_ONE_THREAD(sum_exscan, exscan, exclusive_scan, sum)
 #undef MESHMEM_REDUCTION_BY_ONE_THREAD
 #undef MESHMEM_BY_ONE_THREAD
 #endif

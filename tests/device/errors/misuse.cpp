@@ -43,6 +43,23 @@ __global__ void meet_all() { shmemx_barrier_all_block(); }
 __global__ void broadcast_from(long* heap, int root) {
   shmemx_long_broadcast_block(SHMEM_TEAM_WORLD, heap, heap + 1, 1, root);
 }
+__global__ void add_up(long* dest, long* source, size_t n) {
+  shmemx_long_sum_reduce_block(SHMEM_TEAM_WORLD, dest, source, n);
+}
+__global__ void add_up_alone(long* heap, size_t n) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap + 4, n);
+}
+__global__ void find_greatest(long* heap) {
+  shmemx_long_max_reduce_block(SHMEM_TEAM_WORLD, heap, heap + 4, 1);
+}
+__global__ void add_up_as_int(int* heap) {
+  shmemx_int_sum_reduce_block(SHMEM_TEAM_WORLD, heap, heap + 4, 1);
+}
+__global__ void add_up_by_wave(long* heap) {
+  shmemx_long_sum_reduce_wave(SHMEM_TEAM_WORLD, heap, heap + 4, 1);
+}
+__global__ void put_many(long* heap, size_t n) { shmem_long_put(heap, heap + 4, n, 0); }
+__global__ void get_many(long* heap, size_t n) { shmem_long_iget(heap, heap + 4, 1, 1, n, 0); }
 __global__ void wait_by(long* heap, int cmp) { shmem_long_wait_until(heap, cmp, 1); }
 __global__ void put_with_signal(long* heap, int sig_op) {
   shmem_long_put_signal(heap, heap + 1, 1, reinterpret_cast<uint64_t*>(heap + 2), 1, sig_op, 0);
@@ -160,6 +177,22 @@ void pass_bad_values(const char* mistake, long* heap) {
     hipLaunchKernelGGL(store_at, one, one, 0, nullptr, reinterpret_cast<int*>(16));
 }
 
+// Counts of which the bytes have no number, and a dest that begins within the source.
+void pass_bad_sizes(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  const dim3 one(1), block(40);
+  const size_t two_and_a_wrap = (size_t{1} << 61) + 2;
+  if (is("kernel_count_overflow"))
+    hipLaunchKernelGGL(put_many, one, one, 0, nullptr, heap, two_and_a_wrap);
+  if (is("kernel_negative_count"))
+    hipLaunchKernelGGL(get_many, one, one, 0, nullptr, heap, static_cast<size_t>(-1));
+  if (is("kernel_sum_overflow"))
+    hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap, two_and_a_wrap);
+  if (is("kernel_overlap")) hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 1, 2);
+  if (is("kernel_gather_overlap"))
+    hipLaunchKernelGGL(gather_into, one, block, 0, nullptr, heap, heap);
+}
+
 void make(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   static long variable;
@@ -182,6 +215,7 @@ void make(const char* mistake, long* heap) {
   call_the_host(mistake, heap);
   call_by_part(mistake, heap);
   pass_bad_values(mistake, heap);
+  pass_bad_sizes(mistake, heap);
   // Sixty-four bytes are there; the host sees it before a kernel goes beyond.
   if (is("sum_beyond"))
     shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 28, nullptr);
@@ -197,6 +231,34 @@ void make(const char* mistake, long* heap) {
     hipLaunchKernelGGL(put_with_signal, dim3(1), dim3(1), 0, nullptr, heap, 999);
   if (is("no_way_to_pe")) hipLaunchKernelGGL(get_from_pe, dim3(1), dim3(1), 0, nullptr, heap, 0);
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
+}
+
+// All PEs launch a kernel, the last one another: whichever comes later finds it. Else false.
+bool launch_differently(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  const bool am_last = shmem_my_pe() == shmem_n_pes() - 1;
+  const size_t n = am_last ? 2 : 3;
+  const dim3 one(1), block(40);
+  if (is("kernel_count")) {
+    hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 4, n);
+  } else if (is("kernel_count_alone")) {
+    hipLaunchKernelGGL(add_up_alone, one, one, 0, nullptr, heap, n);
+  } else if (is("kernel_root")) {
+    hipLaunchKernelGGL(broadcast_from, one, block, 0, nullptr, heap, am_last ? 1 : 0);
+  } else if (!am_last && std::strncmp(mistake, "kernel_other_", 13) == 0) {
+    hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 4, 1);
+  } else if (is("kernel_other_routine")) {
+    hipLaunchKernelGGL(meet_all, one, block, 0, nullptr);
+  } else if (is("kernel_other_operation")) {
+    hipLaunchKernelGGL(find_greatest, one, block, 0, nullptr, heap);
+  } else if (is("kernel_other_type")) {
+    hipLaunchKernelGGL(add_up_as_int, one, block, 0, nullptr, reinterpret_cast<int*>(heap));
+  } else if (is("kernel_other_group")) {
+    hipLaunchKernelGGL(add_up_by_wave, one, dim3(32), 0, nullptr, heap);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 // All PEs call, the last one something else: the host finds it when it puts the kernels on the streams.
@@ -237,8 +299,9 @@ int main(int argc, char** argv) {
   }
   shmem_barrier_all();
   if (call_differently(argv[1], heap)) return 0;
-  if (shmem_my_pe() == shmem_n_pes() - 1) {
-    make(argv[1], heap);
+  const bool all_launch = launch_differently(argv[1], heap);
+  if (all_launch || shmem_my_pe() == shmem_n_pes() - 1) {
+    if (!all_launch) make(argv[1], heap);
     const hipError_t error = hipDeviceSynchronize();
     if (error != hipSuccess) {
       std::fprintf(stderr, "misuse: the kernel ended with: %s\n", hipGetErrorString(error));

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What debug builds check before a collective in a kernel: its count, whether its buffers overlap,
+// and whether all PEs of the team call the same. Each PE leaves a description of its call, marked
+// with its epoch, with each other one, and looks at theirs: the later of two sees a difference.
+// Invariant: nobody waits for a description, and a PE that leaves none (a release build, a call on
+// a stream) is not compared. Release builds have no code of it. Called by routines.hpp.
+#ifndef MESHMEM_DEVICE_SAME_CALL_HPP_
+#define MESHMEM_DEVICE_SAME_CALL_HPP_
+
+#include "device/grid.hpp"
+#include "device/operations.hpp"
+
+namespace meshmem {
+namespace device {
+
+enum class Routine {
+  meeting,  // a barrier or sync
+  broadcast,
+  collect,
+  fcollect,
+  alltoall,
+  alltoalls,
+  reduce,
+  reduce_scatter,
+  inscan,
+  exscan
+};
+
+// Not a call within a function: nvcc takes elem_type_of() for one of the host's.
+template <typename E>
+struct ElemTypeOf {
+  static constexpr ElemType kType = elem_type_of<E>();
+};
+
+// A collective as it is called.
+struct Call {
+  Routine routine;
+  ReduceOp op;    // of a reduction
+  ElemType type;  // of a reduction; none: any, as of moves, of which the bytes count
+  std::size_t elem_bytes, nelems;
+  int root;
+
+  MESHMEM_DEVICE_MEMBER static Call meeting() {
+    return {Routine::meeting, ReduceOp::sum, ElemType::none, 1, 0, 0};
+  }
+  template <typename E>
+  MESHMEM_DEVICE_MEMBER static Call move(Routine routine, std::size_t nelems, int root = 0) {
+    return {routine, ReduceOp::sum, ElemType::none, sizeof(E), nelems, root};
+  }
+  template <typename E>
+  MESHMEM_DEVICE_MEMBER static Call reduction(Routine routine, ReduceOp op, std::size_t nelems) {
+    return {routine, op, ElemTypeOf<E>::kType, sizeof(E), nelems, 0};
+  }
+};
+
+#ifndef NDEBUG
+
+// Who calls, as a number: the kind of group, and the blocks of a grid.
+MESHMEM_DEVICE std::uint64_t caller_of(const Thread&) { return 0; }
+MESHMEM_DEVICE std::uint64_t caller_of(const Wave&) { return 1; }
+MESHMEM_DEVICE std::uint64_t caller_of(const Block&) { return 2; }
+MESHMEM_DEVICE std::uint64_t caller_of(const CooperativeGrid& grid) {
+  return 3 | static_cast<std::uint64_t>(grid.blocks()) << 8;
+}
+template <typename Group>
+MESHMEM_DEVICE bool leads(const Group& group) {
+  return group.rank() == 0;
+}
+MESHMEM_DEVICE bool leads(const CooperativeGrid& grid) {
+  return grid.block() == 0 && Block().rank() == 0;
+}
+
+// What must be the same in all PEs, in words beside the flag of a PE's progress.
+struct CallWords {
+  std::uint64_t what, count, caller;
+
+  MESHMEM_DEVICE_MEMBER static CallWords of(const Call& call, std::uint64_t caller) {
+    const bool is_move = call.routine < Routine::reduce;
+    return {static_cast<std::uint64_t>(call.routine) | static_cast<std::uint64_t>(call.op) << 8 |
+                static_cast<std::uint64_t>(call.type) << 16 |
+                static_cast<std::uint64_t>(static_cast<unsigned>(call.root)) << 32,
+            call.routine == Routine::collect ? 0
+            : is_move                        ? call.nelems * call.elem_bytes
+                                             : call.nelems,
+            call.routine == Routine::meeting ? 0 : caller};
+  }
+  MESHMEM_DEVICE_MEMBER int byte_of_what(int which) const {
+    return static_cast<int>(what >> 8 * which & 0xff);
+  }
+  MESHMEM_DEVICE_MEMBER int root() const { return static_cast<int>(what >> 32); }
+  MESHMEM_DEVICE_MEMBER const char* op() const {
+    const char* const names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
+    return byte_of_what(0) < static_cast<int>(Routine::reduce) ? "" : names[byte_of_what(1) & 7];
+  }
+  MESHMEM_DEVICE_MEMBER const char* routine() const {
+    const char* const names[] = {"a barrier or sync", "broadcast", "collect", "fcollect",
+                                 "alltoall",          "alltoalls", "_reduce", "_reduce_scatter",
+                                 "_inscan",           "_exscan"};
+    return names[byte_of_what(0) % 10];
+  }
+  MESHMEM_DEVICE_MEMBER const char* type() const {
+    const char* const names[] = {"int8",   "uint8",    "int16",  "uint16", "int32",
+                                 "uint32", "int64",    "uint64", "float",  "double",
+                                 "half",   "bfloat16", "others"};
+    return names[byte_of_what(2) % 13];
+  }
+  MESHMEM_DEVICE_MEMBER const char* group() const {
+    const char* const names[] = {"a thread", "a wave", "a block", "a grid"};
+    return names[caller & 3];
+  }
+  MESHMEM_DEVICE_MEMBER int blocks() const { return static_cast<int>(caller >> 8); }
+};
+
+// A difference that has a name, in both.
+MESHMEM_DEVICE void print_difference(const CallWords& mine, const CallWords& theirs, int pe,
+                                     const char* of, const char* here, const char* there) {
+  printf(
+      "meshmem: PE %d, in a kernel: %s%s%s%s here, but PE %d called %s%s%s%s in the same place: "
+      "all "
+      "PEs of a team call its collectives alike\n",
+      state().me, mine.op(), mine.routine(), of, here, pe, theirs.op(), theirs.routine(), of,
+      there);
+}
+// One that is a number.
+MESHMEM_DEVICE void print_difference(const CallWords& mine, int pe, const char* of,
+                                     std::uint64_t here, std::uint64_t there) {
+  printf(
+      "meshmem: PE %d, in a kernel: %s%s with %s %lld here, but PE %d called it with %lld in the "
+      "same place: all PEs of a team call its collectives alike\n",
+      state().me, mine.op(), mine.routine(), of, static_cast<long long>(here), pe,
+      static_cast<long long>(there));
+}
+[[noreturn]] MESHMEM_DEVICE void refuse_call(const CallWords& mine, const CallWords& theirs,
+                                             int pe) {
+  if ((mine.what ^ theirs.what) & 0xffff)
+    print_difference(mine, theirs, pe, "", "", "");
+  else if (mine.byte_of_what(2) != theirs.byte_of_what(2))
+    print_difference(mine, theirs, pe, " of ", mine.type(), theirs.type());
+  else if (mine.root() != theirs.root())
+    print_difference(mine, pe, "PE_root", static_cast<std::uint64_t>(mine.root()),
+                     static_cast<std::uint64_t>(theirs.root()));
+  else if (mine.count != theirs.count)
+    print_difference(mine, pe,
+                     mine.byte_of_what(0) < static_cast<int>(Routine::reduce) ? "bytes" : "nreduce",
+                     mine.count, theirs.count);
+  else if ((mine.caller ^ theirs.caller) & 3)
+    print_difference(mine, theirs, pe, " by ", mine.group(), theirs.group());
+  else
+    print_difference(mine, pe, "blocks", static_cast<std::uint64_t>(mine.blocks()),
+                     static_cast<std::uint64_t>(theirs.blocks()));
+  trap();
+}
+
+// Where PE `from` leaves the description of its call with PE `at`, and behind it the mark.
+MESHMEM_DEVICE std::uint64_t* description(const TeamSync& sync, int at, int from) {
+  return sync.progress(at, from) + 1;
+}
+constexpr int kMark = 3;
+
+MESHMEM_DEVICE void leave_descriptions(const TeamSync& sync, const CallWords& words,
+                                       std::uint64_t mark) {
+  for (int i = 1; i < sync.team.n; ++i) {
+    std::uint64_t* const there = description(sync, sync.peer(i), sync.team.me);
+    store_relaxed(there, words.what);
+    store_relaxed(there + 1, words.count);
+    store_relaxed(there + 2, words.caller);
+  }
+  release_fence();  // publishes the words to whoever sees the mark
+  for (int i = 1; i < sync.team.n; ++i)
+    store_relaxed(description(sync, sync.peer(i), sync.team.me) + kMark, mark);
+}
+MESHMEM_DEVICE void look_at_descriptions(const TeamSync& sync, const CallWords& words,
+                                         std::uint64_t mark) {
+  for (int i = 1; i < sync.team.n; ++i) {
+    const std::uint64_t* const left = description(sync, sync.team.me, sync.peer(i));
+    if (load_relaxed(left + kMark) != mark) continue;
+    acquire_fence();
+    const CallWords theirs{load_relaxed(left), load_relaxed(left + 1), load_relaxed(left + 2)};
+    if (theirs.what != words.what || theirs.count != words.count || theirs.caller != words.caller)
+      refuse_call(words, theirs, world_pe_of(sync.team, sync.peer(i)));
+  }
+}
+
+// By the leader. Flags are first filled with an epoch, so the mark is no number that one has.
+MESHMEM_DEVICE_COLD void check_same_call(TeamSync sync, CallWords words) {
+  const std::uint64_t mark = sync.epoch() ^ 0x6d6573686d656d21;
+  leave_descriptions(sync, words, mark);
+  complete_all(Thread());  // of two PEs one at least sees the other's mark
+  look_at_descriptions(sync, words, mark);
+  // This look comes before anybody is told that this PE has entered, and until then nobody finishes
+  // the operation (sync.hpp) and describes another.
+  release_fence();
+}
+
+// By the leader: blocks for each PE are in the dest, the source or both.
+MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* source, int me,
+                                       int n) {
+  const std::size_t block = call.nelems * call.elem_bytes;
+  const std::size_t before = block * static_cast<std::size_t>(me),
+                    all = block * static_cast<std::size_t>(n);
+  const auto to = reinterpret_cast<std::uintptr_t>(dest),
+             from = reinterpret_cast<std::uintptr_t>(source);
+  switch (call.routine) {
+    case Routine::collect:    // what it brings is not known
+    case Routine::alltoalls:  // elements may lie between each other
+      return;
+    case Routine::alltoall:
+      return check_apart(dest, all, source, all);
+    case Routine::fcollect:
+      if (from != to + before) check_apart(dest, all, source, block);
+      return;
+    case Routine::reduce_scatter:
+      if (to != from + before) check_apart(dest, block, source, all);
+      return;
+    default:
+      if (from != to) check_apart(dest, block, source, block);
+  }
+}
+
+#endif
+
+// Debug builds end a kernel whose PEs call differently.
+template <typename Group>
+MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const Call& call) {
+#ifndef NDEBUG
+  if (sync.team.n > 1 && leads(group)) check_same_call(sync, CallWords::of(call, caller_of(group)));
+#else
+  (void)group, (void)sync, (void)call;
+#endif
+}
+// The same of one with buffers. Where nothing is moved, nothing is looked at.
+template <typename Group>
+MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const Call& call,
+                               const void* dest, const void* source) {
+#ifndef NDEBUG
+  check_count(call.elem_bytes, call.nelems, static_cast<std::size_t>(sync.team.n));
+  if (call.nelems > 0 && leads(group)) check_overlap(call, dest, source, sync.team.me, sync.team.n);
+  if (call.nelems > 0 || call.routine == Routine::collect) check_call(group, sync, call);
+#else
+  (void)group, (void)sync, (void)call, (void)dest, (void)source;
+#endif
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_SAME_CALL_HPP_
