@@ -43,15 +43,6 @@ MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, 
   return true;
 }
 
-// Of those that do not hold, where one is: for whoever tells what it waits for.
-template <typename E, typename Values>
-MESHMEM_DEVICE const E* first_missing(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
-                                      Values wanted) {
-  std::size_t i = 0;
-  while (i + 1 < nelems && (!chosen(i) || holds(load_relaxed(ivars + i), cmp, wanted[i]))) ++i;
-  return ivars + i;
-}
-
 // Where a search begins: anywhere, so that an ivar that is always ready does not hide the others.
 MESHMEM_DEVICE std::size_t search_start(std::size_t nelems) {
   return nelems < 2 ? 0 : static_cast<std::size_t>(clock64()) % nelems;
@@ -115,7 +106,12 @@ MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, C
   if (nelems > 0) check_symmetric_word(ivars);
   poll_until(
       group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); },
-      [=] { return first_missing(ivars, nelems, chosen, cmp, wanted); });
+      [=] {  // one of those that do not hold yet
+        std::size_t i = 0;
+        while (i + 1 < nelems && (!chosen(i) || holds(load_relaxed(ivars + i), cmp, wanted[i])))
+          ++i;
+        return ivars + i;
+      });
 }
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
