@@ -160,6 +160,10 @@ constexpr int kMark = 3;
 
 MESHMEM_DEVICE void leave_descriptions(const TeamSync& sync, const CallWords& words,
                                        std::uint64_t mark) {
+  // Another PE's leader may still be looking at the last one: its other threads do not wait for it.
+  for (int i = 1; i < sync.team.n; ++i)
+    store_relaxed(description(sync, sync.peer(i), sync.team.me) + kMark, std::uint64_t{0});
+  release_fence();  // whoever sees a new word finds the old mark gone
   for (int i = 1; i < sync.team.n; ++i) {
     std::uint64_t* const there = description(sync, sync.peer(i), sync.team.me);
     store_relaxed(there, words.what);
@@ -177,6 +181,8 @@ MESHMEM_DEVICE void look_at_descriptions(const TeamSync& sync, const CallWords& 
     if (load_relaxed(left + kMark) != mark) continue;
     acquire_fence();
     const CallWords theirs{load_relaxed(left), load_relaxed(left + 1), load_relaxed(left + 2)};
+    acquire_fence();
+    if (load_relaxed(left + kMark) != mark) continue;  // it describes the next one already
     if (theirs.what != words.what || theirs.count != words.count || theirs.caller != words.caller)
       refuse_call(words, theirs, world_pe_of(sync.team, sync.peer(i)));
   }
