@@ -97,6 +97,13 @@ class Start(launching.LaunchTest):
         self.assertEqual(sorted(result.out.splitlines()), first + second, result)
         self.assert_pes(self.oshrun("-n", 7, "--fake-nodes", 3, PMIX_CLIENT, "exchange", 2), 7)
 
+    @unittest.skipUnless("STATIC_RUNTIME" in os.environ, "sanitizers are a runtime of their own")
+    def test_a_library_with_a_cpp_runtime_of_its_own(self):
+        library = {"LD_LIBRARY_PATH": os.environ["STATIC_RUNTIME"]}
+        mapped = self.oshrun("-n", 1, "sh", "-c", f"ldd {launching.SHMEM_PROGRAM}", env=library)
+        self.assertIn(library["LD_LIBRARY_PATH"], mapped.out)
+        self.assert_pes(self.oshrun("-n", 2, launching.SHMEM_PROGRAM, "ring", env=library), 2)
+
 
 if __name__ == "__main__":
     launching.main()
