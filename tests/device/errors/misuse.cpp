@@ -313,7 +313,7 @@ int main(int argc, char** argv) {
   shmem_finalize();
   if (std::strcmp(argv[1], "too_late") == 0) {
     hipLaunchKernelGGL(meet_all, dim3(1), dim3(1), 0, nullptr);
-    (void)hipDeviceSynchronize();
+    if (hipDeviceSynchronize() != hipSuccess) return 3;
     std::printf("still alive\n");
   }
   return 0;
