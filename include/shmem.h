@@ -17,6 +17,7 @@
 #include "shmem/constants.h"
 #include "shmem/deprecated.h"
 #include "shmem/ops.h"
+#include "shmem/thread_sanitizer.h"
 #include "shmem/types.h"
 
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */

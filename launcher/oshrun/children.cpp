@@ -39,12 +39,12 @@ void restore_signals() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   ::setpgid(0, 0);
-  ::dup2(plan.input_fd, STDIN_FILENO);
-  ::dup2(plan.output_fd, STDOUT_FILENO);
-  ::dup2(plan.error_fd, STDERR_FILENO);
   restore_signals();
   ::setrlimit(RLIMIT_NOFILE, &files);
-  ::execvpe(arguments[0], arguments, environment);
+  if (::dup2(plan.input_fd, STDIN_FILENO) >= 0 && ::dup2(plan.output_fd, STDOUT_FILENO) >= 0 &&
+      ::dup2(plan.error_fd, STDERR_FILENO) >= 0) {
+    ::execvpe(arguments[0], arguments, environment);
+  }
   int error = errno;
   [[maybe_unused]] ssize_t written = ::write(errors_fd, &error, sizeof(error));
   ::_exit(127);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace meshmem {
@@ -27,6 +28,15 @@ bool begins_complaint(std::string_view line) {
          line.find("src/mca/ptl") != line.npos;
 }
 
+// Whether `fd` leads where `source` does now; it is what it was if not.
+bool lead_to(int source, int fd) {
+  int answer = 0;
+  do {
+    answer = dup2(source, fd);
+  } while (answer < 0 && (errno == EINTR || errno == EBUSY));
+  return answer >= 0;
+}
+
 }  // namespace
 
 CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
@@ -37,16 +47,24 @@ CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
     close(saved);
     return;
   }
-  dup2(ends[1], fd);
+  const bool is_captured = lead_to(ends[1], fd);
   close(ends[1]);
-  saved_ = saved;
-  pipe_ = ends[0];
+  if (is_captured) {
+    saved_ = saved;
+    pipe_ = ends[0];
+  } else {
+    close(saved);
+    close(ends[0]);
+  }
 }
 
 std::string CapturedOutput::end() {
   std::string text;
   if (pipe_ < 0) return text;
-  dup2(saved_, fd_);
+  if (!lead_to(saved_, fd_)) {
+    close(fd_);  // what is written goes nowhere otherwise: then by the lowest number that is free
+    fcntl(saved_, F_DUPFD, fd_);
+  }
   close(saved_);
   char buffer[4096];
   for (ssize_t bytes; (bytes = read(pipe_, buffer, sizeof buffer)) > 0;)

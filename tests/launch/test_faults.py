@@ -108,11 +108,12 @@ class Faults(launching.LaunchTest):
             self.check(place, call, draw.randrange(1, 9), draw.choice(ERRORS[call]))
 
     def test_what_has_failed_before(self):
-        """An exception, a folder that was left, a crash of PMIx's server without a word."""
+        """An exception, a folder that was left, a crash of PMIx's server without a word, output that was lost."""
         for place, call, number, error in (("oshrun", "fstat", 1, "EIO"), ("oshrun", "flock", 1, "EINTR"),
                                            ("oshrun", "bind", 1, "EACCES"), ("oshrun", "new", 20, "ENOMEM"),
                                            ("0", "new", 40, "ENOMEM"), ("1", "read", 15, "EIO"),
-                                           ("oshrun", "write", 3, "EIO"), ("0", "pthread_create", 2, "EAGAIN"),
+                                           ("oshrun", "write", 3, "EIO"), ("oshrun", "dup2", 4, "EMFILE"),
+                                           ("oshrun", "dup2", 6, "EMFILE"), ("0", "pthread_create", 2, "EAGAIN"),
                                            ("meshmem-info", "read", 5, "EIO")):
             made = self.check(place, call, number, error)
             # Reads by the C library's own streams are not seen; those by C++ streams, which threw, were.
