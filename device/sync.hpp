@@ -14,7 +14,7 @@
 // that all have finished e - 1: by a meeting, or because what it got depends on what each of them
 // brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
 // of operations. Epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() and Meeting count them up, and the kernels of kernels/at_once.hpp and wide_at_once.hpp, by the
+// next_epoch() and Meeting count them up, and the kernels of kernels/single_unit.hpp and single_wide_line.hpp, by the
 // same rule: the leader writes the epoch between two barriers of the group within an operation, before the first
 // of which the others have looked at it. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_

@@ -3,7 +3,7 @@
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
 // Invariant: no module state and no collectives: a file includes those that its kernels call. A kernel
-// is one call of a routine that users' kernels have too, but for those of at_once.hpp and wide_at_once.hpp,
+// is one call of a routine that users' kernels have too, but for those of single_unit.hpp and single_wide_line.hpp,
 // after a call of after_earlier_kernels(), and its file loads each that it launches.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
@@ -199,7 +199,7 @@ MESHMEM_DEVICE void after_earlier_kernels() {
 }
 // A kernel may say that the next one is to be brought already. It waits for no other PE from here on: else
 // the next could take the room of a kernel on another stream, which the other PE is waiting for.
-MESHMEM_DEVICE void let_next_in() {
+MESHMEM_DEVICE void allow_next_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif

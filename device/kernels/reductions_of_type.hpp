@@ -12,7 +12,7 @@
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/kernels/reductions.hpp"
-#include "device/kernels/wide_at_once.hpp"
+#include "device/kernels/single_wide_line.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {
@@ -116,23 +116,24 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const ChannelSpace& space = job.team.space;
     const ReduceKind kind = kind_of<U>(algorithm, job.team.team.n, space, job.scatter);
     if (algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
-        goes_at_once<U>(job.team, slices, static_cast<int>(threads))) {
-      return launch(reduce_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                    AtOnce(job.team, slices, RowsOfChannel::packets(space)), dest, source);
+        fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
+      return launch(reduce_single_unit_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
+                    SingleUnit(job.team, slices, RowsOfChannel::packets(space)), dest, source);
     }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
       const bool is_wide = kind == ReduceKind::wide_lines;
       if (is_wide && algorithm == ReduceAlgorithm::one_shot_wide &&
-          goes_wide_at_once<U>(job.team, slices, static_cast<int>(threads))) {
-        return launch(reduce_wide_at_once_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                      AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source);
+          fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
+        return launch(reduce_single_wide_line_kernel<R::kOp, U>, blocks, threads, job.stream,
+                      job.team, SingleUnit(job.team, slices, RowsOfChannel::wide_lines(space)),
+                      dest, source);
       }
       if (is_wide && algorithm == ReduceAlgorithm::two_shot_wide &&
-          goes_wide_at_once_in_two_hops<U>(job.team, slices)) {
-        return launch(reduce_wide_two_hops_at_once_kernel<R::kOp, U>, blocks,
+          fits_single_wide_line_in_two_hops<U>(job.team, slices)) {
+        return launch(reduce_single_wide_line_two_hops_kernel<R::kOp, U>, blocks,
                       std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
-                      job.team, AtOnce(job.team, slices, RowsOfChannel::wide_lines(space)),
+                      job.team, SingleUnit(job.team, slices, RowsOfChannel::wide_lines(space)),
                       results_in_row(space), dest, source);
       }
     }
@@ -167,13 +168,13 @@ hipError_t ReductionKernels<E>::load_all() {
       using R = decltype(reduction);
       using U = typename R::Type;
       hipError_t loaded = load(reduce_packets_kernel<R::kOp, U>, reduce_large_kernel<R::kOp, U>,
-                               reduce_at_once_kernel<R::kOp, U>);
+                               reduce_single_unit_kernel<R::kOp, U>);
       if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<R::kOp, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
         if (loaded == hipSuccess)
-          loaded = load(reduce_wide_at_once_kernel<R::kOp, U>,
-                        reduce_wide_two_hops_at_once_kernel<R::kOp, U>);
+          loaded = load(reduce_single_wide_line_kernel<R::kOp, U>,
+                        reduce_single_wide_line_two_hops_kernel<R::kOp, U>);
 #endif
       }
       return loaded;

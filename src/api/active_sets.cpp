@@ -6,8 +6,8 @@
 // its team is made.
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
-#include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
@@ -55,26 +55,26 @@ void set_broadcast(const char* routine, void* dest, const void* source, std::siz
   check_set(set, routine);
   if (PE_root < 0 || PE_root >= PE_size)
     fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, PE_size - 1);
-  anywhere::broadcast_to_others(team_of(set, routine), dest, source,
+  dispatch::broadcast_to_others(team_of(set, routine), dest, source,
                                 bytes_of(routine, nelems, sizeof(E)), PE_root);
 }
 template <typename E>
 void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,
                  int PE_start, int logPE_stride, int PE_size, long*) {
-  anywhere::collect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+  dispatch::collect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
                     bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
 void set_fcollect(const char* routine, void* dest, const void* source, std::size_t nelems,
                   int PE_start, int logPE_stride, int PE_size, long*) {
-  anywhere::fcollect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+  dispatch::fcollect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
                      bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
 void set_alltoalls(const char* routine, void* dest, const void* source, std::ptrdiff_t dst,
                    std::ptrdiff_t sst, std::size_t nelems, int PE_start, int logPE_stride,
                    int PE_size, long*) {
-  anywhere::alltoall(
+  dispatch::alltoall(
       team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
       {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
 }
@@ -87,7 +87,7 @@ void set_alltoall(const char* routine, void* dest, const void* source, std::size
 void reduce_untyped(const char* routine, const Reduction& op, void* dest, const void* source,
                     int nreduce, const ActiveSet& set) {
   if (nreduce < 0) fatal("{}: nreduce is {}", routine, nreduce);
-  anywhere::reduce(team_of(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
+  dispatch::reduce(team_of(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
 }
 
 #define REDUCE(name, Op)                                                              \

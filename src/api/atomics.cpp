@@ -10,7 +10,7 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
-#include "base/vain_look.hpp"
+#include "base/polling_loop.hpp"
 #include "memory/room.hpp"
 
 namespace meshmem {
@@ -40,8 +40,8 @@ template <typename E, typename Where, typename Host>
   if (!there) [[unlikely]]
     there = find_in_block(where.routine, address, sizeof(E), at);
   if (!there) [[unlikely]] {
-    return static_cast<Word<E>>(
-        atomic_elsewhere(where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));
+    return static_cast<Word<E>>(one_sided::atomic(
+        where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));
   }
   return host(reinterpret_cast<Word<E>*>(there));
 }
@@ -54,7 +54,7 @@ E atomic_fetch(Where where, const E* source, int pe) {
   const auto look = [source](auto* word) {
     const auto value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     const bool is_own = static_cast<const void*>(word) == source;
-    if (is_own || wait_policy.polls <= 1) looked_at(word, value);
+    if (is_own || wait_policy.polls <= 1) note_fetch(word, value);
     return value;
   };
   return from_word<E>(apply(where, source, pe, look, device::AtomicOp::fetch));
@@ -123,7 +123,7 @@ void atomic_inc(Where where, E* dest, int pe) {
 // The nonblocking forms fetch into memory, and are complete when they return.
 template <typename E>
 void deliver(const char* routine, E* fetch, E value) {
-  if (may_be_on_device(direct_map, fetch)) [[unlikely]]
+  if (may_be_on_device(fetch)) [[unlikely]]
     return copy_local(routine, fetch, &value, sizeof value);
   *fetch = value;
 }

@@ -8,11 +8,11 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "collectives/by_messages.hpp"
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
-#include "collectives/staged.hpp"
 #include "collectives/sync.hpp"
-#include "memory/hip_error.hpp"
+#include "gpu/hip_error.hpp"
 #include "shmemx.h"
 #include "transport/completion.hpp"
 
@@ -116,7 +116,7 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
   std::vector<Mapped> all(static_cast<std::size_t>(world.n));
-  staged::gather(world, all.data(), &mine, sizeof mine);
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
   for (const Mapped& one : all) {
     mine.all = mine.all && one.all;
     mine.for_kernels = mine.for_kernels && one.for_kernels;
@@ -141,7 +141,7 @@ Registration registration_at(const void* address) {
 // The same on all PEs; none where they differ.
 Registration agree_on(Team& world, Registration mine) {
   std::vector<Registration> all(static_cast<std::size_t>(world.n));
-  staged::gather(world, all.data(), &mine, sizeof mine);
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
   const bool same =
       std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
   return same ? mine : Registration::none;
@@ -158,10 +158,10 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t byt
   constexpr const char* kRoutine = "shmemx_buffer_register";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
   expect_same_call(world, "");
-  const BesideCaptures allowed;
+  const RelaxedCapture allowed;
   const Offer mine = describe(ptr, bytes);
   std::vector<Offer> offers(static_cast<std::size_t>(world.n));
-  staged::gather(world, offers.data(), &mine, sizeof mine);
+  by_messages::gather(world, offers.data(), &mine, sizeof mine);
   if (const char* why = objection(offers)) return refuse(kRoutine, why);
   if (mine.kind == Buffer::symmetric) return 0;
 
@@ -181,7 +181,7 @@ extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
   constexpr const char* kRoutine = "shmemx_buffer_unregister";
   Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
   expect_same_call(world, "");
-  const BesideCaptures allowed;
+  const RelaxedCapture allowed;
   complete_transfers(kRoutine);
   sync(world);  // nobody puts to it any more
   const Registration found = agree_on(world, registration_at(ptr));

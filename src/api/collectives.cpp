@@ -5,8 +5,8 @@
 
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
-#include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
@@ -22,26 +22,26 @@ int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* 
   if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
     fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
   }
-  anywhere::broadcast(team, dest, source, bytes_of(routine, nelems, sizeof(E)), PE_root);
+  dispatch::broadcast(team, dest, source, bytes_of(routine, nelems, sizeof(E)), PE_root);
   return 0;
 }
 template <typename E>
 int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
              std::size_t nelems) {
-  anywhere::fcollect(collective_team(handle, routine), dest, source,
+  dispatch::fcollect(collective_team(handle, routine), dest, source,
                      bytes_of(routine, nelems, sizeof(E)));
   return 0;
 }
 template <typename E>
 int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
             std::size_t nelems) {
-  anywhere::collect(collective_team(handle, routine), dest, source,
+  dispatch::collect(collective_team(handle, routine), dest, source,
                     bytes_of(routine, nelems, sizeof(E)));
   return 0;
 }
 int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
                      const AlltoallShape& shape) {
-  anywhere::alltoall(collective_team(handle, routine), dest, source, shape);
+  dispatch::alltoall(collective_team(handle, routine), dest, source, shape);
   return 0;
 }
 template <typename E>
@@ -60,12 +60,12 @@ int alltoalls(const char* routine, shmem_team_t handle, void* dest, const void* 
 
 int reduce_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                    const void* source, std::size_t count) {
-  anywhere::reduce(collective_team(handle, routine), op, dest, source, count);
+  dispatch::reduce(collective_team(handle, routine), op, dest, source, count);
   return 0;
 }
 int scan_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                  const void* source, std::size_t count, bool inclusive) {
-  anywhere::scan(collective_team(handle, routine), op, dest, source, count, inclusive);
+  dispatch::scan(collective_team(handle, routine), op, dest, source, count, inclusive);
   return 0;
 }
 

@@ -7,8 +7,8 @@
 #define MESHMEM_API_ENTRY_HPP_
 
 #include "core/runtime.hpp"
+#include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
-#include "memory/device_target.hpp"
 #include "pshmem.h"
 
 // Defines one routine. The body follows as { ... }. NAMED: with all of its name, as in shmem_put.

@@ -3,8 +3,8 @@
 // Reductions that the standard does not have (include/shmemx.h), with their types dropped at once.
 // Invariant: as the standard's reductions, on host and device memory alike.
 #include "api/transfer.hpp"
-#include "collectives/anywhere.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/dispatch.hpp"
 #include "shmemx.h"
 
 namespace meshmem {
@@ -13,13 +13,13 @@ namespace {
 template <typename E>
 int avg_reduce(const char* routine, shmem_team_t handle, void* dest, const void* source,
                std::size_t count) {
-  anywhere::reduce(collective_team(handle, routine), average<E>(), dest, source, count);
+  dispatch::reduce(collective_team(handle, routine), average<E>(), dest, source, count);
   return 0;
 }
 
 int scatter_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                     const void* source, std::size_t count) {
-  anywhere::reduce_scatter(collective_team(handle, routine), op, dest, source, count);
+  dispatch::reduce_scatter(collective_team(handle, routine), op, dest, source, count);
   return 0;
 }
 #define REDUCE_SCATTER(name, op)                                                     \

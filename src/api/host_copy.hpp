@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "transport/device_transfer.hpp"
+#include "gpu/device_transfer.hpp"
 
 namespace meshmem {
 

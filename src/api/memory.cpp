@@ -12,10 +12,10 @@
 #include "base/error.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
+#include "gpu/stream_uses.hpp"
 #include "shmemx.h"
 #include "transport/completion.hpp"
-#include "transport/elsewhere.hpp"
-#include "transport/stream_uses.hpp"
+#include "transport/one_sided.hpp"
 
 namespace meshmem {
 namespace {
@@ -134,7 +134,7 @@ MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
   expect_same_request(kRoutine, "count {}, size {}", count, size);
   SymmetricHeap* heap = heap_for(0, kRoutine);
   void* block = heap ? heap->allocate(bytes, kMinAlignment, 0, kRoutine) : nullptr;
-  if (block && is_on_device(address_map, block)) {
+  if (block && is_on_device(block)) {
     device_transfer().clear(block, bytes, kRoutine);
   } else if (block) {
     std::memset(block, 0, bytes);

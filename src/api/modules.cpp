@@ -2,7 +2,7 @@
 //
 // Where modules of device code make themselves known (include/shmem/module.h). Invariant: called by
 // static initializers, so nothing here needs the library to be initialized.
-#include "core/modules.hpp"
+#include "gpu/modules.hpp"
 
 #include "api/entry.hpp"
 #include "base/error.hpp"

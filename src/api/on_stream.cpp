@@ -12,9 +12,9 @@
 #include "base/error.hpp"
 #include "collectives/combine.hpp"
 #include "device/launch.hpp"
+#include "gpu/stream_mark.hpp"
 #include "memory/room.hpp"
 #include "shmemx.h"
-#include "transport/stream_mark.hpp"
 
 namespace meshmem {
 namespace {
@@ -58,7 +58,7 @@ StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes,
 // Any memory of this PE; what is unknown may be out of a kernel's reach.
 StreamEnd end_here(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
-  if (is_on_device(address_map, address)) return {here, true};
+  if (is_on_device(address)) return {here, true};
   return end_in_host_heap(here, address, address_map.my_pe);
 }
 

@@ -16,6 +16,8 @@
 namespace meshmem {
 namespace {
 
+using one_sided::Blocks;
+
 // Bytes of `nelems` elements, of which none has been lost: the product's overflow, read as signed,
 // says so in one instruction. What is negative is longer than every segment.
 template <typename E>
@@ -51,13 +53,13 @@ void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, in
 
 // By value, so that nothing of p and g needs a place on the stack.
 template <typename E>
-[[gnu::cold, gnu::noinline]] void p_elsewhere(const char* routine, E* dest, E value, int pe) {
-  put_elsewhere(routine, dest, &value, sizeof(E), pe);
+[[gnu::cold, gnu::noinline]] void cold_p(const char* routine, E* dest, E value, int pe) {
+  one_sided::put(routine, dest, &value, sizeof(E), pe);
 }
 template <typename E>
-[[gnu::cold, gnu::noinline]] E g_elsewhere(const char* routine, const E* source, int pe) {
+[[gnu::cold, gnu::noinline]] E cold_g(const char* routine, const E* source, int pe) {
   E value;
-  get_elsewhere(routine, &value, source, sizeof(E), pe);
+  one_sided::get(routine, &value, source, sizeof(E), pe);
   return value;
 }
 
@@ -67,7 +69,7 @@ template <typename E, typename Where>
   check_pe(direct_map, to, where.routine);
   auto* there = reinterpret_cast<E*>(try_translate(direct_map, dest, sizeof(E), to));
   if (!there) [[unlikely]]
-    return p_elsewhere(where.routine, dest, value, to);
+    return cold_p(where.routine, dest, value, to);
   if constexpr (sizeof(E) <= 8) {
     __atomic_store(there, &value, __ATOMIC_RELAXED);
   } else {
@@ -81,7 +83,7 @@ template <typename E, typename Where>
   const auto* there =
       reinterpret_cast<const E*>(try_translate(direct_map, source, sizeof(E), from));
   if (!there) [[unlikely]]
-    return g_elsewhere(where.routine, source, from);
+    return cold_g(where.routine, source, from);
   E value;
   if constexpr (sizeof(E) <= 8) {
     __atomic_load(there, &value, __ATOMIC_RELAXED);
@@ -135,8 +137,8 @@ void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "dst", dst, bsize, nblocks);
   auto* there = try_translate(direct_map, dest, span, to);
-  if (!there || may_be_on_device(direct_map, source)) [[unlikely]]
-    return put_blocks_elsewhere(where.routine, dest, source, blocks, to);
+  if (!there || may_be_on_device(source)) [[unlikely]]
+    return one_sided::put_blocks(where.routine, dest, source, blocks, to);
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
 }
 template <typename E, typename Where>
@@ -148,8 +150,8 @@ void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "sst", sst, bsize, nblocks);
   const auto* there = try_translate(direct_map, source, span, from);
-  if (!there || may_be_on_device(direct_map, dest)) [[unlikely]]
-    return get_blocks_elsewhere(where.routine, dest, source, blocks, from);
+  if (!there || may_be_on_device(dest)) [[unlikely]]
+    return one_sided::get_blocks(where.routine, dest, source, blocks, from);
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
 }
 template <typename E, typename Where>

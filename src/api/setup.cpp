@@ -103,7 +103,7 @@ std::optional<std::string> start_or_say_why() {
 // if no way leads there.
 std::byte* find_copy(const void* address, int pe) {
   if (std::byte* there = try_translate(address_map, address, 1, pe)) return there;
-  if (!may_be_on_device(address_map, address)) return nullptr;
+  if (!may_be_on_device(address)) return nullptr;
   const auto place = device_segments().find(address, 1, pe);
   return place && place->for_kernels ? place->address : nullptr;
 }
@@ -196,7 +196,7 @@ MESHMEM_ENTRY(int, pe_accessible, (int pe)) {
 MESHMEM_ENTRY(int, addr_accessible, (const void* addr, int pe)) {
   require_active("shmem_addr_accessible");
   if (static_cast<unsigned>(pe) >= address_map.n_pes) return 0;
-  return try_translate(address_map, addr, 1, pe) || is_on_device(address_map, addr) ? 1 : 0;
+  return try_translate(address_map, addr, 1, pe) || is_on_device(addr) ? 1 : 0;
 }
 
 MESHMEM_ENTRY(void*, ptr, (const void* dest, int pe)) {

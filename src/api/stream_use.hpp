@@ -14,9 +14,9 @@
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "core/runtime.hpp"
-#include "memory/hip_error.hpp"
+#include "gpu/hip_error.hpp"
+#include "gpu/stream_uses.hpp"
 #include "shmemx.h"
-#include "transport/stream_uses.hpp"
 
 namespace meshmem {
 

@@ -9,44 +9,44 @@
 namespace meshmem {
 namespace {
 
-using Elsewhere = void (*)(const char* routine, void* dest, const void* source, std::size_t bytes,
-                           int pe);
+using ColdPath = void (*)(const char* routine, void* dest, const void* source, std::size_t bytes,
+                          int pe);
 
-template <Elsewhere elsewhere>
+template <ColdPath cold_path>
 [[gnu::always_inline]] inline void put(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
   std::byte* there = try_translate(direct_map, dest, bytes, pe);
-  if (!there || may_be_on_device(direct_map, source)) [[unlikely]]
-    return elsewhere(routine, dest, source, bytes, pe);
+  if (!there || may_be_on_device(source)) [[unlikely]]
+    return cold_path(routine, dest, source, bytes, pe);
   copy_bytes(there, source, bytes);
 }
 
-template <Elsewhere elsewhere>
+template <ColdPath cold_path>
 [[gnu::always_inline]] inline void get(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
   const std::byte* there = try_translate(direct_map, source, bytes, pe);
-  if (!there || may_be_on_device(direct_map, dest)) [[unlikely]]
-    return elsewhere(routine, dest, source, bytes, pe);
+  if (!there || may_be_on_device(dest)) [[unlikely]]
+    return cold_path(routine, dest, source, bytes, pe);
   copy_bytes(dest, there, bytes);
 }
 
 }  // namespace
 
 void put_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  put<put_elsewhere>(routine, dest, source, bytes, pe);
+  put<one_sided::put>(routine, dest, source, bytes, pe);
 }
 void put_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  put<put_nbi_elsewhere>(routine, dest, source, bytes, pe);
+  put<one_sided::put_nbi>(routine, dest, source, bytes, pe);
 }
 void get_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  get<get_elsewhere>(routine, dest, source, bytes, pe);
+  get<one_sided::get>(routine, dest, source, bytes, pe);
 }
 void get_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  get<get_nbi_elsewhere>(routine, dest, source, bytes, pe);
+  get<one_sided::get_nbi>(routine, dest, source, bytes, pe);
 }
 
 }  // namespace meshmem

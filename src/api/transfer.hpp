@@ -12,11 +12,11 @@
 #include <cstring>
 
 #include "api/entry.hpp"
-#include "base/delay.hpp"
 #include "base/error.hpp"
+#include "base/schedule_fuzzing.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
-#include "transport/elsewhere.hpp"
+#include "transport/one_sided.hpp"
 
 #define MESHMEM_UNWRAP(...) __VA_ARGS__
 
@@ -44,8 +44,8 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
     there = reinterpret_cast<std::uint64_t*>(
         find_in_block(where.routine, sig_addr, sizeof *sig_addr, to));
   if (!there) [[unlikely]]
-    return signal_elsewhere(where.routine, sig_addr, value, sig_op, to);
-  delay_step();
+    return one_sided::signal(where.routine, sig_addr, value, sig_op, to);
+  fuzz_schedule();
   if (sig_op == SHMEM_SIGNAL_SET) {
     __atomic_store_n(there, value, __ATOMIC_RELEASE);
   } else {

@@ -15,7 +15,7 @@
 #include "api/entry.hpp"
 #include "api/host_copy.hpp"
 #include "api/transfer.hpp"
-#include "base/vain_look.hpp"
+#include "base/polling_loop.hpp"
 #include "device/comparison.hpp"
 #include "memory/place_text.hpp"
 #include "memory/room.hpp"
@@ -84,7 +84,7 @@ struct OnDeviceArrays {
 template <typename T>
 const T* copy_once(const char* routine, const T* source, std::size_t count,
                    std::unique_ptr<HostCopy<T>>& copy) {
-  if (!source || !is_on_device(address_map, source)) return source;
+  if (!source || !is_on_device(source)) return source;
   copy = std::make_unique<HostCopy<T>>(routine, source, count);
   copy->refresh();
   return copy->data();
@@ -146,7 +146,7 @@ struct Set {
   }
   // The same for indices that may be anywhere.
   std::size_t report_met(const char* routine, std::size_t* indices) const {
-    if (!is_on_device(address_map, indices)) [[likely]]
+    if (!is_on_device(indices)) [[likely]]
       return list_met(indices);
     std::vector<std::size_t> list(count);
     const std::size_t found = list_met(list.data());
@@ -219,7 +219,7 @@ Set<T> make_set(const char* routine, const T* variables, std::size_t count, cons
                 int cmp, const T* wanted, std::size_t wanted_step) {
   const bool on_device = check_wait(routine, variables, count, cmp);
   Set<T> set{variables, count, status, wanted, wanted_step, cmp, nullptr};
-  if (on_device || any_on_device(address_map, status, wanted)) [[unlikely]]
+  if (on_device || any_on_device(status, wanted)) [[unlikely]]
     copy_from_device(routine, set, on_device);
   return set;
 }
@@ -247,7 +247,7 @@ void wait_until(const char* routine, E* ivar, int cmp, E value) {
 }
 // What a test says; one that fails lets others run, who may make it succeed.
 int answer(bool is_met) {
-  if (!is_met) looked_in_vain();
+  if (!is_met) note_failed_test();
   return is_met ? 1 : 0;
 }
 
@@ -347,7 +347,7 @@ MESHMEM_ENTRY(std::uint64_t, signal_fetch, (const std::uint64_t* sig_addr)) {
   const bool on_device = check_wait(kRoutine, sig_addr, 1, SHMEM_CMP_EQ);
   if (on_device) return load_from_device(kRoutine, sig_addr);
   const std::uint64_t value = load(sig_addr);
-  looked_at(sig_addr, value);
+  note_fetch(sig_addr, value);
   return value;
 }
 MESHMEM_ENTRY(std::uint64_t, signal_wait_until,

@@ -61,9 +61,10 @@ X(MESHMEM_SPREAD, spread, boolean, true,
   "shmem_init moves PEs that run on one core to cores where no PE of the job is. When there are "
   "more PEs than cores it moves each to a core so that they start evenly spread. None is bound. 0 "
   "leaves that to the scheduler.")
-X(MESHMEM_DELAY, delay, optional_count, std::nullopt,
+X(MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
   "For tests of the library itself: random short delays where PEs synchronize, which follow from "
-  "this number and the PE's. Only in libraries that were configured with -DMESHMEM_DELAYS=ON.")
+  "this number and the PE's. Only in libraries that were configured with "
+  "-DMESHMEM_SCHEDULE_FUZZING=ON.")
 X(MESHMEM_HEAP, heap, heap_place, HeapPlace::host,
   "Where shmem_malloc, shmem_calloc and shmem_align take memory from: the host heap or the device "
   "heap. shmem_malloc_with_hints can say otherwise.")

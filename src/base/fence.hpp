@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "base/delay.hpp"
+#include "base/schedule_fuzzing.hpp"
 
 namespace meshmem {
 
@@ -20,13 +20,13 @@ namespace meshmem {
 
 // shmem_fence: what this thread has stored so far is seen before what it stores next.
 inline void order_stores() {
-  delay_step();
+  fuzz_schedule();
   std::atomic_thread_fence(std::memory_order_release);
 }
 
 // shmem_quiet: what this thread has stored so far is seen by all before it goes on.
 inline void complete_stores() {
-  delay_step();
+  fuzz_schedule();
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "base/delay.hpp"
 #include "base/own_status.hpp"
+#include "base/schedule_fuzzing.hpp"
 
 namespace meshmem {
 
@@ -96,7 +96,7 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
 template <typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
   poll_until_ready(ready, describe);
-  delay_step();  // what was waited for may change again, if nobody keeps it
+  fuzz_schedule();  // what was waited for may change again, if nobody keeps it
 }
 
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // alltoall and alltoalls: every PE reads its blocks out of the others' sources.
-// Invariant: an all-to-all operation in the sense of flow.hpp. With one block of a few bytes for
+// Invariant: an all-to-all operation in the sense of team_steps.hpp. With one block of a few bytes for
 // each PE all blocks travel in one message.
 #include <cstring>
 

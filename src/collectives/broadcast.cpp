@@ -2,7 +2,7 @@
 //
 // Broadcast: small and middling data through the root's slots, so that the root need not wait;
 // large data straight out of its source.
-// Invariant: rooted in the sense of flow.hpp: all announce the operation.
+// Invariant: rooted in the sense of team_steps.hpp: all announce the operation.
 #include <cstring>
 
 #include "collectives/data_movement.hpp"

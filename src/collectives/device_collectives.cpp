@@ -5,12 +5,11 @@
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device_collectives.hpp"
 
+#include "collectives/by_messages.hpp"
 #include "collectives/device_plans.hpp"
-#include "collectives/staged.hpp"
 #include "core/runtime.hpp"
-#include "memory/hip_error.hpp"
+#include "gpu/device_transfer.hpp"
 #include "memory/room.hpp"
-#include "transport/device_transfer.hpp"
 
 namespace meshmem::on_device {
 namespace {
@@ -24,12 +23,7 @@ bool kernels_reach(const device::State& state, const void* address, std::size_t 
 
 template <typename Launch>
 void run(Team& team, const Launch& launch) {
-  const DeviceTransfer::Lane lane = device_transfer().lane();
-  {
-    const OnDevice current(device_transfer().device());
-    check(launch(lane->stream()), "start the kernel of {}", team.routine);
-  }
-  lane->wait(team.routine);
+  device_transfer().run(team.routine, launch);
 }
 
 }  // namespace
@@ -56,7 +50,9 @@ void check_reach(const char* routine, const void* address, std::size_t count,
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
-device::TeamPlace place_of(const Team& team) { return runtime().device_state().place_of(team); }
+device::TeamPlace place_of(const Team& team) {
+  return runtime().device_state().place_of(team.for_kernels());
+}
 
 namespace {
 
@@ -69,15 +65,10 @@ int channels_of(const Team& team) {
 
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
-  for (int i = 1; i < team.n; ++i) {  // at a time each PE gets from one other
-    const auto there =
-        device_segments().find(address, bytes, team.world_pe((team.me + i) % team.n));
-    if (!there) return hipErrorInvalidDevicePointer;
-    const hipError_t error =
-        hipMemcpyAsync(there->address, address, bytes, hipMemcpyDefault, stream);
-    if (error != hipSuccess) return error;
-  }
-  return hipSuccess;
+  hipError_t error = hipSuccess;
+  for (int i = 1; i < team.n && error == hipSuccess; ++i)  // at a time each PE gets from one other
+    error = copy_to_pe(address, bytes, team.world_pe((team.me + i) % team.n), stream);
+  return error;
 }
 
 // A chunk for each PE is reduced around the ring, then copied to all others: they have entered, and have
@@ -132,7 +123,7 @@ hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* de
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
-  if (!kernels_reach(dest, source)) return staged::broadcast(team, dest, source, bytes, root);
+  if (!kernels_reach(dest, source)) return by_messages::broadcast(team, dest, source, bytes, root);
   run(team, [&](hipStream_t stream) {
     return device::launch_broadcast(place_of(team), dest, source, bytes, root, stream);
   });
@@ -140,7 +131,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
-  if (!kernels_reach(dest, source)) return staged::fcollect(team, dest, source, bytes);
+  if (!kernels_reach(dest, source)) return by_messages::fcollect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
     return device::launch_fcollect(place_of(team), dest, source, bytes, stream);
   });
@@ -149,7 +140,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
   if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
-  if (!kernels_reach(dest, source)) return staged::collect(team, dest, source, bytes);
+  if (!kernels_reach(dest, source)) return by_messages::collect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
     return device::launch_collect(place_of(team), dest, source, bytes, stream);
   });
@@ -157,7 +148,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
-  if (!kernels_reach(dest, source)) return staged::alltoall(team, dest, source, shape);
+  if (!kernels_reach(dest, source)) return by_messages::alltoall(team, dest, source, shape);
   run(team, [&](hipStream_t stream) {
     if (shape.dest_stride == 1 && shape.source_stride == 1) {
       return device::launch_alltoall(place_of(team), dest, source, shape.count * shape.elem_bytes,
@@ -171,7 +162,7 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
-    return staged::reduce(team, op, dest, source, count);
+    return by_messages::reduce(team, op, dest, source, count);
   run(team,
       [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
 }
@@ -179,7 +170,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   if (count == 0) return;
-  if (!kernels_reach(dest, source)) return staged::reduce_scatter(team, op, dest, source, count);
+  if (!kernels_reach(dest, source))
+    return by_messages::reduce_scatter(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
     return launch_reduce_scatter(team, op, dest, source, count, stream);
   });
@@ -189,7 +181,7 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
           bool inclusive) {
   if (count == 0) return;
   if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
-    return staged::scan(team, op, dest, source, count, inclusive);
+    return by_messages::scan(team, op, dest, source, count, inclusive);
   run(team, [&](hipStream_t stream) {
     return device::launch_scan(place_of(team), op.kernel_type, dest, source, count, inclusive,
                                stream);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host calls of collectives on device memory: kernels where those of all PEs reach both buffers and
-// have the type, else messages (staged.hpp).
+// have the type, else messages (by_messages.hpp).
 // Invariant: the choice depends on what all members have in common: the segments of symmetric
 // addresses, and what start-up has agreed on. Return when this PE's dest is there. Called by the API
 // if one of the buffers is on the device.

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "collectives/plan_text.hpp"
-#include "memory/device_target.hpp"
+#include "gpu/device_target.hpp"
 
 namespace meshmem {
 

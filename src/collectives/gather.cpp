@@ -2,7 +2,7 @@
 //
 // fcollect and collect: every PE's block to every PE; small blocks as messages to all, large ones
 // straight out of the sources.
-// Invariant: all-to-all operations in the sense of flow.hpp.
+// Invariant: all-to-all operations in the sense of team_steps.hpp.
 #include <cstring>
 
 #include "collectives/data_movement.hpp"

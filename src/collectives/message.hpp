@@ -4,14 +4,14 @@
 // operation's number beside their payload, so that one transfer of a cache line brings both; longer
 // ones in a stage behind one line, which costs the reader a second transfer.
 // Invariant: all members call with the same sequence and bytes. The slots are used again in the
-// sense of flow.hpp.
+// sense of team_steps.hpp.
 #ifndef MESHMEM_COLLECTIVES_MESSAGE_HPP_
 #define MESHMEM_COLLECTIVES_MESSAGE_HPP_
 
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/flow.hpp"
+#include "collectives/team_steps.hpp"
 
 namespace meshmem {
 

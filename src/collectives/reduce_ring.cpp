@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/flow.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
+#include "collectives/team_steps.hpp"
 
 namespace meshmem {
 namespace {

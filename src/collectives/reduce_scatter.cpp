@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/flow.hpp"
 #include "collectives/reduction.hpp"
+#include "collectives/team_steps.hpp"
 
 namespace meshmem {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The barriers of a team.
-// Invariant: each is an all-to-all operation in the sense of flow.hpp.
+// Invariant: each is an all-to-all operation in the sense of team_steps.hpp.
 #include "collectives/sync.hpp"
 
-#include "collectives/flow.hpp"
 #include "collectives/schedule.hpp"
+#include "collectives/team_steps.hpp"
 
 namespace meshmem {
 
@@ -49,7 +49,7 @@ void sync_dissemination(Team& team) {
 void sync_counting(Team& team) {
   const std::uint64_t sequence = begin_operation(team);
   TeamArea& meeting_place = team.of(0);
-  delay_step();
+  fuzz_schedule();
   // acq_rel: the last to arrive has read what all others published by arriving, and hands it on by
   // the release word.
   const std::uint64_t arrived =

@@ -12,7 +12,7 @@
 #include "base/own_status.hpp"
 #include "core/runtime.hpp"
 #include "core/sync_wait.hpp"
-#include "memory/device_target.hpp"
+#include "gpu/device_target.hpp"
 #include "memory/place_text.hpp"
 
 namespace meshmem {

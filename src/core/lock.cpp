@@ -46,7 +46,7 @@ Lock::Lock(const AddressMap& map, long* lock, const char* routine)
       my_number_(static_cast<std::uint32_t>(map.my_pe) + 1) {
   static_assert(sizeof(Words) == sizeof *lock && alignof(Words) <= alignof(long));
   if (!try_translate(map, lock, sizeof *lock, map.my_pe)) [[unlikely]] {
-    if (is_on_device(map, lock))
+    if (is_on_device(lock))
       fatal("{}: the lock at {} is in device memory; locks have to be in host memory", routine,
             static_cast<const void*>(lock));
     refuse_address(map, lock, sizeof *lock, routine);

@@ -19,11 +19,12 @@
 #include <cstdlib>
 #include <functional>
 
-#include "base/delay.hpp"
 #include "base/error.hpp"
+#include "base/file_handover.hpp"
 #include "base/machine.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
+#include "base/schedule_fuzzing.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
@@ -32,14 +33,13 @@
 #include "core/kernel_waits.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
-#include "memory/device_target.hpp"
-#include "memory/file_handover.hpp"
-#include "memory/hip_error.hpp"
-#include "memory/host_heap_access.hpp"
+#include "gpu/device_target.hpp"
+#include "gpu/device_transfer.hpp"
+#include "gpu/hip_error.hpp"
+#include "gpu/host_heap_access.hpp"
+#include "gpu/stream_uses.hpp"
 #include "memory/room.hpp"
 #include "memory/static_data.hpp"
-#include "transport/device_transfer.hpp"
-#include "transport/stream_uses.hpp"
 
 namespace meshmem {
 namespace {
@@ -48,6 +48,7 @@ constexpr const char* kArenaKey = "meshmem.arena";
 constexpr unsigned kPolls =
     4000;  // before a PE that has a core for itself yields: some tens of microseconds
 constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
+static_assert(device::kTeamSlots == kMaxTeams);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 
@@ -134,8 +135,9 @@ std::optional<std::string> Runtime::enter() {
               parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
         return error;
       enable_debug(environment_.debug);
-      if (environment_.delay && !kHasDelays)
-        return "MESHMEM_DELAY: this library was built without delays (-DMESHMEM_DELAYS=ON)";
+      if (environment_.fuzz_seed && !kHasScheduleFuzzing)
+        return "MESHMEM_FUZZ_SEED: this library was built without schedule fuzzing "
+               "(-DMESHMEM_SCHEDULE_FUZZING=ON)";
       if (!environment_.tuning.empty())
         if (auto error = read_tuning_file(environment_.tuning, tuning_)) return error;
       connect();
@@ -166,7 +168,7 @@ void Runtime::connect() {
   if (environment_.abort == AbortBy::core) end_by_core_files();
   n_pes_ = job.n_pes;
   me_ = job.pe;
-  if (environment_.delay) start_delays(*environment_.delay, me_);
+  if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
   if (static_cast<int>(job.node_pes.size()) != n_pes_) {
     fatal(
         "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
@@ -256,9 +258,7 @@ void Runtime::connect_device() {
   show_waits_of_kernels();
   if constexpr (kDevicesAreProcessors) {
     // All heaps in one entry, so that copies from there and to there take their turn on a stream.
-    const hipError_t error = hipHostRegister(arena_->base(), layout_.total(),
-                                             hipHostRegisterPortable | hipHostRegisterMapped);
-    if (error != hipErrorHostMemoryAlreadyRegistered) check(error, "register the host heaps");
+    register_host_heaps(arena_->base(), layout_.total());
   } else {
     registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
   }
@@ -318,15 +318,15 @@ void Runtime::open_device() {
                          .route_of = device_memory_.route_of(),
                          .ranges = {},
                          .all_for_kernels = device_memory_.all_reach_all()});
-  device_state_.open(device_memory_, address_map,
-                     kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_,
-                     environment_.device_first_epoch);
+  const HostHeaps host_heaps{reinterpret_cast<const void*>(heap_segment_.base), layout_.heap_bytes,
+                             kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_};
+  device_state_.open(device_memory_, me_, host_heaps, environment_.device_first_epoch);
 }
 
 Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                         const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
-  device_state_.add_team(team);
+  device_state_.add_team(team.for_kernels());
   return team;
 }
 
@@ -334,12 +334,7 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
 void Runtime::await_streams(const char* routine) {
   std::atomic<bool> is_over{false};
   std::thread waiter = start_thread("that waits for the streams", [&] {
-    const OnDevice current(device_memory_.device());
-    const hipError_t error = hipDeviceSynchronize();
-    if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
-      fatal("{}: a stream of device {} is being captured; end the capture before", routine,
-            device_memory_.device());
-    check(error, "wait for the streams of device {} in {}", device_memory_.device(), routine);
+    wait_for_device(device_memory_.device(), routine);
     is_over.store(true, std::memory_order_release);
   });
   wait_until_ready([&] { return is_over.load(std::memory_order_acquire); },
@@ -351,7 +346,7 @@ void Runtime::await_streams(const char* routine) {
 }
 
 void Runtime::remove_team(Team& team) {
-  device_state_.remove_team(team);
+  device_state_.remove_team(team.for_kernels());
   teams_->remove(team);
 }
 

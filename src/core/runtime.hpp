@@ -18,11 +18,11 @@
 #include "base/environment.hpp"
 #include "core/active_sets.hpp"
 #include "core/context.hpp"
-#include "core/device_state.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
+#include "gpu/device_memory.hpp"
+#include "gpu/device_state.hpp"
 #include "memory/arena.hpp"
-#include "memory/device_memory.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "core/team_area.hpp"
+#include "gpu/kernel_team.hpp"
+#include "gpu/stream_mark.hpp"
 #include "memory/address_map.hpp"
 #include "shmem.h"
-#include "transport/stream_mark.hpp"
 
 namespace meshmem {
 
@@ -44,6 +45,7 @@ struct Team {
   TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
   TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
+  KernelTeam for_kernels() const { return {slot, me, pes}; }
   int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member
 
   // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "memory/device_segments.hpp"
+#include "gpu/device_segments.hpp"
 
 namespace meshmem {
 
@@ -29,15 +29,11 @@ struct AddressMap {
   int my_pe = -1;
   Segment heap;
   Segment statics;
-  // Addresses between which all symmetric device memory lies, and perhaps other memory: one
-  // comparison, that no address passes where there are no devices.
-  std::uintptr_t device_begin = 0;
-  std::size_t device_bytes = 0;
 };
 
 extern constinit AddressMap address_map;
 // What puts, gets, atomics and waits may access without another look: the same, but under
-// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to elsewhere.hpp.
+// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to one_sided.hpp.
 extern constinit AddressMap direct_map;
 
 // The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the
@@ -71,16 +67,13 @@ extern constinit AddressMap direct_map;
     refuse_pe(map, pe, routine);
 }
 
-[[gnu::always_inline]] inline bool may_be_on_device(const AddressMap& map, const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) - map.device_begin < map.device_bytes;
-}
-inline bool is_on_device(const AddressMap& map, const void* address) {
-  return may_be_on_device(map, address) && device_segments().holds(address);
+inline bool is_on_device(const void* address) {
+  return may_be_on_device(address) && device_segments().holds(address);
 }
 // For collectives, which all members must run in the same way.
 template <typename... Pointers>
-inline bool any_on_device(const AddressMap& map, Pointers... addresses) {
-  return (is_on_device(map, addresses) || ...);
+inline bool any_on_device(Pointers... addresses) {
+  return (is_on_device(addresses) || ...);
 }
 
 // The bytes are in host or device memory that all PEs have a copy of.

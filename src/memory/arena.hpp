@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/shared_file.hpp"
 #include "base/status_board.hpp"
-#include "memory/device_memory.hpp"
-#include "memory/shared_file.hpp"
+#include "gpu/device_memory.hpp"
 
 namespace meshmem {
 

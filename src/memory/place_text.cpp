@@ -25,7 +25,7 @@ std::string place_text(const AddressMap& map, const void* address) {
     return offset_text(address, "heap", map.heap.base);
   if (is_in(address, map.statics.base, map.statics.bytes))
     return offset_text(address, "static data", map.statics.base);
-  if (may_be_on_device(map, address)) {
+  if (may_be_on_device(address)) {
     for (const DeviceSegment& segment : device_segments().all()) {
       if (is_in(address, segment.base, segment.bytes))
         return offset_text(address, "device memory", segment.base);

@@ -7,7 +7,7 @@
 #define MESHMEM_TRANSPORT_COMPLETION_HPP_
 
 #include "base/fence.hpp"
-#include "transport/device_transfer.hpp"
+#include "gpu/device_transfer.hpp"
 
 namespace meshmem {
 

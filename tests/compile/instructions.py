@@ -83,7 +83,7 @@ KERNELS = {
     "alltoalls_kernel": ("block", {"flags", "polls", "after the stream"}),
     "reduce_packets_kernel": ("block", EXCHANGE),
     "reduce_large_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
-    "reduce_at_once_kernel": ("block", EXCHANGE),
+    "reduce_single_unit_kernel": ("block", EXCHANGE),
     "scan_kernel": ("block", EXCHANGE),
 }
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # The host runtime, lowest first: a layer may use itself and those before it.
-LAYERS = ["base", "bootstrap", "memory", "transport", "core", "collectives", "api"]
+LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "core", "collectives", "api"]
 # What each area may use of the project's own headers.
 ALLOWED = {
     "include": {"include"},

@@ -10,13 +10,13 @@ namespace device {
 hipError_t load_probes() {
   hipError_t loaded =
       load(reduce_packets_kernel<ReduceOp::sum, float>, reduce_large_kernel<ReduceOp::sum, float>,
-           reduce_at_once_kernel<ReduceOp::sum, float>, scan_kernel<float>);
+           reduce_single_unit_kernel<ReduceOp::sum, float>, scan_kernel<float>);
   if constexpr (kHasWideLines<float>) {
     if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<ReduceOp::sum, float>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if (loaded == hipSuccess)
-      loaded = load(reduce_wide_at_once_kernel<ReduceOp::sum, float>,
-                    reduce_wide_two_hops_at_once_kernel<ReduceOp::sum, float>);
+      loaded = load(reduce_single_wide_line_kernel<ReduceOp::sum, float>,
+                    reduce_single_wide_line_two_hops_kernel<ReduceOp::sum, float>);
 #endif
   }
   return loaded;

@@ -8,7 +8,7 @@
 
 #include "collectives/plan_text.hpp"
 #include "device/collectives/slices.hpp"
-#include "memory/device_target.hpp"
+#include "gpu/device_target.hpp"
 
 namespace meshmem {
 namespace {

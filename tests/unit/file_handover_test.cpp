@@ -3,7 +3,7 @@
 // Handing a file to another process, and all that must not be handed over: forged files, files of
 // another user, files for another user. Who takes runs in a child made by fork(); the other user is a
 // child too, which only root can make.
-#include "memory/file_handover.hpp"
+#include "base/file_handover.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/shared_file.hpp"
 #include "child.hpp"
-#include "memory/shared_file.hpp"
 
 namespace meshmem {
 namespace {
@@ -62,7 +62,8 @@ class FileHandover : public testing::Test {
 };
 
 // Writes through the file that `take` gets in another process.
-int write_elsewhere(const std::function<int(const std::string&)>& take, const std::string& ticket) {
+int write_in_other_process(const std::function<int(const std::string&)>& take,
+                           const std::string& ticket) {
   return status_of_child([&] {
     const int file = take(ticket);
     if (file < 0) return 10;
@@ -74,12 +75,12 @@ int by_socket(const std::string& ticket) { return take_through_socket(ticket).fi
 constexpr TakenFile (*kWays[])(const std::string&) = {take_through_proc, take_through_socket};
 
 TEST_F(FileHandover, ThroughProcGetsTheFile) {
-  EXPECT_EQ(write_elsewhere(by_proc, ticket_), 0);
+  EXPECT_EQ(write_in_other_process(by_proc, ticket_), 0);
   EXPECT_EQ(content(), "other");
 }
 
 TEST_F(FileHandover, ThroughASocketGetsTheFileAsOftenAsAsked) {
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(write_elsewhere(by_socket, ticket_), 0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(write_in_other_process(by_socket, ticket_), 0);
   EXPECT_EQ(content(), "other");
 }
 
@@ -87,7 +88,7 @@ TEST_F(FileHandover, TakesTheSocketWhereProcIsClosed) {
   // No process has this number, as where the two see different process namespaces.
   const std::string ticket = "99999999" + ticket_.substr(ticket_.find(' '));
   EXPECT_EQ(by_proc(ticket), -1);
-  EXPECT_EQ(write_elsewhere(take_file, ticket), 0);
+  EXPECT_EQ(write_in_other_process(take_file, ticket), 0);
   EXPECT_EQ(content(), "other");
 }
 
@@ -104,7 +105,7 @@ TEST_F(FileHandover, EndsWithTheOffer) {
   EXPECT_EQ(by_socket(ticket_), -1);
   end_offer();  // once more does nothing
   ticket_ = offer_file(file_);
-  EXPECT_EQ(write_elsewhere(by_socket, ticket_), 0);
+  EXPECT_EQ(write_in_other_process(by_socket, ticket_), 0);
 }
 
 std::ptrdiff_t open_files() {
@@ -266,7 +267,7 @@ TEST_F(Stranger, ThatConnectsOftenAndSaysNothingHoldsNobodyUp) {
     (void)!write(ready, "r", 1);
   });
   EXPECT_EQ(stranger.said(), "r");
-  EXPECT_EQ(write_elsewhere(by_socket, ticket), 0);
+  EXPECT_EQ(write_in_other_process(by_socket, ticket), 0);
   end_offer();
   close(file);
 }

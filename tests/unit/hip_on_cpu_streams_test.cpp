@@ -286,18 +286,18 @@ void expect_allowed(hipStreamCaptureMode mode, hipStreamCaptureMode of_thread, b
   ASSERT_HIP(hipStreamBeginCapture(stream, mode));
   EXPECT_EQ(is_allowed(), here) << mode << of_thread;
   ASSERT_HIP(hipStreamBeginCapture(stream, mode));
-  bool allowed_elsewhere = false;
+  bool allowed_in_other_thread = false;
   std::thread([&] {
     hipStreamCaptureMode said = of_thread;
     void* memory = nullptr;
     EXPECT_HIP(hipThreadExchangeStreamCaptureMode(&said));
     EXPECT_EQ(said, hipStreamCaptureModeGlobal);  // of every new thread
-    allowed_elsewhere = hipMalloc(&memory, 8) == hipSuccess;
-    if (allowed_elsewhere) {
+    allowed_in_other_thread = hipMalloc(&memory, 8) == hipSuccess;
+    if (allowed_in_other_thread) {
       EXPECT_HIP(hipFree(memory));
     }
   }).join();
-  EXPECT_EQ(allowed_elsewhere, elsewhere) << mode << of_thread;
+  EXPECT_EQ(allowed_in_other_thread, elsewhere) << mode << of_thread;
   hipGraph_t graph = nullptr;
   EXPECT_EQ(hipStreamEndCapture(stream, &graph) == hipSuccess, elsewhere);
   if (graph != nullptr) {

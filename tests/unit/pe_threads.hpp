@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/delay.hpp"
+#include "base/schedule_fuzzing.hpp"
 #include "base/wait.hpp"
 #include "collectives/reduction.hpp"
 #include "core/team.hpp"
@@ -83,8 +83,8 @@ class PeThreads {
 
   PeThreads(int n, std::size_t heap_bytes, int slots = 1) : slots_(slots) {
     // If the build has any delays.
-    if (const char* seed = std::getenv("MESHMEM_DELAY"))
-      start_delays(std::strtoull(seed, nullptr, 10), 0);
+    if (const char* seed = std::getenv("MESHMEM_FUZZ_SEED"))
+      start_schedule_fuzzing(std::strtoull(seed, nullptr, 10), 0);
     wait_policy.polls = 1;  // there are more threads than cores
     wait_policy.timeout_seconds = 60;
     wait_policy.timeout_name = "of the test";

@@ -15,11 +15,11 @@
 #include <string>
 
 #include "base/captured_output.hpp"
+#include "base/file_handover.hpp"
 #include "bootstrap/launcher_variables.hpp"
 #include "child.hpp"
 #include "core/team_area.hpp"
 #include "memory/arena.hpp"
-#include "memory/file_handover.hpp"
 #include "memory/static_data.hpp"
 
 namespace meshmem {

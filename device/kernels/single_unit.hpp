@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions of so little data that a thread has one unit of it, in one hop (collectives/one_shot.hpp),
+// as the whole of a kernel: what a small sum takes is what lies between two arrivals of packets.
+// Invariant: source is as the work before the kernel left it, and nobody looks at dest before its end,
+// so the threads meet only where one of them counts the operation. What depends on no memory is
+// computed before that work has ended; then source and epoch are asked for at the same time, and what
+// the others have sent too. The code is short: what is not in the cache of instructions is waited for.
+#ifndef MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_
+#define MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_
+
+#include "device/collectives/one_shot.hpp"
+#include "device/collectives/slices.hpp"
+#include "device/kernels/launch_kernel.hpp"
+
+namespace meshmem {
+namespace device {
+
+// Whether a team's elements in such slices go that way, with so many threads: all PEs agree.
+template <typename E>
+bool fits_single_unit(const TeamPlace& team, const Slices& slices, int threads) {
+  const std::size_t units = units_of<E>(slices.longest<E>());
+  return team.has_all() && units <= static_cast<std::size_t>(threads) &&
+         units * kLineBytes <= team.space.packet_row;
+}
+
+// Rows of a channel's space, one for each sender: those of packets, or of wide lines.
+struct RowsOfChannel {
+  std::size_t begin, row;
+
+  static RowsOfChannel packets(const ChannelSpace& space) {
+    return {space.packets, space.packet_row};
+  }
+  static RowsOfChannel wide_lines(const ChannelSpace& space) {
+    return {space.wide, space.wide_row};
+  }
+};
+
+// What such a kernel is handed: all that can be known beforehand.
+struct SingleUnit {
+  unsigned count, each, longer;     // as in Slices
+  std::size_t flag_step, row_step;  // bytes to those of the next channel
+  std::size_t parity_step;          // and to the rows of the other parity
+  std::byte* flags;                 // of channel 0, of this PE
+  std::byte* from[kNearMembers];    // what comes from each PE
+  std::byte* to[kNearMembers];      // what goes to those around the team, from the next on
+
+  SingleUnit(const TeamPlace& place, const Slices& slices, const RowsOfChannel& rows)
+      : count(static_cast<unsigned>(slices.count)),
+        each(static_cast<unsigned>(slices.each)),
+        longer(static_cast<unsigned>(slices.longer)),
+        flag_step(place.space.further(1).flags - place.space.flags),
+        row_step(place.space.rows() * rows.row),
+        parity_step(place.space.senders * rows.row),
+        flags(place.slab[place.team.me] + place.space.flags),
+        from{},
+        to{} {
+    const int me = place.team.me, n = place.team.n;
+    const auto row = [&](int receiver, int sender) {
+      return place.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row;
+    };
+    for (int pe = 0; pe < n; ++pe) from[pe] = row(me, pe);
+    for (int i = 1; i < n; ++i) to[i - 1] = row((me + i) % n, me);
+  }
+
+  // What block `channel` reduces; this needs no memory.
+  template <typename E>
+  MESHMEM_DEVICE_MEMBER Slice slice(unsigned channel) const {
+    constexpr auto kGrain = static_cast<unsigned>(Slices::grain<E>());
+    const auto at_most = [](unsigned i, unsigned most) { return i < most ? i : most; };
+    const unsigned first = (each * channel + at_most(channel, longer)) * kGrain;
+    const unsigned end = first + (each + (channel < longer ? 1 : 0)) * kGrain;
+    return {first, at_most(end, count) - at_most(first, count)};
+  }
+  MESHMEM_DEVICE_MEMBER std::uint64_t* counter(unsigned channel) const {
+    return reinterpret_cast<std::uint64_t*>(flags + channel * flag_step);
+  }
+  // What this PE sends goes to all others.
+  MESHMEM_DEVICE_MEMBER void send(const Bits128& words, std::size_t at, int n) const {
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i) {
+      if (i < n) store_pair(reinterpret_cast<Bits128*>(to[i - 1] + at), words);
+    }
+  }
+  // What has come from those that are awaited, as it is now.
+  template <typename IsAwaited>
+  MESHMEM_DEVICE_MEMBER void look(Bits128 (&words)[kNearMembers], std::size_t at,
+                                  const IsAwaited& is_awaited) const {
+#pragma unroll
+    for (int pe = 0; pe < kNearMembers; ++pe) {
+      if (is_awaited(pe)) words[pe] = load_pair(reinterpret_cast<const Bits128*>(from[pe] + at));
+    }
+  }
+};
+
+// One block alone, and many, gain 2 to 3 % where they let the next kernel in as soon as all has come; those
+// between lose as much, whose successor comes to other multiprocessors (measured on H200, which has 132).
+constexpr unsigned kBlocksAllowingNextKernel = 96;
+
+// Apart, so that the way past it is short.
+MESHMEM_DEVICE_APART std::uint64_t next_single_unit_epoch_after_wiping(const TeamPlace& place,
+                                                                       std::uint64_t epoch) {
+  return epoch_after_wiping(Block(), TeamSync(place, static_cast<int>(blockIdx.x)), epoch);
+}
+
+// The number of the operation that a block begins.
+MESHMEM_DEVICE std::uint64_t next_single_unit_epoch(const TeamPlace& place,
+                                                    const std::uint64_t* counter) {
+  const std::uint64_t epoch = load_relaxed(counter) + 1;
+  return needs_wiping(epoch) ? next_single_unit_epoch_after_wiping(place, epoch) : epoch;
+}
+// Whoever calls it waits for no other PE any more.
+MESHMEM_DEVICE void let_next_in_if_it_gains() {
+  if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
+}
+
+// The units of all PEs, in PE order; `mine` is what this one has sent.
+template <ReduceOp op, typename E>
+MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleUnit& job, std::size_t at,
+                                                const TeamView& team, const Bits128& mine,
+                                                std::uint64_t epoch) {
+  Bits128 line[kNearMembers];
+#pragma unroll
+  for (Bits128& one : line) one = mine;
+  for (bool all = false; !all;) {
+    job.look(line, at, [&](int pe) { return pe < team.n && pe != team.me; });
+    all = true;
+#pragma unroll
+    for (const Bits128& one : line) all = all && has_come(one, epoch);
+    if (!all)
+      pause_for([&] {
+        int pe = 0;
+        while (pe + 1 < team.n && has_come(line[pe], epoch)) ++pe;
+        return job.from[pe] + at;
+      });
+  }
+  has_waited();
+  UnitTotal<E> total;
+  begin_total(total, bit_cast<Unit<E>>(data_of(line[0])));
+#pragma unroll
+  for (int pe = 1; pe < kNearMembers; ++pe)
+    if (pe < team.n) combine_unit<op, E>(total, bit_cast<Unit<E>>(data_of(line[pe])));
+  return total;
+}
+
+template <ReduceOp op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    reduce_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
+                              const MESHMEM_GRID_CONSTANT SingleUnit job, E* dest,
+                              const E* source) {
+  const unsigned channel = blockIdx.x, u = threadIdx.x;
+  const int n = place.team.n;
+  const Slice slice = job.slice<E>(channel);
+  const bool has_unit = u < units_of<E>(slice.count);
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t at = channel * job.row_step + u * kLineBytes;
+
+  after_earlier_kernels();
+  Unit<E> own{};
+  if (has_unit) own = load_unit(source + slice.first, slice.count, u);
+  const std::uint64_t epoch = next_single_unit_epoch(place, counter);
+  if (epoch % 2 != 0) at += job.parity_step;
+  const Bits128 mine = line_of(bit_cast<std::uint64_t>(own), epoch);
+  if (has_unit) job.send(mine, at, n);
+  __syncthreads();
+  if (u == 0) *counter = epoch;
+  if (!has_unit) return;
+  const UnitTotal<E> total = receive_single_unit<op, E>(job, at, place.team, mine, epoch);
+  let_next_in_if_it_gains();
+  store_unit(dest + slice.first, slice.count, u, finished<op, E>(total, n));
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The counter of vain looks. Invariant: each thread counts its own.
+#include "base/polling_loop.hpp"
+
+namespace meshmem {
+
+constinit thread_local Looks looks;
+
+void yield_in_polling_loop() {
+  looks.in_vain = 0;
+  yield_core();
+}
+
+}  // namespace meshmem

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives on buffers that neither the processor nor kernels reach on all PEs alike: each PE
+// copies its part into messages, piece by piece, whatever memory it is in, and copies what it gets
+// out of the others'.
+// Invariant: every piece is one message of every PE to all, of the same length; dest may be source
+// for reductions, scans and broadcast. Slow, and right for any memory and any type: the last resort
+// of device_collectives.cpp.
+#ifndef MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
+#define MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
+
+#include <cstddef>
+
+#include "collectives/data_movement.hpp"
+
+namespace meshmem::by_messages {
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
+void collect(Team& team, void* dest, const void* source, std::size_t bytes);
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count);
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive);
+
+// Block i of `all` becomes PE i's `mine`: host memory, at most kStageBytes a block.
+void gather(Team& team, void* all, const void* mine, std::size_t bytes);
+
+}  // namespace meshmem::by_messages
+
+#endif  // MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_

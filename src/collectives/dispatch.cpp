@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is wrong with a collective's arguments, and the choice between processor and device.
+// Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
+// and one for MESHMEM_CHECK.
+#include "collectives/dispatch.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/device_collectives.hpp"
+#include "collectives/same_call.hpp"
+#include "memory/address_map.hpp"
+#include "memory/room.hpp"
+
+namespace meshmem::dispatch {
+namespace {
+
+bool on_host(const void* dest, const void* source) { return !any_on_device(dest, source); }
+
+struct Buffers {
+  const void* dest;
+  std::size_t dest_bytes;
+  const void* source;
+  std::size_t source_bytes;
+
+  bool overlap() const {
+    const auto to = reinterpret_cast<std::uintptr_t>(dest),
+               from = reinterpret_cast<std::uintptr_t>(source);
+    return dest_bytes > 0 && source_bytes > 0 &&
+           (to - from < source_bytes || from - to < dest_bytes);
+  }
+};
+
+// How the buffers of a routine may lie to each other, and whether all members must give the same.
+enum class Rule { disjoint, same_or_disjoint, any_overlap, any };
+
+[[gnu::cold, gnu::noinline]] void compare(Team& team, const Buffers& buffers, Rule rule,
+                                          std::string arguments) {
+  if (rule != Rule::any && buffers.dest_bytes > 0) {
+    arguments += fmt::format(", dest {}, source {}", symmetric_name(buffers.dest),
+                             symmetric_name(buffers.source));
+  }
+  expect_same_call(team, "{}", arguments);
+  const bool in_place = rule == Rule::same_or_disjoint && buffers.dest == buffers.source;
+  if (rule == Rule::any || rule == Rule::any_overlap || in_place || !buffers.overlap()) return;
+  only_one_speaks(team);
+  fatal("{}: dest, {} bytes at {}, overlaps source, {} bytes at {}", team.routine,
+        buffers.dest_bytes, buffers.dest, buffers.source_bytes, buffers.source);
+}
+
+template <typename... Values>
+[[gnu::always_inline]] inline void check(Team& team, const Buffers& buffers, Rule rule,
+                                         fmt::format_string<const Values&...> arguments,
+                                         const Values&... values) {
+  check_room(team.routine, buffers.dest, buffers.dest_bytes);
+  check_room(team.routine, buffers.source, buffers.source_bytes);
+  if (calls_are_compared) [[unlikely]]
+    compare(team, buffers, rule, fmt::format(arguments, values...));
+}
+
+std::size_t for_all(const Team& team, std::size_t bytes) {
+  return bytes_of(team.routine, static_cast<std::size_t>(team.n), bytes);
+}
+
+// Of the other members' sources nothing is read, and an active set's root does not write to dest.
+void check_broadcast(Team& team, const void* dest, const void* source, std::size_t bytes, int root,
+                     bool root_has_dest) {
+  const bool is_root = team.me == root;
+  check_room(team.routine, dest, is_root && !root_has_dest ? 0 : bytes);
+  check_room(team.routine, source, is_root ? bytes : 0);
+  if (calls_are_compared) [[unlikely]]
+    compare(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint,
+            fmt::format("{} bytes, PE_root {}", bytes, root));
+}
+
+// dest and source have as many elements.
+void check_elementwise(Team& team, const Reduction& op, const void* dest, const void* source,
+                       std::size_t count) {
+  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
+  check(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint, "nreduce {}", count);
+}
+
+// From the first element to the end of the last of n blocks.
+std::size_t span_of(const Team& team, const AlltoallShape& shape, const char* name,
+                    std::ptrdiff_t stride) {
+  const std::size_t elems = for_all(team, shape.count);
+  std::ptrdiff_t before_last = 0, bytes = 0;
+  if (elems == 0) return 0;
+  if (stride < 0 || __builtin_mul_overflow(elems - 1, stride, &before_last) ||
+      __builtin_mul_overflow(static_cast<std::size_t>(before_last) + 1, shape.elem_bytes, &bytes))
+    refuse_stride(team.routine, name, stride, elems);
+  return static_cast<std::size_t>(bytes);
+}
+
+void check_alltoall(Team& team, const void* dest, const void* source, const AlltoallShape& shape) {
+  const Buffers buffers{dest, span_of(team, shape, "dst", shape.dest_stride), source,
+                        span_of(team, shape, "sst", shape.source_stride)};
+  // What lies at strides may lie between each other.
+  const bool is_dense = shape.dest_stride == 1 && shape.source_stride == 1;
+  check(team, buffers, is_dense ? Rule::disjoint : Rule::any_overlap,
+        "nelems {} of {} bytes, dst {}, sst {}", shape.count, shape.elem_bytes, shape.dest_stride,
+        shape.source_stride);
+}
+
+}  // namespace
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  check_broadcast(team, dest, source, bytes, root, true);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::broadcast(team, dest, source, bytes, root);
+  on_device::broadcast(team, dest, source, bytes, root);
+}
+
+void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  check_broadcast(team, dest, source, bytes, root, false);
+  void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::broadcast(team, own_dest, source, bytes, root);
+  // A kernel would write to all.
+  by_messages::broadcast(team, own_dest, source, bytes, root);
+}
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::fcollect(team, dest, source, bytes);
+  on_device::fcollect(team, dest, source, bytes);
+}
+
+// How much of dest is written is known once all have said how much they bring.
+void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  check(team, {dest, bytes, source, bytes}, Rule::any, "");
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::collect(team, dest, source, bytes);
+  on_device::collect(team, dest, source, bytes);
+}
+
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+  check_alltoall(team, dest, source, shape);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::alltoall(team, dest, source, shape);
+  on_device::alltoall(team, dest, source, shape);
+}
+
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  check_elementwise(team, op, dest, source, count);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::reduce(team, op, dest, source, count);
+  on_device::reduce(team, op, dest, source, count);
+}
+
+// dest may be this PE's own block of source, so it need not be the same address on all.
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
+  check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::reduce_scatter(team, op, dest, source, count);
+  on_device::reduce_scatter(team, op, dest, source, count);
+}
+
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
+  check_elementwise(team, op, dest, source, count);
+  if (on_host(dest, source)) [[likely]]
+    return meshmem::scan(team, op, dest, source, count, inclusive);
+  on_device::scan(team, op, dest, source, count, inclusive);
+}
+
+}  // namespace meshmem::dispatch

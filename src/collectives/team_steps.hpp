@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the members of a team keep out of each other's way: the steps that all host collectives are
+// made of.
+//
+// An operation begins with the next sequence number. Its messages go through slots of the team's
+// areas, which are used again `depth` operations later, so a PE that writes one must know that all
+// have finished the operation before: reserve(). Where every PE waits for data of every other ("all
+// to all"), it knows afterwards that all have started that operation, and nothing needs to be
+// asked. Where only one writes ("rooted"), the others announce() that they have started, and
+// reserve() looks.
+// Invariant: whoever calls reserve(sequence, depth) may find any earlier operation either all to
+// all and completed here, or announced.
+#ifndef MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
+#define MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
+
+#include <fmt/core.h>
+
+#include <cstdint>
+
+#include "base/schedule_fuzzing.hpp"
+#include "base/wait.hpp"
+#include "core/team.hpp"
+
+namespace meshmem {
+
+// Sequence numbers are compared by signed difference, as numbers that only grow.
+inline bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
+  return static_cast<std::int64_t>(epoch - wanted) >= 0;
+}
+
+inline std::uint64_t begin_operation(Team& team) { return ++team.sequence; }
+
+// Publishes all that this PE has written so far to whoever finds the epoch with await().
+inline void signal(Line& line, std::uint64_t epoch) {
+  fuzz_schedule();
+  line.epoch.store(epoch, std::memory_order_release);
+}
+
+// Waits for PE `pe` of the team to reach `epoch` on its `line`; what it wrote before can be read
+// afterwards.
+inline std::uint64_t await(const Team& team, const Line& line, std::uint64_t epoch, int pe) {
+  std::uint64_t seen = 0;
+  wait_until_ready(
+      [&] { return has_reached(seen = line.epoch.load(std::memory_order_acquire), epoch); },
+      [&] { return fmt::format("PE {} in {}", team.world_pe(pe), team.call_text()); });
+  return seen;
+}
+
+inline void announce(Team& team, std::uint64_t sequence) { signal(team.mine().arrive, sequence); }
+
+// All members have announced `sequence`. Remembers what it sees, which may be more.
+inline void await_all_announced(Team& team, std::uint64_t sequence) {
+  std::uint64_t least = team.sequence;
+  for (int i = 1; i < team.n; ++i) {
+    const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
+    const std::uint64_t seen = await(team, team.of(pe).arrive, sequence, pe);
+    if (has_reached(least, seen)) least = seen;
+  }
+  if (has_reached(least, team.known_started)) team.known_started = least;
+}
+
+// All members have finished the operation that used the slots of `sequence` before, `depth`
+// operations ago.
+inline void reserve(Team& team, std::uint64_t sequence, int depth) {
+  const std::uint64_t needed = sequence - static_cast<std::uint64_t>(depth) + 1;
+  if (!has_reached(team.known_started, needed)) [[unlikely]]
+    await_all_announced(team, needed);
+}
+
+// After an operation in which this PE has waited for every other.
+inline void all_have_started(Team& team, std::uint64_t sequence) { team.known_started = sequence; }
+
+// The end of an operation in which PEs read each other's buffers: nobody leaves before all have
+// finished reading.
+inline void finish_together(Team& team, std::uint64_t sequence) {
+  signal(team.mine().done, sequence);
+  for (int i = 1; i < team.n; ++i) {
+    const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
+    await(team, team.of(pe).done, sequence, pe);
+  }
+  all_have_started(team, sequence);
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The check of all mappings: each PE's device (a kernel, or this thread where devices are
+// processors) writes a word into its own slabs, and every device reads it through the mapping that
+// its kernels will use. Handles have opened the wrong memory, with success, in containers and where
+// one process had many. Where all slabs are in one file each PE reads the words of the next one.
+// Invariant: a wrong word names both PEs; the words are gone afterwards.
+#include "base/error.hpp"
+#include "device/launch.hpp"
+#include "gpu/device_memory.hpp"
+#include "gpu/device_target.hpp"
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr int kData = 1, kSync = 2;
+
+std::uint64_t word_of(int pe, int which) {
+  return 0x6d6573686d656d00u + (static_cast<std::uint64_t>(pe) << 8 ^ static_cast<unsigned>(which));
+}
+
+// Words that the host and the device both reach.
+struct PinnedWords {
+  explicit PinnedWords(std::size_t n) {
+    void* memory = nullptr;
+    check(hipHostMalloc(&memory, n * sizeof(std::uint64_t), hipHostMallocDefault),
+          "take pinned host memory");
+    words = static_cast<std::uint64_t*>(memory);
+  }
+  PinnedWords(const PinnedWords&) = delete;
+  PinnedWords& operator=(const PinnedWords&) = delete;
+  ~PinnedWords() { (void)hipHostFree(words); }
+  std::uint64_t* words;
+};
+
+}  // namespace
+
+std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint64_t found) const {
+  if (found == word_of(pe, which)) return std::nullopt;
+  return fmt::format(
+      "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
+      "{:#x} is where {:#x} should be",
+      which == kData ? "data" : "sync", pe, peers_.offer(pe).bus_id, peers_.me, mine().bus_id,
+      found, word_of(pe, which));
+}
+
+// Whoever has mapped another file than the others, or at another place, finds it out or is found out:
+// the PEs are a ring. More words would take a page of page tables each.
+std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) const {
+  const int next = (peers_.me + 1) % peers_.n;
+  const std::byte* place = slab.copies[static_cast<std::size_t>(next)];
+  return check_word(next, which, *reinterpret_cast<const std::uint64_t*>(place));
+}
+
+std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
+                                                  hipStream_t stream) const {
+  const auto n = static_cast<std::size_t>(peers_.n);
+  const PinnedWords pinned(2 * n);
+  auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
+  std::uint64_t* found = pinned.words + n;
+  const auto is_checked = [&](int pe) {
+    return route_of_[static_cast<std::size_t>(pe)].for_kernels;
+  };
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    std::byte* place = slab.copies[static_cast<std::size_t>(is_checked(pe) ? pe : peers_.me)];
+    places[pe] = reinterpret_cast<std::uint64_t*>(place);
+  }
+  check(device::launch_read_words(places, found, peers_.n, stream), "start a kernel on device {}",
+        device_);
+  check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (!is_checked(pe)) continue;
+    if (auto failure = check_word(pe, which, found[pe])) return failure;
+  }
+  return std::nullopt;
+}
+
+void DeviceMemory::verify(hipStream_t stream) {
+  const auto write = [&](const Slab& slab, std::uint64_t word) {
+    auto* place = reinterpret_cast<std::uint64_t*>(slab.base);
+    if constexpr (kDevicesAreProcessors) {
+      *place = word;
+    } else {
+      check(device::launch_write_word(place, word, stream), "start a kernel on device {}", device_);
+    }
+  };
+  const auto finish = [&] {
+    if (!kDevicesAreProcessors)
+      check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
+  };
+  write(data_, word_of(peers_.me, kData));
+  write(sync_, word_of(peers_.me, kSync));
+  finish();
+  agree(std::nullopt, "write to device memory");
+  const auto read = [&](const Slab& slab, int which) {
+    return kDevicesAreProcessors ? read_next(slab, which) : read_all(slab, which, stream);
+  };
+  std::optional<std::string> failure = read(data_, kData);
+  if (!failure) failure = read(sync_, kSync);
+  agree(failure, "read the device memory of the other PEs");
+  write(data_, 0);
+  if (kDevicesAreProcessors) {
+    write(sync_, 0);  // the rest has never been touched
+  } else {
+    check(hipMemsetAsync(sync_.base, 0, sync_.bytes, stream), "clear the sync slab");
+  }
+  finish();
+}
+
+}  // namespace meshmem

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice of a device: what the user says, what the program has made current, or in turn.
+// Invariant: a program that has made a device current before shmem_init keeps it.
+#include "gpu/device_choice.hpp"
+
+#include <cstdlib>
+
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+namespace {
+
+// CUDA loads a kernel when it is first launched, and may wait then for those that run; if they wait for
+// that one, for ever. It reads this before its first call only; what the user says stands.
+void ask_for_eager_loading() {
+#if defined(MESHMEM_TARGET_CUDA)
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+#endif
+}
+
+}  // namespace
+
+std::optional<int> choose_device(const Environment& environment, int pe_of_node, std::string* why) {
+  if (environment.device_heap_size == std::size_t{0}) {
+    *why = "MESHMEM_DEVICE_HEAP_SIZE is 0";
+    return std::nullopt;
+  }
+  ask_for_eager_loading();
+  int count = 0;
+  const hipError_t error = hipGetDeviceCount(&count);
+  if (!succeeds(error) || count < 1) {
+    *why = error == hipSuccess ? "no device is there" : hipGetErrorString(error);
+    return std::nullopt;
+  }
+  if (environment.device) {
+    if (*environment.device >= static_cast<unsigned>(count)) {
+      fatal("MESHMEM_DEVICE={}, but this process sees only {} device{}, numbered from 0",
+            *environment.device, count, count == 1 ? "" : "s");
+    }
+    return static_cast<int>(*environment.device);
+  }
+  int current = 0;
+  if (succeeds(hipGetDevice(&current)) && current != 0) return current;
+  return pe_of_node % count;
+}
+
+}  // namespace meshmem

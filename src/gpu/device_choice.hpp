@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of the devices that this process sees a PE uses.
+// Invariant: one device a process, from start-up on. Called by start-up.
+#ifndef MESHMEM_GPU_DEVICE_CHOICE_HPP_
+#define MESHMEM_GPU_DEVICE_CHOICE_HPP_
+
+#include <optional>
+#include <string>
+
+#include "base/environment.hpp"
+
+namespace meshmem {
+
+// nullopt and a reason: this PE has none. A MESHMEM_DEVICE that does not exist ends the job.
+std::optional<int> choose_device(const Environment& environment, int pe_of_node, std::string* why);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_CHOICE_HPP_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lanes: made when more threads call at once than ever before, then used again.
+// Invariant: waiting polls an event, so that it ends with a line when MESHMEM_TIMEOUT has passed.
+#include "gpu/device_lane.hpp"
+
+#include "base/wait.hpp"
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+DeviceLane::DeviceLane(int device) : device_(device) {
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable), "take pinned host memory");
+}
+
+hipStream_t DeviceLane::stream() {
+  if (!stream_) {
+    const OnDevice current(device_);
+    const RelaxedCapture allowed;
+    check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream on device {}",
+          device_);
+  }
+  return stream_;
+}
+
+hipEvent_t DeviceLane::record(hipStream_t stream, int device) {
+  const OnDevice current(device);
+  hipEvent_t& done = done_[device];
+  if (!done) {
+    check(hipEventCreateWithFlags(&done, hipEventDisableTiming), "make an event on device {}",
+          device);
+  }
+  check(hipEventRecord(done, stream), "record an event on device {}", device);
+  return done;
+}
+
+void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
+  const RelaxedCapture allowed;
+  const hipEvent_t done = record(stream, device);
+  hipError_t state = hipErrorNotReady;
+  wait_until_ready(
+      [&] {
+        state = hipEventQuery(done);
+        if (state == hipErrorNotReady) (void)hipGetLastError();
+        return state != hipErrorNotReady;
+      },
+      [&] { return fmt::format("copies or kernels on device {} in {}", device, routine); });
+  check(state, "run {} on device {}", routine, device);
+}
+
+void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char* routine) {
+  {
+    const OnDevice current(device_);
+    const RelaxedCapture allowed;
+    check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "read {} bytes", bytes);
+  }
+  wait(routine);
+}
+
+std::unique_ptr<DeviceLane> DeviceLanes::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<DeviceLane> lane = std::move(free_.back());
+      free_.pop_back();
+      return lane;
+    }
+  }
+  return std::make_unique<DeviceLane>(device_);
+}
+
+void DeviceLanes::give_back(std::unique_ptr<DeviceLane> lane) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(lane));
+}
+
+}  // namespace meshmem

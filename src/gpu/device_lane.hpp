@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one thread needs to wait for devices: an event for each, a pinned page for answers, and a
+// stream of its own for work that may not stand behind that of other threads.
+// Invariant: a lane belongs to one call at a time. A collective or a poll on a stream that it shares
+// with another could wait for something that stands behind it.
+#ifndef MESHMEM_GPU_DEVICE_LANE_HPP_
+#define MESHMEM_GPU_DEVICE_LANE_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace meshmem {
+
+class DeviceLane {
+ public:
+  static constexpr std::size_t kPinnedBytes = 64 * 1024;
+
+  explicit DeviceLane(int device);
+  DeviceLane(const DeviceLane&) = delete;
+  DeviceLane& operator=(const DeviceLane&) = delete;
+
+  void* pinned() const { return pinned_; }
+  hipStream_t stream();  // made when it is first asked for
+
+  // Returns when the stream, which is of `device`, has done all that it was given so far. `routine`
+  // is for the message when MESHMEM_TIMEOUT has passed.
+  void wait_for(hipStream_t stream, int device, const char* routine);
+  // Copies to host memory, behind nothing else.
+  void fetch(void* to, const void* from, std::size_t bytes, const char* routine);
+  void wait(const char* routine) { wait_for(stream(), device_, routine); }
+
+ private:
+  hipEvent_t record(hipStream_t stream, int device);
+
+  int device_;
+  void* pinned_ = nullptr;
+  std::map<int, hipEvent_t> done_;  // by device, whose streams alone can record it
+  hipStream_t stream_ = nullptr;
+};
+
+// Lanes that no call uses now. They live for ever: calls may be under way while the process ends.
+class DeviceLanes {
+ public:
+  void open(int device) { device_ = device; }
+  std::unique_ptr<DeviceLane> take();
+  void give_back(std::unique_ptr<DeviceLane> lane);
+
+ private:
+  int device_ = -1;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<DeviceLane>> free_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_LANE_HPP_

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The slabs: agreed sizes and kind of memory, allocation, mapping.
+// Invariant: every step ends with agree(), so all PEs are always in the same one.
+#include "gpu/device_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/memory_checker.hpp"
+#include "base/shared_file.hpp"
+#include "base/wait.hpp"
+#include "device/state.hpp"
+#include "gpu/device_choice.hpp"
+#include "gpu/device_target.hpp"
+#include "gpu/hip_error.hpp"
+
+// Older headers lack the name.
+#ifndef hipDeviceMallocUncached
+#define hipDeviceMallocUncached 0x3
+#endif
+
+namespace meshmem {
+namespace {
+
+constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
+
+constexpr std::size_t kFreeUnderValgrind = std::size_t{128} << 20;
+
+std::string name_of_device(int device) {
+  hipDeviceProp_t properties{};
+  return succeeds(hipGetDeviceProperties(&properties, device)) ? properties.name : "?";
+}
+
+}  // namespace
+
+// Whoever has failed says why and ends the job; the others wait for that, but not for ever. One that
+// is ahead may fail in the next step while others look for failures of this one.
+void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) {
+  ++steps_;
+  if (failure) mine().failed_step = steps_;
+  peers_.meet(step);
+  if (failure) fatal_message(*failure);
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (peers_.offer(pe).failed_step != steps_) continue;
+    wait_until_ready(
+        [] { return false; },
+        [&] { return fmt::format("PE {}, which cannot {}, to end the job", pe, step); });
+  }
+}
+
+std::string DeviceMemory::architecture() const {
+  if (!is_open()) return "";
+  hipDeviceProp_t properties;
+  check(hipGetDeviceProperties(&properties, device_), "ask device {} for its properties", device_);
+  const std::string name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
+  return name.substr(0, name.find(':'));
+}
+
+bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers) {
+  peers_ = peers;
+  std::string why;
+  const std::optional<int> device = choose_device(environment, peers_.me, &why);
+  DeviceOffer& offer = mine();
+  offer.heap_wish = environment.device_heap_size.value_or(SIZE_MAX);
+  if (device) {
+    device_ = *device;
+    check(hipSetDevice(device_), "use device {}", device_);
+    check(hipDeviceGetPCIBusId(offer.bus_id, sizeof offer.bus_id, device_),
+          "ask for the address of device {}", device_);
+    std::size_t total = 0;
+    check(hipMemGetInfo(&offer.free_bytes, &total), "ask device {} for its free memory", device_);
+    // Valgrind looks for lost memory in all that a process maps.
+    if (memory_checker() == MemoryChecker::valgrind)
+      offer.free_bytes = std::min(offer.free_bytes, kFreeUnderValgrind);
+    offer.present = true;
+  }
+  peers_.meet("choose devices");
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (peers_.offer(pe).present) continue;
+    const std::string note = fmt::format("there is no device memory: {}",
+                                         device ? fmt::format("PE {} has no device", pe) : why);
+    if (!kDevicesAreProcessors && peers_.me == 0 && environment.device_heap_size != std::size_t{0})
+      print_line(note);
+    else
+      debug("{}", note);
+    device_ = -1;
+    return false;
+  }
+  return true;
+}
+
+void DeviceMemory::open(hipStream_t stream) {
+  const OnDevice current(device_);
+  if constexpr (kDevicesAreProcessors) {
+    find_routes();
+    share_slabs();
+  } else {
+    allocate_slabs();
+    find_routes();
+    map_slabs();
+  }
+  verify(stream);
+  debug("device {} ({}, {}), {} MiB of {} device heap{}", device_, name_of_device(device_),
+        mine().bus_id, data_.bytes >> 20, uncached_ ? "uncached" : "fine-grained",
+        all_reach_all_ ? "" : "; some devices cannot reach each other");
+}
+
+std::optional<std::string> DeviceMemory::differing_wish() const {
+  if (mine().heap_wish == peers_.offer(0).heap_wish) return std::nullopt;
+  return "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
+}
+
+// What the user says, or half of what is free, for each of the PEs that share the device. The same on
+// all PEs, since all compute it from the same offers.
+std::size_t DeviceMemory::heap_bytes() const {
+  const auto whole = [](std::size_t bytes) {
+    return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
+  };
+  const std::size_t wish = peers_.offer(0).heap_wish;
+  if (wish != SIZE_MAX) return whole(wish + kRegionAlignment - 1);
+  std::map<std::string_view, std::size_t> sharing;  // PEs by device
+  for (int pe = 0; pe < peers_.n; ++pe) ++sharing[peers_.offer(pe).bus_id];
+  std::size_t least = kMostByDefault;
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    const DeviceOffer& offer = peers_.offer(pe);
+    least = std::min(least, offer.free_bytes / 2 / sharing[offer.bus_id]);
+  }
+  return whole(least);
+}
+
+std::size_t DeviceMemory::sync_bytes() const {
+  return device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes();
+}
+
+std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
+                                                  SharedRange& range) {
+  const std::size_t room = bytes + kRegionAlignment;  // to begin where a region of the arena would
+  void* memory = nullptr;
+  const hipError_t error = hipExtMallocWithFlags(
+      &memory, room, uncached_ ? hipDeviceMallocUncached : hipDeviceMallocFinegrained);
+  if (error != hipSuccess) {
+    (void)hipGetLastError();
+    if (uncached_ && error != hipErrorOutOfMemory) {
+      uncached_ = false;
+      return std::nullopt;
+    }
+    return fmt::format(
+        "cannot take {} MiB of memory of device {}: {}; set MESHMEM_DEVICE_HEAP_SIZE to less",
+        room >> 20, device_, hipGetErrorString(error));
+  }
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t skip = (kRegionAlignment - start % kRegionAlignment) % kRegionAlignment;
+  slab.base = static_cast<std::byte*>(memory) + skip;
+  slab.bytes = bytes;
+  if (const hipError_t refused = share(slab.base, bytes, &range); refused != hipSuccess) {
+    return fmt::format(
+        "cannot share the memory of device {} with the other PEs: {}; a container needs "
+        "the host's IPC and process namespaces",
+        device_, hipGetErrorString(refused));
+  }
+  return std::nullopt;
+}
+
+bool DeviceMemory::all_uncached() const {
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (!peers_.offer(pe).uncached) return false;
+  }
+  return true;
+}
+
+void DeviceMemory::allocate_slabs() {
+  std::optional<std::string> failure = differing_wish();
+  const std::size_t heap = heap_bytes();
+  const std::size_t sync = sync_bytes();
+  const auto allocate_both = [&] {
+    if (!failure) failure = allocate(data_, heap, mine().data);
+    if (!failure && data_.base) failure = allocate(sync_, sync, mine().sync);
+  };
+  allocate_both();
+  mine().uncached = uncached_;
+  agree(failure, "take device memory");
+  if (all_uncached()) return;
+
+  debug("uncached device memory is not to be had on all devices; taking fine-grained memory");
+  uncached_ = false;
+  for (Slab* slab : {&data_, &sync_}) {
+    void* base = nullptr;
+    std::size_t bytes = 0;
+    if (slab->base && hipMemGetAddressRange(&base, &bytes, slab->base) == hipSuccess)
+      (void)hipFree(base);
+    *slab = {};
+  }
+  allocate_both();
+  agree(failure, "take fine-grained device memory");
+}
+
+int DeviceMemory::local_number_of(const char* bus_id) const {
+  int count = 0;
+  (void)hipGetDeviceCount(&count);
+  for (int device = 0; device < count; ++device) {
+    char id[sizeof DeviceOffer::bus_id] = "";
+    if (succeeds(hipDeviceGetPCIBusId(id, sizeof id, device)) && std::strcmp(id, bus_id) == 0)
+      return device;
+  }
+  return -1;
+}
+
+// The device of this process from which memory of device `theirs` is reached, and whether that is this
+// PE's own. A device that this process does not see can only be tried.
+static DeviceRoute route_to(int own, int theirs) {
+  if (theirs == own || theirs < 0) return {own, true};
+  int can = 0;
+  if (!succeeds(hipDeviceCanAccessPeer(&can, own, theirs)) || !can) return {theirs, false};
+  if (kOpeningGivesAccess) return {own, true};
+  const hipError_t error = hipDeviceEnablePeerAccess(theirs, 0);
+  const bool enabled = succeeds(error) || error == hipErrorPeerAccessAlreadyEnabled;
+  return enabled ? DeviceRoute{own, true} : DeviceRoute{theirs, false};
+}
+
+hipError_t DeviceMemory::map(const SharedRange& range, int pe, std::byte** out) {
+  const OnDevice current(route_of_[static_cast<std::size_t>(pe)].device);
+  const hipError_t error = ranges_.open(range, pe, out);
+  if (error != hipSuccess) (void)hipGetLastError();
+  return error;
+}
+
+void DeviceMemory::unmap(const DeviceSegment& segment) {
+  for (int pe = 0; pe < static_cast<int>(segment.ranges.size()); ++pe) {
+    const auto index = static_cast<std::size_t>(pe);
+    if (pe != peers_.me && segment.copies[index]) ranges_.close(segment.ranges[index], pe);
+  }
+}
+
+std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange DeviceOffer::*range) {
+  slab.copies.assign(static_cast<std::size_t>(peers_.n), slab.base);
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (pe == peers_.me) continue;  // opening one's own handle is an error by design
+    const auto index = static_cast<std::size_t>(pe);
+    const auto open = [&] {
+      const OnDevice current(route_of_[index].device);
+      return open_for_good(peers_.offer(pe).*range, &slab.copies[index]);
+    };
+    hipError_t error = open();
+    if (error != hipSuccess && kOpeningGivesAccess && leave_to_copies(pe)) error = open();
+    if (error != hipSuccess) {
+      return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}", pe,
+                         peers_.offer(pe).bus_id, device_, mine().bus_id, hipGetErrorString(error));
+    }
+  }
+  return std::nullopt;
+}
+
+// From now on the memory of PE `pe` is reached from the device that it is on; false if it was already, or
+// that device is this PE's own, or not one of this process.
+bool DeviceMemory::leave_to_copies(int pe) {
+  (void)hipGetLastError();
+  DeviceRoute& route = route_of_[static_cast<std::size_t>(pe)];
+  const int theirs = local_number_of(peers_.offer(pe).bus_id);
+  if (!route.for_kernels || theirs < 0 || theirs == device_) return false;
+  route = {theirs, false};
+  return true;
+}
+
+void DeviceMemory::find_routes() {
+  route_of_.reserve(static_cast<std::size_t>(peers_.n));
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    const DeviceOffer& offer = peers_.offer(pe);
+    const bool same = std::strcmp(offer.bus_id, mine().bus_id) == 0;
+    route_of_.push_back(route_to(device_, same ? device_ : local_number_of(offer.bus_id)));
+  }
+}
+
+void DeviceMemory::map_slabs() {
+  std::optional<std::string> failure = map_slab(data_, &DeviceOffer::data);
+  if (!failure) failure = map_slab(sync_, &DeviceOffer::sync);
+  agree_on_reach(failure);
+}
+
+std::size_t DeviceMemory::heap_alignment() const {
+  std::size_t least = mine().heap_alignment;
+  for (int pe = 0; pe < peers_.n; ++pe) least = std::min(least, peers_.offer(pe).heap_alignment);
+  return least;
+}
+
+void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
+  bool reaches_all = true;
+  for (int pe = 0; pe < peers_.n; ++pe) {
+    if (route_of_[static_cast<std::size_t>(pe)].for_kernels) continue;
+    reaches_all = false;
+    debug("device {} cannot reach the device {} of PE {}: copies only", device_,
+          peers_.offer(pe).bus_id, pe);
+  }
+  mine().reaches_all = reaches_all;
+  mine().heap_alignment = alignment_of(data_.base);
+  agree(failure, "map the device memory of the other PEs");
+  all_reach_all_ = true;
+  for (int pe = 0; pe < peers_.n; ++pe)
+    all_reach_all_ = all_reach_all_ && peers_.offer(pe).reaches_all;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which device this PE uses, and the two slabs of its memory that all PEs of the node map: *data*,
+// the device heap, and *sync*, where kernels of different PEs wait for each other.
+//
+//   choose   every PE tells its device; all do with devices or all without
+//   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
+//            where devices are processors: one file for the slabs of all PEs, which each maps once
+//
+// Invariant: a failure of one PE is known to all before anyone takes the next step: all end, with
+// its line. Host code never loads from or stores to a slab. Kept until the process ends, as the
+// arena is: what kernels and captured graphs hold stays valid, and drivers have lost memory over
+// mappings that come and go. Called by start-up.
+#ifndef MESHMEM_GPU_DEVICE_MEMORY_HPP_
+#define MESHMEM_GPU_DEVICE_MEMORY_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "gpu/device_segments.hpp"
+#include "gpu/shared_range.hpp"
+
+namespace meshmem {
+
+// What a PE tells the others of its node, step by step.
+struct DeviceOffer {
+  std::atomic<int> failed_step{0};  // as agree() counts them
+  bool present = false;
+  bool uncached = false;
+  bool reaches_all = false;
+  bool host_heaps_mapped = false;
+  char bus_id[32] = "";            // the same device has the same in all processes
+  std::size_t free_bytes = 0;      // before any slab was taken
+  std::size_t heap_wish = 0;       // SIZE_MAX: none
+  std::size_t heap_alignment = 0;  // of the data slab, where the PE maps it itself
+  SharedRange data;
+  SharedRange sync;
+  char ticket[128] = "";  // of the file, where all slabs are in one
+};
+
+struct NodePeers {
+  int me = 0;
+  int n = 0;
+  std::function<DeviceOffer&(int pe)> offer;
+  std::function<void(const char* step)> meet;
+};
+
+struct Slab {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  std::vector<std::byte*> copies;  // by PE
+};
+
+class DeviceMemory {
+ public:
+  // Collective. False: no PE uses a device, since one has none or should have none.
+  bool choose(const Environment& environment, const NodePeers& peers);
+  // Collective, after choose() was true. The stream is of the chosen device.
+  void open(hipStream_t stream);
+
+  bool is_open() const { return sync_.base != nullptr; }
+  int device() const { return device_; }
+  std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
+  const Slab& data() const { return data_; }
+  const Slab& sync() const { return sync_; }
+  std::size_t heap_alignment() const;                               // of the data slabs of all PEs
+  bool all_reach_all() const { return all_reach_all_; }             // by kernels
+  const DeviceRoute* route_of() const { return route_of_.data(); }  // by PE
+
+  // Maps what PE `pe` has shared, by the route to it.
+  hipError_t map(const SharedRange& range, int pe, std::byte** out);
+  // Those of the segment that map() has mapped.
+  void unmap(const DeviceSegment& segment);
+
+ private:
+  DeviceOffer& mine() const { return peers_.offer(peers_.me); }
+  void agree(const std::optional<std::string>& failure, const char* step);
+  std::optional<std::string> differing_wish() const;
+  std::size_t heap_bytes() const;
+  std::size_t sync_bytes() const;
+  std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
+  void allocate_slabs();
+  bool all_uncached() const;
+  int local_number_of(const char* bus_id) const;
+  std::optional<std::string> map_slab(Slab& slab, SharedRange DeviceOffer::*range);
+  bool leave_to_copies(int pe);
+  void find_routes();
+  void map_slabs();
+  void agree_on_reach(const std::optional<std::string>& failure);
+  // Where devices are processors, in place of allocate_slabs() and map_slabs().
+  void share_slabs();
+  std::optional<std::string> offer_file_for(std::size_t bytes, int* file);
+  std::optional<std::string> place_slabs(int file, std::size_t heap, std::size_t sync);
+  void verify(hipStream_t stream);
+  std::optional<std::string> check_word(int pe, int which, std::uint64_t found) const;
+  std::optional<std::string> read_next(const Slab& slab, int which) const;
+  std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;
+
+  NodePeers peers_;
+  int steps_ = 0;
+  OpenRanges ranges_;
+  int device_ = -1;
+  bool uncached_ = true;
+  bool all_reach_all_ = false;
+  std::vector<DeviceRoute> route_of_;  // by PE
+  Slab data_;
+  Slab sync_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_MEMORY_HPP_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of device segments, and the bounds of all of them, which hot paths ask for. Invariant: the bounds change only when a segment comes or goes.
+#include "gpu/device_segments.hpp"
+
+#include <algorithm>
+
+namespace meshmem {
+
+constinit DeviceBounds device_bounds;
+
+DeviceSegments& device_segments() {
+  static DeviceSegments& instance = *new DeviceSegments;
+  return instance;
+}
+
+const DeviceSegment* DeviceSegments::containing(const void* address) const {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  for (const DeviceSegment& segment : segments_) {
+    if (number - segment.base < segment.bytes) return &segment;
+  }
+  return nullptr;
+}
+
+bool DeviceSegments::holds(const void* address) {
+  const std::lock_guard lock(mutex_);
+  return containing(address) != nullptr;
+}
+
+std::optional<DevicePlace> DeviceSegments::find(const void* address, std::size_t bytes, int pe) {
+  const std::lock_guard lock(mutex_);
+  const DeviceSegment* segment = containing(address);
+  if (!segment) return std::nullopt;
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
+  if (bytes > segment->bytes - offset) return std::nullopt;
+  std::byte* copy = segment->copies[static_cast<std::size_t>(pe)];
+  const DeviceRoute& route = segment->route_of[pe];
+  return DevicePlace{copy ? copy + offset : nullptr, route.device, route.for_kernels};
+}
+
+std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const DeviceSegment* segment = containing(address);
+  if (!segment) return std::nullopt;
+  const std::size_t left =
+      segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
+  return bytes > left ? std::optional(bytes - left) : std::nullopt;
+}
+
+bool DeviceSegments::all_for_kernels(const void* address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const DeviceSegment* segment = containing(address);
+  if (!segment || !segment->all_for_kernels) return false;
+  return bytes <= segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
+}
+
+void DeviceSegments::add(DeviceSegment segment) {
+  const std::lock_guard lock(mutex_);
+  segments_.push_back(std::move(segment));
+  publish_bounds();
+}
+
+std::optional<DeviceSegment> DeviceSegments::remove(const void* base) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(segments_.begin(), segments_.end(), [&](const auto& segment) {
+    return segment.base == reinterpret_cast<std::uintptr_t>(base);
+  });
+  if (found == segments_.end()) return std::nullopt;
+  DeviceSegment removed = std::move(*found);
+  segments_.erase(found);
+  publish_bounds();
+  return removed;
+}
+
+std::vector<DeviceSegment> DeviceSegments::all() {
+  const std::lock_guard lock(mutex_);
+  return segments_;
+}
+
+void DeviceSegments::clear() {
+  const std::lock_guard lock(mutex_);
+  segments_.clear();
+  publish_bounds();
+}
+
+void DeviceSegments::publish_bounds() {
+  std::uintptr_t begin = UINTPTR_MAX, end = 0;
+  for (const DeviceSegment& segment : segments_) {
+    begin = std::min(begin, segment.base);
+    end = std::max(end, segment.base + segment.bytes);
+  }
+  device_bounds = {begin, end > begin ? end - begin : 0};
+}
+
+}  // namespace meshmem

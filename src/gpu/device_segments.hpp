@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The symmetric device memory of this PE: the device heap, and buffers that the program has
+// registered.
+// Invariant: a segment's number stays as long as it lives; everything is under a mutex, which costs
+// little beside what a copy to or from a device does. Asked where an address is in no host segment.
+#ifndef MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
+#define MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "gpu/shared_range.hpp"
+
+namespace meshmem {
+
+// How the device memory of a PE is reached, all of it in one way.
+struct DeviceRoute {
+  // The device, numbered as in this process, whose kernels and copies may use the addresses. Another
+  // than this PE's own where the two devices cannot reach each other.
+  int device = 0;
+  bool for_kernels = false;  // those of this PE's own device
+};
+
+// Memory of a PE as it is known here.
+struct DevicePlace {
+  std::byte* address = nullptr;
+  int device = 0;  // both as in DeviceRoute
+  bool for_kernels = false;
+};
+
+struct DeviceSegment {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  std::vector<std::byte*> copies;         // by world PE
+  const DeviceRoute* route_of = nullptr;  // by world PE; they outlive the segment
+  std::vector<SharedRange> ranges;        // what was mapped for them; of registered buffers
+  bool all_for_kernels =
+      false;  // in all PEs, of all PEs: kernels of all can run a collective on it
+};
+
+class DeviceSegments {
+ public:
+  bool holds(const void* address);
+  // nullopt: not within one segment.
+  std::optional<DevicePlace> find(const void* address, std::size_t bytes, int pe);
+  // Of bytes that begin in a segment and do not end in it.
+  std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
+  // Bytes within one segment that is so.
+  bool all_for_kernels(const void* address, std::size_t bytes);
+
+  void add(DeviceSegment segment);
+  std::optional<DeviceSegment> remove(const void* base);  // nullopt: none begins there
+  std::vector<DeviceSegment> all();
+  void clear();
+
+ private:
+  const DeviceSegment* containing(const void* address) const;
+  void publish_bounds();
+
+  std::mutex mutex_;
+  std::vector<DeviceSegment> segments_;
+};
+
+// Addresses between which all symmetric device memory lies, and perhaps other memory. Empty where there
+// is none: one comparison of the hot paths, that no address passes.
+struct DeviceBounds {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+extern constinit DeviceBounds device_bounds;
+
+[[gnu::always_inline]] inline bool may_be_on_device(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) - device_bounds.begin < device_bounds.bytes;
+}
+
+// Lives for ever, as the address map does.
+DeviceSegments& device_segments();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_SEGMENTS_HPP_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels know of the job, made and kept current: the State that all modules get, and the tables
+// in device memory that it points to.
+// Invariant: a team's flags in this PE's sync slab are at the first epoch and its rows have no packets
+// before any member can be told that the team is there. Nothing here allocates after open(). Used by
+// Runtime, and by the registration of buffers.
+#ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
+#define MESHMEM_GPU_DEVICE_STATE_HPP_
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "device/state.hpp"
+#include "gpu/device_memory.hpp"
+#include "gpu/device_segments.hpp"
+#include "gpu/kernel_team.hpp"
+
+namespace meshmem {
+
+// Where kernels find each PE's host heap; no copies if they do not reach all.
+struct HostHeaps {
+  const void* base;  // of this PE
+  std::size_t bytes;
+  const std::vector<std::byte*>& copies;
+};
+
+class DeviceState {
+ public:
+  static constexpr int kMaxBuffers = 256;
+
+  void open(const DeviceMemory& memory, int me, const HostHeaps& host_heaps,
+            std::uint64_t first_epoch);
+  void close();
+  bool is_open() const { return is_open_; }
+  const device::State& state() const { return state_; }
+
+  void add_team(const KernelTeam& team);
+  void remove_team(const KernelTeam& team);
+  // What a kernel for the team is handed.
+  device::TeamPlace place_of(const KernelTeam& team) const;
+  // The registered buffers are now those of device_segments().
+  void update_buffers();
+  // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
+  void limit_reductions(const device::ReduceLimits& of_groups,
+                        const device::ReduceLimits& of_grids);
+  void publish();
+
+ private:
+  void make_tables(int n_pes);
+  device::Segment segment_of(int which, const void* base, std::size_t bytes,
+                             const std::vector<std::byte*>& copies) const;
+  void reset_flags(int slot, int channel, int channels);
+  void clear_packets(int slot, int channel, int channels);
+  void clear_slot(int slot);
+  // Where kernels find the world numbers of the team's PEs; null if they are the same.
+  int* pes_of(const KernelTeam& team) const;
+  void free_rows(const std::vector<DeviceSegment>& segments);
+  void fill_row(const DeviceSegment& segment);
+
+  std::mutex mutex_;
+  bool is_open_ = false;
+  device::State state_{};
+  int device_ = -1;
+  std::uint64_t first_epoch_ = 0;
+  std::vector<bool> slot_was_used_;
+  std::vector<std::uintptr_t>
+      rows_;  // whose the rows of buffers_ are: its base, or 0 for a free one
+
+  // In device memory; made once a process.
+  std::byte* tables_ = nullptr;
+  device::TeamView* views_ = nullptr;  // by slot
+  int* team_pes_ = nullptr;            // n_pes of each slot
+  std::byte** far_ = nullptr;          // n_pes of each of the three segments
+  device::RegisteredBuffer* buffers_ = nullptr;
+  std::byte** buffer_copies_ = nullptr;  // n_pes of each buffer
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_STATE_HPP_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What host code must know of the target that the library was built for.
+// Invariant: a question about the target is asked here, not by #if elsewhere in src/. Read by
+// start-up and by the API.
+#ifndef MESHMEM_GPU_DEVICE_TARGET_HPP_
+#define MESHMEM_GPU_DEVICE_TARGET_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace meshmem {
+
+// Ends a kernel that calls `routine` of the host, which for GPUs does not compile.
+inline void host_only([[maybe_unused]] const char* routine) {
+#if defined(MESHMEM_TARGET_CPU)
+  hip_on_cpu::host_only(routine);
+#endif
+}
+
+// From now on `say` and `end` are told of threads of kernels that wait (hip_on_cpu::WaitObserver). On GPUs the
+// host cannot know of them.
+inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const char* who,
+                                                          const void* awaited,
+                                                          std::uint64_t since_ns),
+                            [[maybe_unused]] void (*end)(void* shown)) {
+#if defined(MESHMEM_TARGET_CPU)
+  static const hip_on_cpu::WaitObserver observer{say, end};
+  hip_on_cpu::observe_waits(&observer);
+#endif
+}
+
+// Devices are the processors themselves: their memory is host memory, zero and taken on first touch,
+// and kernels reach the host heaps without further ado.
+#if defined(MESHMEM_TARGET_CPU)
+inline constexpr bool kDevicesAreProcessors = true;
+#else
+inline constexpr bool kDevicesAreProcessors = false;
+#endif
+
+#if defined(MESHMEM_TARGET_HIP)
+inline constexpr bool kDevicesAreAmd = true;
+#else
+inline constexpr bool kDevicesAreAmd = false;
+#endif
+
+// Memory of another device is reached once its handle is opened. To enable access to that device would make a
+// context on it: 0.4 s of start-up and 500 MiB on H200, for each device in each PE. AMD's runtime has to be told.
+#if defined(MESHMEM_TARGET_CUDA)
+inline constexpr bool kOpeningGivesAccess = true;
+#else
+inline constexpr bool kOpeningGivesAccess = false;
+#endif
+
+// Memory that this process has mapped is memory of `device` from now on, for good. Where devices are
+// processors only.
+inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
+                                         [[maybe_unused]] std::size_t bytes,
+                                         [[maybe_unused]] int device) {
+#if defined(MESHMEM_TARGET_CPU)
+  return hip_on_cpu::adopt_device_memory(base, bytes, device);
+#else
+  return hipErrorNotSupported;
+#endif
+}
+
+// A line of 128 bytes that one instruction stores arrives whole in a peer's memory
+// (device/collectives/wide_lines.hpp).
+#if defined(MESHMEM_TARGET_CUDA)
+inline constexpr bool kHasWideLines = true;
+#else
+inline constexpr bool kHasWideLines = false;
+#endif
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_TARGET_HPP_

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ordered stream, and a stream on each device that this PE's own cannot reach, where atomics and
+// stores to its memory run.
+// Invariant: work is counted as issued after the stream has it, and as completed after an event that
+// was recorded behind it, so quiet never returns too early.
+#include "gpu/device_transfer.hpp"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+constinit DeviceWork device_work;
+
+namespace {
+
+void count_issued() { device_work.issued.fetch_add(1, std::memory_order_release); }
+
+device::ElemType word_type(std::size_t bytes) {
+  return bytes == 4 ? device::ElemType::u32 : device::ElemType::u64;
+}
+
+device::Scalar scalar(std::uint64_t value) { return {{value, 0}}; }
+
+}  // namespace
+
+DeviceTransfer& device_transfer() {
+  static DeviceTransfer& instance = *new DeviceTransfer;
+  return instance;
+}
+
+void DeviceTransfer::open(int device) {
+  if (stream_) return;
+  device_ = device;
+  lanes_.open(device);
+  const OnDevice current(device);
+  check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream on device {}",
+        device);
+}
+
+void DeviceTransfer::complete(const char* routine) {
+  const std::uint64_t issued = device_work.issued.load(std::memory_order_acquire);
+  std::vector<std::pair<int, hipStream_t>> streams{{device_, stream_}};
+  {
+    const std::lock_guard lock(mutex_);
+    streams.insert(streams.end(), far_streams_.begin(), far_streams_.end());
+  }
+  const Lane waiting = lane();
+  for (const auto& [device, stream] : streams) waiting->wait_for(stream, device, routine);
+  std::uint64_t before = device_work.completed.load(std::memory_order_relaxed);
+  while (before < issued &&
+         !device_work.completed.compare_exchange_weak(before, issued, std::memory_order_release)) {
+  }
+}
+
+hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
+  if (there.device == device_) return stream_;
+  const std::lock_guard lock(mutex_);
+  hipStream_t& stream = far_streams_[there.device];
+  if (!stream) {
+    const RelaxedCapture allowed;
+    check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "make a stream on device {}",
+          there.device);
+  }
+  return stream;
+}
+
+void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  count_issued();
+}
+
+void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  lane()->wait_for(stream_, device_, routine);
+}
+
+void DeviceTransfer::clear(void* memory, std::size_t bytes, const char* routine) {
+  const OnDevice current(device_);
+  check(hipMemsetAsync(memory, 0, bytes, stream_), "clear {} bytes", bytes);
+  lane()->wait_for(stream_, device_, routine);
+}
+
+void DeviceTransfer::issue_store(const DevicePlace& there, const void* value, std::size_t bytes) {
+  device::Scalar scalar{};
+  std::memcpy(&scalar, value, bytes);
+  const OnDevice current(there.device);
+  check(device::launch_store(there.address, scalar, bytes, stream_for(there)), "store {} bytes",
+        bytes);
+  count_issued();
+}
+
+void DeviceTransfer::load(void* value, const DevicePlace& there, std::size_t bytes,
+                          const char* routine) {
+  const OnDevice current(there.device);
+  const hipStream_t stream = stream_for(there);
+  const Lane answer = lane();
+  check(device::launch_load(answer->pinned(), there.address, bytes, stream), "load {} bytes",
+        bytes);
+  answer->wait_for(stream, there.device, routine);
+  std::memcpy(value, answer->pinned(), bytes);
+}
+
+void DeviceTransfer::copy_strided(const device::StridedCopy& copy, const char* routine) {
+  const OnDevice current(device_);
+  check(device::launch_strided_copy(copy, stream_), "copy {} blocks", copy.n_blocks);
+  lane()->wait_for(stream_, device_, routine);
+}
+
+void DeviceTransfer::issue_signal(const DevicePlace& there, std::uint64_t value, int sig_op) {
+  if (there.device != device_) complete("a signal");  // the data before it is on another stream
+  const OnDevice current(there.device);
+  auto* word = reinterpret_cast<std::uint64_t*>(there.address);
+  check(device::launch_signal(word, value, sig_op, stream_for(there)), "update a signal");
+  count_issued();
+}
+
+void DeviceTransfer::issue_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
+                                  std::uint64_t operand, std::uint64_t condition) {
+  const OnDevice current(there.device);
+  check(device::launch_atomic(op, word_type(bytes), there.address, scalar(operand),
+                              scalar(condition), nullptr, stream_for(there)),
+        "start an atomic operation");
+  count_issued();
+}
+
+std::uint64_t DeviceTransfer::fetch_atomic(const DevicePlace& there, device::AtomicOp op,
+                                           std::size_t bytes, std::uint64_t operand,
+                                           std::uint64_t condition, const char* routine) {
+  const OnDevice current(there.device);
+  const hipStream_t stream = stream_for(there);
+  const Lane answer = lane();
+  check(device::launch_atomic(op, word_type(bytes), there.address, scalar(operand),
+                              scalar(condition), answer->pinned(), stream),
+        "start an atomic operation");
+  answer->wait_for(stream, there.device, routine);
+  std::uint64_t fetched = 0;
+  std::memcpy(&fetched, answer->pinned(), bytes);
+  return fetched;
+}
+
+void wait_for_device(int device, const char* routine) {
+  const OnDevice current(device);
+  const hipError_t error = hipDeviceSynchronize();
+  if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
+    fatal("{}: a stream of device {} is being captured; end the capture before", routine, device);
+  check(error, "wait for the streams of device {} in {}", device, routine);
+}
+
+hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream) {
+  const auto there = device_segments().find(address, bytes, pe);
+  if (!there) return hipErrorInvalidDevicePointer;
+  return hipMemcpyAsync(there->address, address, bytes, hipMemcpyDefault, stream);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies, stores and atomics where an end is device memory: the work that the processor cannot do
+// itself, in the order of one stream.
+//
+// What needs no answer is *issued* and left to the stream; fence and quiet complete it. What has an
+// answer, or a source that the caller may reuse, is waited for.
+// Invariant: host code touches no device memory. A program that uses none pays for the comparison in
+// is_under_way(), nothing else. Called by collectives/ and api/.
+#ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
+#define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "device/launch.hpp"
+#include "gpu/device_lane.hpp"
+#include "gpu/device_segments.hpp"
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+// How much has been issued, and how much of it has been seen to be done.
+struct DeviceWork {
+  std::atomic<std::uint64_t> issued{0};
+  std::atomic<std::uint64_t> completed{0};
+  bool is_under_way() const {
+    return issued.load(std::memory_order_relaxed) != completed.load(std::memory_order_relaxed);
+  }
+};
+extern constinit DeviceWork device_work;
+
+class DeviceTransfer {
+ public:
+  void open(int device);
+  int device() const { return device_; }
+  hipStream_t stream() const { return stream_; }  // the one that keeps the order
+
+  // All that any thread has issued before is done.
+  void complete(const char* routine);
+
+  // A store is of 1, 2, 4, 8 or 16 bytes; up to 8 they arrive at once.
+  void issue_copy(void* to, const void* from, std::size_t bytes);
+  void copy(void* to, const void* from, std::size_t bytes, const char* routine);
+  void clear(void* memory, std::size_t bytes, const char* routine);  // of this device
+  void issue_store(const DevicePlace& there, const void* value, std::size_t bytes);
+  void load(void* value, const DevicePlace& there, std::size_t bytes, const char* routine);
+  void copy_strided(const device::StridedCopy& copy, const char* routine);
+  void issue_signal(const DevicePlace& there, std::uint64_t value, int sig_op);
+  void issue_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
+                    std::uint64_t operand, std::uint64_t condition);
+  std::uint64_t fetch_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
+                             std::uint64_t operand, std::uint64_t condition, const char* routine);
+
+  // A stream, events and a pinned page for one call.
+  class Lane {
+   public:
+    explicit Lane(DeviceLanes& lanes) : lanes_(lanes), lane_(lanes.take()) {}
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+    ~Lane() { lanes_.give_back(std::move(lane_)); }
+    DeviceLane* operator->() const { return lane_.get(); }
+
+   private:
+    DeviceLanes& lanes_;
+    std::unique_ptr<DeviceLane> lane_;
+  };
+  Lane lane() { return Lane(lanes_); }
+
+  // Launches by launch(stream) on a stream of its own, and waits for the end. `what` names the work.
+  template <typename Launch>
+  void run(const char* what, const Launch& launch) {
+    const Lane lane_of_call = lane();
+    {
+      const OnDevice current(device_);
+      check(launch(lane_of_call->stream()), "start the kernel of {}", what);
+    }
+    lane_of_call->wait(what);
+  }
+
+ private:
+  // Where kernels that use a place run: the ordered stream, or one of the place's own device.
+  hipStream_t stream_for(const DevicePlace& there);
+
+  int device_ = -1;
+  hipStream_t stream_ = nullptr;
+  DeviceLanes lanes_;
+  std::mutex mutex_;
+  std::map<int, hipStream_t> far_streams_;  // of devices that this one cannot reach
+};
+
+// Returns when nothing is left to do on any stream of the device. There is no timeout.
+void wait_for_device(int device, const char* routine);
+
+// Copies `bytes` bytes of symmetric device memory to the same place of PE `pe`, on the stream.
+hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream);
+
+// Lives for ever, as streams must.
+DeviceTransfer& device_transfer();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_DEVICE_TRANSFER_HPP_

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What HIP answers, as the library's errors.
+// Invariant: the HIP runtime's own memory of the last error is left clean, so that a program that
+// asks for it sees only its own. Called wherever src/ calls HIP.
+#ifndef MESHMEM_GPU_HIP_ERROR_HPP_
+#define MESHMEM_GPU_HIP_ERROR_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+
+// What else to say of the reason. Numbers that HIP and CUDA share: a bad address, an assertion, a bad
+// instruction, a bad address space, a trap.
+inline const char* hint_for(hipError_t error) {
+  for (const int of_kernels : {700, 710, 715, 717, 719}) {
+    if (static_cast<int>(error) == of_kernels)
+      return "; a kernel has ended by a mistake: compile it without -DNDEBUG to be told which";
+  }
+  return "";
+}
+
+// Ends the job with "cannot <what>: <reason>" unless the call has succeeded.
+template <typename... Args>
+void check(hipError_t result, fmt::format_string<Args...> what, Args&&... args) {
+  if (result != hipSuccess) [[unlikely]] {
+    fatal("cannot {}: {}{}", fmt::format(what, std::forward<Args>(args)...),
+          hipGetErrorString(result), hint_for(result));
+  }
+}
+
+// For a call whose failure is an answer: true if it has succeeded.
+inline bool succeeds(hipError_t result) {
+  if (result == hipSuccess) return true;
+  (void)hipGetLastError();
+  return false;
+}
+
+// Makes a device current for as long as this lives: programs may use others, and a thread that has
+// never called HIP has device 0.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    if (hipGetDevice(&before_) != hipSuccess || before_ == device) {
+      before_ = device;
+    } else {
+      check(hipSetDevice(device), "use device {}", device);
+      changed_ = true;
+    }
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() {
+    if (changed_) (void)hipSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+// While the program captures a stream in a mode that forbids this thread to wait for events and to
+// take memory, lets it: what the library does on streams of its own is no part of that graph.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_HIP_ERROR_HPP_

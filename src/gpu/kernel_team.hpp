@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels need to know of a team. Invariant: it is read within the call that it is handed to.
+// Made of a Team by whoever launches kernels for it.
+#ifndef MESHMEM_GPU_KERNEL_TEAM_HPP_
+#define MESHMEM_GPU_KERNEL_TEAM_HPP_
+
+#include <vector>
+
+namespace meshmem {
+
+struct KernelTeam {
+  int slot;
+  int me;
+  const std::vector<int>& pes;  // world PE of each PE of the team
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_KERNEL_TEAM_HPP_

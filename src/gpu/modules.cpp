@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of modules. Invariant: a state is written with the PE's device current, whichever thread
+// loads the module, and by a stream of the library's own: a kernel of the program that waits for this
+// thread is not waited for.
+#include "gpu/modules.hpp"
+
+#include "base/error.hpp"
+#include "gpu/hip_error.hpp"
+#include "gpu/kernel_memory.hpp"
+
+namespace meshmem {
+
+Modules& modules() {
+  static Modules& instance = *new Modules;
+  return instance;
+}
+
+bool Modules::try_tell(Place place) const {
+  const OnDevice current(device_);
+  void* const there = place();
+  if (there) write_for_kernels(there, &*state_, sizeof *state_);
+  return there != nullptr;
+}
+
+void Modules::tell_all() const {
+  for (const Place place : places_) {
+    if (try_tell(place)) continue;
+    fatal("a module of device code is not on device {}: it was compiled for another kind of GPU",
+          device_);
+  }
+}
+
+void Modules::add(Place place) {
+  const std::lock_guard lock(mutex_);
+  places_.push_back(place);
+  if (state_ && !try_tell(place))
+    debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
+}
+
+void Modules::remove(Place place) {
+  const std::lock_guard lock(mutex_);
+  std::erase(places_, place);
+}
+
+void Modules::publish(const device::State& state, int device) {
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+  device_ = device;
+  tell_all();
+}
+
+void Modules::publish_again() {
+  const std::lock_guard lock(mutex_);
+  if (state_) tell_all();
+}
+
+// Kernels that come later find no job, and end with a line.
+void Modules::withdraw() {
+  const std::lock_guard lock(mutex_);
+  if (!state_) return;
+  *state_ = device::State{};
+  for (const Place place : places_) try_tell(place);
+  state_.reset();
+}
+
+}  // namespace meshmem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The translation units of device code in this process. Each has a State of its own and a function
+// that says where; they come with the program, or with a library that it loads at any time.
+// Invariant: a module always has the last state that was published, once the device has the module.
+// Filled by static initializers, before main as well as after, so it needs nothing of the library to
+// be initialized.
+#ifndef MESHMEM_GPU_MODULES_HPP_
+#define MESHMEM_GPU_MODULES_HPP_
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "device/state.hpp"
+
+namespace meshmem {
+
+class Modules {
+ public:
+  using Place = void* (*)();  // on the current device; null if that does not have the module (yet)
+
+  void add(Place place);
+  void remove(Place place);
+  // To all modules, now and those that come later. Of kernels on `device`.
+  void publish(const device::State& state, int device);
+  void publish_again();
+  // Modules that come later are told nothing.
+  void withdraw();
+
+ private:
+  bool try_tell(Place place) const;
+  void tell_all() const;
+
+  std::mutex mutex_;
+  std::vector<Place> places_;
+  std::optional<device::State> state_;
+  int device_ = -1;
+};
+
+// Lives for ever: modules say goodbye while the process ends.
+Modules& modules();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_MODULES_HPP_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mark behind the newest work on a stream of the program's, to wait for before what it uses goes.
+// Invariant: the stream itself may be gone by then; an event outlives it. Used for the teams whose
+// collectives are put on streams.
+#ifndef MESHMEM_GPU_STREAM_MARK_HPP_
+#define MESHMEM_GPU_STREAM_MARK_HPP_
+
+#include "base/wait.hpp"
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+class StreamMark {
+ public:
+  explicit StreamMark(int device) : device_(device) {
+    const OnDevice current(device_);
+    check(hipEventCreateWithFlags(&event_, hipEventDisableTiming), "make an event on device {}",
+          device_);
+  }
+  ~StreamMark() { (void)hipEventDestroy(event_); }
+  StreamMark(const StreamMark&) = delete;
+  StreamMark& operator=(const StreamMark&) = delete;
+
+  void set(hipStream_t stream) {
+    const OnDevice current(device_);
+    check(hipEventRecord(event_, stream), "record an event on device {}", device_);
+  }
+  bool is_over() const {
+    const RelaxedCapture allowed;
+    const hipError_t state = hipEventQuery(event_);
+    if (state == hipErrorNotReady) (void)hipGetLastError();
+    return state != hipErrorNotReady;
+  }
+  // Until the work before it is over.
+  void wait(const char* routine) const {
+    const RelaxedCapture allowed;
+    hipError_t state = hipErrorNotReady;
+    wait_until_ready(
+        [&] {
+          state = hipEventQuery(event_);
+          if (state == hipErrorNotReady) (void)hipGetLastError();
+          return state != hipErrorNotReady;
+        },
+        [&] { return fmt::format("the work on a stream of device {}, in {}", device_, routine); });
+    check(state, "end what is on a stream of device {}, in {}", device_, routine);
+  }
+
+ private:
+  int device_;
+  hipEvent_t event_ = nullptr;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_STREAM_MARK_HPP_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of uses, each with a mark on its stream.
+// Invariant: what is over leaves the list when the next use comes.
+#include "gpu/stream_uses.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "gpu/stream_mark.hpp"
+
+namespace meshmem {
+namespace {
+
+struct Use {
+  const char* routine;
+  std::vector<UsedRange> ranges;
+  std::unique_ptr<StreamMark> end;
+
+  bool touches(const void* address, std::size_t bytes) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(ranges.begin(), ranges.end(), [&](const UsedRange& range) {
+      const auto at = reinterpret_cast<std::uintptr_t>(range.address);
+      return at - begin < bytes || begin - at < range.bytes;
+    });
+  }
+};
+
+struct Uses {
+  std::mutex mutex;
+  std::vector<Use> all;
+};
+Uses& uses() {
+  static Uses& instance = *new Uses;  // lives for ever, as streams must
+  return instance;
+}
+
+}  // namespace
+
+void keep_stream_use(const char* routine, hipStream_t stream, int device,
+                     std::vector<UsedRange> ranges) {
+  auto end = std::make_unique<StreamMark>(device);
+  end->set(stream);
+  const std::lock_guard lock(uses().mutex);
+  std::erase_if(uses().all, [](const Use& use) { return use.end->is_over(); });
+  uses().all.push_back({routine, std::move(ranges), std::move(end)});
+}
+
+const char* stream_user_of(const void* address, std::size_t bytes) {
+  const std::lock_guard lock(uses().mutex);
+  for (const Use& use : uses().all)
+    if (use.touches(address, bytes) && !use.end->is_over()) return use.routine;
+  return nullptr;
+}
+
+void forget_stream_uses() {
+  const std::lock_guard lock(uses().mutex);
+  uses().all.clear();
+}
+
+}  // namespace meshmem

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets, signals and atomics with an end in device memory.
+// Invariant: what is small and comes from host memory is a value, stored by a kernel, so that the
+// call need not wait; everything else is a copy in the order of the stream.
+#include "transport/one_sided.hpp"
+
+#include <bit>
+
+#include "gpu/device_transfer.hpp"
+#include "memory/address_map.hpp"
+#include "memory/room.hpp"
+#include "transport/copy_bytes.hpp"
+
+namespace meshmem {
+namespace {
+
+using one_sided::Blocks;
+
+struct End {
+  DevicePlace place;
+  bool on_device;
+  std::byte* address() const { return place.address; }
+};
+
+End far_end(const char* routine, const void* address, std::size_t bytes, int pe) {
+  check_block(routine, address, bytes);
+  if (std::byte* there = try_translate(address_map, address, bytes, pe)) return {{there}, false};
+  return {translate_on_device(address_map, address, bytes, pe, routine), true};
+}
+
+End near_end(const void* address) {
+  auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
+  return {{here, device_transfer().device(), true}, is_on_device(address)};
+}
+
+// Moved by one store or load of a kernel.
+bool is_element(const End& end, std::size_t bytes) {
+  return end.on_device && bytes <= 8 && std::has_single_bit(bytes) &&
+         reinterpret_cast<std::uintptr_t>(end.address()) % bytes == 0;
+}
+
+// What a caller may do when the copy returns.
+enum class Until { issued, source_is_free, done };
+
+void copy(const char* routine, const End& to, const End& from, std::size_t bytes, Until until) {
+  DeviceTransfer& device = device_transfer();
+  if (!to.on_device && !from.on_device) {
+    copy_bytes(to.address(), from.address(), bytes);
+  } else if (is_element(to, bytes) && !from.on_device && until != Until::done) {
+    device.issue_store(to.place, from.address(), bytes);
+  } else if (is_element(from, bytes) && !to.on_device) {
+    std::uint64_t value = 0;
+    device.load(&value, from.place, bytes, routine);
+    copy_bytes(to.address(), &value, bytes);
+  } else if (until == Until::issued) {
+    device.issue_copy(to.address(), from.address(), bytes);
+  } else {
+    device.copy(to.address(), from.address(), bytes, routine);
+  }
+}
+
+void pack(std::byte* to, const std::byte* from, std::ptrdiff_t stride, std::size_t bytes,
+          std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, from += stride) std::memcpy(to + i * bytes, from, bytes);
+}
+void unpack(std::byte* to, std::ptrdiff_t stride, const std::byte* from, std::size_t bytes,
+            std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, to += stride) copy_bytes(to, from + i * bytes, bytes);
+}
+
+// A kernel reaches device memory and pinned memory, so blocks of other host memory go through a
+// pinned page.
+void copy_packed(const char* routine, const End& to, const End& from, const Blocks& blocks) {
+  DeviceTransfer& device = device_transfer();
+  const DeviceTransfer::Lane lane = device.lane();
+  auto* page = static_cast<std::byte*>(lane->pinned());
+  const auto packed = static_cast<std::ptrdiff_t>(blocks.bytes);
+  const std::size_t most = DeviceLane::kPinnedBytes / blocks.bytes;
+  for (std::size_t done = 0; done < blocks.count; done += most) {
+    const std::size_t count = std::min(most, blocks.count - done);
+    const auto first = static_cast<std::ptrdiff_t>(done);
+    std::byte* dest = to.address() + first * blocks.dest_stride;
+    const std::byte* source = from.address() + first * blocks.source_stride;
+    if (to.on_device) {
+      pack(page, source, blocks.source_stride, blocks.bytes, count);
+      device.copy_strided({dest, blocks.dest_stride, page, packed, blocks.bytes, count}, routine);
+    } else {
+      device.copy_strided({page, packed, source, blocks.source_stride, blocks.bytes, count},
+                          routine);
+      unpack(dest, blocks.dest_stride, page, blocks.bytes, count);
+    }
+  }
+}
+
+void copy_blocks(const char* routine, const End& to, const End& from, const Blocks& blocks) {
+  constexpr std::size_t kLargeBlock = 4096;  // worth a copy of its own
+  DeviceTransfer& device = device_transfer();
+  const bool all_on_device = to.on_device && from.on_device;
+  const bool for_kernels =
+      (!to.on_device || to.place.for_kernels) && (!from.on_device || from.place.for_kernels);
+  if ((to.on_device || from.on_device) && for_kernels &&
+      (all_on_device || blocks.bytes < kLargeBlock)) {
+    if (!all_on_device) return copy_packed(routine, to, from, blocks);
+    return device.copy_strided({to.address(), blocks.dest_stride, from.address(),
+                                blocks.source_stride, blocks.bytes, blocks.count},
+                               routine);
+  }
+  for (std::size_t i = 0; i < blocks.count; ++i) {
+    const auto index = static_cast<std::ptrdiff_t>(i);
+    End block_to = to, block_from = from;
+    block_to.place.address += index * blocks.dest_stride;
+    block_from.place.address += index * blocks.source_stride;
+    copy(routine, block_to, block_from, blocks.bytes, Until::done);
+  }
+}
+
+}  // namespace
+
+namespace one_sided {
+
+void put(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::source_is_free);
+}
+void get(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::done);
+}
+void put_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::issued);
+}
+void get_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::issued);
+}
+
+void put_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
+  copy_blocks(routine, far_end(routine, dest, blocks.dest_span(), pe), near_end(source), blocks);
+}
+void get_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
+  copy_blocks(routine, near_end(dest), far_end(routine, source, blocks.source_span(), pe), blocks);
+}
+
+void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op, int pe) {
+  check_block(routine, sig_addr, sizeof *sig_addr);
+  const DevicePlace there =
+      translate_on_device(address_map, sig_addr, sizeof *sig_addr, pe, routine);
+  device_transfer().issue_signal(there, value, sig_op);
+}
+
+std::uint64_t atomic(const char* routine, const void* address, const Atomic& atomic, int pe) {
+  check_block(routine, address, atomic.bytes);
+  const DevicePlace there = translate_on_device(address_map, address, atomic.bytes, pe, routine);
+  DeviceTransfer& device = device_transfer();
+  if (atomic.fetches) {
+    return device.fetch_atomic(there, atomic.op, atomic.bytes, atomic.operand, atomic.condition,
+                               routine);
+  }
+  device.issue_atomic(there, atomic.op, atomic.bytes, atomic.operand, atomic.condition);
+  return 0;
+}
+
+}  // namespace one_sided
+
+void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes) {
+  if (bytes > 0) copy(routine, near_end(dest), near_end(source), bytes, Until::done);
+}
+void copy_local_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks) {
+  if (blocks.bytes > 0 && blocks.count > 0)
+    copy_blocks(routine, near_end(dest), near_end(source), blocks);
+}
+
+}  // namespace meshmem

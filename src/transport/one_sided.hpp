@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets, signals and atomics that the fast path does not do by itself: an end is in device
+// memory, or a check is on. Each finds where both ends are, and chooses the processor or a stream.
+// Invariant: a remote address that is not symmetric ends the job with a line of the address map; any
+// local address is taken. Called by api/ and by the collectives by messages.
+#ifndef MESHMEM_TRANSPORT_ONE_SIDED_HPP_
+#define MESHMEM_TRANSPORT_ONE_SIDED_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/operations.hpp"
+
+namespace meshmem::one_sided {
+
+// The source of a put may be used again when it returns; a get's dest is filled. `pe` is a world PE
+// in range, bytes are not 0.
+[[gnu::cold, gnu::noinline]] void put(const char* routine, void* dest, const void* source,
+                                      std::size_t bytes, int pe);
+[[gnu::cold, gnu::noinline]] void get(const char* routine, void* dest, const void* source,
+                                      std::size_t bytes, int pe);
+// Complete only after quiet.
+[[gnu::cold, gnu::noinline]] void put_nbi(const char* routine, void* dest, const void* source,
+                                          std::size_t bytes, int pe);
+[[gnu::cold, gnu::noinline]] void get_nbi(const char* routine, void* dest, const void* source,
+                                          std::size_t bytes, int pe);
+
+// At least one block, at strides, both in bytes.
+struct Blocks {
+  std::size_t bytes;
+  std::size_t count;
+  std::ptrdiff_t dest_stride;
+  std::ptrdiff_t source_stride;
+
+  // From the first block to the end of the last.
+  std::size_t dest_span() const { return span(dest_stride); }
+  std::size_t source_span() const { return span(source_stride); }
+
+ private:
+  std::size_t span(std::ptrdiff_t stride) const {
+    return (count - 1) * static_cast<std::size_t>(stride) + bytes;
+  }
+};
+[[gnu::cold, gnu::noinline]] void put_blocks(const char* routine, void* dest, const void* source,
+                                             const Blocks& blocks, int pe);
+[[gnu::cold, gnu::noinline]] void get_blocks(const char* routine, void* dest, const void* source,
+                                             const Blocks& blocks, int pe);
+
+[[gnu::cold, gnu::noinline]] void signal(const char* routine, std::uint64_t* sig_addr,
+                                         std::uint64_t value, int sig_op, int pe);
+
+// An atomic of 4 or 8 bytes, and the value before; of those that fetch nothing, 0.
+struct Atomic {
+  device::AtomicOp op;
+  std::size_t bytes;
+  std::uint64_t operand;
+  std::uint64_t condition;
+  bool fetches;
+};
+[[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
+                                                  const Atomic& atomic, int pe);
+
+}  // namespace meshmem::one_sided
+
+namespace meshmem {
+
+// Between two addresses of this PE; done when it returns.
+void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes);
+void copy_local_blocks(const char* routine, void* dest, const void* source,
+                       const one_sided::Blocks& blocks);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_ONE_SIDED_HPP_
