@@ -6,8 +6,8 @@
  * that of clang calls its own (docs/debugging.md). A program that has functions of these names
  * defines MESHMEM_NO_TSAN_DEFAULTS and says the same in them.
  */
-#ifndef MESHMEM_THREAD_SANITIZER_H
-#define MESHMEM_THREAD_SANITIZER_H
+#ifndef MESHMEM_SHMEM_THREAD_SANITIZER_H
+#define MESHMEM_SHMEM_THREAD_SANITIZER_H
 
 #if defined(__SANITIZE_THREAD__) && !defined(MESHMEM_NO_TSAN_DEFAULTS)
 #ifdef __cplusplus
