@@ -2,7 +2,7 @@
 // Running one block of a kernel on the OS thread that calls, its threads as fibers.
 // Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its stack to the next.
 // A thread of the block is: not begun, running, ready, waiting at a barrier or in an operation of its warp, or exited.
-// Used by launch.cpp; the functions for kernels (barrier, warp, yield) are members that block.cpp exports.
+// Used by submit.cpp; the functions for kernels (barrier, warp, yield) are members that block.cpp exports.
 #pragma once
 
 #include <memory>

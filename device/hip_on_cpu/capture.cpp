@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "stream.hpp"
-
 namespace hip_on_cpu {
 
 hipError_t Capture::record(const std::shared_ptr<Stream>& stream, Operation operation) {
@@ -84,12 +82,6 @@ hipError_t Captures::refuse_unsafe_call() {
 
 hipStreamCaptureMode Captures::exchange_mode_of_thread(hipStreamCaptureMode mode) {
   return std::exchange(mode_of_thread, mode);
-}
-
-hipError_t refuse_while_capturing() {
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  return streams.captures.refuse_unsafe_call();
 }
 
 }  // namespace hip_on_cpu

@@ -4,19 +4,17 @@
 // events, so that a stream that was never joined is found at the end. Guarded by Streams::mutex.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "hip/hip_runtime_api.h"
+#include "stream.hpp"
 
 namespace hip_on_cpu {
 
-using Operation = std::function<hipError_t()>;
 using Operations = std::vector<Operation>;
-class Stream;
 
 // For each stream of a capture: how many of its operations come before this point.
 using Seen = std::map<const Stream*, std::size_t>;
@@ -47,8 +45,5 @@ class Captures {
  private:
   std::vector<std::shared_ptr<Capture>> active_;
 };
-
-// What calls that wait, allocate or free ask first.
-hipError_t refuse_while_capturing();
 
 }  // namespace hip_on_cpu

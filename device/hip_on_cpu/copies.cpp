@@ -10,7 +10,7 @@
 #include "allocations.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
-#include "stream.hpp"
+#include "streams.hpp"
 
 namespace hip_on_cpu {
 namespace {

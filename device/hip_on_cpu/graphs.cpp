@@ -5,7 +5,7 @@
 
 #include "errors.hpp"
 #include "process_state.hpp"
-#include "stream.hpp"
+#include "streams.hpp"
 
 namespace hip_on_cpu {
 namespace {

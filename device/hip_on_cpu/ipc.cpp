@@ -13,10 +13,9 @@
 #include <cstring>
 
 #include "allocations.hpp"
-#include "capture.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
-#include "stream.hpp"
+#include "streams.hpp"
 
 namespace hip_on_cpu {
 namespace {

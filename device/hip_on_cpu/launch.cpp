@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches: checked when submitted, then run by the stream's worker (one block) or by OS threads from a pool.
+// One run of a kernel: its blocks on OS threads from a pool, or on the calling thread if there is one block only.
 // Invariant: a run is finished when its last block is; the pool's threads end after a second without work.
 #include "launch.hpp"
 
@@ -12,18 +12,14 @@
 #include <thread>
 #include <utility>
 
-#include "block.hpp"
-#include "errors.hpp"
 #include "os_thread.hpp"
 #include "process_state.hpp"
-#include "stream.hpp"
 
 namespace hip_on_cpu {
 namespace {
 
 constexpr auto kIdleTime = std::chrono::seconds(1);
 constexpr auto kPatience = std::chrono::milliseconds(1);
-constexpr int kThreadsPerMultiprocessor = 2048;
 
 // OS threads that run blocks.
 class BlockThreads {
@@ -86,39 +82,20 @@ class BlockThreads {
 
 std::uint64_t threads_at_first() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
 
-void run_launch(const KernelLaunch& launch) {
-  const auto run = std::make_shared<LaunchRun>(launch);
-  if (launch.blocks() == 1) {
+}  // namespace
+
+void LaunchRun::run_on_threads() {
+  if (blocks == 1) {
     use_signal_stack();
-    run->run_blocks();  // this thread has nothing else to do
+    run_blocks();  // this thread has nothing else to do
     return;
   }
-  if (BlockThreads::get().request(run, std::min(launch.blocks(), threads_at_first())) == 0) {
+  if (BlockThreads::get().request(shared_from_this(), std::min(blocks, threads_at_first())) == 0) {
     use_signal_stack();
-    run->run_blocks();  // one after the other, as there is no thread but this one
+    run_blocks();  // one after the other, as there is no thread but this one
   }
-  run->wait_until_finished();
+  wait_until_finished();
 }
-
-bool is_size(const dim3& size) { return size.x > 0 && size.y > 0 && size.z > 0; }
-bool is_within(const dim3& size, const int (&most)[3]) {
-  return is_size(size) && size.x <= static_cast<std::uint32_t>(most[0]) &&
-         size.y <= static_cast<std::uint32_t>(most[1]) &&
-         size.z <= static_cast<std::uint32_t>(most[2]);
-}
-
-hipError_t check_launch(const KernelLaunch& launch) {
-  if (device_count() == 0) return hipErrorNoDevice;
-  if (launch.kernel.run == nullptr) return hipErrorInvalidDeviceFunction;
-  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
-  const std::uint64_t threads_of_x = std::uint64_t{launch.grid.x} * launch.block.x;
-  const bool fits = is_within(launch.grid, kMaxGridSize) &&
-                    is_within(launch.block, kMaxThreadsDim) && threads <= kMaxThreadsPerBlock &&
-                    threads_of_x <= UINT32_MAX && launch.shared <= kSharedMemoryPerBlock;
-  return fits ? hipSuccess : hipErrorInvalidConfiguration;
-}
-
-}  // namespace
 
 std::uint64_t LaunchRun::left_to_begin() const {
   const std::uint64_t started = begun.load(std::memory_order_relaxed);
@@ -130,9 +107,9 @@ void LaunchRun::run_blocks() {
     const std::uint64_t block = begun.fetch_add(1);
     if (block >= blocks) return;
     const std::uint64_t row = block / launch.grid.x;
-    BlockRunner::of_this_os_thread().run(*this, {static_cast<std::uint32_t>(block % launch.grid.x),
-                                                 static_cast<std::uint32_t>(row % launch.grid.y),
-                                                 static_cast<std::uint32_t>(row / launch.grid.y)});
+    run_block(*this, {static_cast<std::uint32_t>(block % launch.grid.x),
+                      static_cast<std::uint32_t>(row % launch.grid.y),
+                      static_cast<std::uint32_t>(row / launch.grid.y)});
     count_finished();
   }
 }
@@ -172,40 +149,4 @@ void LaunchRun::wait_until_finished() {
   changed_.wait(lock, is_finished);
 }
 
-hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
-                         hipStream_t stream, bool is_cooperative) {
-  host_only("hipLaunchKernel");
-  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
-  catch_faults_in_kernels();
-  const hipError_t error = check_launch(*launch);
-  if (error != hipSuccess) return remember(error);
-  return remember(submit(stream, [launch] {
-    run_launch(*launch);
-    return hipSuccess;
-  }));
-}
-
-hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared) {
-  host_only("hipOccupancyMaxActiveBlocksPerMultiprocessor");
-  if (blocks == nullptr || block_size < 1) return remember(hipErrorInvalidValue);
-  const bool fits = block_size <= kMaxThreadsPerBlock && shared <= kSharedMemoryPerBlock;
-  *blocks = fits ? kThreadsPerMultiprocessor / block_size : 0;
-  return hipSuccess;
-}
-
 }  // namespace hip_on_cpu
-
-using namespace hip_on_cpu;
-
-extern "C" hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute attribute,
-                                          int value) {
-  host_only();
-  if (kernel == nullptr) return remember(hipErrorInvalidDeviceFunction);
-  if (attribute == hipFuncAttributePreferredSharedMemoryCarveout) {  // percent, or -1; a hint
-    return remember(value >= -1 && value <= 100 ? hipSuccess : hipErrorInvalidValue);
-  }
-  if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize)
-    return remember(hipErrorInvalidValue);
-  const bool fits = value >= 0 && static_cast<std::size_t>(value) <= kSharedMemoryPerBlock;
-  return remember(fits ? hipSuccess : hipErrorInvalidValue);
-}

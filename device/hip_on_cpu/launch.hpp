@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel with its shape, and one run of it (a graph may run a launch again and again).
 // Invariant: every block of a run gets an OS thread as soon as the blocks that have one wait, so that blocks can always
-// wait for each other. Made by launch.cpp, seen by block.cpp and faults.cpp.
+// wait for each other. Made by submit.cpp, seen by block.cpp and faults.cpp.
 #pragma once
 
 #include <atomic>
@@ -35,11 +35,13 @@ struct KernelLaunch {
 };
 
 struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
-  explicit LaunchRun(const KernelLaunch& launched) : launch(launched), blocks(launched.blocks()) {}
+  using RunBlock = void (*)(LaunchRun& run, dim3 block);  // on the OS thread that calls
+  LaunchRun(const KernelLaunch& launched, RunBlock runs_block)
+      : launch(launched), blocks(launched.blocks()), run_block(runs_block) {}
 
+  void run_on_threads();          // all blocks; returns when they are finished
   void run_blocks();              // as many as there are left
   void ask_for_another_thread();  // by a block that waits
-  void wait_until_finished();
   // How many routines of the grid the block has called; the fewest that one which has ended has.
   void note_end_of_block(unsigned calls_of_grid);
   unsigned fewest_calls_of_grid() const { return fewest_calls_.load(std::memory_order_relaxed); }
@@ -47,10 +49,12 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   const KernelLaunch&
       launch;  // ends with the run; OS threads that come too late look at `blocks` only
   const std::uint64_t blocks;
+  const RunBlock run_block;
   std::atomic<std::uint64_t> begun{0};     // blocks
   std::atomic<std::uint64_t> expected{0};  // OS threads that were asked for and have not come yet
 
  private:
+  void wait_until_finished();
   std::uint64_t left_to_begin() const;
   void count_finished();
 

@@ -7,10 +7,9 @@
 #include <cstdlib>
 
 #include "allocations.hpp"
-#include "capture.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
-#include "stream.hpp"
+#include "streams.hpp"
 
 namespace hip_on_cpu {
 namespace {

@@ -1,77 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, their workers, and the rules of the default stream: its operations come after all that was submitted to the
-// device's blocking streams before, and theirs after its own.
-// Invariant: workers are detached and hold on to their stream, so that neither exit nor destruction waits for them.
-#include <chrono>
+// The rules of the default stream: its operations come after all that was submitted to the device's blocking streams
+// before, and theirs after its own.
+// Invariant: the streams' mutex is held to submit, and never to wait.
+#include "streams.hpp"
+
 #include <utility>
 
 #include "errors.hpp"
-#include "os_thread.hpp"
 #include "process_state.hpp"
-#include "stream.hpp"
 
 namespace hip_on_cpu {
-namespace {
-
-constexpr auto kIdleTime = std::chrono::seconds(1);
-
-}  // namespace
-
-void Ticket::wait() const { stream->wait(number); }
-
-hipError_t Stream::enqueue(Operation operation, std::vector<Ticket> after) {
-  const std::lock_guard lock(mutex_);
-  if (!has_worker_) {
-    if (!try_start_os_thread([self = shared_from_this()] { self->work(); }))
-      return hipErrorOutOfMemory;
-    has_worker_ = true;
-  }
-  tasks_.push_back({std::move(operation), std::move(after)});
-  ++last_;
-  submitted_.notify_one();
-  return hipSuccess;
-}
-
-Ticket Stream::last() {
-  const std::lock_guard lock(mutex_);
-  return {shared_from_this(), last_};
-}
-
-bool Stream::is_idle() {
-  const std::lock_guard lock(mutex_);
-  return completed_ == last_;
-}
-
-void Stream::wait(std::uint64_t number) {
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return completed_ >= number; });
-}
-
-hipError_t Stream::take_error() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(error_, hipSuccess);
-}
-
-void Stream::work() {
-  std::unique_lock lock(mutex_);
-  while (submitted_.wait_for(lock, kIdleTime, [&] { return !tasks_.empty(); })) {
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    const hipError_t error = run(std::move(task));
-    lock.lock();
-    if (error_ == hipSuccess) error_ = error;
-    ++completed_;
-    done_.notify_all();
-  }
-  has_worker_ = false;
-}
-
-// The task, and what it holds, has ended when it counts as done.
-hipError_t Stream::run(Task task) {
-  for (const Ticket& ticket : task.after) ticket.wait();
-  return task.operation();
-}
 
 Streams& Streams::get() { return ProcessState<Streams>::get(); }
 
@@ -116,6 +54,12 @@ bool Streams::blocking_stream_captures(int device) const {
     }
   });
   return found;
+}
+
+hipError_t refuse_while_capturing() {
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  return streams.captures.refuse_unsafe_call();
 }
 
 hipError_t submit(hipStream_t handle, Operation operation) {

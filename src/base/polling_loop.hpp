@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/relax.hpp"
 #include "base/wait.hpp"
 
 namespace meshmem {

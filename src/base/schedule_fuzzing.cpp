@@ -13,7 +13,7 @@
 #include <chrono>
 #include <random>
 
-#include "base/wait.hpp"
+#include "base/relax.hpp"
 
 namespace meshmem {
 namespace {

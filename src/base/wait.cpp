@@ -3,7 +3,6 @@
 // The slow part of waiting. Called once a wait has polled in vain.
 #include "base/wait.hpp"
 
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -64,7 +63,7 @@ bool Backoff::pause() {
     nanosleep(&nap, nullptr);
     nap_us_ = std::min(nap_us_ * 2, kLongestNapUs);
   } else {
-    sched_yield();
+    yield_core();
     if (rounds_ % kYieldsPerLook != 1) return false;
   }
   const auto now = Clock::now();
@@ -82,8 +81,6 @@ void Backoff::say(const std::string& what) {
   shown_->say("waits for " + what, is_first && !is_late_ ? "" : calling_function());
   say_at_ = Clock::now() + kSayAgain;
 }
-
-void yield_core() { sched_yield(); }
 
 void report_timeout(double seconds, const std::string& what) {
   print_line(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what,

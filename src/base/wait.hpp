@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/own_status.hpp"
+#include "base/relax.hpp"
 #include "base/schedule_fuzzing.hpp"
 
 namespace meshmem {
@@ -23,14 +24,6 @@ struct WaitPolicy {
   const char* timeout_name = "MESHMEM_TIMEOUT";
 };
 extern constinit WaitPolicy wait_policy;  // set once by start-up
-
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
-}
 
 // Puts this thread on a core, and back there when it has napped in a wait, of any length in the second
 // from now, of a long one later: whoever wakes up runs where there was room at that moment, and PEs that
@@ -62,8 +55,6 @@ class Backoff {
   Clock::time_point say_at_{};
   std::optional<ShownWait> shown_;
 };
-
-void yield_core();
 
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
 

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/stack.hpp"
-#include "core/runtime.hpp"
+#include "memory/symmetric_heap.hpp"
 
 #if defined(MESHMEM_TARGET_CPU)
 #include <hip/on_cpu/faults.h>
@@ -19,14 +19,17 @@
 namespace meshmem {
 namespace {
 
+SymmetricHeap* shown_heap;
+
 void show_where() {
   print_stack();
-  runtime().heap().put_in_core_file();
+  shown_heap->put_in_core_file();
 }
 
 }  // namespace
 
-void end_by_core_files() {
+void end_by_core_files(SymmetricHeap& heap) {
+  shown_heap = &heap;
   set_abort_job([](int) {
     show_where();
     std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise

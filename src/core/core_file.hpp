@@ -8,9 +8,11 @@
 
 namespace meshmem {
 
-// From now on errors, those of kernels on processors included, print the stack, and put what the
-// symmetric heap holds in the core file.
-void end_by_core_files();
+class SymmetricHeap;
+
+// From now on errors, those of kernels on processors included, print the stack, and put what `heap`
+// holds in the core file. The heap lives as long as the process.
+void end_by_core_files(SymmetricHeap& heap);
 
 }  // namespace meshmem
 

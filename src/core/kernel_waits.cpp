@@ -8,15 +8,17 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "base/own_status.hpp"
-#include "core/runtime.hpp"
 #include "core/sync_wait.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/place_text.hpp"
 
 namespace meshmem {
 namespace {
+
+KernelWaitPlaces* places;
 
 std::string whom(const SyncWait& wait, const Team& team) {
   if (!wait.team_pe) return fmt::format("the other blocks of its grid ({})", team.text());
@@ -26,15 +28,14 @@ std::string whom(const SyncWait& wait, const Team& team) {
 }
 
 std::string text_of(const void* awaited) {
-  Runtime& job = runtime();
-  const Slab& sync = job.device_memory().sync();
+  const Slab& sync = places->sync;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(awaited) - sync.base);
-  if (!job.is_active() || offset >= sync.bytes)
+  if (offset >= sync.bytes)
     return fmt::format("the variable at {}", place_text(address_map, awaited));
   for (int slot = 0; slot < kMaxTeams; ++slot) {
-    const Team* const team = job.teams().find(handle_of(slot));
+    const Team* const team = places->team_in(slot);
     if (team == nullptr) continue;
-    if (const auto wait = sync_wait_at(job.device_state().state().sync_layout, slot, offset))
+    if (const auto wait = sync_wait_at(places->state.state().sync_layout, slot, offset))
       return whom(*wait, *team);
   }
   return fmt::format("a flag of the library's at {}", awaited);
@@ -50,6 +51,9 @@ void end(void* shown) { delete static_cast<ShownWait*>(shown); }
 
 }  // namespace
 
-void show_waits_of_kernels() { observe_kernels(say, end); }
+void show_waits_of_kernels(KernelWaitPlaces where) {
+  places = new KernelWaitPlaces(std::move(where));  // kernels may wait until the process has ended
+  observe_kernels(say, end);
+}
 
 }  // namespace meshmem

@@ -5,10 +5,23 @@
 #ifndef MESHMEM_CORE_KERNEL_WAITS_HPP_
 #define MESHMEM_CORE_KERNEL_WAITS_HPP_
 
+#include <functional>
+
+#include "core/team.hpp"
+#include "gpu/device_memory.hpp"
+#include "gpu/device_state.hpp"
+
 namespace meshmem {
 
+// Where the flags and packets of collectives lie, and whose they are. All live as long as the process.
+struct KernelWaitPlaces {
+  const Slab& sync;
+  const DeviceState& state;
+  std::function<const Team*(int slot)> team_in;  // null where there is none
+};
+
 // From a process's first device on.
-void show_waits_of_kernels();
+void show_waits_of_kernels(KernelWaitPlaces where);
 
 }  // namespace meshmem
 

@@ -165,7 +165,7 @@ void Runtime::connect() {
                  .timeout_seconds = environment_.start_timeout,
                  .timeout_name = "MESHMEM_START_TIMEOUT"};
   const Job& job = connect_to_launcher(environment_.start_timeout);
-  if (environment_.abort == AbortBy::core) end_by_core_files();
+  if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
@@ -255,7 +255,11 @@ void Runtime::connect_device() {
   if (!device_memory_.choose(environment_, peers)) return;
   device_transfer().open(device_memory_.device());
   device_memory_.open(device_transfer().stream());
-  show_waits_of_kernels();
+  show_waits_of_kernels({.sync = device_memory_.sync(),
+                         .state = device_state_,
+                         .team_in = [this](int slot) -> const Team* {
+                           return is_active() ? teams_->find(handle_of(slot)) : nullptr;
+                         }});
   if constexpr (kDevicesAreProcessors) {
     // All heaps in one entry, so that copies from there and to there take their turn on a stream.
     register_host_heaps(arena_->base(), layout_.total());

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// All streams of the process, and the submission of operations to them.
+// Invariant: one mutex gives submissions one order. A stream that is being captured records what is submitted to it
+// (capture.hpp) and runs nothing. Used by all that is asynchronous.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "capture.hpp"
+#include "devices.hpp"
+#include "handles.hpp"
+#include "stream.hpp"
+
+namespace hip_on_cpu {
+
+// All streams of the process. `mutex` gives submissions one order and guards the captures.
+class Streams {
+ public:
+  static Streams& get();
+  Streams();
+
+  std::shared_ptr<Stream> find(hipStream_t handle) const;  // null for a handle that is none
+  bool is_default(const std::shared_ptr<Stream>& stream) const {
+    return stream == defaults_[stream->device()];
+  }
+  std::vector<Ticket> before(
+      const std::shared_ptr<Stream>& stream);  // what its next operation comes after
+  std::vector<Ticket> pending(int device);
+  bool blocking_stream_captures(int device) const;
+
+  Handles<hipStream_t, Stream> handles;
+  std::mutex mutex;
+  Captures captures;
+  std::vector<std::shared_ptr<Stream>> destroyed;  // until what was submitted to them is done
+
+ private:
+  std::shared_ptr<Stream> defaults_[kMaxDevices];
+};
+
+// Appends to the stream, or to the graph that it is being captured into.
+hipError_t submit(hipStream_t stream, Operation operation);
+// The same, behind what `ticket` names, which then names this operation; a capture has no tickets.
+hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
+// Runs it as the default stream would, and waits for it.
+hipError_t run_in_default_stream(Operation operation);
+hipError_t synchronize_device(int device);
+// Calls that wait, allocate or free ask this first.
+hipError_t refuse_while_capturing();
+
+}  // namespace hip_on_cpu

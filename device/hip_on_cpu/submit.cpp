@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of kernels: checked when they are submitted, then run by the stream's worker.
+// Invariant: a launch that is refused submits nothing.
+#include <memory>
+
+#include "block.hpp"
+#include "errors.hpp"
+#include "launch.hpp"
+#include "streams.hpp"
+
+namespace hip_on_cpu {
+namespace {
+
+constexpr int kThreadsPerMultiprocessor = 2048;
+
+void run_block(LaunchRun& run, dim3 block) { BlockRunner::of_this_os_thread().run(run, block); }
+
+bool is_size(const dim3& size) { return size.x > 0 && size.y > 0 && size.z > 0; }
+bool is_within(const dim3& size, const int (&most)[3]) {
+  return is_size(size) && size.x <= static_cast<std::uint32_t>(most[0]) &&
+         size.y <= static_cast<std::uint32_t>(most[1]) &&
+         size.z <= static_cast<std::uint32_t>(most[2]);
+}
+
+hipError_t check_launch(const KernelLaunch& launch) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (launch.kernel.run == nullptr) return hipErrorInvalidDeviceFunction;
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  const std::uint64_t threads_of_x = std::uint64_t{launch.grid.x} * launch.block.x;
+  const bool fits = is_within(launch.grid, kMaxGridSize) &&
+                    is_within(launch.block, kMaxThreadsDim) && threads <= kMaxThreadsPerBlock &&
+                    threads_of_x <= UINT32_MAX && launch.shared <= kSharedMemoryPerBlock;
+  return fits ? hipSuccess : hipErrorInvalidConfiguration;
+}
+
+}  // namespace
+
+hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
+                         hipStream_t stream, bool is_cooperative) {
+  host_only("hipLaunchKernel");
+  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
+  catch_faults_in_kernels();
+  const hipError_t error = check_launch(*launch);
+  if (error != hipSuccess) return remember(error);
+  return remember(submit(stream, [launch] {
+    std::make_shared<LaunchRun>(*launch, run_block)->run_on_threads();
+    return hipSuccess;
+  }));
+}
+
+hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared) {
+  host_only("hipOccupancyMaxActiveBlocksPerMultiprocessor");
+  if (blocks == nullptr || block_size < 1) return remember(hipErrorInvalidValue);
+  const bool fits = block_size <= kMaxThreadsPerBlock && shared <= kSharedMemoryPerBlock;
+  *blocks = fits ? kThreadsPerMultiprocessor / block_size : 0;
+  return hipSuccess;
+}
+
+}  // namespace hip_on_cpu
+
+using namespace hip_on_cpu;
+
+extern "C" hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute attribute,
+                                          int value) {
+  host_only();
+  if (kernel == nullptr) return remember(hipErrorInvalidDeviceFunction);
+  if (attribute == hipFuncAttributePreferredSharedMemoryCarveout) {  // percent, or -1; a hint
+    return remember(value >= -1 && value <= 100 ? hipSuccess : hipErrorInvalidValue);
+  }
+  if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize)
+    return remember(hipErrorInvalidValue);
+  const bool fits = value >= 0 && static_cast<std::size_t>(value) <= kSharedMemoryPerBlock;
+  return remember(fits ? hipSuccess : hipErrorInvalidValue);
+}
