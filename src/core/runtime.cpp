@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Start-up and end.
-//   connect  launcher -> arena (made by the node's first PE, found by the others through one
-//            exchange) -> static data -> who may
-//            use which cores
-//            -> devices: choose, map, check
-//   open     heaps, WORLD and SHARED, the address map, what kernels know
+//   connect  launcher -> arena -> the same settings? -> copies of segments -> static data -> devices
+//   open     heaps, teams, WORLD and SHARED, the address map, what kernels know
 // Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file
 // knows the order of steps.
 #include "core/runtime.hpp"
@@ -14,14 +11,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "base/file_handover.hpp"
-#include "base/machine.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/schedule_fuzzing.hpp"
@@ -31,6 +26,7 @@
 #include "bootstrap/launcher_variables.hpp"
 #include "core/core_file.hpp"
 #include "core/kernel_waits.hpp"
+#include "core/same_settings.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "gpu/device_target.hpp"
@@ -45,78 +41,19 @@ namespace meshmem {
 namespace {
 
 constexpr const char* kArenaKey = "meshmem.arena";
-constexpr unsigned kPolls =
-    4000;  // before a PE that has a core for itself yields: some tens of microseconds
-constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
+// Before a PE that has a core for itself yields: some tens of microseconds.
+constexpr unsigned kPolls = 4000;
 static_assert(device::kTeamSlots == kMaxTeams);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 
-std::size_t heap_bytes(const Environment& environment, int n_pes) {
-  if (environment.symmetric_size > 0)
-    return (environment.symmetric_size + kMinAlignment - 1) / kMinAlignment * kMinAlignment;
-  // Kernels reach the host heaps of a GPU target if the driver pins them, so they are small there.
-  if (!kDevicesAreProcessors) return std::size_t{256} << 20;
-  // Half of the machine, in equal shares. Address space only, so there is no need to be modest.
-  std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
-  // Valgrind looks for lost memory in all that a process maps, which takes the pages it looks at.
-  if (memory_checker() == MemoryChecker::valgrind) share = std::min(share, kHeapUnderValgrind);
-  return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
-}
-
-// PEs of one job that have nothing in common: the static data of another program is no copy of
-// mine.
-bool run_one_program(const DirectoryEntry* directory, int n_pes) {
-  return std::all_of(directory, directory + n_pes, [&](const DirectoryEntry& entry) {
-    return entry.program == directory[0].program;
+// A PE that exits without shmem_finalize must look like the failure that it is, and a child of
+// fork is not the PE.
+void disconnect_at_exit() {
+  static const pid_t connected_process = getpid();
+  std::atexit([] {
+    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
   });
-}
-
-bool is_any_checked(const DirectoryEntry* directory, int n_pes) {
-  return std::any_of(directory, directory + n_pes,
-                     [](const DirectoryEntry& entry) { return entry.is_checked; });
-}
-
-void check_heap_sizes(const DirectoryEntry* directory, int n_pes, int me) {
-  for (int i = 0; i < n_pes; ++i) {
-    const std::size_t wanted = directory[i].layout.heap_bytes;
-    if (wanted == directory[0].layout.heap_bytes) continue;
-    if (me == i)
-      print_line(
-          fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in PE {}; "
-                      "give all PEs the same",
-                      wanted, directory[0].layout.heap_bytes, directory[0].pe));
-    if (me == i) abort_job(1, "error");
-    pause();  // the one that differs ends the job
-  }
-}
-
-// What PEs do differently from each other if it differs: then they wait for each other for ever.
-std::uint64_t hash_of_plans(const Environment& environment) {
-  const std::string text =
-      fmt::format("{} {} {} {} {} {}", static_cast<int>(environment.reduce_algorithm),
-                  environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
-                  environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch,
-                  environment.check);
-  return std::hash<std::string>()(text);
-}
-
-void check_alike(const DirectoryEntry* directory, int n_pes, int me) {
-  const auto end_if_mine = [&](int i, const char* what) {
-    if (me == i)
-      print_line(
-          fmt::format("{} here than in PE {}; give all PEs the same", what, directory[0].pe));
-    if (me == i) abort_job(1, "error");
-    pause();  // the one that differs ends the job
-  };
-  for (int i = 0; i < n_pes; ++i) {
-    if (directory[i].tuning != directory[0].tuning)
-      end_if_mine(i, "MESHMEM_TUNING names another table");
-    if (directory[i].plans != directory[0].plans)
-      end_if_mine(i,
-                  "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
-                  "MESHMEM_DETERMINISTIC, MESHMEM_CHECK or MESHMEM_DEVICE_FIRST_EPOCH is another");
-  }
 }
 
 }  // namespace
@@ -130,16 +67,7 @@ std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 0) {
     if (!arena_) {
-      if (auto error = refuse_foreign_environment()) return error;
-      if (auto error =
-              parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
-        return error;
-      enable_debug(environment_.debug);
-      if (environment_.fuzz_seed && !kHasScheduleFuzzing)
-        return "MESHMEM_FUZZ_SEED: this library was built without schedule fuzzing "
-               "(-DMESHMEM_SCHEDULE_FUZZING=ON)";
-      if (!environment_.tuning.empty())
-        if (auto error = read_tuning_file(environment_.tuning, tuning_)) return error;
+      if (auto error = read_settings()) return error;
       connect();
     }
     if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
@@ -153,6 +81,19 @@ std::optional<std::string> Runtime::enter() {
   return std::nullopt;
 }
 
+std::optional<std::string> Runtime::read_settings() {
+  if (auto error = refuse_foreign_environment()) return error;
+  if (auto error =
+          parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
+    return error;
+  enable_debug(environment_.debug);
+  if (environment_.fuzz_seed && !kHasScheduleFuzzing)
+    return "MESHMEM_FUZZ_SEED: this library was built without schedule fuzzing "
+           "(-DMESHMEM_SCHEDULE_FUZZING=ON)";
+  if (environment_.tuning.empty()) return std::nullopt;
+  return read_tuning_file(environment_.tuning, tuning_);
+}
+
 void Runtime::leave() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 1) close();
@@ -160,6 +101,26 @@ void Runtime::leave() {
 }
 
 void Runtime::connect() {
+  join_job();
+  const StaticData statics = find_static_data();
+  make_or_attach_arena(statics.bytes());
+  fill_directory_entry(statics.fingerprint);
+  meet("attach to the shared memory of the node");
+  compare_with_others();
+  find_copies_of_segments();
+  share_statics(statics);
+  more_pes_than_cores_ = share_cores(arena_->directory(), n_pes_);
+  meet("share the static data");
+  end_offer();
+  arena_->close_file();
+  connect_device();
+  wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
+                 .timeout_seconds = environment_.timeout,
+                 .timeout_name = "MESHMEM_TIMEOUT"};
+}
+
+// Who this PE is and who the others are. From here on a mistake ends the job, not this PE only.
+void Runtime::join_job() {
   open_launcher_board();
   wait_policy = {.polls = 1,
                  .timeout_seconds = environment_.start_timeout,
@@ -169,25 +130,21 @@ void Runtime::connect() {
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
-  if (static_cast<int>(job.node_pes.size()) != n_pes_) {
+  if (const int far_pes = n_pes_ - static_cast<int>(job.node_pes.size()); far_pes != 0) {
     fatal(
         "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
-        n_pes_ - static_cast<int>(job.node_pes.size()), n_pes_);
+        far_pes, n_pes_);
   }
-  static const pid_t connected_process = getpid();
-  std::atexit([] {
-    // A child of fork is not the PE; a PE that exits without shmem_finalize must look like the
-    // failure that it is.
-    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
-  });
+  disconnect_at_exit();
+}
 
-  const StaticData statics = find_static_data();
-  layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
-             .control_bytes = sizeof(TeamArea) * kMaxTeams + sizeof(ActiveSetList),
-             .static_bytes = statics.bytes(),
-             .heap_bytes = heap_bytes(environment_, n_pes_)};
-  const std::size_t wanted_heap = layout_.heap_bytes;
+// The node's first PE chooses the layout and makes the arena; the others learn both from it.
+void Runtime::make_or_attach_arena(std::size_t static_bytes) {
   if (me_ == 0) {
+    layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
+               .control_bytes = sizeof(TeamArea) * kMaxTeams + sizeof(ActiveSetList),
+               .static_bytes = static_bytes,
+               .heap_bytes = heap_bytes(environment_, n_pes_)};
     arena_.emplace(Arena::create(layout_));
     publish(kArenaKey, arena_->ticket());
   }
@@ -198,60 +155,52 @@ void Runtime::connect() {
     arena_.emplace(Arena::attach(ticket, me_));
   }
   open_board(arena_->status_board(), me_);
+}
 
-  DirectoryEntry* directory = arena_->directory();
-  DirectoryEntry& mine = directory[me_];
+void Runtime::fill_directory_entry(std::uint64_t program) {
+  DirectoryEntry& mine = arena_->directory()[me_];
   mine.pe = me_;
   mine.layout = layout_;
-  mine.layout.heap_bytes = environment_.symmetric_size > 0 ? wanted_heap : layout_.heap_bytes;
-  mine.program = statics.fingerprint;
-  mine.is_checked = memory_checker() != MemoryChecker::none;
-  mine.tuning = tuning_.empty() ? 0 : std::hash<std::string>()(tuning_);
-  mine.plans = hash_of_plans(environment_);
+  mine.program = program;
+  tell_settings(mine, environment_, tuning_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.heap_alignment = alignment_of(arena_->base() + layout_.heap(me_));
   mine.present.store(1, std::memory_order_release);
-  meet("attach to the shared memory of the node");
+}
 
-  check_heap_sizes(directory, n_pes_, me_);
-  check_alike(directory, n_pes_, me_);
+void Runtime::compare_with_others() {
+  const DirectoryEntry* directory = arena_->directory();
+  require_same_settings(directory, n_pes_, me_);
   if (is_any_checked(directory, n_pes_)) gap_ = kRedZone;
   heap_alignment_ = directory[0].heap_alignment;
+  for (int i = 0; i < n_pes_; ++i)
+    heap_alignment_ = std::min(heap_alignment_, directory[i].heap_alignment);
+}
+
+void Runtime::find_copies_of_segments() {
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
-    heap_alignment_ = std::min(heap_alignment_, directory[i].heap_alignment);
     heap_of_pe_.push_back(arena_->base() + layout_.heap(i));
     statics_of_pe_.push_back(arena_->base() + layout_.statics(i));
   }
   heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
                    layout_.heap_bytes, heap_of_pe_.data()};
-  if (run_one_program(directory, n_pes_)) {
-    move_to_shared_memory(statics, arena_->file(), layout_.statics(me_),
-                          statics_of_pe_[static_cast<std::size_t>(me_)]);
-    statics_of_pe_[static_cast<std::size_t>(me_)] = reinterpret_cast<std::byte*>(statics.begin);
-    statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
-  } else {
-    debug("the PEs run different programs, so their static data is not symmetric");
-  }
-  more_pes_than_cores_ = share_cores(directory, n_pes_);
-  meet("share the static data");
-  end_offer();
-  arena_->close_file();
-  connect_device();
+}
 
-  const unsigned polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls);
-  wait_policy = {
-      .polls = polls, .timeout_seconds = environment_.timeout, .timeout_name = "MESHMEM_TIMEOUT"};
+void Runtime::share_statics(const StaticData& statics) {
+  if (!run_one_program(arena_->directory(), n_pes_)) {
+    debug("the PEs run different programs, so their static data is not symmetric");
+    return;
+  }
+  std::byte*& mine = statics_of_pe_[static_cast<std::size_t>(me_)];
+  move_to_shared_memory(statics, arena_->file(), layout_.statics(me_), mine);
+  mine = reinterpret_cast<std::byte*>(statics.begin);
+  statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
 }
 
 void Runtime::connect_device() {
-  DirectoryEntry* directory = arena_->directory();
-  const NodePeers peers{
-      .me = me_,
-      .n = n_pes_,
-      .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
-      .meet = [this](const char* step) { meet(step); }};
+  const NodePeers peers = node_peers();
   if (!device_memory_.choose(environment_, peers)) return;
   device_transfer().open(device_memory_.device());
   device_memory_.open(device_transfer().stream());
@@ -268,6 +217,14 @@ void Runtime::connect_device() {
   }
 }
 
+NodePeers Runtime::node_peers() {
+  DirectoryEntry* directory = arena_->directory();
+  return {.me = me_,
+          .n = n_pes_,
+          .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
+          .meet = [this](const char* step) { meet(step); }};
+}
+
 void Runtime::meet(const char* where) {
   const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n_pes_);
   std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
@@ -281,9 +238,23 @@ void Runtime::meet(const char* where) {
 
 void Runtime::open() {
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
+  open_host_heap();
+  open_teams();
+  if (device_memory_.is_open()) open_device();
+  add_predefined_teams();
+  device_state_.publish();
+  address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
+  meet("start");
+  spread_over_cores();
+}
+
+void Runtime::open_host_heap() {
   watch_blocks(environment_.check ? &heap_ : nullptr, &device_heap_);
   heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, heap_alignment_, gap_,
              kBelowHeap);
+}
+
+void Runtime::open_teams() {
   // Sequence numbers go on where the teams of an earlier round stopped.
   for (int i = 0; i < n_pes_; ++i)
     first_sequence_ = std::max(first_sequence_, arena_->directory()[i].highest_sequence);
@@ -293,18 +264,15 @@ void Runtime::open() {
         return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
       },
       more_pes_than_cores_, first_sequence_);
-
   active_sets_ = reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) +
                                                   sizeof(TeamArea) * kMaxTeams);
+}
+
+void Runtime::add_predefined_teams() {
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
-  for (int i = 0; i < n_pes_; ++i) everyone[static_cast<std::size_t>(i)] = i;
-  if (device_memory_.is_open()) open_device();
+  std::iota(everyone.begin(), everyone.end(), 0);
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
   add_team(everyone, kSharedSlot, first_sequence_, {});
-  device_state_.publish();
-  address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
-  meet("start");
-  spread_over_cores();
 }
 
 void Runtime::spread_over_cores() {
@@ -322,9 +290,13 @@ void Runtime::open_device() {
                          .route_of = device_memory_.route_of(),
                          .ranges = {},
                          .all_for_kernels = device_memory_.all_reach_all()});
-  const HostHeaps host_heaps{reinterpret_cast<const void*>(heap_segment_.base), layout_.heap_bytes,
-                             kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_};
-  device_state_.open(device_memory_, me_, host_heaps, environment_.device_first_epoch);
+  device_state_.open(device_memory_, me_, host_heaps_for_kernels(),
+                     environment_.device_first_epoch);
+}
+
+HostHeaps Runtime::host_heaps_for_kernels() const {
+  return {reinterpret_cast<const void*>(heap_segment_.base), layout_.heap_bytes,
+          kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_};
 }
 
 Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
@@ -369,8 +341,7 @@ void Runtime::close() {
   if (has_devices()) await_streams("shmem_finalize");
   meet("finalize");
   device_state_.close();
-  for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);
-  device_segments().clear();
+  close_device_segments();
   contexts_.remove_all();
   arena_->directory()[me_].highest_sequence = teams_->highest_sequence();
   teams_.reset();
@@ -383,6 +354,11 @@ void Runtime::close() {
   device_heap_.close();
   meet("finalize");
   set_phase(PePhase::finalized);
+}
+
+void Runtime::close_device_segments() {
+  for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);
+  device_segments().clear();
 }
 
 }  // namespace meshmem

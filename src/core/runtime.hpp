@@ -23,6 +23,7 @@
 #include "gpu/device_memory.hpp"
 #include "gpu/device_state.hpp"
 #include "memory/arena.hpp"
+#include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
@@ -61,14 +62,31 @@ class Runtime {
   Team* active_set_team(const ActiveSet& set, bool& is_new);
 
  private:
-  void connect();  // launcher, arena, static data: once a process
+  std::optional<std::string> read_settings();
+
+  // Once a process, the steps in the order in which connect() takes them.
+  void connect();
+  void join_job();
+  void make_or_attach_arena(std::size_t static_bytes);
+  void fill_directory_entry(std::uint64_t program);
+  void compare_with_others();
+  void find_copies_of_segments();
+  void share_statics(const StaticData& statics);
   void connect_device();
-  void open();  // heaps and teams
+  NodePeers node_peers();
+
+  // From each first init to its last finalize.
+  void open();
+  void open_host_heap();
+  void open_teams();
   void open_device();
+  HostHeaps host_heaps_for_kernels() const;
+  void add_predefined_teams();
   void spread_over_cores();
   void close();
-  void meet(
-      const char* where);  // a barrier in the arena's header, before there are teams and after them
+  void close_device_segments();
+  // A barrier in the arena's header, before there are teams and after them.
+  void meet(const char* where);
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
