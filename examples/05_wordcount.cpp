@@ -3,7 +3,7 @@
 // Counts the words of text files. Each PE reads a share of the bytes, and all PEs fill one hash
 // table that is spread over their symmetric heaps, with remote atomics.
 // Run it:
-//   oshc++ 05_wordcount.cpp -o wordcount && oshrun -n 4 ./wordcount [FILE...]
+//   oshc++ 05_wordcount.cpp arguments.cpp -o wordcount && oshrun -n 4 ./wordcount [FILE...]
 //
 // A word is a longest run of the letters A to Z and a to z, in lower case. Words may be of any
 // length. Invariant: the counts do not depend on the number of PEs.
@@ -27,11 +27,6 @@ namespace {
 
 using std::uint64_t;
 
-constexpr char kUsage[] =
-    "usage: 05_wordcount [--top N] [FILE...]\n"
-    "Counts the words of the files over all PEs and prints the most frequent ones.\n"
-    "  --top N   how many to print (default 20)\n"
-    "  FILE...   text files (default: those in /usr/share/common-licenses)\n";
 constexpr char kDefaultFolder[] = "/usr/share/common-licenses";
 
 // ---------------------------------------------------------------- 1. Reading a share of the bytes
@@ -268,9 +263,13 @@ void print_most_frequent(const Table& table, std::size_t most) {
 }
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  const auto most = static_cast<std::size_t>(arguments.number("--top", 20, 1, 1L << 40));
-  std::vector<std::string> paths = arguments.files();
+  examples::Arguments arguments(
+      "Counts the words of files over all PEs and prints the most frequent ones.");
+  std::size_t most = 20;
+  std::vector<std::string> paths;
+  arguments.number("--top", most, 1, 1L << 40, "How many to print");
+  arguments.files(paths, std::string("Text files; without any those in ") + kDefaultFolder);
+  arguments.parse(argc, argv);
   if (paths.empty()) paths = list_files(kDefaultFolder);
 
   const auto start = std::chrono::steady_clock::now();

@@ -3,7 +3,7 @@
 // Trains a classifier of handwritten digits on all PEs at once (data-parallel): each PE holds a
 // share of the images, and the gradients of all PEs are added with shmem_float_sum_reduce.
 // Run it:
-//   oshc++ -O2 06_train_digits.cpp -o train && oshrun -n 4 ./train
+//   oshc++ -O2 06_train_digits.cpp arguments.cpp -o train && oshrun -n 4 ./train
 //
 // Invariant: all PEs have the same model at all times. They start with the same one, and change it
 // by the same sums; so no PE ever has to send its model to another.
@@ -171,9 +171,7 @@ class Training {
 };
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, examples::digits_usage("06_train_digits"));
-  const auto settings = examples::take_digits_settings(arguments);
-  arguments.finish();
+  const auto settings = examples::take_digits_settings(argc, argv);
   Training(settings, examples::read_share(settings.data)).run();
 }
 

@@ -4,7 +4,7 @@
 // PE needs the row next to its band from both neighbours ("halo"); they put it there, with a signal
 // that says it has arrived. No barrier is needed. Writes a picture of the last state.
 // Run it:
-//   oshc++ -O2 07_heat2d.cpp -o heat2d && oshrun -n 4 ./heat2d
+//   oshc++ -O2 07_heat2d.cpp arguments.cpp -o heat2d && oshrun -n 4 ./heat2d
 //
 // Invariant: every cell, the sums and the picture have the same bits for any number of PEs.
 // 12_halo_kernel.hip does the same on GPUs.
@@ -19,15 +19,6 @@
 #include "heat.hpp"
 
 namespace {
-
-constexpr char kUsage[] =
-    "usage: 07_heat2d [options]\n"
-    "Spreads heat in a plate over all PEs and writes a picture of it.\n"
-    "  --width N      cells in a row (default 320)\n"
-    "  --height N     rows (default 240)\n"
-    "  --steps N      steps in time (default 1000)\n"
-    "  --every N      steps between two lines of output (default 100)\n"
-    "  --output FILE  the picture, a PNG file (default heat2d.png)\n";
 
 constexpr int kNobody = -1;
 
@@ -140,9 +131,12 @@ class Plate {
 };
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  const auto settings = examples::take_heat_settings(arguments, 100, "heat2d.png");
-  arguments.finish();
+  examples::Arguments arguments("Spreads heat in a plate over all PEs and draws it.");
+  examples::HeatSettings settings;
+  settings.every = 100;
+  examples::add_heat_options(arguments, settings, "heat2d.png");
+  arguments.number("--every", settings.every, 1, 1L << 40, "Steps between two lines of output");
+  arguments.parse(argc, argv);
 
   examples::HeatPicture picture(settings);
   examples::HeatReport report(settings.height);

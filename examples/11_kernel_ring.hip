@@ -3,7 +3,7 @@
 // A token of many numbers goes around a ring of GPUs, lap after lap, within one kernel: each PE
 // waits for it, adds to it, and passes it on. The hosts only start the kernel and look at the end.
 // Run it:
-//   oshhip -O2 11_kernel_ring.hip -o ring && oshrun -n 4 ./ring --laps 1000
+//   oshhip -O2 11_kernel_ring.hip arguments.cpp -o ring && oshrun -n 4 ./ring --laps 1000
 //
 // The pattern of this example is what most kernels that communicate are made of:
 //   put_signal          stores data in another PE's memory, and then a signal word, so that whoever
@@ -16,13 +16,6 @@
 #include "gpu.hpp"
 
 namespace {
-
-constexpr char kUsage[] =
-    "usage: 11_kernel_ring [options]\n"
-    "Sends a token around a ring of GPUs from inside a kernel.\n"
-    "  --laps N      how often around (default 100)\n"
-    "  --numbers N   how many numbers the token consists of (default 1024)\n"
-    "  --threads N   threads of the block that does it (default 64)\n";
 
 // The signal is the number of the lap: it only grows, so nobody has to set it back, and a token
 // that came early is not missed.
@@ -50,11 +43,12 @@ long expected_at(long pe, long n, long laps) {
 }
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  const long laps = arguments.number("--laps", 100, 1, 1L << 30);
-  const long numbers = arguments.number("--numbers", 1024, 1, 1L << 24);
-  const long threads = arguments.number("--threads", 64, 1, 1024);
-  arguments.finish();
+  examples::Arguments arguments("Sends a token around a ring of GPUs from inside a kernel.");
+  long laps = 100, numbers = 1024, threads = 64;
+  arguments.number("--laps", laps, 1, 1L << 30, "How often around");
+  arguments.number("--numbers", numbers, 1, 1L << 24, "How many numbers the token consists of");
+  arguments.number("--threads", threads, 1, 1024, "Threads of the block that does it");
+  arguments.parse(argc, argv);
   examples::require_gpus();
 
   const auto count = static_cast<std::size_t>(numbers);

@@ -3,7 +3,7 @@
 // Heat spreads in a plate, as in 07_heat2d, but on GPUs: one kernel runs all steps in time, and
 // pushes the rows at the edges ("halos") to other GPUs itself. The host starts it and sleeps.
 // Run it:
-//   oshhip -O2 12_halo_kernel.hip -o halo && oshrun -n 4 ./halo
+//   oshhip -O2 12_halo_kernel.hip arguments.cpp -o halo && oshrun -n 4 ./halo
 //
 // Every block of threads has a band of rows of its own, and the bands of all blocks of all PEs form
 // one chain. In each step a block puts its outer rows, with a signal, to the two blocks next to it,
@@ -18,17 +18,6 @@
 #include "heat.hpp"
 
 namespace {
-
-constexpr char kUsage[] =
-    "usage: 12_halo_kernel [options]\n"
-    "Spreads heat in a plate over the GPUs of all PEs and writes a picture of it.\n"
-    "  --width N      cells in a row (default 320)\n"
-    "  --height N     rows (default 240)\n"
-    "  --steps N      steps in time (default 1000)\n"
-    "  --every N      steps of one kernel, between two lines of output (default: all)\n"
-    "  --output FILE  the picture, a PNG file (default halo_kernel.png)\n"
-    "  --blocks N     blocks of each PE; all run at once (default: as many as the GPU can)\n"
-    "  --threads N    threads of a block (default 128)\n";
 
 // ------------------------------------------------------------------------ 1. What the kernel works
 // on
@@ -193,14 +182,21 @@ std::vector<double> fetch_row(const Plate& plate, long step, long y) {
 }
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  examples::require_gpus();  // it says how many blocks there are
-  const auto settings = examples::take_heat_settings(arguments, 1L << 40, "halo_kernel.png");
+  examples::Arguments arguments("Spreads heat in a plate over the GPUs of all PEs and draws it.");
+  examples::HeatSettings settings;
+  long blocks = 0, threads = 128;
+  examples::add_heat_options(arguments, settings, "halo_kernel.png");
+  arguments.number_or_none("--every", settings.every, 1, 1L << 40,
+                           "Steps of one kernel, between two lines of output (all)");
+  arguments.number_or_none("--blocks", blocks, 1, 1L << 30,
+                           "Blocks of each PE; all run at once (as many as the GPU can)");
+  arguments.number("--threads", threads, 1, 1024, "Threads of a block");
+  arguments.parse(argc, argv);
+  examples::require_gpus();
   const long rows_each = (settings.height + shmem_n_pes() - 1) / shmem_n_pes();
   const long most = examples::blocks_that_run_together();
-  const long blocks = arguments.number("--blocks", std::min(most, rows_each), 1, most);
-  const long threads = arguments.number("--threads", 128, 1, 1024);
-  arguments.finish();
+  if (blocks > most) examples::refuse("--blocks: at most " + std::to_string(most) + " run at once");
+  if (blocks == 0) blocks = std::min(most, rows_each);
 
   examples::HeatPicture picture(settings);
   examples::HeatReport report(settings.height);

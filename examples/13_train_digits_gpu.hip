@@ -4,7 +4,7 @@
 // 06_train_digits does on CPUs: each GPU holds a share of the images, and the gradients of all GPUs
 // are added with shmemx_float_sum_reduce_on_stream.
 // Run it:
-//   oshhip -O2 13_train_digits_gpu.hip -o train && oshrun -n 4 ./train
+//   oshhip -O2 13_train_digits_gpu.hip arguments.cpp -o train && oshrun -n 4 ./train
 //
 // A step of the training is a row of kernels with the reduction among them. It is captured once
 // into a graph, and then the host only says "again": where a step takes microseconds, launching its
@@ -207,9 +207,7 @@ class Training {
 };
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, examples::digits_usage("13_train_digits_gpu"));
-  const auto settings = examples::take_digits_settings(arguments);
-  arguments.finish();
+  const auto settings = examples::take_digits_settings(argc, argv);
   examples::require_gpus();
   Training(settings, examples::read_share(settings.data)).run();
 }

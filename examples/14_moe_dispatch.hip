@@ -4,7 +4,7 @@
 // each token uses two. The experts are spread over the GPUs, so tokens travel to those that they
 // need, and the results travel back. Kernels send both themselves, as soon as there is something.
 // Run it:
-//   oshhip -O2 14_moe_dispatch.hip -o moe && oshrun -n 4 ./moe --tokens 256
+//   oshhip -O2 14_moe_dispatch.hip arguments.cpp -o moe && oshrun -n 4 ./moe --tokens 256
 //
 // A round is three kernels on one stream, without any work of the host in between:
 //   dispatch   a block for each expert: puts the tokens for it into its inbox, wherever it is, and
@@ -22,14 +22,6 @@
 #include "gpu.hpp"
 
 namespace {
-
-constexpr char kUsage[] =
-    "usage: 14_moe_dispatch [options]\n"
-    "Routes tokens to experts on all GPUs and back, and checks the results.\n"
-    "  --tokens N    tokens of each PE (default 32)\n"
-    "  --width N     numbers in a token (default 64)\n"
-    "  --experts N   experts on each PE (default 2)\n"
-    "  --rounds N    how often, with other tokens each time (default 3)\n";
 
 constexpr int kThreads = 128;
 constexpr int kChoices = 2;  // experts for each token
@@ -295,12 +287,14 @@ int busiest_expert(const Layer& layer) {
 }
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  const long tokens = arguments.number("--tokens", 32, 1, 1L << 16);
-  const long width = arguments.number("--width", 64, 1, 4096);
-  const long experts = arguments.number("--experts", 2, 1, 256);
-  const long rounds = arguments.number("--rounds", 3, 1, 1L << 20);
-  arguments.finish();
+  examples::Arguments arguments(
+      "Routes tokens to experts on all GPUs and back, and checks the results.");
+  long tokens = 32, width = 64, experts = 2, rounds = 3;
+  arguments.number("--tokens", tokens, 1, 1L << 16, "Tokens of each PE");
+  arguments.number("--width", width, 1, 4096, "Numbers in a token");
+  arguments.number("--experts", experts, 1, 256, "Experts on each PE");
+  arguments.number("--rounds", rounds, 1, 1L << 20, "How often, with other tokens each time");
+  arguments.parse(argc, argv);
   examples::require_gpus();
 
   const Layer layer =

@@ -4,7 +4,7 @@
 // meshmem/allreduce.hpp: while kernels still make the gradients of earlier layers, those of later ones
 // are already being averaged on a second stream. Nothing is trained here; the averages are checked.
 // Run it:
-//   oshhip -O2 16_allreduce.hip -o allreduce && oshrun -n 4 ./allreduce
+//   oshhip -O2 16_allreduce.hip arguments.cpp -o allreduce && oshrun -n 4 ./allreduce
 //
 // The gradients lie in plain memory of the GPU, as a framework has it. First each bucket is copied
 // through a buffer of the AllReduce; then the memory is registered, and averaged where it is.
@@ -20,11 +20,6 @@ namespace {
 
 using meshmem::DataType;
 using meshmem::ReduceOp;
-
-constexpr const char* kUsage =
-    "16_allreduce [--layers N] [--bucket KIB] [--steps N]\n"
-    "  Averages the gradients of N layers (default 12) over the PEs, in buckets of KIB KiB (64),\n"
-    "  in each of N steps (5), and checks them.\n";
 
 // A run of gradients that are averaged together.
 struct Bucket {
@@ -128,11 +123,13 @@ double run_steps(meshmem::AllReduce& all_reduce, const std::vector<Bucket>& buck
 }
 
 void run(int argc, char** argv) {
-  examples::Arguments arguments(argc, argv, kUsage);
-  const long layers = arguments.number("--layers", 12, 1, 1L << 12);
-  const long bucket_kib = arguments.number("--bucket", 64, 1, 1L << 16);
-  const long steps = arguments.number("--steps", 5, 1, 1L << 20);
-  arguments.finish();
+  examples::Arguments arguments(
+      "Averages the gradients of layers over the PEs, in buckets, and checks them.");
+  long layers = 12, bucket_kib = 64, steps = 5;
+  arguments.number("--layers", layers, 1, 1L << 12, "Layers");
+  arguments.number("--bucket", bucket_kib, 1, 1L << 16, "KiB of a bucket");
+  arguments.number("--steps", steps, 1, 1L << 20, "Steps");
+  arguments.parse(argc, argv);
   examples::require_gpus();
 
   meshmem::AllReduce all_reduce;

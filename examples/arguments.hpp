@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the larger examples share: options on the command line, errors that end all PEs together,
-// and memory for all of them. Included by most examples from 05_wordcount on.
+// and memory for all of them. Included by most examples from 05_wordcount on, which are linked with
+// arguments.cpp, as in: oshc++ 05_wordcount.cpp arguments.cpp
 // Invariant: whatever throws here throws on every PE or on none, so that no PE is left waiting for
 // one that has gone.
 #ifndef MESHMEM_EXAMPLES_ARGUMENTS_HPP
@@ -9,12 +10,15 @@
 
 #include <shmem.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
+#include <functional>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace examples {
 
@@ -68,76 +72,45 @@ T* allocate(std::size_t count) {
   return memory;
 }
 
-// The command line. Each call takes its option out; finish() complains about what is left.
-// All PEs have the same arguments, so they find the same errors.
+// Ends the program on all PEs for what is wrong with the command line, which all of them see alike.
+[[noreturn]] inline void refuse(const std::string& error) {
+  if (shmem_my_pe() == 0) {
+    std::fprintf(stderr, "%s: %s; --help lists what there is\n", program_name.c_str(),
+                 error.c_str());
+  }
+  throw Stop{2};
+}
+
+// The command line, read by CLI11 in arguments.cpp. Declare the options, then parse(), which writes
+// what was given into the variables. What they held before are the defaults.
 class Arguments {
  public:
-  Arguments(int argc, char** argv, const std::string& usage) : words_(argv + 1, argv + argc) {
-    const std::string path = argv[0];
-    program_name = path.substr(path.rfind('/') + 1);
-    if (flag("--help")) {
-      if (shmem_my_pe() == 0) std::printf("%s", usage.c_str());
-      throw Stop{0};
-    }
-  }
+  explicit Arguments(const std::string& what_the_program_does);
+  ~Arguments();
 
-  bool flag(const std::string& name) {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (words_[i] != name) continue;
-      words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i));
-      return true;
-    }
-    return false;
+  // An option that takes a whole number from `least` to `most`.
+  template <typename Number>
+  void number(const std::string& name, Number& value, long least, long most,
+              const std::string& what) {
+    add_number(name, std::to_string(value), least, most, what,
+               [&value](long given) { value = static_cast<Number>(given); });
   }
-
-  // The word after `name`, or `otherwise` if `name` is not there.
-  std::string text(const std::string& name, std::string otherwise) {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (words_[i] != name) continue;
-      if (i + 1 == words_.size()) fail(name + " needs a value");
-      otherwise = words_[i + 1];
-      auto option = words_.begin() + static_cast<std::ptrdiff_t>(i);
-      words_.erase(option, option + 2);
-      break;
-    }
-    return otherwise;
-  }
-
-  long number(const std::string& name, long otherwise, long least, long most) {
-    const std::string word = text(name, std::to_string(otherwise));
-    char* end = nullptr;
-    errno = 0;
-    const long value = std::strtol(word.c_str(), &end, 10);
-    if (word.empty() || *end != '\0' || errno != 0 || value < least || value > most) {
-      fail(name + " takes a whole number from " + std::to_string(least) + " to " +
-           std::to_string(most) + ", not '" + word + "'");
-    }
-    return value;
-  }
-
+  // The same for a default that a number cannot say; `what` does.
+  void number_or_none(const std::string& name, long& value, long least, long most,
+                      const std::string& what);
+  void text(const std::string& name, std::string& value, const std::string& what);
+  void flag(const std::string& name, bool& value, const std::string& what);
   // All that is not an option.
-  std::vector<std::string> files() {
-    for (const std::string& word : words_) {
-      if (word.size() > 1 && word[0] == '-') fail("there is no option '" + word + "'");
-    }
-    return std::exchange(words_, {});
-  }
+  void files(std::vector<std::string>& paths, const std::string& what);
 
-  void finish() {
-    const std::vector<std::string> left = files();
-    if (!left.empty()) fail("'" + left[0] + "' is one argument too many");
-  }
+  // All PEs have the same arguments, so they find the same errors; PE 0 says them.
+  void parse(int argc, char** argv);
 
  private:
-  [[noreturn]] void fail(const std::string& error) {
-    if (shmem_my_pe() == 0) {
-      std::fprintf(stderr, "%s: %s; --help lists what there is\n", program_name.c_str(),
-                   error.c_str());
-    }
-    throw Stop{2};
-  }
+  void add_number(const std::string& name, const std::string& otherwise, long least, long most,
+                  const std::string& what, std::function<void(long)> set);
 
-  std::vector<std::string> words_;
+  std::unique_ptr<CLI::App> app_;
 };
 
 }  // namespace examples

@@ -28,25 +28,13 @@ constexpr float kRate = 0.2f;  // how far a step goes down the mean gradient of 
 
 // ---------------------------------------------------------------------------------- 1. The options
 
-inline std::string digits_usage(const std::string& program) {
-  return "usage: " + program +
-         " [options]\n"
-         "Trains a classifier of handwritten digits over all PEs.\n"
-         "  --data FILE   images, one a line: 64 pixels of 0 to 16, then the digit\n"
-         "  --epochs N    how often each image is used (default 20)\n"
-         "  --hidden N    units of the hidden layer (default 128)\n"
-         "  --batch N     images between two steps of the model (default 64)\n"
-         "  --seed N      of the first model and the order of the images (default 1)\n"
-         "  --exact       print all bits of the losses, as hexadecimal floating point\n";
-}
-
 struct DigitsSettings {
   std::string data;
-  std::size_t epochs;
-  std::size_t hidden;
-  std::size_t batch;
-  unsigned seed;
-  bool exact;
+  std::size_t epochs = 20;
+  std::size_t hidden = 128;
+  std::size_t batch = 64;
+  unsigned seed = 1;
+  bool exact = false;
 };
 
 // The data beside this source file when it was compiled, or else below the current folder.
@@ -58,14 +46,19 @@ inline std::string default_data() {
   return "examples/data/digits.csv";
 }
 
-inline DigitsSettings take_digits_settings(Arguments& arguments) {
+inline DigitsSettings take_digits_settings(int argc, char** argv) {
+  Arguments arguments("Trains a classifier of handwritten digits over all PEs.");
   DigitsSettings settings;
-  settings.data = arguments.text("--data", default_data());
-  settings.epochs = static_cast<std::size_t>(arguments.number("--epochs", 20, 1, 100000));
-  settings.hidden = static_cast<std::size_t>(arguments.number("--hidden", 128, 1, 100000));
-  settings.batch = static_cast<std::size_t>(arguments.number("--batch", 64, 1, 1000000));
-  settings.seed = static_cast<unsigned>(arguments.number("--seed", 1, 0, 1L << 31));
-  settings.exact = arguments.flag("--exact");
+  settings.data = default_data();
+  arguments.text("--data", settings.data,
+                 "Images, one a line: 64 pixels of 0 to 16, then the digit");
+  arguments.number("--epochs", settings.epochs, 1, 100000, "How often each image is used");
+  arguments.number("--hidden", settings.hidden, 1, 100000, "Units of the hidden layer");
+  arguments.number("--batch", settings.batch, 1, 1000000, "Images between two steps of the model");
+  arguments.number("--seed", settings.seed, 0, 1L << 31,
+                   "Of the first model and the order of the images");
+  arguments.flag("--exact", settings.exact, "Print all bits of the losses, in hexadecimal");
+  arguments.parse(argc, argv);
   return settings;
 }
 

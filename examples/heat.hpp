@@ -11,11 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 
 #include "arguments.hpp"
-#include "png.hpp"
+#include "picture.hpp"
 
 // What kernels call too is marked so where kernels are compiled.
 #ifdef MESHMEM_COMPILES_KERNELS
@@ -27,18 +26,18 @@
 namespace examples {
 
 struct HeatSettings {
-  long width, height, steps, every;
+  long width = 320, height = 240, steps = 1000;
+  long every = 1L << 40;  // steps between two lines of output
   std::string output;
 };
 
-inline HeatSettings take_heat_settings(Arguments& arguments, long every, const char* output) {
-  HeatSettings settings;
-  settings.width = arguments.number("--width", 320, 1, 20000);
-  settings.height = arguments.number("--height", 240, 1, 20000);
-  settings.steps = arguments.number("--steps", 1000, 0, 1L << 40);
-  settings.every = arguments.number("--every", every, 1, 1L << 40);
-  settings.output = arguments.text("--output", output);
-  return settings;
+// The options that both examples take.
+inline void add_heat_options(Arguments& arguments, HeatSettings& settings, const char* picture) {
+  arguments.number("--width", settings.width, 1, 20000, "Cells in a row");
+  arguments.number("--height", settings.height, 1, 20000, "Rows");
+  arguments.number("--steps", settings.steps, 0, 1L << 40, "Steps in time");
+  settings.output = picture;
+  if (kHasPictures) arguments.text("--output", settings.output, "The picture, a PNG file");
 }
 
 // Rows in bands as equal as can be. With more bands than rows the last bands have none.
@@ -148,51 +147,48 @@ inline Colour colour_of(double heat) {
 class HeatPicture {
  public:
   explicit HeatPicture(const HeatSettings& settings) : settings_(settings) {
-    if (shmem_my_pe() == 0) png_ = std::make_unique<PngWriter>(settings.output);
+    if (kHasPictures && shmem_my_pe() == 0) file_ = std::make_unique<PictureFile>(settings.output);
     agree(error());
   }
 
   // fetch_row(y) is a vector with the cells of any row.
   template <typename FetchRow>
   void write(FetchRow fetch_row) {
-    if (png_) write_rows(fetch_row);
+    if (file_) write_rows(fetch_row);
     agree(error());
   }
 
  private:
   std::string error() const {
-    if (!png_ || png_->good()) return "";
-    return "cannot write '" + settings_.output + "': " + std::strerror(errno) +
+    if (!file_ || file_->error().empty()) return "";
+    return "cannot write '" + settings_.output + "': " + file_->error() +
            "; give a file with --output FILE";
   }
 
   template <typename FetchRow>
   void write_rows(FetchRow fetch_row) {
-    std::vector<std::vector<double>> rows;
-    double hottest = 1e-300;
+    std::vector<double> cells;
     for (long y = 0; y < settings_.height; ++y) {
-      rows.push_back(fetch_row(y));
-      for (double cell : rows.back()) hottest = std::max(hottest, cell);
+      const std::vector<double> row = fetch_row(y);
+      cells.insert(cells.end(), row.begin(), row.end());
     }
-    png_->begin(static_cast<std::uint32_t>(settings_.width),
-                static_cast<std::uint32_t>(settings_.height));
-    for (const std::vector<double>& cells : rows) {
-      std::vector<Colour> colours;
-      for (double cell : cells) colours.push_back(colour_of(cell / hottest));
-      png_->add_row(colours);
-    }
-    png_->finish();
+    const double hottest = std::max(1e-300, *std::max_element(cells.begin(), cells.end()));
+    std::vector<Colour> pixels;
+    pixels.reserve(cells.size());
+    for (double cell : cells) pixels.push_back(colour_of(cell / hottest));
+    file_->write(static_cast<std::size_t>(settings_.width), pixels);
   }
 
   HeatSettings settings_;
-  std::unique_ptr<PngWriter> png_;
+  std::unique_ptr<PictureFile> file_;
 };
 
 inline void print_heat_summary(const HeatSettings& settings, double seconds) {
   if (shmem_my_pe() != 0) return;
   const auto cells = static_cast<double>(settings.width * settings.height * settings.steps);
-  std::printf("%s: %.2f s, %.0f million cells/s; wrote %s\n", number_of_pes().c_str(), seconds,
-              cells / seconds / 1e6, settings.output.c_str());
+  std::printf("%s: %.2f s, %.0f million cells/s; %s%s\n", number_of_pes().c_str(), seconds,
+              cells / seconds / 1e6, kHasPictures ? "wrote " : "no picture: built without libpng",
+              kHasPictures ? settings.output.c_str() : "");
 }
 
 }  // namespace examples

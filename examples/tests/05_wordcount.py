@@ -59,6 +59,6 @@ with tempfile.TemporaryDirectory() as folder:
 
     check_refuses(folder + "/none", says=f"cannot read '{folder}/none': No such file", status=1)
     check_refuses(folder, says=f"cannot read '{folder}': Is a directory", status=1)
-check_refuses("--top", "many", says="--top takes a whole number", status=2)
-check_refuses("--top", says="--top needs a value", status=2)
-check_refuses("--least", "3", says="there is no option '--least'", status=2)
+check_refuses("--top", "many", says="--top: Value many not in range 1 to", status=2)
+check_refuses("--top", says="--top: 1 required", status=2)
+check_refuses("--least", "3", says="was not expected: --least", status=2)

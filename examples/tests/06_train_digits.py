@@ -73,5 +73,5 @@ with tempfile.TemporaryDirectory() as folder:
     with open(path, "w", encoding="ascii") as file:
         file.write(good * 12)
     run("--data", path, "--epochs", 1, "--batch", 5)  # fewer images than blocks
-check_refuses("--epochs", "0", says="--epochs takes a whole number", status=2)
-check_refuses("digits.csv", says="'digits.csv' is one argument too many", status=2)
+check_refuses("--epochs", "0", says="--epochs: Value 0 not in range 1 to", status=2)
+check_refuses("digits.csv", says="was not expected: digits.csv", status=2)

@@ -23,11 +23,12 @@ def chunks(png):
 
 def check_png(png, width, height):
     names, data = zip(*chunks(png))
-    check(names == (b"IHDR", b"IDAT", b"IEND"), "it has the chunks of a PNG", names)
+    check(names[0] == b"IHDR" and names[-1] == b"IEND", "it has the chunks of a PNG", names)
     check(struct.unpack(">II", data[0][:8]) == (width, height), "it has the size asked for")
-    rows = zlib.decompress(data[1])
+    rows = zlib.decompress(b"".join(part for name, part in zip(names, data) if name == b"IDAT"))
     check(len(rows) == height * (1 + 3 * width), "it has all pixels")
-    check(width < 100 or len(set(rows)) > 50, "it has many colours")
+    # libpng writes differences of neighbouring pixels, of which there are fewer than colours.
+    check(width < 100 or len(set(rows)) > 20, "it has many colours")
 
 
 def heat_of(line):
@@ -56,6 +57,6 @@ with tempfile.TemporaryDirectory() as folder:
     check(os.path.exists(folder + "/heat2d.png"), "without --output the picture is heat2d.png")
     check_refuses("--output", folder + "/none/x.png", status=1,
                   says=f"cannot write '{folder}/none/x.png': No such file or directory")
-check_refuses("--width", "0", says="--width takes a whole number", status=2)
-check_refuses("--steps", "1e3", says="--steps takes a whole number", status=2)
-check_refuses("picture.png", says="'picture.png' is one argument too many", status=2)
+check_refuses("--width", "0", says="--width: Value 0 not in range 1 to", status=2)
+check_refuses("--steps", "1e3", says="--steps: Value 1e3 not in range 0 to", status=2)
+check_refuses("picture.png", says="was not expected: picture.png", status=2)

@@ -28,5 +28,5 @@ with tempfile.TemporaryDirectory() as folder:
     check(os.path.exists(folder + "/halo_kernel.png"), "without --output it is halo_kernel.png")
     check_refuses("--output", folder + "/none/x.png", status=1,
                   says=f"cannot write '{folder}/none/x.png': No such file or directory")
-check_refuses("--width", "0", says="--width takes a whole number", status=2)
-check_refuses("--blocks", "100000", says="--blocks takes a whole number", status=2)
+check_refuses("--width", "0", says="--width: Value 0 not in range 1 to", status=2)
+check_refuses("--blocks", "100000", says="--blocks: at most", status=2)

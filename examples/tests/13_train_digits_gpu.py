@@ -41,4 +41,4 @@ with tempfile.TemporaryDirectory() as folder:
     with open(os.path.join(folder, "bad"), "w", encoding="utf-8") as file:
         file.write("1,2,3\n")
     check_refuses("--data", folder + "/bad", says="line 1 of", status=1)
-check_refuses("--epochs", "0", says="--epochs takes a whole number", status=2)
+check_refuses("--epochs", "0", says="--epochs: Value 0 not in range 1 to", status=2)

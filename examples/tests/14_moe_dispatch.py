@@ -14,5 +14,5 @@ for tokens, width, experts, rounds in ((32, 64, 2, 3), (1, 1, 1, 5), (33, 50, 3,
                            lines[1])[1])
     check(tokens * min(2, PES * experts) <= busiest * experts <= PES * tokens * experts,
           "the busiest expert has at least the mean of all", lines)
-check_refuses("--tokens", "none", says="--tokens takes a whole number", status=2)
-check_refuses("5", says="'5' is one argument too many", status=2)
+check_refuses("--tokens", "none", says="--tokens: Value none not in range 1 to", status=2)
+check_refuses("5", says="was not expected: 5", status=2)

@@ -34,7 +34,7 @@ HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.
-OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher"}, "fmt": {"launcher", "src"}}
+OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"}, "fmt": {"launcher", "src"}, "png": {"examples"}}
 # What a program may be made to include by including a public header.
 STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
                   complex cstddef cstdint type_traits utility""".split())
