@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1).
-// Invariant: a split is a collective of the parent, and ends alike on all its PEs: all get their
-// team (or are no members), or all get nonzero and SHMEM_TEAM_INVALID.
-#include <algorithm>
-#include <optional>
-#include <thread>
-#include <vector>
-
+// Invariant: what a routine is to return holds the invalid team or context until it has succeeded.
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "collectives/reduction.hpp"
-#include "collectives/same_call.hpp"
-#include "collectives/sync.hpp"
+#include "collectives/splits.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -24,53 +16,11 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   return result;
 }
 
-// World PEs of the parent's PEs start, start + stride, ...
-std::vector<int> strided_pes(const Team& parent, int start, int stride, int size) {
-  std::vector<int> pes;
-  for (int i = 0; i < size; ++i) pes.push_back(parent.world_pe(start + i * stride));
-  return pes;
-}
-
-bool is_valid_triplet(const Team& parent, int start, int stride, int size) {
-  if (size < 1 || size > parent.n || start < 0 || start >= parent.n) return false;
-  if (stride == 0) return size == 1;
-  const long last = start + static_cast<long>(size - 1) * stride;
-  return last >= 0 && last < parent.n;
-}
-
-// Makes the team of `pes`, or several that have no PE in common, by agreement of all PEs of the
-// parent on a slot and on where its sequence numbers begin. `valid` is what this PE thinks of its
-// arguments. nullopt if one PE thinks ill of them, or if there is no slot: on all PEs alike. The
-// team may be used at once: its areas only ever count up from where they are.
-std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
-                                     const shmem_team_config_t& config) {
-  TeamTable& teams = runtime().teams();
-  for (;;) {
-    TeamTable::Offer offer = teams.offer(parent.slot);
-    offer.invalid = valid ? 0 : 1;
-    TeamTable::Offer agreed = offer;
-    if (parent.n > 1)
-      reduce_one_shot(parent, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
-    if (agreed.busy && !agreed.invalid) {
-      teams.end_offer(parent.slot, false);
-      std::this_thread::yield();
-      continue;
-    }
-    const int slot = agreed.invalid ? -1 : TeamTable::first_free(agreed);
-    Team* team = nullptr;
-    if (slot >= 0 && std::find(pes.begin(), pes.end(), address_map.my_pe) != pes.end()) {
-      team = &runtime().add_team(pes, slot, agreed.highest_sequence, config);
-    }
-    teams.end_offer(parent.slot, true);
-    if (slot >= 0) {
-      // No kernel of a member writes to another's flags before they are cleared.
-      if (team && runtime().has_devices()) sync(*team);
-      return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
-    }
-    debug("{}: no team: {}", parent.routine,
-          agreed.invalid ? "invalid arguments" : "all slots for teams are taken");
-    return std::nullopt;
-  }
+// The parent of a split or a team that ends; nullptr for SHMEM_TEAM_INVALID.
+Team* team_named(shmem_team_t handle, const char* routine) {
+  Team* team = team_of(handle, routine);
+  if (team) team->routine = routine;
+  return team;
 }
 
 }  // namespace
@@ -105,17 +55,10 @@ MESHMEM_ENTRY(int, team_split_strided,
               (shmem_team_t parent_team, int start, int stride, int size,
                const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
   *new_team = SHMEM_TEAM_INVALID;
-  Team* parent = team_of(parent_team, "shmem_team_split_strided");
-  if (!parent) return 1;
-  parent->routine = "shmem_team_split_strided";
-  expect_same_call(*parent, "start {}, stride {}, size {}", start, stride, size);
-  const bool valid = is_valid_triplet(*parent, start, stride, size);
-  const std::vector<int> pes =
-      valid ? strided_pes(*parent, start, stride, size) : std::vector<int>{};
-  const auto made = try_make(*parent, valid, pes, masked(config, config_mask));
-  if (!made) return 1;
-  *new_team = *made;
-  return 0;
+  Team* parent = team_named(parent_team, "shmem_team_split_strided");
+  return parent
+             ? split_strided(*parent, {start, stride, size}, masked(config, config_mask), new_team)
+             : 1;
 }
 
 MESHMEM_ENTRY(int, team_split_2d,
@@ -123,42 +66,14 @@ MESHMEM_ENTRY(int, team_split_2d,
                long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
                long yaxis_mask, shmem_team_t* yaxis_team)) {
   *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
-  Team* parent = team_of(parent_team, "shmem_team_split_2d");
+  Team* parent = team_named(parent_team, "shmem_team_split_2d");
   if (!parent) return 1;
-  parent->routine = "shmem_team_split_2d";
-  expect_same_call(*parent, "xrange {}", xrange);
-  const bool valid = xrange >= 1;
-  const int width = valid ? std::min(xrange, parent->n) : 1;
-  const int x = parent->me % width;
-  const int y = parent->me / width;
-  const std::vector<int> row =
-      strided_pes(*parent, y * width, 1, std::min(width, parent->n - y * width));
-  const std::vector<int> column =
-      strided_pes(*parent, x, width, (parent->n - x + width - 1) / width);
-  const auto x_team = try_make(*parent, valid, row, masked(xaxis_config, xaxis_mask));
-  if (!x_team) return 1;
-  const auto y_team = try_make(*parent, valid, column, masked(yaxis_config, yaxis_mask));
-  if (!y_team) {
-    if (Team* made = runtime().teams().find(*x_team)) runtime().remove_team(*made);
-    return 1;
-  }
-  *xaxis_team = *x_team;
-  *yaxis_team = *y_team;
-  return 0;
+  const Split2d split{xrange, masked(xaxis_config, xaxis_mask), masked(yaxis_config, yaxis_mask)};
+  return split_2d(*parent, split, xaxis_team, yaxis_team);
 }
 
 MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
-  constexpr const char* kRoutine = "shmem_team_destroy";
-  Team* team = team_of(handle, kRoutine);
-  if (!team) return;
-  if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
-    fatal("{}: a predefined team cannot be destroyed", kRoutine);
-  team->routine = kRoutine;
-  expect_same_call(*team, "");
-  if (team->mark) team->mark->wait(kRoutine);
-  sync(*team);
-  runtime().contexts().remove_all_of(handle);
-  runtime().remove_team(*team);
+  if (Team* team = team_named(handle, "shmem_team_destroy")) destroy_team(*team);
 }
 
 MESHMEM_ENTRY(int, team_create_ctx, (shmem_team_t handle, long options, shmem_ctx_t* ctx)) {
