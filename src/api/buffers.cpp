@@ -1,206 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of the program's own that become symmetric (include/shmemx.h).
-// Invariant: what the PEs say to each other goes through messages, and all come to the same answer:
-// the buffer is symmetric on all PEs or on none.
-#include <algorithm>
-#include <vector>
-
+// Buffers of the program's own that become symmetric (include/shmemx.h). Invariant: all PEs make the
+// same calls.
 #include "api/entry.hpp"
-#include "base/error.hpp"
-#include "collectives/by_messages.hpp"
-#include "collectives/device_collectives.hpp"
-#include "collectives/same_call.hpp"
-#include "collectives/sync.hpp"
-#include "gpu/hip_error.hpp"
+#include "collectives/buffer_registration.hpp"
 #include "shmemx.h"
-#include "transport/completion.hpp"
 
 namespace meshmem {
-namespace {
-
-enum class Buffer { unknown, device, symmetric, overlapping, unshared };
-
-// What a PE says of its buffer.
-struct Offer {
-  SharedRange range;
-  std::size_t bytes;
-  Buffer kind;
-};
-
-// What it says once it has tried to map the others'.
-struct Mapped {
-  bool all;
-  bool for_kernels;
-};
-
-bool is_of_this_device(const void* address) {
-  hipPointerAttribute_t attributes{};
-  return succeeds(hipPointerGetAttributes(&attributes, address)) &&
-         attributes.device == runtime().device_memory().device();
-}
-
-// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by nothing.
-bool overlaps_another(const void* address, std::size_t bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(address);
-  const std::vector<DeviceSegment> segments = device_segments().all();
-  return std::any_of(segments.begin(), segments.end(), [&](const DeviceSegment& segment) {
-    return first < segment.base + segment.bytes && segment.base < first + bytes;
-  });
-}
-
-Buffer try_share(void* address, std::size_t bytes, SharedRange& range) {
-  const hipError_t error = share(address, bytes, &range);
-  if (succeeds(error)) return Buffer::device;
-  return error == hipErrorNotSupported ? Buffer::unshared : Buffer::unknown;
-}
-
-Offer describe(void* address, std::size_t bytes) {
-  Offer offer{};
-  offer.bytes = bytes;
-  if (is_symmetric(address_map, address, bytes)) {
-    offer.kind = Buffer::symmetric;
-  } else if (overlaps_another(address, bytes)) {
-    offer.kind = Buffer::overlapping;
-  } else if (runtime().has_devices()) {
-    const OnDevice current(runtime().device_memory().device());
-    offer.kind =
-        is_of_this_device(address) ? try_share(address, bytes, offer.range) : Buffer::unknown;
-  }
-  return offer;
-}
-
-// Why the buffers cannot be registered; nullptr if they can.
-const char* objection(const std::vector<Offer>& offers) {
-  for (const Offer& offer : offers) {
-    if (offer.kind == Buffer::unknown) return "one of the buffers is not of the PE's device";
-    if (offer.kind == Buffer::unshared)
-      return "memory of a device cannot be given to other processes; on processors that needs "
-             "/proc";
-    if (offer.kind == Buffer::overlapping)
-      return "a part of one of the buffers is symmetric already";
-    if (offer.bytes != offers[0].bytes) return "the buffers are not of the same length";
-    if (offer.kind != offers[0].kind) return "some of the buffers are symmetric already";
-  }
-  if (offers[0].bytes == 0) return "the buffers are empty";
-  const std::size_t most = std::size_t{DeviceState::kMaxBuffers} + 1;  // and the heap
-  return device_segments().all().size() >= most ? "there are too many" : nullptr;
-}
-
-DeviceSegment map(void* address, const std::vector<Offer>& offers) {
-  DeviceMemory& memory = runtime().device_memory();
-  DeviceSegment segment{.base = reinterpret_cast<std::uintptr_t>(address),
-                        .bytes = offers[0].bytes,
-                        .copies = {},
-                        .route_of = memory.route_of(),
-                        .ranges = {},
-                        .all_for_kernels = false};
-  for (int pe = 0; pe < static_cast<int>(offers.size()); ++pe) {
-    const SharedRange& range = offers[static_cast<std::size_t>(pe)].range;
-    auto* copy = static_cast<std::byte*>(address);
-    const hipError_t error = pe == address_map.my_pe ? hipSuccess : memory.map(range, pe, &copy);
-    if (error != hipSuccess) {
-      debug("the buffer of PE {} cannot be mapped here: {}", pe, hipGetErrorString(error));
-      copy = nullptr;
-    }
-    segment.copies.push_back(copy);
-    segment.ranges.push_back(range);
-  }
-  return segment;
-}
-
-Mapped agree_on(Team& world, const DeviceSegment& segment) {
-  Mapped mine{true, true};
-  for (std::size_t pe = 0; pe < segment.copies.size(); ++pe) {
-    mine.all = mine.all && segment.copies[pe];
-    mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
-  }
-  std::vector<Mapped> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  for (const Mapped& one : all) {
-    mine.all = mine.all && one.all;
-    mine.for_kernels = mine.for_kernels && one.for_kernels;
-  }
-  return mine;
-}
-
-// What a PE has at an address that is to be unregistered.
-enum class Registration { none, symmetric, buffer };
-
-Registration registration_at(const void* address) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  for (const DeviceSegment& segment : device_segments().all()) {
-    if (at - segment.base >= segment.bytes) continue;
-    if (segment.base == runtime().device_state().state().device_heap.base)
-      return Registration::symmetric;
-    return at == segment.base ? Registration::buffer : Registration::none;
-  }
-  return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
-}
-
-// The same on all PEs; none where they differ.
-Registration agree_on(Team& world, Registration mine) {
-  std::vector<Registration> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  const bool same =
-      std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
-  return same ? mine : Registration::none;
-}
-
-int refuse(const char* routine, const char* why) {
-  debug("{}: {}", routine, why);
-  return 1;
-}
-
-}  // namespace
 
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t bytes) {
-  constexpr const char* kRoutine = "shmemx_buffer_register";
-  Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
-  expect_same_call(world, "");
-  const RelaxedCapture allowed;
-  const Offer mine = describe(ptr, bytes);
-  std::vector<Offer> offers(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, offers.data(), &mine, sizeof mine);
-  if (const char* why = objection(offers)) return refuse(kRoutine, why);
-  if (mine.kind == Buffer::symmetric) return 0;
-
-  DeviceSegment segment = map(ptr, offers);
-  const Mapped mapped = agree_on(world, segment);
-  if (!mapped.all) {
-    runtime().device_memory().unmap(segment);
-    return refuse(kRoutine, "a buffer cannot be mapped into all PEs");
-  }
-  segment.all_for_kernels = mapped.for_kernels;
-  device_segments().add(std::move(segment));
-  runtime().device_state().update_buffers();
-  return 0;
+  return register_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_register"), ptr, bytes);
 }
-
 extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
-  constexpr const char* kRoutine = "shmemx_buffer_unregister";
-  Team& world = collective_team(SHMEM_TEAM_WORLD, kRoutine);
-  expect_same_call(world, "");
-  const RelaxedCapture allowed;
-  complete_transfers(kRoutine);
-  sync(world);  // nobody puts to it any more
-  const Registration found = agree_on(world, registration_at(ptr));
-  if (found == Registration::none)
-    return refuse(kRoutine, "no buffer is registered that begins there, or not on all PEs");
-  if (found == Registration::symmetric) return 0;
-  const auto segment = device_segments().remove(ptr);
-  runtime().device_state().update_buffers();
-  runtime().device_memory().unmap(*segment);
-  sync(world);  // nobody frees it while another still maps it
-  return 0;
+  return unregister_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_unregister"), ptr);
 }
-
 extern "C" MESHMEM_VISIBLE int shmemx_reached_on_stream(const void* ptr, std::size_t bytes) {
   require_active("shmemx_reached_on_stream");
-  return runtime().has_devices() && on_device::kernels_reach(ptr, ptr) &&
-                 is_symmetric(address_map, ptr, std::max(bytes, std::size_t{1}))
-             ? 1
-             : 0;
+  return is_reached_on_stream(ptr, bytes) ? 1 : 0;
 }
 
 }  // namespace meshmem

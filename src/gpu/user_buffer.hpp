@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory that the program itself has allocated, as the PEs of a node give it to each other.
+// Invariant: what a driver refuses is an answer here and no error; all PEs then decide alike.
+// Called by the registration of buffers.
+#ifndef MESHMEM_GPU_USER_BUFFER_HPP_
+#define MESHMEM_GPU_USER_BUFFER_HPP_
+
+#include <cstddef>
+#include <vector>
+
+#include "gpu/device_memory.hpp"
+
+namespace meshmem {
+
+// Whether other processes can map it: it is not of this device, or cannot be given to them.
+enum class Sharing { unknown, possible, impossible };
+Sharing share_user_buffer(const DeviceMemory& memory, void* address, std::size_t bytes,
+                          SharedRange* out);
+
+// The buffers of all PEs, one range each, as this PE finds them: nullptr for the copies that cannot
+// be mapped. DeviceMemory::unmap() ends it.
+DeviceSegment map_user_buffers(DeviceMemory& memory, int me, void* address, std::size_t bytes,
+                               const std::vector<SharedRange>& ranges);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_USER_BUFFER_HPP_
