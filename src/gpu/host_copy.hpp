@@ -2,9 +2,9 @@
 //
 // What waits read of device memory: a copy in host memory, made anew for each look.
 // Invariant: a copy is not behind other work of the device, which may be what is waited for.
-// Included by wait.cpp.
-#ifndef MESHMEM_API_HOST_COPY_HPP_
-#define MESHMEM_API_HOST_COPY_HPP_
+// Called by the waits of core/.
+#ifndef MESHMEM_GPU_HOST_COPY_HPP_
+#define MESHMEM_GPU_HOST_COPY_HPP_
 
 #include <cstddef>
 #include <vector>
@@ -42,4 +42,4 @@ template <typename T>
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_API_HOST_COPY_HPP_
+#endif  // MESHMEM_GPU_HOST_COPY_HPP_
