@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of a collective on a stream, and its launch.
+// Invariant: what is captured is compared neither now nor when it is replayed: other calls may come
+// between.
+#include "collectives/stream_collectives.hpp"
+
+#include <memory>
+
+#include "base/error.hpp"
+#include "collectives/device_collectives.hpp"
+#include "collectives/same_call.hpp"
+#include "core/runtime.hpp"
+#include "core/stream_use.hpp"
+#include "device/launch.hpp"
+#include "gpu/stream_mark.hpp"
+#include "gpu/stream_work.hpp"
+
+namespace meshmem::on_stream {
+namespace {
+
+int my_device() { return runtime().device_memory().device(); }
+
+template <typename... Values>
+void expect_same(Team& team, hipStream_t stream, fmt::format_string<const Values&...> arguments,
+                 const Values&... values) {
+  if (calls_are_compared && !is_captured(stream)) [[unlikely]]
+    compare_stream_call(team, arguments, fmt::make_format_args(values...));
+}
+
+// `count` times `elem_bytes` bytes, which kernels of all PEs must reach.
+void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t count,
+                std::size_t elem_bytes) {
+  on_device::check_reach(team.routine, address, count, elem_bytes);
+  use.of(address, count * elem_bytes);
+}
+
+// The end of the team waits for it; WORLD and SHARED stay.
+template <typename Launch>
+void launch(Team& team, hipStream_t stream, const Launch& launch_kernel) {
+  launch_on(my_device(), team.routine, launch_kernel);
+  const shmem_team_t handle = handle_of(team.slot);
+  const bool stays = handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED;
+  if (stays || is_captured(stream)) return;
+  if (!team.mark) team.mark = std::make_shared<StreamMark>(my_device());
+  team.mark->set(stream);
+}
+
+hipError_t launch_computation(const Team& team, const Computation& computation, void* dest,
+                              const void* source, std::size_t count, hipStream_t stream) {
+  using Kind = Computation::Kind;
+  const Reduction& op = computation.op;
+  if (computation.kind == Kind::reduce)
+    return on_device::launch_reduce(team, op, dest, source, count, stream);
+  if (computation.kind == Kind::scatter)
+    return on_device::launch_reduce_scatter(team, op, dest, source, count, stream);
+  return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
+                             computation.kind == Kind::inscan, stream);
+}
+
+}  // namespace
+
+void require_kernels(const Team& team) {
+  if (runtime().device_state().state().sync.base == 0)
+    fatal("{}: the devices of the PEs do not all reach each other", team.routine);
+}
+
+void sync(Team& team, hipStream_t stream) {
+  expect_same(team, stream, "");
+  launch(team, stream, [&] { return device::launch_sync(on_device::place_of(team), stream); });
+}
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root,
+               hipStream_t stream) {
+  if (static_cast<unsigned>(root) >= static_cast<unsigned>(team.n))
+    fatal("{}: PE_root {} is not in 0..{} of the team", team.routine, root, team.n - 1);
+  expect_same(team, stream, "nbytes {}, PE_root {}", bytes, root);
+  if (bytes == 0) return;
+  StreamUse use(team.routine, stream);
+  use_buffer(use, team, dest, bytes, 1);
+  use_buffer(use, team, source, bytes, 1);
+  launch(team, stream, [&] {
+    return device::launch_broadcast(on_device::place_of(team), dest, source, bytes, root, stream);
+  });
+}
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
+  expect_same(team, stream, "nbytes {}", bytes);
+  if (bytes == 0) return;
+  StreamUse use(team.routine, stream);
+  use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
+  use_buffer(use, team, source, bytes, 1);
+  launch(team, stream, [&] {
+    return device::launch_fcollect(on_device::place_of(team), dest, source, bytes, stream);
+  });
+}
+
+void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
+  expect_same(team, stream, "");
+  // Null is right where nobody brings a byte.
+  StreamUse use(team.routine, stream);
+  if (dest) use_buffer(use, team, dest, bytes, 1);
+  if (bytes > 0) use_buffer(use, team, source, bytes, 1);
+  launch(team, stream, [&] {
+    return device::launch_collect(on_device::place_of(team), dest, source, bytes, stream);
+  });
+}
+
+void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
+  expect_same(team, stream, "nbytes {}", bytes);
+  if (bytes == 0) return;
+  StreamUse use(team.routine, stream);
+  use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
+  use_buffer(use, team, source, static_cast<std::size_t>(team.n), bytes);
+  launch(team, stream, [&] {
+    return device::launch_alltoall(on_device::place_of(team), dest, source, bytes, stream);
+  });
+}
+
+void compute(Team& team, const Computation& computation, void* dest, const void* source,
+             std::size_t count, hipStream_t stream) {
+  expect_same(team, stream, "nreduce {}", count);
+  if (count == 0) return;
+  const bool scatters = computation.kind == Computation::Kind::scatter;
+  const auto blocks = static_cast<std::size_t>(scatters ? team.n : 1);
+  const std::size_t elem_bytes = computation.op.elem_bytes;
+  StreamUse use(team.routine, stream);
+  use_buffer(use, team, dest, count, elem_bytes);
+  use_buffer(use, team, source, count, blocks * elem_bytes);
+  launch(team, stream,
+         [&] { return launch_computation(team, computation, dest, source, count, stream); });
+}
+
+}  // namespace meshmem::on_stream

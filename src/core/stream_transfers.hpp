@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets, signals and waits that take their place on a stream (include/shmemx.h): an address or
+// two are translated, and a kernel or a copy is put on the stream.
+// Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
+// capture every call. Called by api/on_stream.cpp while the library is active.
+#ifndef MESHMEM_CORE_STREAM_TRANSFERS_HPP_
+#define MESHMEM_CORE_STREAM_TRANSFERS_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/stream_mark.hpp"
+
+namespace meshmem::on_stream {
+
+// What every routine begins with: ends the job where there is no device.
+void require_device(const char* routine);
+
+struct StreamCall {
+  const char* routine;
+  hipStream_t stream;
+};
+struct Signal {
+  std::uint64_t* address;
+  std::uint64_t value;
+  int op;  // SHMEM_SIGNAL_*
+};
+
+void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe);
+void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe);
+// The signal comes after the data.
+void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
+                const Signal& signal, int pe);
+void update_signal(const StreamCall& call, const Signal& signal, int pe);
+void wait_until(const StreamCall& call, std::uint64_t* variable, int cmp, std::uint64_t value);
+void quiet(const StreamCall& call);
+
+// Behind the newest work on the stream. `mark` is made if it is null; nothing while captured.
+void set_mark(StreamMark*& mark, hipStream_t stream);
+
+}  // namespace meshmem::on_stream
+
+#endif  // MESHMEM_CORE_STREAM_TRANSFERS_HPP_

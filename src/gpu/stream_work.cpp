@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice between a copy engine and a kernel. Invariant: the same calls are captured and run.
+#include "gpu/stream_work.hpp"
+
+#include "device/launch.hpp"
+
+namespace meshmem {
+namespace {
+
+// Up to here a kernel copies inside a graph, where a copy engine takes longer: 1.0 us against 2 for
+// 8 bytes on H200, 6.4 against 7.5 for 2 MiB, but 46.2 against 45.7 for 16 MiB. Put on a stream by
+// the host one by one, copies take less than kernels (1.7 us against 3.0 for 8 bytes).
+constexpr std::size_t kMostKernelBytes = 4 << 20;
+
+}  // namespace
+
+bool is_captured(hipStream_t stream) {
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  return succeeds(hipStreamIsCapturing(stream, &status)) && status == hipStreamCaptureStatusActive;
+}
+
+bool suits_kernel(const StreamEnd& to, const StreamEnd& from, std::size_t bytes) {
+  return to.for_kernels && from.for_kernels && bytes <= kMostKernelBytes;
+}
+
+void copy_on_stream(const char* routine, const StreamEnd& to, const StreamEnd& from,
+                    std::size_t bytes, int device, hipStream_t stream) {
+  if (bytes == 0) return;
+  const OnDevice current(device);
+  const bool by_kernel = suits_kernel(to, from, bytes) && is_captured(stream);
+  check(by_kernel ? device::launch_copy(to.address, from.address, bytes, stream)
+                  : hipMemcpyAsync(to.address, from.address, bytes, hipMemcpyDefault, stream),
+        "put the copy of {} on the stream", routine);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies and kernels that take their place on a stream of the program's.
+// Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
+// capture every call. Called by the routines on streams of core/ and collectives/.
+#ifndef MESHMEM_GPU_STREAM_WORK_HPP_
+#define MESHMEM_GPU_STREAM_WORK_HPP_
+
+#include <cstddef>
+
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+bool is_captured(hipStream_t stream);
+
+// Where a copy of the stream's finds memory, and whether a kernel would too.
+struct StreamEnd {
+  void* address;
+  bool for_kernels;
+};
+
+// A kernel can do it, and is no slower than a copy engine inside a graph.
+bool suits_kernel(const StreamEnd& to, const StreamEnd& from, std::size_t bytes);
+
+// Of 0 bytes nothing.
+void copy_on_stream(const char* routine, const StreamEnd& to, const StreamEnd& from,
+                    std::size_t bytes, int device, hipStream_t stream);
+
+// launch() puts a kernel of `device` on a stream.
+template <typename Launch>
+void launch_on(int device, const char* routine, const Launch& launch) {
+  const OnDevice current(device);
+  check(launch(), "put the kernel of {} on the stream", routine);
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_STREAM_WORK_HPP_
