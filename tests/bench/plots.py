@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduces of meshmem beside those of others: a table in Markdown, and plots over the size as SVG and PNG.
 
-plots.py [--out FOLDER] [--title TEXT] FILE...
+plots.py [--out FOLDER] [--title TEXT] [--no-goals] FILE...
 
 The files are raw output, told apart by their lines: `meshmem-bench --csv`; lines of NCCL ("window graph 4 8 3.4 us ...");
 lines of NVSHMEM ("sum_reduce_on_stream graph 4 8 7.1 ..."). Of a size that is there several times the first counts.
@@ -86,8 +86,10 @@ def table_of(pes, libraries):
     yield ""
 
 
-def draw(pes, libraries, title, folder):
+def draw(pes, libraries, title, folder, goals):
+    import matplotlib
     from matplotlib.figure import Figure
+    matplotlib.rcParams["svg.hashsalt"] = "meshmem"  # the same file each time
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     latency, bandwidth = figure.subplots(1, 2)
     for color, name in zip(("C3", "C0", "C2", "C7"), [OURS] + PEERS):
@@ -98,8 +100,8 @@ def draw(pes, libraries, title, folder):
         style = {"label": name, "color": color, "marker": ".", "linewidth": 2.2 if name == OURS else 1.2}
         latency.plot(sizes, times, **style)
         bandwidth.plot(sizes, [size / us * 1e-3 * 2 * (pes - 1) / pes for size, us in points], **style)
-    goals = sorted(GOALS.get(pes, {}).items())
-    latency.plot(*zip(*goals), "k+", label="goal") if goals else None
+    if goals:
+        latency.plot(*zip(*sorted(goals.items())), "k+", label="goal")
     for axes, what in ((latency, "us for one operation"), (bandwidth, "bus bandwidth, GB/s")):
         axes.set_xscale("log", base=2)
         axes.set_xlabel("bytes")
@@ -120,6 +122,7 @@ def main():
     parser.add_argument("files", nargs="+", help="raw output of meshmem-bench --csv, and of peers")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="the folder for what is made")
     parser.add_argument("--title", default="All-reduce, float sum, in a graph", help="of the plots and the table")
+    parser.add_argument("--no-goals", action="store_true", help="plots without the times that were aimed at")
     arguments = parser.parse_args()
     found = read_all(arguments.files)
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -129,7 +132,7 @@ def main():
     (arguments.out / "allreduce.md").write_text("\n".join(lines), encoding="utf-8")
     try:
         for pes in sorted(found):
-            draw(pes, found[pes], arguments.title, arguments.out)
+            draw(pes, found[pes], arguments.title, arguments.out, {} if arguments.no_goals else GOALS.get(pes, {}))
     except ImportError:
         print("plots.py: there is no matplotlib (pip install matplotlib), so there is the table only", file=sys.stderr)
 
