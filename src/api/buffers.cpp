@@ -8,13 +8,13 @@
 
 namespace meshmem {
 
-extern "C" MESHMEM_VISIBLE int shmemx_buffer_register(void* ptr, std::size_t bytes) {
+MESHMEM_EXTENSION_ENTRY(int, buffer_register, (void* ptr, std::size_t bytes)) {
   return register_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_register"), ptr, bytes);
 }
-extern "C" MESHMEM_VISIBLE int shmemx_buffer_unregister(void* ptr) {
+MESHMEM_EXTENSION_ENTRY(int, buffer_unregister, (void* ptr)) {
   return unregister_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_unregister"), ptr);
 }
-extern "C" MESHMEM_VISIBLE int shmemx_reached_on_stream(const void* ptr, std::size_t bytes) {
+MESHMEM_EXTENSION_ENTRY(int, reached_on_stream, (const void* ptr, std::size_t bytes)) {
   require_active("shmemx_reached_on_stream");
   return is_reached_on_stream(ptr, bytes) ? 1 : 0;
 }

@@ -10,10 +10,13 @@
 #include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
 #include "pshmem.h"
+#include "pshmemx.h"
 
 // Defines one routine. The body follows as { ... }. NAMED: with all of its name, as in shmem_put.
 #define MESHMEM_VISIBLE __attribute__((visibility("default")))
 #define MESHMEM_ENTRY(result, name, params) MESHMEM_NAMED_ENTRY(result, shmem_##name, params)
+#define MESHMEM_EXTENSION_ENTRY(result, name, params) \
+  MESHMEM_NAMED_ENTRY(result, shmemx_##name, params)
 #define MESHMEM_NAMED_ENTRY(result, name, params)                                        \
   extern "C" MESHMEM_VISIBLE result name params __attribute__((weak, alias("p" #name))); \
   extern "C" MESHMEM_VISIBLE result p##name params

@@ -40,9 +40,9 @@ REDUCE_SCATTER(avg_reduce_scatter, average<E>())
 
 }  // namespace
 
-#define EXTENSION(name, op, E, result, params, args)       \
-  extern "C" MESHMEM_VISIBLE result shmemx_##name params { \
-    return op<E>("shmemx_" #name, MESHMEM_UNWRAP args);    \
+#define EXTENSION(name, op, E, result, params, args)    \
+  MESHMEM_EXTENSION_ENTRY(result, name, params) {       \
+    return op<E>("shmemx_" #name, MESHMEM_UNWRAP args); \
   }
 MESHMEM_EXTENSIONS(EXTENSION, MESHMEM_IN)
 #undef EXTENSION

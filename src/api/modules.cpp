@@ -24,6 +24,6 @@ extern "C" MESHMEM_VISIBLE void shmemx_unregister_module(void* (*place)()) {
   modules().remove(place);
 }
 
-extern "C" MESHMEM_VISIBLE void shmemx_module_init() { modules().publish_again(); }
+MESHMEM_EXTENSION_ENTRY(void, module_init, ()) { modules().publish_again(); }
 
 }  // namespace meshmem

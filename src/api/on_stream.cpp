@@ -31,87 +31,87 @@ Team& team_for_kernels(shmem_team_t handle, const char* routine) {
 
 }  // namespace
 
-extern "C" {
-
-MESHMEM_VISIBLE void shmemx_putmem_on_stream(void* dest, const void* source, std::size_t nbytes,
-                                             int pe, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, putmem_on_stream,
+                        (void* dest, const void* source, std::size_t nbytes, int pe,
+                         shmemx_stream_t stream)) {
   on_stream::put(call_on(stream, "shmemx_putmem_on_stream"), dest, source, nbytes, pe);
 }
-MESHMEM_VISIBLE void shmemx_getmem_on_stream(void* dest, const void* source, std::size_t nbytes,
-                                             int pe, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, getmem_on_stream,
+                        (void* dest, const void* source, std::size_t nbytes, int pe,
+                         shmemx_stream_t stream)) {
   on_stream::get(call_on(stream, "shmemx_getmem_on_stream"), dest, source, nbytes, pe);
 }
-MESHMEM_VISIBLE void shmemx_putmem_signal_on_stream(void* dest, const void* source,
-                                                    std::size_t nbytes, std::uint64_t* sig_addr,
-                                                    std::uint64_t signal, int sig_op, int pe,
-                                                    shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, putmem_signal_on_stream,
+                        (void* dest, const void* source, std::size_t nbytes,
+                         std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe,
+                         shmemx_stream_t stream)) {
   on_stream::put_signal(call_on(stream, "shmemx_putmem_signal_on_stream"), dest, source, nbytes,
                         {sig_addr, signal, sig_op}, pe);
 }
-MESHMEM_VISIBLE void shmemx_signal_op_on_stream(std::uint64_t* sig_addr, std::uint64_t signal,
-                                                int sig_op, int pe, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, signal_op_on_stream,
+                        (std::uint64_t * sig_addr, std::uint64_t signal, int sig_op, int pe,
+                         shmemx_stream_t stream)) {
   on_stream::update_signal(call_on(stream, "shmemx_signal_op_on_stream"),
                            {sig_addr, signal, sig_op}, pe);
 }
-MESHMEM_VISIBLE void shmemx_signal_wait_until_on_stream(std::uint64_t* sig_addr, int cmp,
-                                                        std::uint64_t cmp_value,
-                                                        shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, signal_wait_until_on_stream,
+                        (std::uint64_t * sig_addr, int cmp, std::uint64_t cmp_value,
+                         shmemx_stream_t stream)) {
   on_stream::wait_until(call_on(stream, "shmemx_signal_wait_until_on_stream"), sig_addr, cmp,
                         cmp_value);
 }
-MESHMEM_VISIBLE void shmemx_quiet_on_stream(shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, quiet_on_stream, (shmemx_stream_t stream)) {
   on_stream::quiet(call_on(stream, "shmemx_quiet_on_stream"));
 }
 
-MESHMEM_VISIBLE void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, stream_mark, (shmemx_mark_t * mark, shmemx_stream_t stream)) {
   auto* set = reinterpret_cast<StreamMark*>(*mark);
   on_stream::set_mark(set, call_on(stream, "shmemx_stream_mark").stream);
   *mark = reinterpret_cast<shmemx_mark_t>(set);
 }
-MESHMEM_VISIBLE void shmemx_stream_mark_wait(shmemx_mark_t* mark) {
+MESHMEM_EXTENSION_ENTRY(void, stream_mark_wait, (shmemx_mark_t * mark)) {
   require_active("shmemx_stream_mark_wait");
   const std::unique_ptr<StreamMark> set(reinterpret_cast<StreamMark*>(*mark));
   *mark = nullptr;
   if (set) set->wait("shmemx_stream_mark_wait");
 }
 
-MESHMEM_VISIBLE void shmemx_barrier_all_on_stream(shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(void, barrier_all_on_stream, (shmemx_stream_t stream)) {
   on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, "shmemx_barrier_all_on_stream"),
                   stream_of(stream));
 }
-MESHMEM_VISIBLE int shmemx_team_sync_on_stream(shmem_team_t handle, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(int, team_sync_on_stream, (shmem_team_t handle, shmemx_stream_t stream)) {
   on_stream::sync(team_for_kernels(handle, "shmemx_team_sync_on_stream"), stream_of(stream));
   return 0;
 }
-MESHMEM_VISIBLE int shmemx_broadcastmem_on_stream(shmem_team_t handle, void* dest,
-                                                  const void* source, std::size_t nbytes,
-                                                  int PE_root, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(int, broadcastmem_on_stream,
+                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
+                         int PE_root, shmemx_stream_t stream)) {
   on_stream::broadcast(team_for_kernels(handle, "shmemx_broadcastmem_on_stream"), dest, source,
                        nbytes, PE_root, stream_of(stream));
   return 0;
 }
-MESHMEM_VISIBLE int shmemx_fcollectmem_on_stream(shmem_team_t handle, void* dest,
-                                                 const void* source, std::size_t nbytes,
-                                                 shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(int, fcollectmem_on_stream,
+                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
+                         shmemx_stream_t stream)) {
   on_stream::fcollect(team_for_kernels(handle, "shmemx_fcollectmem_on_stream"), dest, source,
                       nbytes, stream_of(stream));
   return 0;
 }
-MESHMEM_VISIBLE int shmemx_collectmem_on_stream(shmem_team_t handle, void* dest, const void* source,
-                                                std::size_t nbytes, shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(int, collectmem_on_stream,
+                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
+                         shmemx_stream_t stream)) {
   on_stream::collect(team_for_kernels(handle, "shmemx_collectmem_on_stream"), dest, source, nbytes,
                      stream_of(stream));
   return 0;
 }
-MESHMEM_VISIBLE int shmemx_alltoallmem_on_stream(shmem_team_t handle, void* dest,
-                                                 const void* source, std::size_t nbytes,
-                                                 shmemx_stream_t stream) {
+MESHMEM_EXTENSION_ENTRY(int, alltoallmem_on_stream,
+                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
+                         shmemx_stream_t stream)) {
   on_stream::alltoall(team_for_kernels(handle, "shmemx_alltoallmem_on_stream"), dest, source,
                       nbytes, stream_of(stream));
   return 0;
 }
-
-}  // extern "C"
 
 namespace {
 
@@ -154,7 +154,7 @@ COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
 #define DEFINE_BFLOAT16(name, op, E, result, params, args) \
   DEFINE_COMPUTED(name, op, Bfloat16, result, params)
 #define DEFINE_COMPUTED(name, op, Elem, result, params)                                        \
-  extern "C" MESHMEM_VISIBLE result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params {     \
+  MESHMEM_EXTENSION_ENTRY(result, name##_on_stream, MESHMEM_WITH_STREAM params) {              \
     return compute("shmemx_" #name "_on_stream", team, of_##op<Elem>(), dest, source, nreduce, \
                    stream);                                                                    \
   }

@@ -9,7 +9,7 @@
 
 namespace meshmem {
 
-extern "C" MESHMEM_VISIBLE int shmemx_reduce_plan(const char* text) {
+MESHMEM_EXTENSION_ENTRY(int, reduce_plan, (const char* text)) {
   require_active("shmemx_reduce_plan");
   if (!text) {
     use_plan(std::nullopt);
@@ -20,7 +20,7 @@ extern "C" MESHMEM_VISIBLE int shmemx_reduce_plan(const char* text) {
   return plan ? 0 : 1;
 }
 
-extern "C" MESHMEM_VISIBLE const char* shmemx_reduce_plan_algorithm(int number) {
+MESHMEM_EXTENSION_ENTRY(const char*, reduce_plan_algorithm, (int number)) {
   if (number < 0) return nullptr;
   const std::string_view name = name_of_kernel_algorithm(static_cast<std::size_t>(number));
   return name.empty() ? nullptr : name.data();

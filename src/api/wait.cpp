@@ -115,9 +115,9 @@ MESHMEM_TYPES(WAITS_OF_TYPE, )
   MESHMEM_IN_##wait(MESHMEM_OPS_DEPRECATED_WAIT(WAIT, NAME##_, TYPE))                       \
       MESHMEM_IN_##until(MESHMEM_OPS_DEPRECATED_UNTIL(WAIT, NAME##_, TYPE))
 MESHMEM_DEPRECATED_TYPES(OLDER_WAITS_OF_TYPE, )
-#define MORE_WAITS(name, op, E, result, params, args)      \
-  extern "C" MESHMEM_VISIBLE result shmemx_##name params { \
-    return op<E>("shmem_" #name, MESHMEM_UNWRAP args);     \
+#define MORE_WAITS(name, op, E, result, params, args)  \
+  MESHMEM_EXTENSION_ENTRY(result, name, params) {      \
+    return op<E>("shmem_" #name, MESHMEM_UNWRAP args); \
   }
 MESHMEM_OPS_WAITS_OF_MANY(MORE_WAITS, short_, short)
 MESHMEM_OPS_WAITS_OF_MANY(MORE_WAITS, ushort_, unsigned short)

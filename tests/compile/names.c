@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the name of every routine that the tables hold, one a line, for symbols.py to compare
+// Prints the name of every routine that the tables hold, one a line, with any argument those of the
+// extensions, for symbols.py to compare
 // with the standard's list and with what the library exports. It reads the tables alone, so that no
 // header can add a name.
+#include <pshmemx.h>
 #include <shmem/deprecated.h>
 #include <shmem/ops.h>
 #include <shmem/types.h>
 #include <stdio.h>
 
-int main(void) {
+static void print_extensions(void) {
+#define PRINT_NAME(name, op, E, result, params, args) puts("shmemx_" #name);
+#define PRINT_NAME_ON_STREAM(name, op, E, result, params, args) puts("shmemx_" #name "_on_stream");
+  MESHMEM_ALL_EXTENSIONS(PRINT_NAME, PRINT_NAME_ON_STREAM)
+#undef PRINT_NAME
+#undef PRINT_NAME_ON_STREAM
+}
+
+int main(int argc, char** argv) {
+  (void)argv;
+  if (argc > 1) {
+    print_extensions();
+    return 0;
+  }
 #define PRINT_NAME(name, op, E, result, params, args) puts("shmem_" #name);
 #define PRINT_NAME_CTX(name, op, E, result, params, args) \
   puts("shmem_" #name);                                   \

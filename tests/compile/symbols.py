@@ -6,8 +6,8 @@ symbols.py --names PROGRAM --library LIBMESHMEM --readme README
 symbols.py --self-test
 
 The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
-standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias.
-The library itself refers to no shmem_ name: a tool that has taken it would see calls that no program made.
+standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
+The library itself refers to no shmem_ or shmemx_ name: a tool that has taken it would see calls that no program made.
 """
 import argparse
 import pathlib
@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 
+# What code that the headers bring into programs calls, and no program.
+INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread"}
 GOLDEN = pathlib.Path(__file__).with_name("symbols_1.6.txt")
 
 
@@ -34,8 +36,8 @@ def exported(library):
 
 
 def references(library):
-    """The shmem_ names that the loader would have to find for the library."""
-    return set(re.findall(r"\b(shmem_\w+)", run("readelf", "-rW", library)))
+    """The names of the API that the loader would have to find for the library."""
+    return set(re.findall(r"\b(shmemx?_\w+)", run("readelf", "-rW", library))) - INTERNAL
 
 
 def twin(name):
@@ -52,7 +54,24 @@ def complaints(golden, table, symbols, referenced=()):
             yield f"{name} is exported and neither of the standard nor an extension"
     for name in sorted(set(table) - set(symbols)):
         yield f"{name} is in the tables and not exported"
-    for name in sorted(set(symbols) & set(golden)):
+    yield from complaints_about_twins(sorted(set(symbols) & set(golden)), symbols)
+    for name in sorted(referenced):
+        yield f"{name} is called by the library itself"
+
+
+def complaints_about_extensions(table, symbols):
+    """Of the names that pshmemx.h declares twins of, and those that the library exports."""
+    exported_ones = {name for name in symbols if name.startswith("shmemx_")} - INTERNAL
+    for name in sorted(exported_ones - set(table)):
+        yield f"{name} is exported and has no row in pshmemx.h"
+    for name in sorted(set(table) - exported_ones):
+        yield f"{name} is in pshmemx.h and not exported"
+    yield from complaints_about_twins(sorted(exported_ones), symbols)
+
+
+def complaints_about_twins(names, symbols):
+    """Each name is to be a weak alias of its strong twin."""
+    for name in names:
         kind, address = symbols[name]
         if twin(name) not in symbols:
             yield f"{name} has no twin {twin(name)}"
@@ -60,8 +79,6 @@ def complaints(golden, table, symbols, referenced=()):
             yield f"{twin(name)} is not a strong symbol at the address of {name}"
         if kind != "W":
             yield f"{name} is not weak, so that a profiling tool cannot take its place"
-    for name in sorted(referenced):
-        yield f"{name} is called by the library itself"
 
 
 def readme_complaint(readme, count, total):
@@ -85,6 +102,15 @@ SPOILT = [
     ({"_ZN7meshmem4TeamE": ("T", "30")}, "is exported and neither"),
 ]
 
+# Libraries of extensions, the rows of pshmemx.h, and what has to be said of them.
+EXTENSIONS = [
+    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10"), "shmemx_register_module": ("T", "30")}, ["shmemx_y"], None),
+    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10")}, [], "shmemx_y is exported and has no row"),
+    ({}, ["shmemx_y"], "shmemx_y is in pshmemx.h and not exported"),
+    ({"shmemx_y": ("W", "10")}, ["shmemx_y"], "shmemx_y has no twin pshmemx_y"),
+    ({"shmemx_y": ("T", "10"), "pshmemx_y": ("T", "10")}, ["shmemx_y"], "shmemx_y is not weak"),
+]
+
 
 def self_test():
     golden, wrong = ["shmem_p", "shmem_g"], 0
@@ -96,6 +122,12 @@ def self_test():
         if bool(found) != bool(said) or not all(said in text for text in found[:1]):
             print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
             wrong += 1
+    for symbols, table, said in EXTENSIONS:
+        found = list(complaints_about_extensions(table, symbols))
+        if len(found) != bool(said) or not all(said in text for text in found):
+            print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
+            wrong += 1
+    cases += EXTENSIONS
     print(f"{len(cases)} libraries judged, {wrong} of them wrongly")
     return 1 if wrong else 0
 
@@ -112,6 +144,7 @@ def main():
     golden = golden_names()
     symbols = exported(arguments.library)
     found = list(complaints(golden, run(arguments.names).split(), symbols, references(arguments.library)))
+    found += complaints_about_extensions(run(arguments.names, "extensions").split(), symbols)
     count = len(set(symbols) & set(golden))
     found += filter(None, [readme_complaint(arguments.readme, count, len(golden))])
     print(f"{count} of {len(golden)} routines of OpenSHMEM 1.6 are exported")
