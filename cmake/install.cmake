@@ -20,7 +20,7 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 # What kernels include, and HIP's headers where the target has none.
 set(device_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/meshmem/device)
 install(DIRECTORY device/ DESTINATION ${device_include_dir}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "hip_on_*" EXCLUDE PATTERN kernels EXCLUDE PATTERN launch.hpp EXCLUDE)
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN "hip_on_*" EXCLUDE PATTERN kernels EXCLUDE PATTERN launch.hpp EXCLUDE)
 if(NOT MESHMEM_TARGET STREQUAL "hip")
   install(DIRECTORY device/hip_on_${MESHMEM_TARGET}/hip DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
 endif()

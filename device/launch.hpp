@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/collectives/algorithms.hpp"
 #include "device/operations.hpp"
 #include "device/state.hpp"
 
@@ -61,16 +62,16 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 hipError_t launch_quiet(hipStream_t stream);
 
 // Collectives of a team. A sync is a barrier: to meet is a quiet too.
-hipError_t launch_sync(const TeamPlace& team, hipStream_t stream);
-hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
+hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream);
-hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
-                           hipStream_t stream);
-hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
+                           std::size_t bytes, hipStream_t stream);
+hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream);
-hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
                            std::size_t block_bytes, hipStream_t stream);
-hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems,
                             hipStream_t stream);  // strides in elements
@@ -82,10 +83,10 @@ struct Plan {
 };
 // hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the source
 // has a block of `count` elements for each PE. count > 0.
-hipError_t launch_reduce(const Plan& plan, const TeamPlace& team, ReduceOp op, ElemType type,
+hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
                          void* dest, const void* source, std::size_t count, bool scatter,
                          hipStream_t stream);
-hipError_t launch_scan(const TeamPlace& team, ElemType type, void* dest, const void* source,
+hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
                        std::size_t count, bool inclusive, hipStream_t stream);
 
 // For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each

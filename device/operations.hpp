@@ -30,29 +30,6 @@ constexpr ElemType elem_type_of() {
 // Those from bit_and on are of integers. avg is a sum that is divided at the end.
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
-// How a reduction is done: a file each in device/collectives/. The wide ones are those by lines of 128
-// bytes, where the target has them; elsewhere they are the same as the others. ring_and_copies is a ring that
-// the host ends by copies; a kernel that is asked for it goes all around.
-enum class ReduceAlgorithm {
-  one_shot,
-  two_shot,
-  recursive_doubling,
-  ring,
-  direct,
-  pull,
-  one_shot_wide,
-  two_shot_wide,
-  ring_and_copies
-};
-
-// Of a block that does so. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a block of 128, and
-// a second round for five of them would take as long as the hops.
-constexpr int kMostThreads = 512;
-constexpr int kMostThreadsOfTwoShotWide = 576;
-constexpr int most_threads(ReduceAlgorithm algorithm) {
-  return algorithm == ReduceAlgorithm::two_shot_wide ? kMostThreadsOfTwoShotWide : kMostThreads;
-}
-
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 
 }  // namespace device

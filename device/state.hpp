@@ -22,7 +22,7 @@ constexpr int kNearPes = 64;
 
 // A symmetric segment: this PE's copy of it, and where each PE's copy is mapped on this device.
 // Null: that PE cannot be reached.
-struct Segment {
+struct KernelSegment {
   std::uintptr_t base;
   std::size_t bytes;
   std::byte* near_copy[kNearPes];
@@ -201,7 +201,7 @@ struct SyncLayout {
 // A team as a kernel of the library is handed it, by value: a small collective is over before a look
 // at memory or at a module's constants would be.
 constexpr int kNearMembers = 8;
-struct TeamPlace {
+struct TeamHandle {
   TeamView team;
   int channels;
   ChannelSpace space;             // of channel 0
@@ -226,9 +226,9 @@ struct State {
   int me;
   int n_pes;
   int near_pes;  // the PEs below it are in the near copies, and all of them can be reached
-  Segment device_heap;
-  Segment host_heap;
-  Segment sync;  // base is null if kernels have no way to the other PEs
+  KernelSegment device_heap;
+  KernelSegment host_heap;
+  KernelSegment sync;  // base is null if kernels have no way to the other PEs
   // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all PEs on channel
   // 0: the first place is in the slab of the next PE. A kernel has them at once.
   std::uint64_t* arrivals_after[kNearPes];

@@ -50,12 +50,12 @@ struct TeamSync {
         of_world(slot == kWorldSlot && of_team == 0) {
     check_all_are_reached();
   }
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamPlace& place, int of_team = 0)
-      : team(place.team),
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamHandle& handle, int of_team = 0)
+      : team(handle.team),
         channel(of_team),
-        channels(place.channels),
-        space(place.space.further(of_team)),
-        slabs(place.slab),
+        channels(handle.channels),
+        space(handle.space.further(of_team)),
+        slabs(handle.slab),
         of_world(false) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 

@@ -92,9 +92,9 @@ class CombineAll {
     for (int k = kInRegisters; k < n_; ++k) store_plain(reinterpret_cast<V*>(to_(k) + i), result);
   }
 
-  // The same of up to kPes PEs, at as many places, `step` apart, as make as many loads together.
+  // The same of up to kPes PEs, at as many places, `stride` apart, as make as many loads together.
   template <typename V, int kPes>
-  MESHMEM_DEVICE_MEMBER void combine_places(std::size_t i, std::size_t step) const {
+  MESHMEM_DEVICE_MEMBER void combine_places(std::size_t i, std::size_t stride) const {
     constexpr int kPlaces = kInRegisters / kPes;
     V arrived[kPlaces][kPes] = {};
 #pragma unroll
@@ -102,7 +102,8 @@ class CombineAll {
 #pragma unroll
       for (int pe = 0; pe < kPes; ++pe)
         if (pe < n_)
-          arrived[place][pe] = load<V>(near_from_[pe] + i + static_cast<std::size_t>(place) * step);
+          arrived[place][pe] =
+              load<V>(near_from_[pe] + i + static_cast<std::size_t>(place) * stride);
 #pragma unroll
     for (int place = 0; place < kPlaces; ++place) {
       VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[place][0]);
@@ -114,32 +115,33 @@ class CombineAll {
       for (int k = 0; k < kPes; ++k)
         if (k < n_)
           store_plain(
-              reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * step),
+              reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * stride),
               result);
     }
   }
   // The first place that is left.
   template <typename V, int kPes>
   MESHMEM_DEVICE_MEMBER std::size_t run_by_places(std::size_t i, std::size_t end,
-                                                  std::size_t step) const {
+                                                  std::size_t stride) const {
     constexpr auto kPlaces = static_cast<std::size_t>(kInRegisters / kPes);
 #pragma unroll 1
-    for (; i + (kPlaces - 1) * step < end; i += kPlaces * step) combine_places<V, kPes>(i, step);
+    for (; i + (kPlaces - 1) * stride < end; i += kPlaces * stride)
+      combine_places<V, kPes>(i, stride);
     return i;
   }
 
   template <typename V>
   MESHMEM_DEVICE_MEMBER void run(std::size_t begin, std::size_t count) const {
     constexpr std::size_t kElems = sizeof(V) / sizeof(E);
-    const auto step = static_cast<std::size_t>(group_.size()) * kElems;
+    const auto stride = static_cast<std::size_t>(group_.size()) * kElems;
     const std::size_t end = begin + count;
     std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
     if constexpr (kElems > 1 && kInRegisters == 8) {
-      if (n_ <= 2) i = run_by_places<V, 2>(i, end, step);
-      if (n_ <= 4) i = run_by_places<V, 4>(i, end, step);
+      if (n_ <= 2) i = run_by_places<V, 2>(i, end, stride);
+      if (n_ <= 4) i = run_by_places<V, 4>(i, end, stride);
     }
 #pragma unroll 1
-    for (; i < end; i += step) combine_place<V>(i);
+    for (; i < end; i += stride) combine_place<V>(i);
   }
 
   const Group& group_;

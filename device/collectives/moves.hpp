@@ -15,27 +15,27 @@
 namespace meshmem {
 namespace device {
 
-// `units` units from `source` to every member's `dest`: loaded once, several at a time, and stored to one
+// `vectors` of 16 bytes from `source` to every member's `dest`: loaded once, several at a time, and stored to one
 // PE after the other.
 template <typename Group>
-MESHMEM_DEVICE void push_units_to_all(const Group& group, const TeamSync& sync, Bits128* dest,
-                                      const Bits128* source, std::size_t units) {
+MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync, Bits128* dest,
+                                        const Bits128* source, std::size_t vectors) {
   constexpr std::size_t kInFlight = 4;
-  const auto step = static_cast<std::size_t>(group.size());
+  const auto stride = static_cast<std::size_t>(group.size());
 #pragma unroll 1
-  for (auto u = static_cast<std::size_t>(group.rank()); u < units; u += kInFlight * step) {
-    Bits128 unit[kInFlight] = {};
+  for (auto v = static_cast<std::size_t>(group.rank()); v < vectors; v += kInFlight * stride) {
+    Bits128 vector[kInFlight] = {};
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k)
-      if (u + k * step < units) unit[k] = load_plain(source + u + k * step);
+      if (v + k * stride < vectors) vector[k] = load_plain(source + v + k * stride);
 #pragma unroll 1
     for (int i = 1; i <= sync.team.n; ++i) {
       const int pe = sync.peer(i);
       if (pe == sync.team.me && dest == source) continue;
-      Bits128* const there = translate(dest, world_pe_of(sync.team, pe)) + u;
+      Bits128* const there = translate(dest, world_pe_of(sync.team, pe)) + v;
 #pragma unroll
       for (std::size_t k = 0; k < kInFlight; ++k)
-        if (u + k * step < units) store_plain(there + k * step, unit[k]);
+        if (v + k * stride < vectors) store_plain(there + k * stride, vector[k]);
     }
   }
 }
@@ -47,8 +47,8 @@ MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::b
   const auto ends =
       reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source);
   if (((ends | bytes) & 15) == 0) {
-    push_units_to_all(group, sync, reinterpret_cast<Bits128*>(dest),
-                      reinterpret_cast<const Bits128*>(source), bytes / 16);
+    push_vectors_to_all(group, sync, reinterpret_cast<Bits128*>(dest),
+                        reinterpret_cast<const Bits128*>(source), bytes / 16);
     return;
   }
   for (int i = 1; i <= sync.team.n; ++i) {

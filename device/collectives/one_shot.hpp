@@ -2,8 +2,8 @@
 //
 // Reductions and scans in one hop: every PE sends each other its elements as packets, the same ones to
 // all or to each a block of its own, and adds up what it gets, in PE order.
-// Words: a *unit* is what travels together (combine.hpp), a *part* as many units as fit into
-// a row at once; parts take turns in the rows of the two parities.
+// Words: a *unit* is what travels together (combine.hpp), a *batch* as many units as fit into
+// a row at once; batches take turns in the rows of the two parities.
 // Invariant: any count, in place or not. Nothing is read or written before all threads of the group
 // have entered; then a thread reads its units of the source before it writes the same ones of the dest.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
@@ -45,17 +45,17 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
   const int n = sync.team.n;
   const int me = sync.team.me;
   const std::size_t units = units_of<E>(count);
-  const std::size_t part = lines_of_row(sync);
+  const std::size_t batch = lines_of_row(sync);
   const auto rank = static_cast<std::size_t>(group.rank());
-  const auto step = static_cast<std::size_t>(group.size());
+  const auto stride = static_cast<std::size_t>(group.size());
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < units; first += part) {
-    const std::size_t last = first + part < units ? first + part : units;
+  for (std::size_t first = 0; first < units; first += batch) {
+    const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);
-    for (std::size_t u = first + rank; u < last; u += step) {
+    for (std::size_t u = first + rank; u < last; u += stride) {
       auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
       for (int i = 1; i < n; ++i) {
         const int peer = sync.peer(i);
@@ -67,12 +67,12 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     }
     const E* const own = source + static_cast<std::size_t>(me) * apart;
     const Bits128* received = rows.from(0);
-    for (std::size_t u = first + rank; u < last; u += step) {
+    for (std::size_t u = first + rank; u < last; u += stride) {
       const UnitTotal<E> total =
           combine_received<op>(sync, load_unit(own, count, u), end, received + (u - first), epoch);
       store_unit(dest, count, u, finished<op, E>(total, n));
     }
-    // The whole part has come: whoever is in the next one knows that all left the last.
+    // The whole batch has come: whoever is in the next one knows that all left the last.
     group.sync();
   }
   group.sync();

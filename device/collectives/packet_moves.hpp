@@ -32,24 +32,24 @@ template <typename Group>
 MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const std::byte* source,
                                 std::size_t apart, std::size_t bytes, unsigned first,
                                 unsigned lines, std::uint64_t epoch) {
-  const auto step = static_cast<unsigned>(group.size());
+  const auto stride = static_cast<unsigned>(group.size());
   const unsigned count = static_cast<unsigned>(sync.team.n - 1) * lines;
 #pragma unroll 1
-  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * step) {
+  for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * stride) {
     std::uint64_t word[kLinesTogether] = {};
     int pe[kLinesTogether] = {};
     unsigned u[kLinesTogether] = {};
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
-      if (i + k * step >= count) continue;
-      const unsigned peer = (i + k * step) / lines;
+      if (i + k * stride >= count) continue;
+      const unsigned peer = (i + k * stride) / lines;
       pe[k] = sync.peer(1 + static_cast<int>(peer));
-      u[k] = i + k * step - peer * lines;
+      u[k] = i + k * stride - peer * lines;
       word[k] = load_word(source + static_cast<std::size_t>(pe[k]) * apart, bytes, u[k]);
     }
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
-      if (i + k * step < count)
+      if (i + k * stride < count)
         send_line(packet_row(sync, pe[k], sync.team.me, epoch) + first + u[k], word[k], epoch);
     }
   }

@@ -88,12 +88,12 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
   constexpr std::size_t kLines = TotalPackets<E>::kLines;
   const Doubling doubling(sync.team.n);
   const std::size_t units = units_of<E>(count);
-  const std::size_t part = lines_of_row(sync) / kLines;
+  const std::size_t batch = lines_of_row(sync) / kLines;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < units; first += part) {
-    const std::size_t last = first + part < units ? first + part : units;
+  for (std::size_t first = 0; first < units; first += batch) {
+    const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);
     for (std::size_t u = first + static_cast<std::size_t>(group.rank()); u < last;

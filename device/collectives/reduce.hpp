@@ -6,20 +6,17 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 
-#include "device/collectives/direct.hpp"
-#include "device/collectives/one_shot.hpp"
-#include "device/collectives/pull.hpp"
-#include "device/collectives/recursive_doubling.hpp"
-#include "device/collectives/ring.hpp"
-#include "device/collectives/two_shot.hpp"
-#include "device/collectives/wide_lines.hpp"
+#include <type_traits>
+
+#include "device/collectives/algorithms.hpp"
+#define MESHMEM_INCLUDE_REDUCTIONS
+#define MESHMEM_ALGORITHM(...)
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+#undef MESHMEM_INCLUDE_REDUCTIONS
 
 namespace meshmem {
 namespace device {
-
-// The algorithms by what a kernel that has them needs; the library's kernels have those of one kind each:
-// in one with all of them the small ones would have the registers, and the frame, of the largest.
-enum class ReduceKind { packets, wide_lines, large };
 
 // Of narrow integers a line of 128 bytes has so many that there would be too much code.
 #if defined(MESHMEM_TARGET_IS_CUDA)
@@ -30,65 +27,97 @@ template <typename E>
 constexpr bool kHasWideLines = false;
 #endif
 
-template <typename E>
-MESHMEM_HOST_DEVICE ReduceKind kind_of(ReduceAlgorithm algorithm, int n_pes,
-                                       const ChannelSpace& space, bool scatter) {
-  if (n_pes == 1 || (scatter && algorithm != ReduceAlgorithm::ring)) return ReduceKind::packets;
+template <ReduceKernel kernel, typename E>
+constexpr bool kHasKernel = kernel != ReduceKernel::wide_lines || kHasWideLines<E>;
+
+MESHMEM_HOST_DEVICE ReduceKernel kernel_of(ReduceAlgorithm algorithm) {
   switch (algorithm) {
-    case ReduceAlgorithm::ring:
-    case ReduceAlgorithm::ring_and_copies:
-    case ReduceAlgorithm::direct:
-    case ReduceAlgorithm::pull:
-      return ReduceKind::large;
-    case ReduceAlgorithm::one_shot_wide:
-    case ReduceAlgorithm::two_shot_wide:
-      return kHasWideLines<E> && space.wide_row > 0 ? ReduceKind::wide_lines : ReduceKind::packets;
-    default:
-      return ReduceKind::packets;
+#define MESHMEM_ALGORITHM(name, host, kernel, ...) \
+  case ReduceAlgorithm::name:                      \
+    return ReduceKernel::kernel;
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
   }
+  return ReduceKernel::none;
+}
+MESHMEM_HOST_DEVICE bool can_scatter(ReduceAlgorithm algorithm) {
+  switch (algorithm) {
+#define MESHMEM_ALGORITHM(name, host, kernel, scatters, ...) \
+  case ReduceAlgorithm::name:                                \
+    return scatters;
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+  }
+  return false;
+}
+MESHMEM_HOST_DEVICE ReduceAlgorithm fallback_of(ReduceAlgorithm algorithm) {
+  switch (algorithm) {
+#define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, ...) \
+  case ReduceAlgorithm::name:                                          \
+    return ReduceAlgorithm::fallback;
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+  }
+  return algorithm;
 }
 
-// apart: 0, or for a scatter, which is done around a ring or in one hop, how far apart the source's blocks for the
-// PEs are. Of ring_and_copies a kernel does all around the ring.
-template <ReduceKind kind, ReduceOp op, typename E, typename Group>
+// What kernels run if they are asked for `algorithm`.
+template <typename E>
+MESHMEM_HOST_DEVICE ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes,
+                                                        const ChannelSpace& space, bool scatter) {
+  if (n_pes == 1 || (scatter && !can_scatter(algorithm))) return ReduceAlgorithm::one_shot;
+  const ReduceKernel kernel = kernel_of(algorithm);
+  const bool lacks_lines =
+      kernel == ReduceKernel::wide_lines && !(kHasWideLines<E> && space.wide_row > 0);
+  return kernel == ReduceKernel::none || lacks_lines ? fallback_of(algorithm) : algorithm;
+}
+
+// By one of the algorithms that `kernel` has. apart: 0, or for a scatter how far apart the source's blocks
+// for the PEs are.
+template <ReduceKernel kernel, ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
-                              E* dest, const E* source, std::size_t count, std::size_t apart) {
+                              E* dest, const E* source, std::size_t count,
+                              [[maybe_unused]] std::size_t apart) {
   if (count == 0) return;
-  if constexpr (kind == ReduceKind::large) {
-    if (algorithm == ReduceAlgorithm::ring || algorithm == ReduceAlgorithm::ring_and_copies)
-      return reduce_ring<op>(group, sync, dest, source, count, apart);
-    if (algorithm == ReduceAlgorithm::direct)
-      return reduce_direct<op>(group, sync, dest, source, count);
-    return reduce_pull<op>(group, sync, dest, source, count);
+#define MESHMEM_CALL_true(name) reduce_##name<op>(group, sync, dest, source, count, apart)
+#define MESHMEM_CALL_false(name) reduce_##name<op>(group, sync, dest, source, count)
+#define MESHMEM_IN_KERNEL(which, name, scatters)                                       \
+  if constexpr (kernel == ReduceKernel::which && kHasKernel<ReduceKernel::which, E>) { \
+    if (algorithm == ReduceAlgorithm::name) return MESHMEM_CALL_##scatters(name);      \
   }
+#define MESHMEM_IN_packets(name, scatters) MESHMEM_IN_KERNEL(packets, name, scatters)
+#define MESHMEM_IN_large(name, scatters) MESHMEM_IN_KERNEL(large, name, scatters)
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  if constexpr (kind == ReduceKind::wide_lines && kHasWideLines<E>) {
-    if (algorithm == ReduceAlgorithm::one_shot_wide)
-      return reduce_one_shot_wide<op>(group, sync, dest, source, count);
-    return reduce_two_shot_wide<op>(group, sync, dest, source, count);
-  }
+#define MESHMEM_IN_wide_lines(name, scatters) MESHMEM_IN_KERNEL(wide_lines, name, scatters)
+#else
+#define MESHMEM_IN_wide_lines(name, scatters)
 #endif
-  if constexpr (kind == ReduceKind::packets) {
-    if (sync.team.n == 1 || apart != 0) algorithm = ReduceAlgorithm::one_shot;
-    if (algorithm == ReduceAlgorithm::two_shot || algorithm == ReduceAlgorithm::two_shot_wide)
-      return reduce_two_shot<op>(group, sync, dest, source, count);
-    if (algorithm == ReduceAlgorithm::recursive_doubling)
-      return reduce_recursive_doubling<op>(group, sync, dest, source, count);
-    return reduce_one_shot<op>(group, sync, dest, source, count, apart);
-  }
+#define MESHMEM_IN_none(name, scatters)
+#define MESHMEM_ALGORITHM(name, host, kernel, scatters, ...) MESHMEM_IN_##kernel(name, scatters)
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+#undef MESHMEM_IN_none
+#undef MESHMEM_IN_wide_lines
+#undef MESHMEM_IN_large
+#undef MESHMEM_IN_packets
+#undef MESHMEM_IN_KERNEL
+#undef MESHMEM_CALL_false
+#undef MESHMEM_CALL_true
 }
 
 // By any of them.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
                               E* dest, const E* source, std::size_t count) {
-  switch (kind_of<E>(algorithm, sync.team.n, sync.space, false)) {
-    case ReduceKind::large:
-      return reduce_by<ReduceKind::large, op>(algorithm, group, sync, dest, source, count, 0);
-    case ReduceKind::wide_lines:
-      return reduce_by<ReduceKind::wide_lines, op>(algorithm, group, sync, dest, source, count, 0);
+  algorithm = algorithm_in_kernel<E>(algorithm, sync.team.n, sync.space, false);
+  switch (kernel_of(algorithm)) {
+    case ReduceKernel::large:
+      return reduce_by<ReduceKernel::large, op>(algorithm, group, sync, dest, source, count, 0);
+    case ReduceKernel::wide_lines:
+      return reduce_by<ReduceKernel::wide_lines, op>(algorithm, group, sync, dest, source, count,
+                                                     0);
     default:
-      return reduce_by<ReduceKind::packets, op>(algorithm, group, sync, dest, source, count, 0);
+      return reduce_by<ReduceKernel::packets, op>(algorithm, group, sync, dest, source, count, 0);
   }
 }
 

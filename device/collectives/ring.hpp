@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions around a ring: each PE passes partial sums of one chunk after the other to the next PE
+// Reductions around a ring: each PE passes partial sums of one share after the other to the next PE
 // (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link. A
-// reduce-scatter by itself is the first half: its chunks are blocks of the source.
-// Words: a *part* is one of as few equal lengths as fit into the space for plain data, a *chunk* one n-th of
-// that, of the last part perhaps less or nothing; chunk q begins at the PE after q, goes once around, and is
-// complete in PE q, from where its result goes around. A large chunk goes around in two *pieces*, one behind the
-// other: while one is announced, the other is worked on, by all waves but the last, which announces. Parts take
-// turns in the two parities, and follow each other at once.
-// Invariant: a piece of sums has its own place in the next PE for each step, so nobody waits for a
-// place; who has all sums of a part knows that all have begun it, and have read the places of the part
+// reduce-scatter by itself is the first half: its shares are blocks of the source.
+// Words: a *batch* is one of as few equal lengths as fit into the space for plain data; a *share* one n-th of
+// it, of the last batch perhaps less or nothing. Share q begins at the PE after q, goes once around, and is
+// complete in PE q, from where its result goes around. A large share goes in two *chunks*, one behind the
+// other: while one is announced, the other is worked on, by all waves but the last, which announces. Batches
+// take turns in the two parities, and follow each other at once.
+// Invariant: a chunk of sums has its own slot in the next PE for each step, so nobody waits for a
+// slot; who has all sums of a batch knows that all have begun it, and have read the slots of the batch
 // before, which had the other parity. A result is pushed
 // straight into the next PE's dest: that PE has contributed to it, so it has entered, and has read that
-// piece of its source. Whoever has a result knows that all have entered. A part's last results are
+// chunk of its source. Whoever has a result knows that all have entered. A batch's last results are
 // awaited with the first sums of the next, which the previous PE announces after them.
 // Sums travel as elements, rounded at each step, as they are for others too that use rings: this is
-// for bandwidth. All PEs get the same bits, but chunks are not added in PE order.
+// for bandwidth. All PEs get the same bits, but shares are not added in PE order.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 
@@ -35,10 +35,10 @@ constexpr bool kLinkToEach = false;
 constexpr bool kLinkToEach = true;
 #endif
 
-struct RingPlace {
+struct RingPosition {
   int n, me, stride;
 
-  MESHMEM_DEVICE_MEMBER RingPlace(const TeamView& team, int channel) : n(team.n), me(team.me) {
+  MESHMEM_DEVICE_MEMBER RingPosition(const TeamView& team, int channel) : n(team.n), me(team.me) {
     stride = 1;
     for (int k = 0; kLinkToEach && k < channel % n; ++k) {
       do stride = stride + 1 < n ? stride + 1 : 1;
@@ -61,13 +61,13 @@ struct RingPlace {
   MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
 };
 
-// A part of the elements, and its pieces. Chunks lie behind each other in it, or `apart` elements from each
-// other in the source: then a part is `count` elements of each.
+// A batch of the elements, and its chunks. Shares lie behind each other in it, or `apart` elements from each
+// other in the source: then a batch is `count` elements of each.
 template <typename E>
-struct RingPart {
-  std::size_t first, count, piece, chunk, apart;
+struct RingBatch {
+  std::size_t first, count, chunk, share, apart;
 
-  // Piece i of chunk q: where it begins in dest, how much further that is in source, and its elements.
+  // Chunk i of share q: where it begins in dest, how much further that is in source, and its elements.
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q, int i) const { return first + before(q, i); }
   MESHMEM_DEVICE_MEMBER std::size_t apart_of(int q) const {
     return static_cast<std::size_t>(q) * apart;
@@ -79,7 +79,7 @@ struct RingPart {
  private:
   MESHMEM_DEVICE_MEMBER std::size_t before(int q, int i) const {
     const std::size_t elems =
-        static_cast<std::size_t>(q) * chunk + static_cast<std::size_t>(i) * piece;
+        static_cast<std::size_t>(q) * share + static_cast<std::size_t>(i) * chunk;
     return elems < count ? elems : count;
   }
 };
@@ -104,29 +104,30 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
                                    std::size_t n, int pes) {
   using B = Bits<sizeof(V)>;
   constexpr std::size_t kInFlight = sizeof(V) == 16 ? 4 : 1;
-  const auto step = static_cast<std::size_t>(group.size());
+  const auto stride = static_cast<std::size_t>(group.size());
   const auto combine_some = [&](auto all_are_there, std::size_t i) {
     const auto is_there = [&](std::size_t k) {
-      return decltype(all_are_there)::value || i + k * step < n;
+      return decltype(all_are_there)::value || i + k * stride < n;
     };
     V arrived[kInFlight], mine[kInFlight];
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k) {
       if (!is_there(k)) continue;
-      arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * step)));
-      mine[k] = bit_cast<V>(load_plain(reinterpret_cast<const B*>(own) + i + k * step));
+      arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * stride)));
+      mine[k] = bit_cast<V>(load_plain(reinterpret_cast<const B*>(own) + i + k * stride));
     }
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k) {
       if (!is_there(k)) continue;
       const B total = bit_cast<B>(combine_rounded<op>(arrived[k], mine[k], pes));
-      store_plain(reinterpret_cast<B*>(to) + i + k * step, total);
-      if (also) store_plain(reinterpret_cast<B*>(also) + i + k * step, total);
+      store_plain(reinterpret_cast<B*>(to) + i + k * stride, total);
+      if (also) store_plain(reinterpret_cast<B*>(also) + i + k * stride, total);
     }
   };
   auto i = static_cast<std::size_t>(group.rank());
 #pragma unroll 1
-  for (; i + (kInFlight - 1) * step < n; i += kInFlight * step) combine_some(std::true_type(), i);
+  for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride)
+    combine_some(std::true_type(), i);
   if (i < n) combine_some(std::false_type(), i);
 }
 
@@ -150,41 +151,41 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
 
 template <ReduceOp op, typename E, typename Group>
 struct RingReduction {
-  using Part = RingPart<E>;
+  using Batch = RingBatch<E>;
 
   const Group& group;
   const TeamSync& sync;
-  RingPlace ring;
-  int pieces;  // of a chunk
+  RingPosition ring;
+  int chunks;  // of a share
   E* dest;
   const E* source;
-  std::size_t place_bytes;  // of a piece's sums
-  std::size_t lead_bytes;   // before them
+  std::size_t slot_bytes;  // of a chunk's sums
+  std::size_t lead_bytes;  // before them
 
-  // `is_last`: no other part follows, for which this one's last results are awaited.
-  MESHMEM_DEVICE_MEMBER void run(const Part& part, std::uint64_t epoch, bool is_last) const {
+  // `is_last`: no other batch follows, for which this one's last results are awaited.
+  MESHMEM_DEVICE_MEMBER void run(const Batch& batch, std::uint64_t epoch, bool is_last) const {
     const Workers workers(group);
-    const bool scatters = part.apart != 0;
+    const bool scatters = batch.apart != 0;
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
     const int previous = ring.before(1);
-    int number = 0;  // of the piece at its step, from 1: a step before, it had `pieces` less
+    int number = 0;  // of the chunk at its step, from 1: a step before, it had `chunks` less
 #pragma unroll 1
-    for (int piece = 0; piece < pieces; ++piece) {
-      if (workers.has_caller()) send_own(workers, part, epoch, piece);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      if (workers.has_caller()) send_own(workers, batch, epoch, chunk);
       announce(workers, group, sync, ring.next(), epoch, ++number);
     }
 #pragma unroll 1
     for (int step = 1; step < steps; ++step) {
 #pragma unroll 1
-      for (int piece = 0; piece < pieces; ++piece) {
+      for (int chunk = 0; chunk < chunks; ++chunk) {
         ++number;
         if (workers.has_caller()) {
-          await_by_waves(group, sync, previous, epoch, number - pieces);
+          await_by_waves(group, sync, previous, epoch, number - chunks);
           if (step < ring.n)
-            combine_sums(workers, part, epoch, step, piece);
+            combine_sums(workers, batch, epoch, step, chunk);
           else
-            pass_result(workers, part, step, piece);
+            pass_result(workers, batch, step, chunk);
         }
         if (step < sends) announce(workers, group, sync, ring.next(), epoch, number);
       }
@@ -193,36 +194,36 @@ struct RingReduction {
   }
 
  private:
-  MESHMEM_DEVICE_MEMBER void send_own(const Workers& workers, const Part& part, std::uint64_t epoch,
-                                      int piece) const {
+  MESHMEM_DEVICE_MEMBER void send_own(const Workers& workers, const Batch& batch,
+                                      std::uint64_t epoch, int chunk) const {
     const int q = ring.before(1);
-    copy<OwnSource, kManyInFlight>(workers, place(ring.next(), epoch, 0, piece),
-                                   source + part.apart_of(q) + part.begin_of(q, piece),
-                                   part.count_of(q, piece) * sizeof(E));
+    copy<OwnSource, kManyInFlight>(workers, slot(ring.next(), epoch, 0, chunk),
+                                   source + batch.apart_of(q) + batch.begin_of(q, chunk),
+                                   batch.count_of(q, chunk) * sizeof(E));
   }
-  MESHMEM_DEVICE_MEMBER void combine_sums(const Workers& workers, const Part& part,
-                                          std::uint64_t epoch, int step, int piece) const {
+  MESHMEM_DEVICE_MEMBER void combine_sums(const Workers& workers, const Batch& batch,
+                                          std::uint64_t epoch, int step, int chunk) const {
     const int q = ring.before(step + 1);
-    const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);
+    const std::size_t begin = batch.begin_of(q, chunk), count = batch.count_of(q, chunk);
     const bool is_result = q == ring.me;  // it has been everywhere but here
-    combine_run<op>(workers, is_result ? dest + begin : place(ring.next(), epoch, step, piece),
-                    is_result && part.apart == 0 ? in_next(dest + begin, count) : nullptr,
-                    place(ring.me, epoch, step - 1, piece), source + part.apart_of(q) + begin,
+    combine_run<op>(workers, is_result ? dest + begin : slot(ring.next(), epoch, step, chunk),
+                    is_result && batch.apart == 0 ? in_next(dest + begin, count) : nullptr,
+                    slot(ring.me, epoch, step - 1, chunk), source + batch.apart_of(q) + begin,
                     count, is_result ? ring.n : 1);
   }
-  MESHMEM_DEVICE_MEMBER void pass_result(const Workers& workers, const Part& part, int step,
-                                         int piece) const {
+  MESHMEM_DEVICE_MEMBER void pass_result(const Workers& workers, const Batch& batch, int step,
+                                         int chunk) const {
     const int q = ring.before(step + 1 - ring.n);
-    const std::size_t begin = part.begin_of(q, piece), count = part.count_of(q, piece);
+    const std::size_t begin = batch.begin_of(q, chunk), count = batch.count_of(q, chunk);
     if (count > 0)
       copy<OthersSource, kManyInFlight>(workers, in_next(dest + begin, count), dest + begin,
                                         count * sizeof(E));
   }
 
-  // Where PE `pe` gets the sums of a step and piece.
-  MESHMEM_DEVICE_MEMBER E* place(int pe, std::uint64_t epoch, int step, int piece) const {
+  // Where PE `pe` gets the sums of a step and chunk.
+  MESHMEM_DEVICE_MEMBER E* slot(int pe, std::uint64_t epoch, int step, int chunk) const {
     return reinterpret_cast<E*>(plain_rows(sync, pe, epoch) +
-                                static_cast<std::size_t>(step * pieces + piece) * place_bytes +
+                                static_cast<std::size_t>(step * chunks + chunk) * slot_bytes +
                                 lead_bytes);
   }
   // `address` in the next PE; null where nothing is to be written.
@@ -237,29 +238,29 @@ template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count, std::size_t apart) {
   static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
-  constexpr std::size_t kOnePieceBytes = 16 << 10;  // less is sent before a flag has arrived
+  constexpr std::size_t kOneChunkBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t chunks = apart == 0 ? n : 1;  // that lie behind each other in a part
-  const std::size_t pieces = quotient(count, chunks) * sizeof(E) > kOnePieceBytes ? 2 : 1;
-  const std::size_t room = plain_bytes(sync) / (pieces * (n - 1)),
+  const std::size_t shares = apart == 0 ? n : 1;  // that lie behind each other in a batch
+  const std::size_t chunks = quotient(count, shares) * sizeof(E) > kOneChunkBytes ? 2 : 1;
+  const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)),
                     align = alignment_of_places(room);
-  const std::size_t place_bytes = room / align * align;
+  const std::size_t slot_bytes = room / align * align;
   const std::size_t lead_bytes = lead_of_places(source);
   const RingReduction<op, E, Group> reduction{group,
                                               sync,
-                                              RingPlace(sync.team, sync.channel),
-                                              static_cast<int>(pieces),
+                                              RingPosition(sync.team, sync.channel),
+                                              static_cast<int>(chunks),
                                               dest,
                                               source,
-                                              place_bytes,
+                                              slot_bytes,
                                               lead_bytes};
   const std::size_t grain = align / sizeof(E);
-  const std::size_t grain_of_all = pieces * chunks * grain;  // one in each piece
-  const std::size_t most = (place_bytes - lead_bytes) / align * grain_of_all;
-  // Parts of equal length: a short last one would take as many steps as the others.
-  const std::size_t parts = quotient(count + most - 1, most), of_all = parts * grain_of_all;
-  const std::size_t grains = quotient(count + of_all - 1, of_all);  // of a piece
-  const std::size_t piece = grains * grain, in_each = grains * grain_of_all;
+  const std::size_t grain_of_all = chunks * shares * grain;  // one in each chunk
+  const std::size_t most = (slot_bytes - lead_bytes) / align * grain_of_all;
+  // Batches of equal length: a short last one would take as many steps as the others.
+  const std::size_t batches = quotient(count + most - 1, most), of_all = batches * grain_of_all;
+  const std::size_t grains = quotient(count + of_all - 1, of_all);  // of a chunk
+  const std::size_t chunk = grains * grain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
@@ -267,7 +268,7 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
     const bool is_last = count - first <= in_each;
     epoch = next_epoch(group, sync, epoch);
     reduction.run(
-        {first, is_last ? count - first : in_each, piece, apart == 0 ? pieces * piece : 0, apart},
+        {first, is_last ? count - first : in_each, chunk, apart == 0 ? chunks * chunk : 0, apart},
         epoch, is_last);
   }
   group.sync();

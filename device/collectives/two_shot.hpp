@@ -2,11 +2,11 @@
 //
 // Reductions in two hops, without a barrier: every PE sends each other the share that the other owns,
 // combines its own share in PE order, and sends the result to all; 2/n of the bytes of one_shot.hpp.
-// Words: a *unit* is what travels together (combine.hpp); a *part* is what fits into the rows at once,
+// Words: a *unit* is what travels together (combine.hpp); a *batch* is what fits into the rows at once,
 // a *share* one PE's units of it. The first half of a row takes what is to be combined, the second the
-// results. Parts take turns in the rows of the two parities.
-// Invariant: shares are equal, the last ones shorter or empty. Every part has a unit, so all get a
-// result that all have contributed to. A thread has the same places in all shares of a part: it reads
+// results. Batches take turns in the rows of the two parities.
+// Invariant: shares are equal, the last ones shorter or empty. Every batch has a unit, so all get a
+// result that all have contributed to. A thread has the same units in all shares of a batch: it reads
 // a unit of the source before it writes that of the dest, also in place.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
@@ -17,9 +17,9 @@
 namespace meshmem {
 namespace device {
 
-// The units of a part, divided among PEs: `full` shares of the same length, a shorter one, and none.
+// The units of a batch, divided among PEs: `full` shares of the same length, a shorter one, and none.
 struct Shares {
-  std::size_t first;  // of the part
+  std::size_t first;  // of the batch
   std::size_t length;
   int full;
   std::size_t rest;  // of the PE after the full ones
@@ -39,9 +39,9 @@ struct Shares {
   MESHMEM_DEVICE_MEMBER int pes_with(std::size_t u) const { return full + (u < rest ? 1 : 0); }
 };
 
-// The places of the calling thread in a share.
+// The calling thread's units of a share.
 template <typename Group, typename Visit>
-MESHMEM_DEVICE void for_each_place(const Group& group, std::size_t units, const Visit& visit) {
+MESHMEM_DEVICE void for_each_unit(const Group& group, std::size_t units, const Visit& visit) {
   for (auto u = static_cast<std::size_t>(group.rank()); u < units;
        u += static_cast<std::size_t>(group.size()))
     visit(u);
@@ -55,7 +55,7 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
   constexpr int kTogether = 4;
   const int n = sync.team.n;
   const PacketRows rows(sync, epoch);
-  for_each_place(group, shares.length, [&](std::size_t u) {
+  for_each_unit(group, shares.length, [&](std::size_t u) {
     const int pes = shares.pes_with(u);
 #pragma unroll 1
     for (int i = 1; i < n; i += kTogether) {
@@ -84,7 +84,7 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
   const PacketRows rows(sync, epoch);
   const Bits128* received = rows.from(0);
   const std::size_t results = lines_of_row(sync) / 2;
-  for_each_place(group, shares.units_of(me), [&](std::size_t u) {
+  for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = sync.team.n;
     const Unit<E> total = finished<op, E>(
@@ -101,7 +101,7 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
   const int me = sync.team.me;
   const std::size_t lines = lines_of_row(sync);
   const Bits128* results = PacketRows(sync, epoch).from(0) + lines / 2;
-  for_each_place(group, shares.length, [&](std::size_t u) {
+  for_each_unit(group, shares.length, [&](std::size_t u) {
     receive_from_each(
         shares.pes_with(u), results + u, lines, epoch, [me](int pe) { return pe != me; },
         [&](int pe, std::uint64_t data) {
@@ -115,18 +115,18 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
                                     const E* source, std::size_t count) {
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t units = units_of<E>(count);
-  const std::size_t part = lines_of_row(sync) / 2 * n;
+  const std::size_t batch = lines_of_row(sync) / 2 * n;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < units; first += part) {
-    const std::size_t in_part = units - first < part ? units - first : part;
-    const Shares shares(first, in_part, n);
+  for (std::size_t first = 0; first < units; first += batch) {
+    const std::size_t in_batch = units - first < batch ? units - first : batch;
+    const Shares shares(first, in_batch, n);
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
     combine_share<op>(group, sync, shares, dest, source, count, epoch);
     receive_results(group, sync, shares, dest, count, epoch);
-    group.sync();  // all results have come, so all PEs are in this part
+    group.sync();  // all results have come, so all PEs are in this batch
   }
   group.sync();
 }

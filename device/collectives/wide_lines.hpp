@@ -5,7 +5,7 @@
 // makes it half. Only for GPUs on which such a line of one store instruction arrives whole: NVIDIA's
 // over NVLink (the assumption of NCCL's protocol of the same kind).
 // Words: a *unit* is 8 bytes of elements (combine.hpp), a line carries 15 of them: two in each lane, and
-// one in the last, which has the flag. Parts, shares and rows are as in one_shot.hpp and two_shot.hpp;
+// one in the last, which has the flag. Batches, shares and rows are as in one_shot.hpp and two_shot.hpp;
 // the rows are others, since data of packets could pass for a flag.
 // Invariant: whole waves take part, and all lanes of one go through the same loops. The flag is the
 // operation's epoch, all 64 bits of it, so no line has to be wiped.
@@ -47,60 +47,60 @@ struct LaneUnits {
   }
 };
 
-// The place of the calling lane among the lines of a group's waves.
-struct LinePlace {
-  std::size_t lane, line_in_wave, first, step;
+// The calling lane's position among the lines of a group's waves.
+struct LanePosition {
+  std::size_t number, line_in_wave, first, stride;
 
   template <typename Group>
-  MESHMEM_DEVICE_MEMBER explicit LinePlace(const Group& group) {
+  MESHMEM_DEVICE_MEMBER explicit LanePosition(const Group& group) {
     const auto rank = static_cast<unsigned>(group.rank());
-    lane = rank % kLanesOfLine;
+    number = rank % kLanesOfLine;
     line_in_wave = rank % 32 / kLanesOfLine;
     first = rank / 32 * (32 / kLanesOfLine);
-    step = static_cast<unsigned>(group.size()) / kLanesOfLine;
+    stride = static_cast<unsigned>(group.size()) / kLanesOfLine;
   }
-  MESHMEM_DEVICE_MEMBER bool has_flag() const { return lane == kLanesOfLine - 1; }
+  MESHMEM_DEVICE_MEMBER bool has_flag() const { return number == kLanesOfLine - 1; }
   // The first of this lane's units in a line.
   MESHMEM_DEVICE_MEMBER std::size_t unit_of(std::size_t line) const {
-    return line * kUnitsOfLine + 2 * lane;
+    return line * kUnitsOfLine + 2 * number;
   }
   MESHMEM_DEVICE_MEMBER std::size_t word_of(std::size_t line) const {
-    return line * kLanesOfLine + lane;
+    return line * kLanesOfLine + number;
   }
 };
 
 // visit(line, is_there) for the lines of a wave, as often for each lane of it.
 template <typename Visit>
-MESHMEM_DEVICE void for_each_line(const LinePlace& place, std::size_t lines, const Visit& visit) {
-  for (std::size_t line = place.first; line < lines; line += place.step)
-    visit(line + place.line_in_wave, line + place.line_in_wave < lines);
+MESHMEM_DEVICE void for_each_line(const LanePosition& lane, std::size_t lines, const Visit& visit) {
+  for (std::size_t line = lane.first; line < lines; line += lane.stride)
+    visit(line + lane.line_in_wave, line + lane.line_in_wave < lines);
 }
 
 template <typename E>
-MESHMEM_DEVICE LaneUnits<E> load_lane(const LinePlace& place, const E* array, std::size_t count,
+MESHMEM_DEVICE LaneUnits<E> load_lane(const LanePosition& lane, const E* array, std::size_t count,
                                       std::size_t begin, std::size_t units, std::size_t line) {
   LaneUnits<E> mine{};
-  const std::size_t u = place.unit_of(line);
+  const std::size_t u = lane.unit_of(line);
   if (u < units) mine.unit[0] = load_unit(array, count, begin + u);
-  if (u + 1 < units && !place.has_flag()) mine.unit[1] = load_unit(array, count, begin + u + 1);
+  if (u + 1 < units && !lane.has_flag()) mine.unit[1] = load_unit(array, count, begin + u + 1);
   return mine;
 }
 template <typename E>
-MESHMEM_DEVICE void store_lane(const LinePlace& place, E* array, std::size_t count,
+MESHMEM_DEVICE void store_lane(const LanePosition& lane, E* array, std::size_t count,
                                std::size_t begin, std::size_t units, std::size_t line,
                                const LaneUnits<E>& mine) {
-  const std::size_t u = place.unit_of(line);
+  const std::size_t u = lane.unit_of(line);
   if (u < units) store_unit(array, count, begin + u, mine.unit[0]);
-  if (u + 1 < units && !place.has_flag()) store_unit(array, count, begin + u + 1, mine.unit[1]);
+  if (u + 1 < units && !lane.has_flag()) store_unit(array, count, begin + u + 1, mine.unit[1]);
 }
 
-MESHMEM_DEVICE void send_lane(const LinePlace& place, Bits128* row, std::size_t line, Bits128 words,
-                              std::uint64_t epoch) {
-  if (place.has_flag()) words.word[1] = epoch;
-  store_pair(row + place.word_of(line), words);
+MESHMEM_DEVICE void send_lane(const LanePosition& lane, Bits128* row, std::size_t line,
+                              Bits128 words, std::uint64_t epoch) {
+  if (lane.has_flag()) words.word[1] = epoch;
+  store_pair(row + lane.word_of(line), words);
 }
 
-// By all lanes of a wave at a time: the flag of the line that a lane has a part of, whose last lane has it.
+// By all lanes of a wave at a time: the flag of the line that a lane has a piece of, whose last lane has it.
 MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
   const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   return __shfl_sync(0xffffffff, static_cast<unsigned long long>(words.word[1]), flag_lane);
@@ -109,7 +109,7 @@ MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
 // A line from each of n PEs that is awaited, then visit(pe, words) in PE order for all. Lanes with no line
 // help the others of their wave, in which a line's flag is handed around.
 template <typename IsAwaited, typename Visit>
-MESHMEM_DEVICE void receive_lanes(const LinePlace& place, int n, const Bits128* first,
+MESHMEM_DEVICE void receive_lanes(const LanePosition& lane, int n, const Bits128* first,
                                   std::size_t apart, std::uint64_t epoch,
                                   const IsAwaited& is_awaited, const Visit& visit) {
   constexpr int kTogether = 8;
@@ -137,13 +137,13 @@ MESHMEM_DEVICE void receive_lanes(const LinePlace& place, int n, const Bits128* 
 
 // This lane's units of all PEs, combined in PE order.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE LaneUnits<E> combine_lanes(const TeamSync& sync, const LinePlace& place,
+MESHMEM_DEVICE LaneUnits<E> combine_lanes(const TeamSync& sync, const LanePosition& lane,
                                           const LaneUnits<E>& own, const Bits128* rows,
                                           std::size_t line, bool is_there, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   UnitTotal<E> total[2] = {};
   receive_lanes(
-      place, n, rows + place.word_of(line), wide_lines_of_row(sync) * kLanesOfLine, epoch,
+      lane, n, rows + lane.word_of(line), wide_lines_of_row(sync) * kLanesOfLine, epoch,
       [&](int pe) { return is_there && pe != me; },
       [&](int pe, const Bits128& words) {
         const LaneUnits<E> arrived = pe == me ? own : LaneUnits<E>::of(words);
@@ -162,30 +162,29 @@ template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& sync, E* dest,
                                          const E* source, std::size_t count) {
   const int n = sync.team.n, me = sync.team.me;
-  const LinePlace place(group);
+  const LanePosition lane(group);
   const std::size_t units = units_of<E>(count);
-  const std::size_t part = wide_lines_of_row(sync) * kUnitsOfLine;
+  const std::size_t batch = wide_lines_of_row(sync) * kUnitsOfLine;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < units; first += part) {
-    const std::size_t in_part = units - first < part ? units - first : part;
-    const std::size_t lines = quotient(in_part + kUnitsOfLine - 1, kUnitsOfLine);
+  for (std::size_t first = 0; first < units; first += batch) {
+    const std::size_t in_batch = units - first < batch ? units - first : batch;
+    const std::size_t lines = quotient(in_batch + kUnitsOfLine - 1, kUnitsOfLine);
     epoch = next_epoch(group, sync, epoch);
-    for_each_line(place, lines, [&](std::size_t line, bool is_there) {
+    for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
       if (!is_there) return;
-      const Bits128 words = load_lane(place, source, count, first, in_part, line).words();
+      const Bits128 words = load_lane(lane, source, count, first, in_batch, line).words();
       for (int i = 1; i < n; ++i)
-        send_lane(place, wide_row(sync, sync.peer(i), me, epoch), line, words, epoch);
+        send_lane(lane, wide_row(sync, sync.peer(i), me, epoch), line, words, epoch);
     });
     const Bits128* rows = wide_row(sync, me, 0, epoch);
-    for_each_line(place, lines, [&](std::size_t line, bool is_there) {
-      const LaneUnits<E> own = load_lane(place, source, count, first, in_part, line);
-      const LaneUnits<E> total =
-          combine_lanes<op, E>(sync, place, own, rows, line, is_there, epoch);
-      if (is_there) store_lane(place, dest, count, first, in_part, line, total);
+    for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
+      const LaneUnits<E> own = load_lane(lane, source, count, first, in_batch, line);
+      const LaneUnits<E> total = combine_lanes<op, E>(sync, lane, own, rows, line, is_there, epoch);
+      if (is_there) store_lane(lane, dest, count, first, in_batch, line, total);
     });
-    group.sync();  // the whole part has come
+    group.sync();  // the whole batch has come
   }
   group.sync();
 }
@@ -194,52 +193,51 @@ template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& sync, E* dest,
                                          const E* source, std::size_t count) {
   const int n = sync.team.n, me = sync.team.me;
-  const LinePlace place(group);
+  const LanePosition lane(group);
   const std::size_t lines_of_row = wide_lines_of_row(sync);
   const std::size_t results = lines_of_row / 2 * kLanesOfLine;
   const std::size_t units = units_of<E>(count);
-  const std::size_t part = lines_of_row / 2 * kUnitsOfLine * static_cast<std::size_t>(n);
+  const std::size_t batch = lines_of_row / 2 * kUnitsOfLine * static_cast<std::size_t>(n);
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
-  for (std::size_t first = 0; first < units; first += part) {
-    const std::size_t in_part = units - first < part ? units - first : part;
-    const Shares shares(first, in_part, static_cast<std::size_t>(n));
+  for (std::size_t first = 0; first < units; first += batch) {
+    const std::size_t in_batch = units - first < batch ? units - first : batch;
+    const Shares shares(first, in_batch, static_cast<std::size_t>(n));
     const auto lines_of = [&](int pe) {
       return quotient(shares.units_of(pe) + kUnitsOfLine - 1, kUnitsOfLine);
     };
     epoch = next_epoch(group, sync, epoch);
-    for_each_line(place, lines_of(0), [&](std::size_t line, bool) {
+    for_each_line(lane, lines_of(0), [&](std::size_t line, bool) {
       for (int i = 1; i < n; ++i) {
         const int to = sync.peer(i);
         if (line >= lines_of(to)) continue;
         const LaneUnits<E> mine =
-            load_lane(place, source, count, shares.begin_of(to), shares.units_of(to), line);
-        send_lane(place, wide_row(sync, to, me, epoch), line, mine.words(), epoch);
+            load_lane(lane, source, count, shares.begin_of(to), shares.units_of(to), line);
+        send_lane(lane, wide_row(sync, to, me, epoch), line, mine.words(), epoch);
       }
     });
     const Bits128* rows = wide_row(sync, me, 0, epoch);
     const std::size_t begin = shares.begin_of(me), mine_units = shares.units_of(me);
-    for_each_line(place, lines_of(me), [&](std::size_t line, bool is_there) {
-      const LaneUnits<E> own = load_lane(place, source, count, begin, mine_units, line);
-      const LaneUnits<E> total =
-          combine_lanes<op, E>(sync, place, own, rows, line, is_there, epoch);
+    for_each_line(lane, lines_of(me), [&](std::size_t line, bool is_there) {
+      const LaneUnits<E> own = load_lane(lane, source, count, begin, mine_units, line);
+      const LaneUnits<E> total = combine_lanes<op, E>(sync, lane, own, rows, line, is_there, epoch);
       if (!is_there) return;
       for (int i = 1; i < n; ++i)
-        send_lane(place, wide_row(sync, sync.peer(i), me, epoch) + results, line, total.words(),
+        send_lane(lane, wide_row(sync, sync.peer(i), me, epoch) + results, line, total.words(),
                   epoch);
-      store_lane(place, dest, count, begin, mine_units, line, total);
+      store_lane(lane, dest, count, begin, mine_units, line, total);
     });
-    for_each_line(place, lines_of(0), [&](std::size_t line, bool) {
+    for_each_line(lane, lines_of(0), [&](std::size_t line, bool) {
       const auto is_awaited = [&](int pe) { return pe != me && line < lines_of(pe); };
-      receive_lanes(place, n, rows + results + place.word_of(line), lines_of_row * kLanesOfLine,
+      receive_lanes(lane, n, rows + results + lane.word_of(line), lines_of_row * kLanesOfLine,
                     epoch, is_awaited, [&](int pe, const Bits128& words) {
                       if (is_awaited(pe))
-                        store_lane(place, dest, count, shares.begin_of(pe), shares.units_of(pe),
+                        store_lane(lane, dest, count, shares.begin_of(pe), shares.units_of(pe),
                                    line, LaneUnits<E>::of(words));
                     });
     });
-    group.sync();  // all results have come, so all PEs are in this part
+    group.sync();  // all results have come, so all PEs are in this batch
   }
   group.sync();
 }

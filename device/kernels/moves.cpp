@@ -23,12 +23,12 @@ constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
 #endif
 
 // What a block moves of `bytes` bytes, and where it meets the others that do.
-struct Share {
+struct BlockSlice {
   TeamSync sync;
   Slice slice;
 
-  __device__ Share(const TeamPlace& place, std::size_t bytes)
-      : sync(place, static_cast<int>(blockIdx.x)),
+  __device__ BlockSlice(const TeamHandle& handle, std::size_t bytes)
+      : sync(handle, static_cast<int>(blockIdx.x)),
         slice(slice_of<std::byte>(bytes, sync.channel, static_cast<int>(gridDim.x))) {}
   __device__ std::byte* of(void* dest) const { return static_cast<std::byte*>(dest) + slice.first; }
   __device__ const std::byte* of(const void* source) const {
@@ -36,47 +36,47 @@ struct Share {
   }
 };
 
-__global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place) {
+__global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle) {
   after_earlier_kernels();
-  barrier(Block(), TeamSync(place));
+  barrier(Block(), TeamSync(handle));
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+    broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                      std::size_t bytes, int root) {
   after_earlier_kernels();
-  const Share mine(place, bytes);
+  const BlockSlice mine(handle, bytes);
   broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+    fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                     std::size_t bytes) {
   after_earlier_kernels();
-  const Share mine(place, bytes);
+  const BlockSlice mine(handle, bytes);
   fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    collect_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+    collect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                    std::size_t bytes) {
   after_earlier_kernels();
-  collect(Block(), TeamSync(place), dest, source, bytes);
+  collect(Block(), TeamSync(handle), dest, source, bytes);
 }
 __global__ void __launch_bounds__(kMoveThreads)
-    alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest, const void* source,
+    alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                     std::size_t bytes) {
   after_earlier_kernels();
-  const Share mine(place, bytes);
+  const BlockSlice mine(handle, bytes);
   alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
 }
 template <typename E>
-__global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, void* dest,
+__global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,
                                  const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                                  std::size_t nelems) {
   after_earlier_kernels();
-  alltoalls<E>(Block(), TeamSync(place), dest, source, dst, sst, nelems);
+  alltoalls<E>(Block(), TeamSync(handle), dest, source, dst, sst, nelems);
 }
 
 template <typename E>
-hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* source,
                                std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                                std::size_t nelems, hipStream_t stream) {
   return launch(alltoalls_kernel<E>, dim3(1), kMoveThreads, stream, team, dest, source, dest_stride,
@@ -84,7 +84,7 @@ hipError_t launch_alltoalls_of(const TeamPlace& team, void* dest, const void* so
 }
 
 // Few bytes for each block while there are channels left: it then moves them as packets.
-dim3 blocks_for(const TeamPlace& team, std::size_t bytes) {
+dim3 blocks_for(const TeamHandle& team, std::size_t bytes) {
   const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
   const auto most =
       static_cast<std::size_t>(kMostMoveBlocks < team.channels ? kMostMoveBlocks : team.channels);
@@ -93,30 +93,30 @@ dim3 blocks_for(const TeamPlace& team, std::size_t bytes) {
 
 }  // namespace
 
-hipError_t launch_sync(const TeamPlace& team, hipStream_t stream) {
+hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
   return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
 }
 
-hipError_t launch_broadcast(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream) {
   return launch(broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes, root);
 }
-hipError_t launch_fcollect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
-                           hipStream_t stream) {
+hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
+                           std::size_t bytes, hipStream_t stream) {
   return launch(fcollect_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes);
 }
-hipError_t launch_collect(const TeamPlace& team, void* dest, const void* source, std::size_t bytes,
+hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
   return launch(collect_kernel, dim3(1), kMoveThreads, stream, team, dest, source, bytes);
 }
-hipError_t launch_alltoall(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
                            std::size_t block_bytes, hipStream_t stream) {
   return launch(alltoall_kernel, blocks_for(team, block_bytes), kMoveThreads, stream, team, dest,
                 source, block_bytes);
 }
-hipError_t launch_alltoalls(const TeamPlace& team, void* dest, const void* source,
+hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems, hipStream_t stream) {
   const auto launch_of = [&](auto given) {

@@ -9,7 +9,7 @@
 namespace meshmem {
 namespace device {
 
-hipError_t launch_reduce(const Plan& plan, const TeamPlace& team, ReduceOp op, ElemType type,
+hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
                          void* dest, const void* source, std::size_t count, bool scatter,
                          hipStream_t stream) {
   return with_type(type, [&](auto given) {
@@ -18,7 +18,7 @@ hipError_t launch_reduce(const Plan& plan, const TeamPlace& team, ReduceOp op, E
   });
 }
 
-hipError_t launch_scan(const TeamPlace& team, ElemType type, void* dest, const void* source,
+hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
                        std::size_t count, bool inclusive, hipStream_t stream) {
   return with_type(type, [&](auto given) {
     return ReductionKernels<typename decltype(given)::Type>::launch_scan(

@@ -15,7 +15,7 @@ namespace device {
 // Arguments of launch_reduce() and launch_scan(), but for the type.
 struct ReduceLaunch {
   const Plan& plan;
-  const TeamPlace& team;
+  const TeamHandle& team;
   ReduceOp op;
   void* dest;
   const void* source;
@@ -24,7 +24,7 @@ struct ReduceLaunch {
   hipStream_t stream;
 };
 struct ScanLaunch {
-  const TeamPlace& team;
+  const TeamHandle& team;
   void* dest;
   const void* source;
   std::size_t count;

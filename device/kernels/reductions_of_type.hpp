@@ -20,42 +20,43 @@ namespace device {
 namespace {
 
 // What a block does: two routines in one kernel, so that there are not twice as many.
-template <ReduceKind kind, ReduceOp op, typename E>
-MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamPlace& place, E* dest,
+template <ReduceKernel kernel, ReduceOp op, typename E>
+MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamHandle& handle, E* dest,
                                  const E* source, const Slices& slices, bool scatter) {
   after_earlier_kernels();
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
-  reduce_by<kind, op>(algorithm, Block(), TeamSync(place, channel), dest + slice.first,
-                      source + slice.first, slice.count, scatter ? slices.count : 0);
+  reduce_by<kernel, op>(algorithm, Block(), TeamSync(handle, channel), dest + slice.first,
+                        source + slice.first, slice.count, scatter ? slices.count : 0);
 }
 // By names of their own: the checks of instructions, and profilers, tell kernels apart by name.
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
+    reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                           E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                           bool scatter) {
-  reduce_slice<ReduceKind::packets, op>(algorithm, place, dest, source, slices, scatter);
+  reduce_slice<ReduceKernel::packets, op>(algorithm, handle, dest, source, slices, scatter);
 }
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_wide_lines_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
-                             E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
+    reduce_wide_lines_kernel(ReduceAlgorithm algorithm,
+                             const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest,
+                             const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                              bool scatter) {
-  reduce_slice<ReduceKind::wide_lines, op>(algorithm, place, dest, source, slices, scatter);
+  reduce_slice<ReduceKernel::wide_lines, op>(algorithm, handle, dest, source, slices, scatter);
 }
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamPlace place,
+    reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                         E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                         bool scatter) {
-  reduce_slice<ReduceKind::large, op>(algorithm, place, dest, source, slices, scatter);
+  reduce_slice<ReduceKernel::large, op>(algorithm, handle, dest, source, slices, scatter);
 }
 template <typename E>
-__global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place, E* dest, const E* source,
+__global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest, const E* source,
                             std::size_t count, bool inclusive) {
   after_earlier_kernels();
-  scan(Block(), TeamSync(place), dest, source, count, inclusive);
+  scan(Block(), TeamSync(handle), dest, source, count, inclusive);
 }
 
 // The type of the size, where the sign does not matter.
@@ -64,7 +65,7 @@ using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>,
 
 // One operation with the type that its kernels have, as an argument of a choice.
 template <ReduceOp op, typename E>
-struct Reduction {
+struct TypedOp {
   static constexpr ReduceOp kOp = op;
   using Type = E;
 };
@@ -73,28 +74,28 @@ struct Reduction {
 template <typename E>
 constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::avg;
 
-// f(Reduction<op, E or U>()).
+// f(TypedOp<op, E or U>()).
 template <typename E, typename F>
 hipError_t with_reduction_of(ReduceOp op, const F& f) {
   using U = Signless<E>;
   switch (op) {
     case ReduceOp::sum:
-      return f(Reduction<ReduceOp::sum, U>());
+      return f(TypedOp<ReduceOp::sum, U>());
     case ReduceOp::prod:
-      return f(Reduction<ReduceOp::prod, U>());
+      return f(TypedOp<ReduceOp::prod, U>());
     case ReduceOp::min:
-      return f(Reduction<ReduceOp::min, E>());
+      return f(TypedOp<ReduceOp::min, E>());
     case ReduceOp::max:
-      return f(Reduction<ReduceOp::max, E>());
+      return f(TypedOp<ReduceOp::max, E>());
     case ReduceOp::avg:
-      return f(Reduction<ReduceOp::avg, E>());
+      return f(TypedOp<ReduceOp::avg, E>());
     default:
       break;
   }
   if constexpr (std::is_integral<E>::value) {
-    if (op == ReduceOp::bit_and) return f(Reduction<ReduceOp::bit_and, U>());
-    if (op == ReduceOp::bit_or) return f(Reduction<ReduceOp::bit_or, U>());
-    if (op == ReduceOp::bit_xor) return f(Reduction<ReduceOp::bit_xor, U>());
+    if (op == ReduceOp::bit_and) return f(TypedOp<ReduceOp::bit_and, U>());
+    if (op == ReduceOp::bit_or) return f(TypedOp<ReduceOp::bit_or, U>());
+    if (op == ReduceOp::bit_xor) return f(TypedOp<ReduceOp::bit_xor, U>());
   }
   return hipErrorNotSupported;
 }
@@ -112,24 +113,23 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const Slices slices = Slices::of<U>(job.count, n_blocks);
     auto* const dest = static_cast<U*>(job.dest);
     const auto* const source = static_cast<const U*>(job.source);
-    const ReduceAlgorithm algorithm = job.plan.algorithm;
     const ChannelSpace& space = job.team.space;
-    const ReduceKind kind = kind_of<U>(algorithm, job.team.team.n, space, job.scatter);
-    if (algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
+    const ReduceAlgorithm algorithm =
+        algorithm_in_kernel<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
+    if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
         fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
       return launch(reduce_single_unit_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
                     SingleUnit(job.team, slices, RowsOfChannel::packets(space)), dest, source);
     }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
-      const bool is_wide = kind == ReduceKind::wide_lines;
-      if (is_wide && algorithm == ReduceAlgorithm::one_shot_wide &&
+      if (algorithm == ReduceAlgorithm::one_shot_wide &&
           fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
         return launch(reduce_single_wide_line_kernel<R::kOp, U>, blocks, threads, job.stream,
                       job.team, SingleUnit(job.team, slices, RowsOfChannel::wide_lines(space)),
                       dest, source);
       }
-      if (is_wide && algorithm == ReduceAlgorithm::two_shot_wide &&
+      if (algorithm == ReduceAlgorithm::two_shot_wide &&
           fits_single_wide_line_in_two_hops<U>(job.team, slices)) {
         return launch(reduce_single_wide_line_two_hops_kernel<R::kOp, U>, blocks,
                       std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
@@ -138,17 +138,17 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
       }
     }
 #endif
-    const auto launch_kind = [&](auto kernel) {
+    const auto launch_this = [&](auto kernel) {
       return launch(kernel, blocks, threads, job.stream, algorithm, job.team, dest, source, slices,
                     job.scatter);
     };
-    switch (kind) {
-      case ReduceKind::large:
-        return launch_kind(reduce_large_kernel<R::kOp, U>);
-      case ReduceKind::wide_lines:
-        if constexpr (kHasWideLines<U>) return launch_kind(reduce_wide_lines_kernel<R::kOp, U>);
+    switch (kernel_of(algorithm)) {
+      case ReduceKernel::large:
+        return launch_this(reduce_large_kernel<R::kOp, U>);
+      case ReduceKernel::wide_lines:
+        if constexpr (kHasWideLines<U>) return launch_this(reduce_wide_lines_kernel<R::kOp, U>);
       default:
-        return launch_kind(reduce_packets_kernel<R::kOp, U>);
+        return launch_this(reduce_packets_kernel<R::kOp, U>);
     }
   });
 }

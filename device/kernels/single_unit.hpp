@@ -6,8 +6,8 @@
 // so the threads meet only where one of them counts the operation. What depends on no memory is
 // computed before that work has ended; then source and epoch are asked for at the same time, and what
 // the others have sent too. The code is short: what is not in the cache of instructions is waited for.
-#ifndef MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_
-#define MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_
+#ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
+#define MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/slices.hpp"
@@ -18,7 +18,7 @@ namespace device {
 
 // Whether a team's elements in such slices go that way, with so many threads: all PEs agree.
 template <typename E>
-bool fits_single_unit(const TeamPlace& team, const Slices& slices, int threads) {
+bool fits_single_unit(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
   return team.has_all() && units <= static_cast<std::size_t>(threads) &&
          units * kLineBytes <= team.space.packet_row;
@@ -45,19 +45,19 @@ struct SingleUnit {
   std::byte* from[kNearMembers];    // what comes from each PE
   std::byte* to[kNearMembers];      // what goes to those around the team, from the next on
 
-  SingleUnit(const TeamPlace& place, const Slices& slices, const RowsOfChannel& rows)
+  SingleUnit(const TeamHandle& handle, const Slices& slices, const RowsOfChannel& rows)
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
         longer(static_cast<unsigned>(slices.longer)),
-        flag_step(place.space.further(1).flags - place.space.flags),
-        row_step(place.space.rows() * rows.row),
-        parity_step(place.space.senders * rows.row),
-        flags(place.slab[place.team.me] + place.space.flags),
+        flag_step(handle.space.further(1).flags - handle.space.flags),
+        row_step(handle.space.rows() * rows.row),
+        parity_step(handle.space.senders * rows.row),
+        flags(handle.slab[handle.team.me] + handle.space.flags),
         from{},
         to{} {
-    const int me = place.team.me, n = place.team.n;
+    const int me = handle.team.me, n = handle.team.n;
     const auto row = [&](int receiver, int sender) {
-      return place.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row;
+      return handle.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row;
     };
     for (int pe = 0; pe < n; ++pe) from[pe] = row(me, pe);
     for (int i = 1; i < n; ++i) to[i - 1] = row((me + i) % n, me);
@@ -98,16 +98,16 @@ struct SingleUnit {
 constexpr unsigned kBlocksAllowingNextKernel = 96;
 
 // Apart, so that the way past it is short.
-MESHMEM_DEVICE_APART std::uint64_t next_single_unit_epoch_after_wiping(const TeamPlace& place,
+MESHMEM_DEVICE_APART std::uint64_t next_single_unit_epoch_after_wiping(const TeamHandle& handle,
                                                                        std::uint64_t epoch) {
-  return epoch_after_wiping(Block(), TeamSync(place, static_cast<int>(blockIdx.x)), epoch);
+  return epoch_after_wiping(Block(), TeamSync(handle, static_cast<int>(blockIdx.x)), epoch);
 }
 
 // The number of the operation that a block begins.
-MESHMEM_DEVICE std::uint64_t next_single_unit_epoch(const TeamPlace& place,
+MESHMEM_DEVICE std::uint64_t next_single_unit_epoch(const TeamHandle& handle,
                                                     const std::uint64_t* counter) {
   const std::uint64_t epoch = load_relaxed(counter) + 1;
-  return needs_wiping(epoch) ? next_single_unit_epoch_after_wiping(place, epoch) : epoch;
+  return needs_wiping(epoch) ? next_single_unit_epoch_after_wiping(handle, epoch) : epoch;
 }
 // Whoever calls it waits for no other PE any more.
 MESHMEM_DEVICE void let_next_in_if_it_gains() {
@@ -145,11 +145,11 @@ MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleUnit& job, std::size
 
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
+    reduce_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                               const MESHMEM_GRID_CONSTANT SingleUnit job, E* dest,
                               const E* source) {
   const unsigned channel = blockIdx.x, u = threadIdx.x;
-  const int n = place.team.n;
+  const int n = handle.team.n;
   const Slice slice = job.slice<E>(channel);
   const bool has_unit = u < units_of<E>(slice.count);
   std::uint64_t* const counter = job.counter(channel);
@@ -158,14 +158,14 @@ __global__ void __launch_bounds__(kThreads)
   after_earlier_kernels();
   Unit<E> own{};
   if (has_unit) own = load_unit(source + slice.first, slice.count, u);
-  const std::uint64_t epoch = next_single_unit_epoch(place, counter);
+  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
   if (epoch % 2 != 0) at += job.parity_step;
   const Bits128 mine = line_of(bit_cast<std::uint64_t>(own), epoch);
   if (has_unit) job.send(mine, at, n);
   __syncthreads();
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
-  const UnitTotal<E> total = receive_single_unit<op, E>(job, at, place.team, mine, epoch);
+  const UnitTotal<E> total = receive_single_unit<op, E>(job, at, handle.team, mine, epoch);
   let_next_in_if_it_gains();
   store_unit(dest + slice.first, slice.count, u, finished<op, E>(total, n));
 }
@@ -173,4 +173,4 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace device
 }  // namespace meshmem
 
-#endif  // MESHMEM_DEVICE_KERNELS_AT_ONCE_HPP_
+#endif  // MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_

@@ -4,8 +4,8 @@
 // lane has two units of it. Twice the data goes over a link in the same time.
 // Invariant: as there; and the lanes of a wave that has a line stay together to the end, those without
 // one too, since a line's flag is handed around among them.
-#ifndef MESHMEM_DEVICE_KERNELS_WIDE_AT_ONCE_HPP_
-#define MESHMEM_DEVICE_KERNELS_WIDE_AT_ONCE_HPP_
+#ifndef MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
+#define MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
 
 #include "device/collectives/wide_lines.hpp"
 #include "device/kernels/single_unit.hpp"
@@ -18,7 +18,7 @@ namespace device {
 // Whether a team's elements in such slices go that way, with so many threads: all PEs agree. In one hop a
 // lane has one line.
 template <typename E>
-bool fits_single_wide_line(const TeamPlace& team, const Slices& slices, int threads) {
+bool fits_single_wide_line(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
   const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
   return team.has_all() && lines * kLanesOfLine <= static_cast<std::size_t>(threads) &&
@@ -29,7 +29,7 @@ inline std::size_t results_in_row(const ChannelSpace& space) {
   return space.wide_row / 2 / kWideLineBytes * kWideLineBytes;
 }
 template <typename E>
-bool fits_single_wide_line_in_two_hops(const TeamPlace& team, const Slices& slices) {
+bool fits_single_wide_line_in_two_hops(const TeamHandle& team, const Slices& slices) {
   const Shares shares(0, units_of<E>(slices.longest<E>()), static_cast<std::size_t>(team.team.n));
   const std::size_t lines = (shares.length + kUnitsOfLine - 1) / kUnitsOfLine;
   return team.has_all() && lines * kWideLineBytes <= results_in_row(team.space);
@@ -87,20 +87,20 @@ MESHMEM_DEVICE LaneUnits<E> combine_words(const Bits128 (&words)[kNearMembers], 
   return {{finished<op, E>(total[0], n), finished<op, E>(total[1], n)}};
 }
 
-MESHMEM_DEVICE Bits128 with_flag(const LinePlace& lane, Bits128 words, std::uint64_t epoch) {
+MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::uint64_t epoch) {
   if (lane.has_flag()) words.word[1] = epoch;
   return words;
 }
 
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_single_wide_line_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
+    reduce_single_wide_line_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                                    const MESHMEM_GRID_CONSTANT SingleUnit job, E* dest,
                                    const E* source) {
   const unsigned channel = blockIdx.x;
-  const int n = place.team.n, me = place.team.me;
+  const int n = handle.team.n, me = handle.team.me;
   const Slice slice = job.slice<E>(channel);
-  const LinePlace lane{Block()};
+  const LanePosition lane{Block()};
   const std::size_t units = units_of<E>(slice.count), line = lane.first + lane.line_in_wave;
   const bool has_line = line * kUnitsOfLine < units;
   std::uint64_t* const counter = job.counter(channel);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads)
 
   after_earlier_kernels();
   const Bits128 own = load_lane(lane, source, slice.count, 0, units, line).words();
-  const std::uint64_t epoch = next_single_unit_epoch(place, counter);
+  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
   if (epoch % 2 != 0) at += job.parity_step;
   if (has_line) job.send(with_flag(lane, own, epoch), at, n);
   __syncthreads();
@@ -130,15 +130,15 @@ __global__ void __launch_bounds__(kThreads)
 // the same place in lines of all shares, a few if there are more lines than threads for them.
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
-    reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamPlace place,
+    reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                                             const MESHMEM_GRID_CONSTANT SingleUnit job,
                                             std::size_t results,  // bytes to them in a row
                                             E* dest, const E* source) {
   after_earlier_kernels();  // first: shares are divided by a branch
   const unsigned channel = blockIdx.x;
-  const int n = place.team.n, me = place.team.me;
+  const int n = handle.team.n, me = handle.team.me;
   const Slice slice = job.slice<E>(channel);
-  const LinePlace lane{Block()};
+  const LanePosition lane{Block()};
   const Shares shares(0, units_of<E>(slice.count), static_cast<std::size_t>(n));
   const std::size_t lines = (shares.units_of(0) + kUnitsOfLine - 1) / kUnitsOfLine;
   std::uint64_t* const counter = job.counter(channel);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   };
   const auto at = [&](std::size_t line) { return rows + lane.word_of(line) * sizeof(Bits128); };
 
-  const std::uint64_t epoch = next_single_unit_epoch(place, counter);
+  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
   if (epoch % 2 != 0) rows += job.parity_step;
   for_each_line(lane, lines, [&](std::size_t line, bool) {
     const auto peer = [&](int i) { return me + i < n ? me + i : me + i - n; };
@@ -203,4 +203,4 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
 
 #endif  // MESHMEM_TARGET_IS_CUDA
 
-#endif  // MESHMEM_DEVICE_KERNELS_WIDE_AT_ONCE_HPP_
+#endif  // MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
 constexpr std::array kThreads = {1, 64, 128, 256, 512};             // one: on processors
-constexpr int kMostThreadsOfTwoShotWide = 576;
+constexpr int kMostThreads = 576;  // few algorithms have plans with so many
 constexpr double kHopeless = 2.5;  // what takes so many times the best at first sight
 constexpr std::size_t kFinalists = 5;
 constexpr double kSame = 0.98;  // a plan must be better by this to follow another: fewer rows
@@ -107,9 +107,7 @@ class Search {
     if (tried_.size() == first || best_of_its()->us > kHopeless * best_of_others) return;
     for (const int blocks : kBlocks)
       for (const int threads : kThreads) try_one(algorithm.name, {blocks, threads}, bytes);
-    if (algorithm.name == "two_shot_wide")
-      for (const int blocks : kBlocks)
-        try_one(algorithm.name, {blocks, kMostThreadsOfTwoShotWide}, bytes);
+    for (const int blocks : kBlocks) try_one(algorithm.name, {blocks, kMostThreads}, bytes);
     algorithm.best = best_of_its()->shape;
   }
 

@@ -3,8 +3,7 @@
 // The choice of how kernels reduce, by the program (include/shmemx.h).
 // Invariant: a text that is no plan changes nothing.
 #include "api/entry.hpp"
-#include "collectives/device_plans.hpp"
-#include "collectives/plan_text.hpp"
+#include "collectives/reduce_policy.hpp"
 #include "shmemx.h"
 
 namespace meshmem {
@@ -12,17 +11,17 @@ namespace meshmem {
 MESHMEM_EXTENSION_ENTRY(int, reduce_plan, (const char* text)) {
   require_active("shmemx_reduce_plan");
   if (!text) {
-    use_plan(std::nullopt);
+    reduce_policy.use_plan(std::nullopt);
     return 0;
   }
   const auto plan = parse_plan(text);
-  if (plan) use_plan(plan);
+  if (plan) reduce_policy.use_plan(plan);
   return plan ? 0 : 1;
 }
 
 MESHMEM_EXTENSION_ENTRY(const char*, reduce_plan_algorithm, (int number)) {
   if (number < 0) return nullptr;
-  const std::string_view name = name_of_kernel_algorithm(static_cast<std::size_t>(number));
+  const std::string_view name = name_of_algorithm(static_cast<std::size_t>(number));
   return name.empty() ? nullptr : name.data();
 }
 

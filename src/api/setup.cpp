@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_variables.hpp"
-#include "collectives/device_plans.hpp"
+#include "collectives/reduce_policy.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
@@ -55,19 +55,19 @@ std::optional<std::string> start() {
   if (auto error = runtime().enter()) return error;
   if (!first) return std::nullopt;
   const Environment& environment = runtime().environment();
-  reduction_choice = {.forced = environment.reduce_algorithm,
-                      .ring_min_bytes = environment.reduce_ring_min_bytes,
-                      .deterministic = environment.deterministic,
-                      .device_blocks = environment.reduce_blocks,
-                      .device_threads = environment.reduce_threads};
+  reduce_policy.settings = {.rule = environment.reduce_algorithm,
+                            .ring_min_bytes = environment.reduce_ring_min_bytes,
+                            .deterministic = environment.deterministic,
+                            .blocks = environment.reduce_blocks,
+                            .threads = environment.reduce_threads};
   calls_are_compared = environment.check;
   const auto n_pes = static_cast<int>(address_map.n_pes);
   if (!runtime().tuning().empty())
-    if (auto error =
-            use_tuning(runtime().tuning(), runtime().device_memory().architecture(), n_pes))
+    if (auto error = reduce_policy.use_tuning(runtime().tuning(),
+                                              runtime().device_memory().architecture(), n_pes))
       return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
-  runtime().device_state().limit_reductions(group_limits(reduction_choice, n_pes),
-                                            grid_limits(reduction_choice, n_pes));
+  runtime().device_state().limit_reductions(reduce_policy.group_limits(n_pes),
+                                            reduce_policy.grid_limits(n_pes));
   if (address_map.my_pe != 0) return std::nullopt;
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,

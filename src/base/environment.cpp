@@ -22,43 +22,46 @@ namespace {
 // To nanoseconds and back without an overflow, and longer than any job.
 constexpr double kMaxSeconds = 1e9;
 
-constexpr std::array kAlgorithmNames = {
-    std::pair(ReduceAlgorithm::automatic, std::string_view("auto")),
-    std::pair(ReduceAlgorithm::recursive_doubling, std::string_view("recursive_doubling")),
-    std::pair(ReduceAlgorithm::ring, std::string_view("ring")),
-    std::pair(ReduceAlgorithm::one_shot, std::string_view("one_shot")),
-    std::pair(ReduceAlgorithm::two_shot, std::string_view("two_shot")),
-    std::pair(ReduceAlgorithm::direct, std::string_view("direct")),
-    std::pair(ReduceAlgorithm::pull, std::string_view("pull")),
-    std::pair(ReduceAlgorithm::one_shot_wide, std::string_view("one_shot_wide")),
-    std::pair(ReduceAlgorithm::two_shot_wide, std::string_view("two_shot_wide")),
-    std::pair(ReduceAlgorithm::ring_and_copies, std::string_view("ring_and_copies")),
-    std::pair(ReduceAlgorithm::classic, std::string_view("classic")),
+constexpr std::array kRuleNames = {
+    std::pair(ReduceRule(ReduceRule::automatic), std::string_view("auto")),
+#define MESHMEM_ALGORITHM(name, ...) \
+  std::pair(ReduceRule(ReduceAlgorithm::name), std::string_view(#name)),
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+    std::pair(ReduceRule(ReduceRule::classic), std::string_view("classic")),
 };
 
-static_assert(kAlgorithmNames.size() == static_cast<std::size_t>(ReduceAlgorithm::classic) + 1);
+// A sentence for each algorithm.
+#define NOTE_true(fallback) ". "
+#define NOTE_false(fallback) ". On host memory it is " #fallback ". "
+#define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, in_pe_order, most_threads, text) \
+  "" #name ": " text NOTE_##host(fallback)
+constexpr std::string_view kAboutAlgorithms =
+    "The algorithm of reductions that the host calls, on memory of the host and of devices. auto "
+    "chooses by bytes and number of PEs; classic is recursive_doubling up to 32 KiB and ring "
+    "above. "
+#include "device/collectives/algorithms.def"
+    "On other devices, and for integers of 1 and 2 bytes, one_shot_wide and two_shot_wide are "
+    "one_shot and two_shot. Groups in users' kernels follow one_shot, two_shot and pull, and "
+    "otherwise choose by size. The same on all PEs.";
+#undef MESHMEM_ALGORITHM
+#undef NOTE_false
+#undef NOTE_true
 
-// What stands between this name and the one before, in a list of all of them.
-constexpr std::string_view separator_before(std::size_t index) {
-  if (index == 0) return "";
-  return index + 1 < kAlgorithmNames.size() ? ", " : " or ";
+// The threads that a block may have if this rule holds.
+constexpr unsigned most_threads(const ReduceRule& rule) {
+  unsigned most = device::kMostThreads;
+  for (const device::ReduceAlgorithmRow& row : device::kReduceAlgorithms)
+    if (rule.kind == ReduceRule::automatic) most = std::max<unsigned>(most, row.most_threads);
+  return rule.kind == ReduceRule::one ? device::row_of(rule.algorithm).most_threads : most;
 }
-constexpr std::size_t length_of_names() {
-  std::size_t length = 0;
-  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i)
-    length += separator_before(i).size() + kAlgorithmNames[i].second.size();
-  return length;
-}
-constexpr std::array<char, length_of_names()> names_in_one_line() {
-  std::array<char, length_of_names()> line{};
-  char* end = line.data();
-  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i) {
-    for (const std::string_view text : {separator_before(i), kAlgorithmNames[i].second})
-      end = std::copy(text.begin(), text.end(), end);
-  }
-  return line;
-}
-constexpr auto kNamesInOneLine = names_in_one_line();
+
+constexpr std::string_view kRulesAccepted =
+    "auto"
+#define MESHMEM_ALGORITHM(name, ...) ", " #name
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+    " or classic";
 
 constexpr std::string_view kSizeAccepted =
     "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
@@ -206,7 +209,7 @@ struct Syntax<Kind::block_count> : FromOneTo<kMostReduceBlocks> {
   static constexpr std::string_view accepted = "a whole number from 1 to 128";
 };
 template <>
-struct Syntax<Kind::thread_count> : FromOneTo<kMostReduceThreads> {
+struct Syntax<Kind::thread_count> : FromOneTo<most_threads(ReduceRule::automatic)> {
   static constexpr std::string_view accepted = "a whole number from 1 to 576";
 };
 template <>
@@ -236,29 +239,27 @@ struct Syntax<Kind::abort_by> {
 };
 
 template <>
-struct Syntax<Kind::heap_place> {
+struct Syntax<Kind::heap_kind> {
   static constexpr std::string_view accepted = "host or device";
-  static bool parse(std::string_view text, HeapPlace& out) {
-    out = text == "device" ? HeapPlace::device : HeapPlace::host;
+  static bool parse(std::string_view text, HeapKind& out) {
+    out = text == "device" ? HeapKind::device : HeapKind::host;
     return text == "device" || text == "host";
   }
-  static std::string show(HeapPlace value) {
-    return value == HeapPlace::device ? "device" : "host";
-  }
+  static std::string show(HeapKind value) { return value == HeapKind::device ? "device" : "host"; }
 };
 
 template <>
 struct Syntax<Kind::reduce_algorithm> {
-  static constexpr std::string_view accepted{kNamesInOneLine.data(), kNamesInOneLine.size()};
-  static bool parse(std::string_view text, ReduceAlgorithm& out) {
-    for (const auto& [algorithm, name] : kAlgorithmNames) {
+  static constexpr std::string_view accepted = kRulesAccepted;
+  static bool parse(std::string_view text, ReduceRule& out) {
+    for (const auto& [rule, name] : kRuleNames) {
       if (name != text) continue;
-      out = algorithm;
+      out = rule;
       return true;
     }
     return false;
   }
-  static std::string show(ReduceAlgorithm value) { return std::string(name_of(value)); }
+  static std::string show(const ReduceRule& value) { return std::string(name_of(value)); }
 };
 
 template <>
@@ -300,20 +301,18 @@ std::optional<std::string> read(std::string name, typename Value<kind>::Type& ou
 
 // Of settings that are right each by itself.
 std::optional<std::string> misfit_of(const Environment& environment) {
-  using enum ReduceAlgorithm;
-  const ReduceAlgorithm forced = environment.reduce_algorithm;
+  const ReduceRule& rule = environment.reduce_algorithm;
   const unsigned threads = environment.reduce_threads.value_or(0);
-  if (threads <= kMostThreadsOfOthers || forced == automatic || forced == two_shot_wide)
-    return std::nullopt;
+  if (threads <= most_threads(rule)) return std::nullopt;
   return fmt::format("MESHMEM_REDUCE_THREADS={} is not valid: blocks of {} have at most {} threads",
-                     threads, name_of(forced), kMostThreadsOfOthers);
+                     threads, name_of(rule), most_threads(rule));
 }
 
 }  // namespace
 
-std::string_view name_of(ReduceAlgorithm algorithm) {
-  for (const auto& [known, name] : kAlgorithmNames) {
-    if (known == algorithm) return name;
+std::string_view name_of(const ReduceRule& rule) {
+  for (const auto& [known, name] : kRuleNames) {
+    if (known == rule) return name;
   }
   return "";
 }

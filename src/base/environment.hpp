@@ -15,34 +15,37 @@
 #include <string_view>
 #include <vector>
 
+#include "device/collectives/algorithms.hpp"
+
 namespace meshmem {
 
-enum class ReduceAlgorithm {
-  automatic,
-  recursive_doubling,
-  ring,
-  one_shot,
-  two_shot,
-  direct,
-  pull,
-  one_shot_wide,
-  two_shot_wide,
-  ring_and_copies,
-  classic
+using device::ReduceAlgorithm;
+
+// What MESHMEM_REDUCE_ALGORITHM says: an algorithm for all sizes, or a rule that chooses one by size.
+struct ReduceRule {
+  enum Kind {
+    automatic,  // by the library's tables
+    classic,    // recursive doubling, then the ring
+    one         // `algorithm`
+  };
+  Kind kind = automatic;
+  ReduceAlgorithm algorithm{};
+
+  constexpr ReduceRule(Kind by = automatic) : kind(by) {}
+  constexpr ReduceRule(ReduceAlgorithm forced) : kind(one), algorithm(forced) {}
+  bool operator==(const ReduceRule&) const = default;
 };
 
-// What MESHMEM_REDUCE_BLOCKS, MESHMEM_REDUCE_THREADS and MESHMEM_CPU_DEVICES take at most.
+// What MESHMEM_REDUCE_BLOCKS and MESHMEM_CPU_DEVICES take at most.
 constexpr unsigned kMostReduceBlocks = 128;
-constexpr unsigned kMostReduceThreads = 576;
-constexpr unsigned kMostThreadsOfOthers = 512;  // than two_shot_wide
 constexpr unsigned kMostCpuDevices = 64;
 // More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64 bits.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
-enum class AbortBy { exit, core };      // how the library ends a job on an error
-enum class HeapPlace { host, device };  // where shmem_malloc takes memory from
+enum class AbortBy { exit, core };     // how the library ends a job on an error
+enum class HeapKind { host, device };  // where shmem_malloc takes memory from
 
-std::string_view name_of(ReduceAlgorithm algorithm);  // as MESHMEM_REDUCE_ALGORITHM spells it
+std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
 
 enum class Kind {
   presence,
@@ -58,7 +61,7 @@ enum class Kind {
   number,
   reduce_algorithm,
   abort_by,
-  heap_place,
+  heap_kind,
   file
 };
 
@@ -114,12 +117,12 @@ struct Value<Kind::abort_by> {
   using Type = AbortBy;
 };
 template <>
-struct Value<Kind::heap_place> {
-  using Type = HeapPlace;
+struct Value<Kind::heap_kind> {
+  using Type = HeapKind;
 };
 template <>
 struct Value<Kind::reduce_algorithm> {
-  using Type = ReduceAlgorithm;
+  using Type = ReduceRule;
 };
 template <>
 struct Value<Kind::file> {

@@ -13,13 +13,8 @@ X(SHMEM_SYMMETRIC_SIZE, symmetric_size, heap_size, 0,
   "0 means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
 X(SHMEM_DEBUG, debug, presence, false,
   "Print debugging messages, such as why an allocation failed or a variable is not known.")
-X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceAlgorithm::automatic,
-  "The algorithm of reductions that the host calls, on memory of the host and of devices; auto "
-  "chooses by bytes and number of PEs, classic is recursive_doubling up to 32 KiB and ring above. "
-  "direct, pull, ring_and_copies, one_shot_wide and two_shot_wide are for device memory, the last "
-  "two by lines of 128 bytes on NVIDIA GPUs; elsewhere they are one_shot and two_shot. On host "
-  "memory ring_and_copies is ring, direct and pull are two_shot. Groups in users' kernels follow "
-  "one_shot, two_shot and pull, and otherwise choose by size. The same on all PEs.")
+X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceRule::automatic,
+  kAboutAlgorithms)
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
   "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
   "auto has the measured thresholds built into the library. The same on all PEs.")
@@ -65,7 +60,7 @@ X(MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
   "For tests of the library itself: random short delays where PEs synchronize, which follow from "
   "this number and the PE's. Only in libraries that were configured with "
   "-DMESHMEM_SCHEDULE_FUZZING=ON.")
-X(MESHMEM_HEAP, heap, heap_place, HeapPlace::host,
+X(MESHMEM_HEAP, heap, heap_kind, HeapKind::host,
   "Where shmem_malloc, shmem_calloc and shmem_align take memory from: the host heap or the device "
   "heap. shmem_malloc_with_hints can say otherwise.")
 X(MESHMEM_DEVICE, device, optional_count, std::nullopt,

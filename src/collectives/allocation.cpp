@@ -42,7 +42,7 @@ void expect_same_request(const char* routine, fmt::format_string<const Values&..
 // nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say nothing.
 SymmetricHeap* heap_for(long hints, const char* routine) {
   const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
-  const bool by_default = runtime().environment().heap == HeapPlace::device;
+  const bool by_default = runtime().environment().heap == HeapKind::device;
   const bool on_device = asks_device == asks_host ? by_default : asks_device;
   if (!on_device) return &runtime().heap();
   if (runtime().has_devices()) return &runtime().device_heap();

@@ -20,17 +20,17 @@ std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,
   return static_cast<std::ptrdiff_t>(static_cast<std::size_t>(index) * count * elem_bytes) * stride;
 }
 
-void copy_elements(std::byte* dest, std::ptrdiff_t dest_step, const std::byte* source,
-                   std::ptrdiff_t source_step, const AlltoallShape& shape) {
+void copy_elements(std::byte* dest, std::ptrdiff_t dest_stride, const std::byte* source,
+                   std::ptrdiff_t source_stride, const AlltoallShape& shape) {
   const auto unit = static_cast<std::ptrdiff_t>(shape.elem_bytes);
-  if (dest_step == 1 && source_step == 1) {
+  if (dest_stride == 1 && source_stride == 1) {
     std::memcpy(dest, source, shape.count * shape.elem_bytes);
     return;
   }
   for (std::size_t i = 0; i < shape.count; ++i) {
     std::memcpy(dest, source, shape.elem_bytes);
-    dest += dest_step * unit;
-    source += source_step * unit;
+    dest += dest_stride * unit;
+    source += source_stride * unit;
   }
 }
 
@@ -50,7 +50,7 @@ void alltoall_staged(Team& team, std::uint64_t sequence, void* dest, const void*
     const int pe = (team.me + i) % team.n;
     const auto* from = static_cast<const std::byte*>(source) + my_block;
     if (pe != team.me) {
-      receive_part(team, sequence, received, bytes, pe, my_block, block);
+      receive_range(team, sequence, received, bytes, pe, my_block, block);
       from = received;
     }
     copy_elements(block_of_dest(dest, pe, shape), shape.dest_stride, from, 1, shape);

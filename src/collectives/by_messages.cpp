@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Staged collectives. Words: a *piece* is what one message holds; a PE's *part* is its source.
+// Collectives by messages. Words: a *batch* is what one message holds.
 // Invariant: exchange() is the only communication.
 #include "collectives/by_messages.hpp"
 
@@ -30,34 +30,34 @@ const std::byte* at(const void* base, std::size_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
 
-// Parts of `bytes` bytes; take(pe, offset, data, length) gets the pieces of all. What lies beyond
-// one's own part is sent as it is.
+// Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of all. What
+// lies beyond own_bytes is sent as it is.
 template <typename Take>
-void exchange_parts(Team& team, const void* source, std::size_t own_bytes, std::size_t bytes,
-                    const Take& take) {
-  std::vector<std::byte> piece(std::min(bytes, kStageBytes));
-  for (std::size_t offset = 0; offset < bytes; offset += piece.size()) {
-    const std::size_t length = std::min(piece.size(), bytes - offset);
+void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, std::size_t bytes,
+                         const Take& take) {
+  std::vector<std::byte> batch(std::min(bytes, kStageBytes));
+  for (std::size_t offset = 0; offset < bytes; offset += batch.size()) {
+    const std::size_t length = std::min(batch.size(), bytes - offset);
     if (offset < own_bytes) {
-      copy_local(team.routine, piece.data(), at(source, offset),
+      copy_local(team.routine, batch.data(), at(source, offset),
                  std::min(length, own_bytes - offset));
     }
-    exchange(team, piece.data(), length,
+    exchange(team, batch.data(), length,
              [&](int pe, const std::byte* data) { take(pe, offset, data, length); });
   }
 }
 
-// Runs `combine` on pieces in host memory.
+// Runs `combine` on batches in host memory.
 template <typename Combine>
-void in_pieces(Team& team, std::size_t elem_bytes, void* dest, const void* source,
-               std::size_t count, const Combine& combine) {
+void in_batches(Team& team, std::size_t elem_bytes, void* dest, const void* source,
+                std::size_t count, const Combine& combine) {
   const std::size_t most = kStageBytes / elem_bytes;
-  std::vector<std::byte> piece(std::min(most, count) * elem_bytes);
+  std::vector<std::byte> batch(std::min(most, count) * elem_bytes);
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t n = std::min(most, count - done);
-    copy_local(team.routine, piece.data(), at(source, done * elem_bytes), n * elem_bytes);
-    combine(piece.data(), n);
-    copy_local(team.routine, at(dest, done * elem_bytes), piece.data(), n * elem_bytes);
+    copy_local(team.routine, batch.data(), at(source, done * elem_bytes), n * elem_bytes);
+    combine(batch.data(), n);
+    copy_local(team.routine, at(dest, done * elem_bytes), batch.data(), n * elem_bytes);
   }
 }
 
@@ -72,19 +72,19 @@ void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   const std::size_t own_bytes = team.me == root ? bytes : 0;
   const bool in_place = team.me == root && dest == source;
-  exchange_parts(team, source, own_bytes, bytes,
-                 [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
-                   if (pe == root && !in_place)
-                     copy_local(team.routine, at(dest, offset), data, length);
-                 });
+  exchange_in_batches(team, source, own_bytes, bytes,
+                      [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
+                        if (pe == root && !in_place)
+                          copy_local(team.routine, at(dest, offset), data, length);
+                      });
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  exchange_parts(team, source, bytes, bytes,
-                 [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
-                   const std::size_t begin = static_cast<std::size_t>(pe) * bytes + offset;
-                   copy_local(team.routine, at(dest, begin), data, length);
-                 });
+  exchange_in_batches(team, source, bytes, bytes,
+                      [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
+                        const std::size_t begin = static_cast<std::size_t>(pe) * bytes + offset;
+                        copy_local(team.routine, at(dest, begin), data, length);
+                      });
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
@@ -94,81 +94,82 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   std::size_t total = 0;
   for (const std::size_t size : sizes) begins.push_back(std::exchange(total, total + size));
   check_room(team.routine, dest, total);
-  exchange_parts(team, source, bytes, *std::max_element(sizes.begin(), sizes.end()),
-                 [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
-                   const std::size_t size = sizes[static_cast<std::size_t>(pe)];
-                   if (offset >= size) return;
-                   copy_local(team.routine, at(dest, begins[static_cast<std::size_t>(pe)] + offset),
-                              data, std::min(length, size - offset));
-                 });
+  exchange_in_batches(team, source, bytes, *std::max_element(sizes.begin(), sizes.end()),
+                      [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
+                        const std::size_t size = sizes[static_cast<std::size_t>(pe)];
+                        if (offset >= size) return;
+                        copy_local(team.routine,
+                                   at(dest, begins[static_cast<std::size_t>(pe)] + offset), data,
+                                   std::min(length, size - offset));
+                      });
 }
 
-// A piece holds the same elements of the blocks for all PEs.
+// A batch holds the same elements of the blocks for all PEs.
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   const auto n = static_cast<std::size_t>(team.n);
   const auto elem = static_cast<std::ptrdiff_t>(shape.elem_bytes);
   const std::size_t most = std::max(kStageBytes / shape.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> piece(std::min(most, shape.count) * n * shape.elem_bytes);
+  std::vector<std::byte> batch(std::min(most, shape.count) * n * shape.elem_bytes);
   const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
     return static_cast<std::ptrdiff_t>(block * shape.count + element) * stride * elem;
   };
   for (std::size_t done = 0; done < shape.count; done += most) {
     const std::size_t count = std::min(most, shape.count - done);
-    const std::size_t part = count * shape.elem_bytes;
+    const std::size_t block_bytes = count * shape.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
       copy_local_blocks(
-          team.routine, piece.data() + block * part,
+          team.routine, batch.data() + block * block_bytes,
           static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
           {shape.elem_bytes, count, elem, shape.source_stride * elem});
     }
-    exchange(team, piece.data(), part * n, [&](int pe, const std::byte* data) {
+    exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
       copy_local_blocks(team.routine,
                         static_cast<std::byte*>(dest) +
                             offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),
-                        data + static_cast<std::size_t>(team.me) * part,
+                        data + static_cast<std::size_t>(team.me) * block_bytes,
                         {shape.elem_bytes, count, shape.dest_stride * elem, elem});
     });
   }
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  in_pieces(team, op.elem_bytes, dest, source, count, [&](void* piece, std::size_t n) {
-    if (team.n > 1) reduce_one_shot(team, op, piece, piece, n);
-    finish(op, piece, n, team.n);
+  in_batches(team, op.elem_bytes, dest, source, count, [&](void* batch, std::size_t n) {
+    if (team.n > 1) reduce_one_shot(team, op, batch, batch, n);
+    finish(op, batch, n, team.n);
   });
 }
 
-// A piece holds the same elements of the blocks for all PEs.
+// A batch holds the same elements of the blocks for all PEs.
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most = std::max(kStageBytes / op.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> piece(std::min(most, count) * n * op.elem_bytes);
+  std::vector<std::byte> batch(std::min(most, count) * n * op.elem_bytes);
   std::vector<std::byte> result(std::min(most, count) * op.elem_bytes);
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t elems = std::min(most, count - done);
-    const std::size_t part = elems * op.elem_bytes;
+    const std::size_t block_bytes = elems * op.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
-      copy_local(team.routine, piece.data() + block * part,
-                 at(source, (block * count + done) * op.elem_bytes), part);
+      copy_local(team.routine, batch.data() + block * block_bytes,
+                 at(source, (block * count + done) * op.elem_bytes), block_bytes);
     }
-    exchange(team, piece.data(), part * n, [&](int pe, const std::byte* data) {
-      const std::byte* mine = data + static_cast<std::size_t>(team.me) * part;
+    exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
+      const std::byte* mine = data + static_cast<std::size_t>(team.me) * block_bytes;
       if (pe == 0) {
-        std::memcpy(result.data(), mine, part);
+        std::memcpy(result.data(), mine, block_bytes);
       } else {
         op.combine(result.data(), result.data(), mine, elems);
       }
     });
     finish(op, result.data(), elems, team.n);
-    copy_local(team.routine, at(dest, done * op.elem_bytes), result.data(), part);
+    copy_local(team.routine, at(dest, done * op.elem_bytes), result.data(), block_bytes);
   }
 }
 
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
-  in_pieces(team, op.elem_bytes, dest, source, count, [&](void* piece, std::size_t n) {
-    meshmem::scan(team, op, piece, piece, n, inclusive);
+  in_batches(team, op.elem_bytes, dest, source, count, [&](void* batch, std::size_t n) {
+    meshmem::scan(team, op, batch, batch, n, inclusive);
   });
 }
 

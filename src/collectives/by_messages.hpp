@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives on buffers that neither the processor nor kernels reach on all PEs alike: each PE
-// copies its part into messages, piece by piece, whatever memory it is in, and copies what it gets
+// copies its source into messages, batch by batch, whatever memory it is in, and copies what it gets
 // out of the others'.
-// Invariant: every piece is one message of every PE to all, of the same length; dest may be source
+// Invariant: every batch is one message of every PE to all, of the same length; dest may be source
 // for reductions, scans and broadcast. Slow, and right for any memory and any type: the last resort
-// of device_collectives.cpp.
+// of dispatch.cpp.
 #ifndef MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 #define MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice between kernels and messages, and the run of a kernel.
+// The launch of collectives' kernels.
 // Invariant: a collective's kernel has a stream of its own as long as it runs: it waits for other
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device_collectives.hpp"
 
-#include "collectives/by_messages.hpp"
-#include "collectives/device_plans.hpp"
+#include "collectives/reduce_policy.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/room.hpp"
@@ -15,7 +14,7 @@ namespace meshmem::on_device {
 namespace {
 
 bool kernels_reach(const device::State& state, const void* address, std::size_t bytes = 1) {
-  const device::Segment& heap = state.host_heap;
+  const device::KernelSegment& heap = state.host_heap;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return heap.holds(at) ? bytes <= heap.bytes - (at - heap.base)
                         : device_segments().all_for_kernels(address, bytes);
@@ -50,8 +49,8 @@ void check_reach(const char* routine, const void* address, std::size_t count,
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
-device::TeamPlace place_of(const Team& team) {
-  return runtime().device_state().place_of(team.for_kernels());
+device::TeamHandle kernel_handle(const Team& team) {
+  return runtime().device_state().kernel_handle(team.for_kernels());
 }
 
 namespace {
@@ -71,31 +70,31 @@ hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
   return error;
 }
 
-// A chunk for each PE is reduced around the ring, then copied to all others: they have entered, and have
-// read that chunk of their sources, which may be their dests. Then all meet. What is left over, less than a
+// A share for each PE is reduced around the ring, then copied to all others: they have entered, and have
+// read that share of their sources, which may be their dests. Then all meet. What is left over, less than a
 // grain for each PE, takes one hop.
 hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
                                   void* dest, const void* source, std::size_t count,
                                   hipStream_t stream) {
   const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
   const std::size_t grain = grain_of(op.elem_bytes);
-  const std::size_t chunk = count / n / grain * grain, rest = count - n * chunk;
-  const std::size_t chunk_bytes = chunk * op.elem_bytes, bytes = n * chunk_bytes;
-  const device::TeamPlace place = place_of(team);
+  const std::size_t share = count / n / grain * grain, rest = count - n * share;
+  const std::size_t share_bytes = share * op.elem_bytes, bytes = n * share_bytes;
+  const device::TeamHandle handle = kernel_handle(team);
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
                           std::size_t elems, bool scatters) {
-    return device::launch_reduce(by, place, op.kernel_op, op.kernel_type, to + at, from + from_at,
+    return device::launch_reduce(by, handle, op.kernel_op, op.kernel_type, to + at, from + from_at,
                                  elems, scatters, stream);
   };
 
-  const device::Plan ring{device::ReduceAlgorithm::ring, plan.blocks, plan.threads};
-  hipError_t error = reduce(ring, me * chunk_bytes, 0, chunk, true);
-  if (error == hipSuccess) error = copy_to_all(team, to + me * chunk_bytes, chunk_bytes, stream);
+  const device::Plan ring{ReduceAlgorithm::ring, plan.blocks, plan.threads};
+  hipError_t error = reduce(ring, me * share_bytes, 0, share, true);
+  if (error == hipSuccess) error = copy_to_all(team, to + me * share_bytes, share_bytes, stream);
   if (error == hipSuccess && rest > 0)
-    error = reduce({device::ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, false);
-  return error == hipSuccess ? device::launch_sync(place, stream) : error;
+    error = reduce({ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, false);
+  return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
 }  // namespace
@@ -103,75 +102,60 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
                          std::size_t count, hipStream_t stream) {
   const device::Plan plan =
-      choose_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
+      reduce_policy.kernel_plan(count * op.elem_bytes, team.n, channels_of(team));
   const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
-  const bool by_copies = plan.algorithm == device::ReduceAlgorithm::ring_and_copies && team.n > 1 &&
+  const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
                          count >= least &&
                          device_segments().all_for_kernels(dest, count * op.elem_bytes);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
-  return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
-                               count, false, stream);
+  return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,
+                               source, count, false, stream);
 }
 
 hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
                                  const void* source, std::size_t count, hipStream_t stream) {
   const device::Plan plan =
-      choose_scatter_plan(reduction_choice, count * op.elem_bytes, team.n, channels_of(team));
-  return device::launch_reduce(plan, place_of(team), op.kernel_op, op.kernel_type, dest, source,
-                               count, true, stream);
+      reduce_policy.kernel_scatter_plan(count * op.elem_bytes, team.n, channels_of(team));
+  return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,
+                               source, count, true, stream);
 }
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
-  if (bytes == 0) return;
-  if (!kernels_reach(dest, source)) return by_messages::broadcast(team, dest, source, bytes, root);
   run(team, [&](hipStream_t stream) {
-    return device::launch_broadcast(place_of(team), dest, source, bytes, root, stream);
+    return device::launch_broadcast(kernel_handle(team), dest, source, bytes, root, stream);
   });
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
-  if (!kernels_reach(dest, source)) return by_messages::fcollect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
-    return device::launch_fcollect(place_of(team), dest, source, bytes, stream);
+    return device::launch_fcollect(kernel_handle(team), dest, source, bytes, stream);
   });
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  // Of those who bring nothing, too: all PEs take the same way by where their sources are.
-  if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
-  if (!kernels_reach(dest, source)) return by_messages::collect(team, dest, source, bytes);
   run(team, [&](hipStream_t stream) {
-    return device::launch_collect(place_of(team), dest, source, bytes, stream);
+    return device::launch_collect(kernel_handle(team), dest, source, bytes, stream);
   });
 }
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
-  if (shape.count == 0) return;
-  if (!kernels_reach(dest, source)) return by_messages::alltoall(team, dest, source, shape);
   run(team, [&](hipStream_t stream) {
     if (shape.dest_stride == 1 && shape.source_stride == 1) {
-      return device::launch_alltoall(place_of(team), dest, source, shape.count * shape.elem_bytes,
-                                     stream);
+      return device::launch_alltoall(kernel_handle(team), dest, source,
+                                     shape.count * shape.elem_bytes, stream);
     }
-    return device::launch_alltoalls(place_of(team), dest, source, shape.dest_stride,
+    return device::launch_alltoalls(kernel_handle(team), dest, source, shape.dest_stride,
                                     shape.source_stride, shape.elem_bytes, shape.count, stream);
   });
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  if (count == 0) return;
-  if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
-    return by_messages::reduce(team, op, dest, source, count);
   run(team,
       [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
 }
 
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
-  if (count == 0) return;
-  if (!kernels_reach(dest, source))
-    return by_messages::reduce_scatter(team, op, dest, source, count);
   run(team, [&](hipStream_t stream) {
     return launch_reduce_scatter(team, op, dest, source, count, stream);
   });
@@ -179,11 +163,8 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
 
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
-  if (count == 0) return;
-  if (op.kernel_type == device::ElemType::none || !kernels_reach(dest, source))
-    return by_messages::scan(team, op, dest, source, count, inclusive);
   run(team, [&](hipStream_t stream) {
-    return device::launch_scan(place_of(team), op.kernel_type, dest, source, count, inclusive,
+    return device::launch_scan(kernel_handle(team), op.kernel_type, dest, source, count, inclusive,
                                stream);
   });
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host calls of collectives on device memory: kernels where those of all PEs reach both buffers and
-// have the type, else messages (by_messages.hpp).
-// Invariant: the choice depends on what all members have in common: the segments of symmetric
-// addresses, and what start-up has agreed on. Return when this PE's dest is there. Called by the API
-// if one of the buffers is on the device.
+// Collectives by kernels of the library, which dispatch.hpp has chosen, and what tells whether kernels
+// can run one.
+// Invariant: the answer depends on what all members have in common: the segments of symmetric
+// addresses, and what start-up has agreed on. Collectives return when this PE's dest is there.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_
 
@@ -15,6 +14,7 @@
 
 namespace meshmem::on_device {
 
+// Elements, bytes and blocks are more than none, and kernels reach the buffers.
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
@@ -26,7 +26,7 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
           bool inclusive);
 
 // The team as its kernels are handed it.
-device::TeamPlace place_of(const Team& team);
+device::TeamHandle kernel_handle(const Team& team);
 
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);

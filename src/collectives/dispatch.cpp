@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a collective's arguments, and the choice between processor and device.
+// What is wrong with a collective's arguments, and the choice: the processor where both buffers are in
+// host memory, else kernels where they reach both buffers on all PEs and have the type, else messages.
 // Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
 // and one for MESHMEM_CHECK.
 #include "collectives/dispatch.hpp"
@@ -18,6 +19,12 @@ namespace meshmem::dispatch {
 namespace {
 
 bool on_host(const void* dest, const void* source) { return !any_on_device(dest, source); }
+bool by_kernels(const void* dest, const void* source) {
+  return on_device::kernels_reach(dest, source);
+}
+bool by_kernels(const Reduction& op, const void* dest, const void* source) {
+  return op.kernel_type != device::ElemType::none && by_kernels(dest, source);
+}
 
 struct Buffers {
   const void* dest;
@@ -110,7 +117,9 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   check_broadcast(team, dest, source, bytes, root, true);
   if (on_host(dest, source)) [[likely]]
     return meshmem::broadcast(team, dest, source, bytes, root);
-  on_device::broadcast(team, dest, source, bytes, root);
+  if (bytes == 0) return;
+  if (by_kernels(dest, source)) return on_device::broadcast(team, dest, source, bytes, root);
+  by_messages::broadcast(team, dest, source, bytes, root);
 }
 
 void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
@@ -126,7 +135,9 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
   if (on_host(dest, source)) [[likely]]
     return meshmem::fcollect(team, dest, source, bytes);
-  on_device::fcollect(team, dest, source, bytes);
+  if (bytes == 0) return;
+  if (by_kernels(dest, source)) return on_device::fcollect(team, dest, source, bytes);
+  by_messages::fcollect(team, dest, source, bytes);
 }
 
 // How much of dest is written is known once all have said how much they bring.
@@ -134,21 +145,28 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, bytes, source, bytes}, Rule::any, "");
   if (on_host(dest, source)) [[likely]]
     return meshmem::collect(team, dest, source, bytes);
-  on_device::collect(team, dest, source, bytes);
+  // Of those who bring nothing, too: all PEs take the same way by where their sources are.
+  if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
+  if (by_kernels(dest, source)) return on_device::collect(team, dest, source, bytes);
+  by_messages::collect(team, dest, source, bytes);
 }
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   check_alltoall(team, dest, source, shape);
   if (on_host(dest, source)) [[likely]]
     return meshmem::alltoall(team, dest, source, shape);
-  on_device::alltoall(team, dest, source, shape);
+  if (shape.count == 0) return;
+  if (by_kernels(dest, source)) return on_device::alltoall(team, dest, source, shape);
+  by_messages::alltoall(team, dest, source, shape);
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   check_elementwise(team, op, dest, source, count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::reduce(team, op, dest, source, count);
-  on_device::reduce(team, op, dest, source, count);
+  if (count == 0) return;
+  if (by_kernels(op, dest, source)) return on_device::reduce(team, op, dest, source, count);
+  by_messages::reduce(team, op, dest, source, count);
 }
 
 // dest may be this PE's own block of source, so it need not be the same address on all.
@@ -158,7 +176,9 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::reduce_scatter(team, op, dest, source, count);
-  on_device::reduce_scatter(team, op, dest, source, count);
+  if (count == 0) return;
+  if (by_kernels(dest, source)) return on_device::reduce_scatter(team, op, dest, source, count);
+  by_messages::reduce_scatter(team, op, dest, source, count);
 }
 
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
@@ -166,7 +186,10 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   check_elementwise(team, op, dest, source, count);
   if (on_host(dest, source)) [[likely]]
     return meshmem::scan(team, op, dest, source, count, inclusive);
-  on_device::scan(team, op, dest, source, count, inclusive);
+  if (count == 0) return;
+  if (by_kernels(op, dest, source))
+    return on_device::scan(team, op, dest, source, count, inclusive);
+  by_messages::scan(team, op, dest, source, count, inclusive);
 }
 
 }  // namespace meshmem::dispatch

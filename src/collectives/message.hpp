@@ -62,8 +62,8 @@ inline const std::byte* await_staged(const Team& team, std::uint64_t sequence, i
 }
 
 // Writes `length` bytes from `begin` on of the message of PE `pe` to dest, once they are there.
-inline void receive_part(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
-                         int pe, std::size_t begin, std::size_t length) {
+inline void receive_range(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
+                          int pe, std::size_t begin, std::size_t length) {
   auto* to = static_cast<std::byte*>(dest);
   if (bytes > kLinesBytes) {
     std::memcpy(to, await_staged(team, sequence, pe) + begin, length);
@@ -84,7 +84,7 @@ inline void receive_part(const Team& team, std::uint64_t sequence, void* dest, s
 // Writes the message of PE `pe` to dest, once it is there.
 inline void receive_message(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
                             int pe) {
-  receive_part(team, sequence, dest, bytes, pe, 0, bytes);
+  receive_range(team, sequence, dest, bytes, pe, 0, bytes);
 }
 
 // Room for a message that comes in several lines.

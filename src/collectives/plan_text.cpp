@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser of plans and of their tables, and the names of algorithms.
+// The parser of plans and of their tables.
 // Invariant: every message names the word that is wrong and what would do in its place.
 #include "collectives/plan_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -15,20 +14,6 @@
 
 namespace meshmem {
 namespace {
-
-// A new algorithm of kernels gets its name here; MESHMEM_TUNING, shmemx_reduce_plan and meshmem-bench
-// know it then.
-constexpr std::array kNames = {
-    std::pair(std::string_view("one_shot"), device::ReduceAlgorithm::one_shot),
-    std::pair(std::string_view("two_shot"), device::ReduceAlgorithm::two_shot),
-    std::pair(std::string_view("recursive_doubling"), device::ReduceAlgorithm::recursive_doubling),
-    std::pair(std::string_view("ring"), device::ReduceAlgorithm::ring),
-    std::pair(std::string_view("direct"), device::ReduceAlgorithm::direct),
-    std::pair(std::string_view("pull"), device::ReduceAlgorithm::pull),
-    std::pair(std::string_view("one_shot_wide"), device::ReduceAlgorithm::one_shot_wide),
-    std::pair(std::string_view("two_shot_wide"), device::ReduceAlgorithm::two_shot_wide),
-    std::pair(std::string_view("ring_and_copies"), device::ReduceAlgorithm::ring_and_copies),
-};
 
 constexpr std::string_view kHeader = "meshmem-tuning";
 constexpr std::string_view kVersion = "1";
@@ -50,10 +35,11 @@ std::string shown(std::string_view word) {
   return text + "'";
 }
 
-bool parse_algorithm(std::string_view word, device::ReduceAlgorithm& out, std::string& why) {
+bool parse_algorithm(std::string_view word, ReduceAlgorithm& out, std::string& why) {
   std::string known;
-  for (const auto& [name, algorithm] : kNames) {
-    if (name == word) out = algorithm;
+  for (int i = 0; i < device::kReduceAlgorithmCount; ++i) {
+    const std::string_view name = device::kReduceAlgorithms[i].name;
+    if (name == word) out = static_cast<ReduceAlgorithm>(i);
     if (name == word) return true;
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
@@ -91,8 +77,8 @@ bool parse_pes(std::string_view word, int& out, std::string& why) {
 bool parse_plan_words(std::string_view& text, device::Plan& plan, std::string& why) {
   return parse_algorithm(take_word(text), plan.algorithm, why) &&
          parse_number(take_word(text), "blocks", device::kChannels, plan.blocks, why) &&
-         parse_number(take_word(text), "threads", most_threads(plan.algorithm), plan.threads,
-                      why) &&
+         parse_number(take_word(text), "threads", device::row_of(plan.algorithm).most_threads,
+                      plan.threads, why) &&
          parse_end(text, why);
 }
 
@@ -119,8 +105,8 @@ bool parse_header(std::string_view text, std::string& architecture, std::string&
 
 }  // namespace
 
-std::string_view name_of_kernel_algorithm(std::size_t index) {
-  return index < kNames.size() ? kNames[index].first : std::string_view();
+std::string_view name_of_algorithm(std::size_t index) {
+  return index < device::kReduceAlgorithmCount ? device::kReduceAlgorithms[index].name : "";
 }
 
 std::optional<device::Plan> parse_plan(std::string_view text, std::string* why) {

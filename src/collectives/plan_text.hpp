@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "device/launch.hpp"
 
 namespace meshmem {
@@ -33,7 +34,7 @@ inline constexpr std::size_t kAnySize = ~std::size_t{0};
 inline constexpr int kAnyPes = 1 << 30;
 
 // The name of the algorithm with this number, counted from 0; empty past the last.
-std::string_view name_of_kernel_algorithm(std::size_t index);
+std::string_view name_of_algorithm(std::size_t index);
 
 // "algorithm blocks threads". On failure `why`, unless it is null, says what is wrong and what would do.
 std::optional<device::Plan> parse_plan(std::string_view text, std::string* why = nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-shot reduction: one message from every PE to all, in slices of what a stage holds.
+// One-shot reduction: one message from every PE to all, in batches of what a stage holds.
 // Invariant: combined in PE order, and every PE reads the same copies, so all results are
 // identical.
 #include <algorithm>
@@ -12,21 +12,21 @@
 namespace meshmem {
 namespace {
 
-void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
                   std::size_t count) {
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
-  // The own part is taken from where it is, since what has just been sent is slow to read back; unless
+  // The own data is taken from where it is, since what has just been sent is slow to read back; unless
   // dest, which may be source, has been written by then.
   const bool keeps_own = team.me < 2 || dest != source;
   MessageRoom room_of_first, room;
-  const auto part_of = [&](int pe, MessageRoom& its_room) {
+  const auto data_of = [&](int pe, MessageRoom& its_room) {
     return pe == team.me && keeps_own ? source : await_message(team, sequence, bytes, pe, its_room);
   };
-  const std::byte* first = part_of(0, room_of_first);
+  const std::byte* first = data_of(0, room_of_first);
   for (int pe = 1; pe < team.n; ++pe) {
-    op.combine(dest, pe == 1 ? first : dest, part_of(pe, room), count);
+    op.combine(dest, pe == 1 ? first : dest, data_of(pe, room), count);
   }
   all_have_started(team, sequence);
 }
@@ -37,7 +37,7 @@ void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* so
                      std::size_t count) {
   const std::size_t most = kStageBytes / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {
-    reduce_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+    reduce_batch(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
                  static_cast<const std::byte*>(source) + done * op.elem_bytes,
                  std::min(most, count - done));
   }

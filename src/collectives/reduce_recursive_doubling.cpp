@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recursive doubling: in each step two PEs exchange all they have and combine it. The running
-// result lies in this PE's stage, a part of it for each step, where the partner reads it.
+// result lies in this PE's stage, a slot of it for each step, where the partner reads it.
 // Invariant: both partners combine in the same order (the lower PE's data first), so all PEs get
 // the same bits.
 #include <algorithm>
@@ -17,27 +17,27 @@ namespace {
 struct Doubling {
   Team& team;
   std::uint64_t sequence;
-  std::size_t part_bytes;  // of the stage, for each step
+  std::size_t slot_bytes;  // of the stage, for each step
 
-  std::byte* part(TeamArea& area, int step) const {
-    return area.stage[sequence % kStageSlots] + static_cast<std::size_t>(step) * part_bytes;
+  std::byte* slot(TeamArea& area, int step) const {
+    return area.stage[sequence % kStageSlots] + static_cast<std::size_t>(step) * slot_bytes;
   }
   Line& line(TeamArea& area, int step) const { return area.round[sequence % kStageSlots][step]; }
 };
 
-std::size_t part_bytes_of(int n) {
-  const auto parts = static_cast<std::size_t>(schedule::doubling_steps(n)) + 1;
-  return kStageBytes / parts / kCacheLine * kCacheLine;
+std::size_t slot_bytes_of(int n) {
+  const auto slots = static_cast<std::size_t>(schedule::doubling_steps(n)) + 1;
+  return kStageBytes / slots / kCacheLine * kCacheLine;
 }
 
-// Takes the running result from part `step` to part `step + 1`.
+// Takes the running result from slot `step` to slot `step + 1`.
 void take_step(const Doubling& run, const Reduction& op, std::size_t count, int step) {
   Team& team = run.team;
   const schedule::Exchange exchange = schedule::doubling_exchange(team.n, team.me, step);
   using schedule::Role;
   const std::size_t bytes = count * op.elem_bytes;
-  std::byte* mine = run.part(team.mine(), step);
-  std::byte* result = run.part(team.mine(), step + 1);
+  std::byte* mine = run.slot(team.mine(), step);
+  std::byte* result = run.slot(team.mine(), step + 1);
   if (exchange.role == Role::give || exchange.role == Role::exchange)
     signal(run.line(team.mine(), step), run.sequence);
   if (exchange.role == Role::idle || exchange.role == Role::give) {
@@ -46,7 +46,7 @@ void take_step(const Doubling& run, const Reduction& op, std::size_t count, int 
   }
   const int partner = exchange.partner;
   await(team, run.line(team.of(partner), step), run.sequence, partner);
-  const std::byte* theirs = run.part(team.of(partner), step);
+  const std::byte* theirs = run.slot(team.of(partner), step);
   if (exchange.role == Role::receive) {
     std::memcpy(result, theirs, bytes);
   } else {
@@ -54,14 +54,14 @@ void take_step(const Doubling& run, const Reduction& op, std::size_t count, int 
   }
 }
 
-void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
                   std::size_t count) {
-  const Doubling run{team, begin_operation(team), part_bytes_of(team.n)};
+  const Doubling run{team, begin_operation(team), slot_bytes_of(team.n)};
   reserve(team, run.sequence, kStageSlots);
   const int steps = schedule::doubling_steps(team.n);
-  std::memcpy(run.part(team.mine(), 0), source, count * op.elem_bytes);
+  std::memcpy(run.slot(team.mine(), 0), source, count * op.elem_bytes);
   for (int step = 0; step < steps; ++step) take_step(run, op, count, step);
-  std::memcpy(dest, run.part(team.mine(), steps), count * op.elem_bytes);
+  std::memcpy(dest, run.slot(team.mine(), steps), count * op.elem_bytes);
   all_have_started(team, run.sequence);
 }
 
@@ -69,9 +69,9 @@ void reduce_slice(Team& team, const Reduction& op, std::byte* dest, const std::b
 
 void reduce_recursive_doubling(Team& team, const Reduction& op, void* dest, const void* source,
                                std::size_t count) {
-  const std::size_t most = part_bytes_of(team.n) / op.elem_bytes;
+  const std::size_t most = slot_bytes_of(team.n) / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {
-    reduce_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+    reduce_batch(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
                  static_cast<const std::byte*>(source) + done * op.elem_bytes,
                  std::min(most, count - done));
   }

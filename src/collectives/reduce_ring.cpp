@@ -3,7 +3,7 @@
 // Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests;
 // each PE pulls from its left neighbour and says on its `ring` line how many steps of which
 // operation it has done.
-// Invariant: a PE's part of a dest is overwritten only after its right neighbour has read what was
+// Invariant: a PE's share of a dest is overwritten only after its right neighbour has read what was
 // there, since what overwrites it has passed through that neighbour.
 #include <algorithm>
 #include <cstring>
@@ -29,8 +29,8 @@ struct Ring {
   std::size_t count;
   std::uint64_t sequence;
 
-  schedule::Range chunk(int index) const {
-    return schedule::chunk(count, std::max<std::size_t>(1, kCacheLine / op.elem_bytes), team.n,
+  schedule::Range share(int index) const {
+    return schedule::share(count, std::max<std::size_t>(1, kCacheLine / op.elem_bytes), team.n,
                            index);
   }
   void say(int step) const { signal(team.mine().ring, ring_epoch(sequence, step)); }
@@ -40,22 +40,22 @@ struct Ring {
 };
 
 void add_to_partial(const Ring& ring, int left, int step) {
-  const schedule::Range part =
-      ring.chunk(schedule::ring_reduce_chunk(ring.team.n, ring.team.me, step));
-  const std::size_t at = part.begin * ring.op.elem_bytes;
-  const std::size_t bytes = part.size() * ring.op.elem_bytes;
+  const schedule::Range share =
+      ring.share(schedule::ring_reduce_share(ring.team.n, ring.team.me, step));
+  const std::size_t at = share.begin * ring.op.elem_bytes;
+  const std::size_t bytes = share.size() * ring.op.elem_bytes;
   if (bytes == 0) return;
-  // In the first step the partial sum is the neighbour's own part, still in its source.
+  // In the first step the partial sum is the neighbour's own data, still in its source.
   const void* partial =
       ring.team.translate((step == 1 ? ring.source : ring.dest) + at, bytes, left);
-  ring.op.combine(ring.dest + at, partial, ring.source + at, part.size());
+  ring.op.combine(ring.dest + at, partial, ring.source + at, share.size());
 }
 
 void copy_result(const Ring& ring, int left, int step) {
-  const schedule::Range part =
-      ring.chunk(schedule::ring_gather_chunk(ring.team.n, ring.team.me, step));
-  const std::size_t at = part.begin * ring.op.elem_bytes;
-  const std::size_t bytes = part.size() * ring.op.elem_bytes;
+  const schedule::Range share =
+      ring.share(schedule::ring_gather_share(ring.team.n, ring.team.me, step));
+  const std::size_t at = share.begin * ring.op.elem_bytes;
+  const std::size_t bytes = share.size() * ring.op.elem_bytes;
   if (bytes > 0)
     std::memcpy(ring.dest + at, ring.team.translate(ring.dest + at, bytes, left), bytes);
 }

@@ -10,12 +10,12 @@
 
 namespace meshmem {
 
-void combine_slice(const Team& team, const Reduction& op, void* dest, const void* source,
-                   std::size_t count) {
+void combine_tile(const Team& team, const Reduction& op, void* dest, const void* source,
+                  std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
   // The first two sources are read before dest, which may be one's own source, is written; then one's
   // own source must not be needed any more, so PEs from the third on keep it aside.
-  alignas(kCacheLine) std::byte own[kSliceBytes];
+  alignas(kCacheLine) std::byte own[kTileBytes];
   const bool keep_own = team.me >= 2 && dest == source;
   if (keep_own) std::memcpy(own, source, bytes);
   const auto source_of = [&](int pe) {
@@ -41,10 +41,10 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);
   await_all_announced(team, sequence);
-  const std::size_t most = kSliceBytes / op.elem_bytes;
+  const std::size_t most = kTileBytes / op.elem_bytes;
   for (std::size_t at = 0; at < count; at += most) {
-    combine_slice(team, op, to + at * op.elem_bytes, block + at * op.elem_bytes,
-                  std::min(most, count - at));
+    combine_tile(team, op, to + at * op.elem_bytes, block + at * op.elem_bytes,
+                 std::min(most, count - at));
   }
   finish(op, dest, count, team.n);
   finish_together(team, sequence);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two-shot reduction: a chunk for each PE, reduced straight from all sources into all dests.
-// Invariant: only the owner of a chunk reads that part of any source, and writes it to the dests
-// slice by slice after that slice has been read from all, so dest may be source.
+// Two-shot reduction: a share for each PE, reduced straight from all sources into all dests.
+// Invariant: only the owner of a share reads that of any source, and writes it to the dests
+// tile by tile after that tile has been read from all, so dest may be source.
 #include <algorithm>
 #include <cstring>
 
@@ -13,10 +13,10 @@
 namespace meshmem {
 namespace {
 
-void reduce_slice(const Team& team, const Reduction& op, void* dest, const void* source,
-                  std::size_t count) {
+void reduce_tile(const Team& team, const Reduction& op, void* dest, const void* source,
+                 std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
-  combine_slice(team, op, dest, source, count);
+  combine_tile(team, op, dest, source, count);
   for (int i = 1; i < team.n;
        ++i) {  // each starts with its right neighbour, so that not all write to one PE
     std::memcpy(team.translate(dest, bytes, (team.me + i) % team.n), dest, bytes);
@@ -31,12 +31,12 @@ void reduce_two_shot(Team& team, const Reduction& op, void* dest, const void* so
   announce(team, sequence);  // this PE's source is ready, and its dest may be written
   await_all_announced(team, sequence);
   const std::size_t grain = std::max<std::size_t>(1, kCacheLine / op.elem_bytes);
-  const schedule::Range mine = schedule::chunk(count, grain, team.n, team.me);
-  const std::size_t most = kSliceBytes / op.elem_bytes;
+  const schedule::Range mine = schedule::share(count, grain, team.n, team.me);
+  const std::size_t most = kTileBytes / op.elem_bytes;
   for (std::size_t at = mine.begin; at < mine.end; at += most) {
-    reduce_slice(team, op, static_cast<std::byte*>(dest) + at * op.elem_bytes,
-                 static_cast<const std::byte*>(source) + at * op.elem_bytes,
-                 std::min(most, mine.end - at));
+    reduce_tile(team, op, static_cast<std::byte*>(dest) + at * op.elem_bytes,
+                static_cast<const std::byte*>(source) + at * op.elem_bytes,
+                std::min(most, mine.end - at));
   }
   finish_together(team, sequence);
 }

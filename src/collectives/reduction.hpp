@@ -9,9 +9,7 @@
 #define MESHMEM_COLLECTIVES_REDUCTION_HPP_
 
 #include <cstddef>
-#include <optional>
 
-#include "base/environment.hpp"
 #include "core/team.hpp"
 #include "device/operations.hpp"
 
@@ -34,7 +32,7 @@ inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
   if (op.finish) op.finish(elems, count, n);
 }
 
-// Chooses an algorithm and runs it.
+// By the algorithm that ReducePolicy chooses.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
 // Of the blocks of `count` elements that each source has, one for each PE: PE i gets the reduction of
@@ -42,51 +40,29 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count);
 
-// A slice of at most so many bytes stays in the first-level cache while it is worked on.
-inline constexpr std::size_t kSliceBytes = 16 * 1024;
+// A tile of at most so many bytes stays in the first-level cache while it is worked on.
+inline constexpr std::size_t kTileBytes = 16 * 1024;
 // dest is what all PEs, two or more, have at this place of their sources, combined in PE order; dest may
 // be source.
-void combine_slice(const Team& team, const Reduction& op, void* dest, const void* source,
-                   std::size_t count);
+void combine_tile(const Team& team, const Reduction& op, void* dest, const void* source,
+                  std::size_t count);
 
 // The ring's line counts steps of operations: the sequence number, shifted by so many bits, and the
 // step. Few bits for the step, so that a line that saw no ring for a long time (2^49 operations)
 // still compares as the past.
 inline constexpr int kRingStepBits = 14;
 
-// The algorithms, for teams of two PEs or more. reduce() does the rest.
-//
-// Every PE shows its data to all and combines all of it, in PE order. Least latency; n times the
-// work.
-void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,
+// The algorithms that device/collectives/algorithms.def gives to the host, for teams of two PEs or more:
+// reduce_one_shot() and so on, each in a file of its name. reduce() does the rest.
+#define MESHMEM_DECLARE_true(name)                                                    \
+  void reduce_##name(Team& team, const Reduction& op, void* dest, const void* source, \
                      std::size_t count);
-// Every PE combines its chunk of all PEs' sources, in PE order, and writes the result to all.
-// Nothing is staged.
-void reduce_two_shot(Team& team, const Reduction& op, void* dest, const void* source,
-                     std::size_t count);
-// Partial sums travel around a ring, then the results do: each PE reads from its neighbour only.
-void reduce_ring(Team& team, const Reduction& op, void* dest, const void* source,
-                 std::size_t count);
-// log2 n exchanges of everything.
-void reduce_recursive_doubling(Team& team, const Reduction& op, void* dest, const void* source,
-                               std::size_t count);
-
-// What `auto` means; set from the environment at start-up.
-struct ReductionChoice {
-  ReduceAlgorithm forced = ReduceAlgorithm::automatic;
-  std::optional<std::size_t> ring_min_bytes;
-  bool deterministic = false;
-  // Of kernels, on device memory.
-  std::optional<unsigned> device_blocks{};
-  std::optional<unsigned> device_threads{};
-};
-extern constinit ReductionChoice reduction_choice;
-
-// One of the four above or direct, if the environment says which; nullopt leaves it to a table.
-std::optional<ReduceAlgorithm> forced_algorithm(const ReductionChoice& choice, std::size_t bytes);
-
-ReduceAlgorithm choose_reduce_algorithm(const ReductionChoice& choice, std::size_t bytes,
-                                        int n_pes);
+#define MESHMEM_DECLARE_false(name)
+#define MESHMEM_ALGORITHM(name, host, ...) MESHMEM_DECLARE_##host(name)
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+#undef MESHMEM_DECLARE_false
+#undef MESHMEM_DECLARE_true
 
 }  // namespace meshmem
 

@@ -11,7 +11,7 @@
 namespace meshmem {
 namespace {
 
-void scan_slice(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void scan_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
                 std::size_t count, bool inclusive) {
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
@@ -37,7 +37,7 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
           bool inclusive) {
   const std::size_t most = kStageBytes / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {
-    scan_slice(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+    scan_batch(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
                static_cast<const std::byte*>(source) + done * op.elem_bytes,
                std::min(most, count - done), inclusive);
   }

@@ -19,10 +19,10 @@ int log2_floor(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 
 }  // namespace
 
-Range chunk(std::size_t count, std::size_t grain, int n, int index) {
+Range share(std::size_t count, std::size_t grain, int n, int index) {
   const std::size_t grains = (count + grain - 1) / grain;
   const auto parts = static_cast<std::size_t>(n);
-  // The first grains % n chunks have one grain more; this cannot overflow where grains * index
+  // The first grains % n shares have one grain more; this cannot overflow where grains * index
   // could.
   const auto border = [&](std::size_t i) {
     return std::min(count, (grains / parts * i + std::min(i, grains % parts)) * grain);
@@ -32,8 +32,8 @@ Range chunk(std::size_t count, std::size_t grain, int n, int index) {
 
 int ring_left(int n, int pe) { return modulo(pe - 1, n); }
 int ring_right(int n, int pe) { return modulo(pe + 1, n); }
-int ring_reduce_chunk(int n, int pe, int step) { return modulo(pe - step, n); }
-int ring_gather_chunk(int n, int pe, int step) { return modulo(pe + 1 - step, n); }
+int ring_reduce_share(int n, int pe, int step) { return modulo(pe - step, n); }
+int ring_gather_share(int n, int pe, int step) { return modulo(pe + 1 - step, n); }
 
 int doubling_steps(int n) { return n == 1 ? 0 : log2_floor(n) + 2; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who talks to whom, and about which part of the data: pure functions of the PE, the number of PEs
-// and the step. Words: a *chunk* is the part of the data that belongs to a PE; `pe` and `n` are of
+// Who talks to whom, and about which share of the data: pure functions of the PE, the number of PEs
+// and the step. Words: a *share* is what one PE owns of the data; `pe` and `n` are of
 // the team.
 // Invariant: right for every n >= 1 and every count, fewer elements than PEs included. Called by
 // the algorithms, and by tests that run them without processes.
@@ -19,18 +19,18 @@ struct Range {
   std::size_t size() const { return end - begin; }
 };
 
-// Chunk `index` of `n` nearly equal ones. Borders are multiples of `grain` elements, so that no two
+// Share `index` of `n` nearly equal ones. Borders are multiples of `grain` elements, so that no two
 // PEs write one cache line.
-Range chunk(std::size_t count, std::size_t grain, int n, int index);
+Range share(std::size_t count, std::size_t grain, int n, int index);
 
 // Ring of n PEs, in two passes of n - 1 steps each; every step reads from the PE to the left. In
-// pass one step s (1 .. n-1) PE p adds its own part to the partial sum of chunk ring_reduce_chunk;
-// afterwards PE p holds the sum of chunk p + 1. In pass two it copies the finished chunk
-// ring_gather_chunk.
+// pass one step s (1 .. n-1) PE p adds its own data to the partial sum of share ring_reduce_share;
+// afterwards PE p holds the sum of share p + 1. In pass two it copies the finished share
+// ring_gather_share.
 int ring_left(int n, int pe);
 int ring_right(int n, int pe);
-int ring_reduce_chunk(int n, int pe, int step);
-int ring_gather_chunk(int n, int pe, int step);
+int ring_reduce_share(int n, int pe, int step);
+int ring_gather_share(int n, int pe, int step);
 
 // Recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4, with the extra PEs at the
 // end): with p2 the largest power of two <= n, PE p2 + e first gives its data to PE e (step 0), the

@@ -54,7 +54,7 @@ hipError_t launch_computation(const Team& team, const Computation& computation, 
     return on_device::launch_reduce(team, op, dest, source, count, stream);
   if (computation.kind == Kind::scatter)
     return on_device::launch_reduce_scatter(team, op, dest, source, count, stream);
-  return device::launch_scan(on_device::place_of(team), op.kernel_type, dest, source, count,
+  return device::launch_scan(on_device::kernel_handle(team), op.kernel_type, dest, source, count,
                              computation.kind == Kind::inscan, stream);
 }
 
@@ -67,7 +67,7 @@ void require_kernels(const Team& team) {
 
 void sync(Team& team, hipStream_t stream) {
   expect_same(team, stream, "");
-  launch(team, stream, [&] { return device::launch_sync(on_device::place_of(team), stream); });
+  launch(team, stream, [&] { return device::launch_sync(on_device::kernel_handle(team), stream); });
 }
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root,
@@ -80,7 +80,8 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   use_buffer(use, team, dest, bytes, 1);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
-    return device::launch_broadcast(on_device::place_of(team), dest, source, bytes, root, stream);
+    return device::launch_broadcast(on_device::kernel_handle(team), dest, source, bytes, root,
+                                    stream);
   });
 }
 
@@ -91,7 +92,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hip
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
-    return device::launch_fcollect(on_device::place_of(team), dest, source, bytes, stream);
+    return device::launch_fcollect(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }
 
@@ -102,7 +103,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipS
   if (dest) use_buffer(use, team, dest, bytes, 1);
   if (bytes > 0) use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
-    return device::launch_collect(on_device::place_of(team), dest, source, bytes, stream);
+    return device::launch_collect(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }
 
@@ -113,7 +114,7 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hip
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, static_cast<std::size_t>(team.n), bytes);
   launch(team, stream, [&] {
-    return device::launch_alltoall(on_device::place_of(team), dest, source, bytes, stream);
+    return device::launch_alltoall(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }
 

@@ -18,7 +18,7 @@
 namespace meshmem {
 namespace {
 
-KernelWaitPlaces* places;
+KernelWaitSources* sources;
 
 std::string whom(const SyncWait& wait, const Team& team) {
   if (!wait.team_pe) return fmt::format("the other blocks of its grid ({})", team.text());
@@ -28,14 +28,14 @@ std::string whom(const SyncWait& wait, const Team& team) {
 }
 
 std::string text_of(const void* awaited) {
-  const Slab& sync = places->sync;
+  const Slab& sync = sources->sync;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(awaited) - sync.base);
   if (offset >= sync.bytes)
     return fmt::format("the variable at {}", place_text(address_map, awaited));
   for (int slot = 0; slot < kMaxTeams; ++slot) {
-    const Team* const team = places->team_in(slot);
+    const Team* const team = sources->team_in(slot);
     if (team == nullptr) continue;
-    if (const auto wait = sync_wait_at(places->state.state().sync_layout, slot, offset))
+    if (const auto wait = sync_wait_at(sources->state.state().sync_layout, slot, offset))
       return whom(*wait, *team);
   }
   return fmt::format("a flag of the library's at {}", awaited);
@@ -51,8 +51,9 @@ void end(void* shown) { delete static_cast<ShownWait*>(shown); }
 
 }  // namespace
 
-void show_waits_of_kernels(KernelWaitPlaces where) {
-  places = new KernelWaitPlaces(std::move(where));  // kernels may wait until the process has ended
+void show_waits_of_kernels(KernelWaitSources where) {
+  sources =
+      new KernelWaitSources(std::move(where));  // kernels may wait until the process has ended
   observe_kernels(say, end);
 }
 

@@ -14,14 +14,14 @@
 namespace meshmem {
 
 // Where the flags and packets of collectives lie, and whose they are. All live as long as the process.
-struct KernelWaitPlaces {
+struct KernelWaitSources {
   const Slab& sync;
   const DeviceState& state;
   std::function<const Team*(int slot)> team_in;  // null where there is none
 };
 
 // From a process's first device on.
-void show_waits_of_kernels(KernelWaitPlaces where);
+void show_waits_of_kernels(KernelWaitSources where);
 
 }  // namespace meshmem
 

@@ -70,7 +70,7 @@ std::optional<std::string> Runtime::enter() {
       if (auto error = read_settings()) return error;
       connect();
     }
-    if (environment_.heap == HeapPlace::device && !device_memory_.is_open())
+    if (environment_.heap == HeapKind::device && !device_memory_.is_open())
       return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
     set_phase(PePhase::starting);
     open();

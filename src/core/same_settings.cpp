@@ -28,7 +28,7 @@ constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
 
 std::uint64_t hash_of_plans(const Environment& environment) {
   const std::string text =
-      fmt::format("{} {} {} {} {} {}", static_cast<int>(environment.reduce_algorithm),
+      fmt::format("{} {} {} {} {} {}", name_of(environment.reduce_algorithm),
                   environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
                   environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch,
                   environment.check);

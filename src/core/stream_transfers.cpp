@@ -21,7 +21,7 @@ int my_device() { return runtime().device_memory().device(); }
 
 // In the host heap of PE `pe`: where kernels find it, if they do.
 StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
-  const device::Segment& heap = runtime().device_state().state().host_heap;
+  const device::KernelSegment& heap = runtime().device_state().state().host_heap;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   if (!heap.holds(number)) return {on_host, false};
   const bool near = pe < device::kNearPes;  // others are in a table that only kernels read

@@ -53,9 +53,9 @@ void DeviceState::make_tables(int n_pes) {
   check(device::load_kernels(), "load the library's kernels on device {}", device_);
 }
 
-device::Segment DeviceState::segment_of(int which, const void* base, std::size_t bytes,
-                                        const std::vector<std::byte*>& copies) const {
-  device::Segment segment{};
+device::KernelSegment DeviceState::segment_of(int which, const void* base, std::size_t bytes,
+                                              const std::vector<std::byte*>& copies) const {
+  device::KernelSegment segment{};
   segment.base = reinterpret_cast<std::uintptr_t>(base);
   segment.bytes = bytes;
   std::copy_n(copies.begin(), std::min(copies.size(), std::size_t{device::kNearPes}),
@@ -172,16 +172,16 @@ int* DeviceState::pes_of(const KernelTeam& team) const {
   return team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
 }
 
-device::TeamPlace DeviceState::place_of(const KernelTeam& team) const {
+device::TeamHandle DeviceState::kernel_handle(const KernelTeam& team) const {
   const device::SyncLayout& layout = state_.sync_layout;
   const int n = static_cast<int>(team.pes.size());
-  device::TeamPlace place{
+  device::TeamHandle handle{
       {team.me, n, pes_of(team)}, layout.channels_of(team.slot), layout.space(team.slot), {}};
   for (int pe = 0; pe < std::min(n, device::kNearMembers); ++pe) {
     const int world_pe = team.pes[static_cast<std::size_t>(pe)];
-    if (world_pe < device::kNearPes) place.slab[pe] = state_.sync.near_copy[world_pe];
+    if (world_pe < device::kNearPes) handle.slab[pe] = state_.sync.near_copy[world_pe];
   }
-  return place;
+  return handle;
 }
 
 void DeviceState::remove_team(const KernelTeam& team) {

@@ -39,7 +39,7 @@ class DeviceState {
   void add_team(const KernelTeam& team);
   void remove_team(const KernelTeam& team);
   // What a kernel for the team is handed.
-  device::TeamPlace place_of(const KernelTeam& team) const;
+  device::TeamHandle kernel_handle(const KernelTeam& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
   // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
@@ -49,8 +49,8 @@ class DeviceState {
 
  private:
   void make_tables(int n_pes);
-  device::Segment segment_of(int which, const void* base, std::size_t bytes,
-                             const std::vector<std::byte*>& copies) const;
+  device::KernelSegment segment_of(int which, const void* base, std::size_t bytes,
+                                   const std::vector<std::byte*>& copies) const;
   void reset_flags(int slot, int channel, int channels);
   void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);

@@ -29,7 +29,8 @@ for index, layer in enumerate(LAYERS):
     ALLOWED[f"src/{layer}"] = ({f"src/{below}" for below in LAYERS[:index + 1]}
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
-FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/operations.hpp"}
+FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/operations.hpp",
+                "device/collectives/algorithms.hpp", "device/collectives/algorithms.def"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"
@@ -44,7 +45,7 @@ CALLS_HIP = {"src/gpu", "launcher/bench", "launcher/info"}
 HIP_CALL = re.compile(r"\bhip[A-Z]\w*(?=\s*\()")
 
 ROOTS = ["include", "src", "device", "launcher", "examples"]
-ENDINGS = {".h", ".c", ".hpp", ".cpp", ".hip"}
+ENDINGS = {".h", ".c", ".hpp", ".cpp", ".hip", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 LONG_FILE = 400
 

@@ -67,8 +67,8 @@ TEST(DeviceReduce, S18_ZeroCountChangesNothingAndStaysMatched) {
 }
 
 // A row of the first teams has room for 16 KiB of each PE at most: where packets are forced, these take
-// several parts.
-TEST(DeviceReduce, S57_CountsOfSeveralParts) {
+// several batches.
+TEST(DeviceReduce, S57_CountsOfSeveralBatches) {
   Workspace space;
   const TeamView world = world_view();
   order_check<Order_float>().run(space, world, Form::kBlock, 66001);
@@ -92,9 +92,16 @@ TEST(DeviceReduce, S57_TeamsWithShortRowsTakeManyParts) {
 // ---- Every algorithm, by several blocks
 
 using device::ReduceAlgorithm;
-constexpr ReduceAlgorithm kAlgorithms[] = {
-    ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::recursive_doubling,
-    ReduceAlgorithm::ring,     ReduceAlgorithm::direct,   ReduceAlgorithm::pull};
+// Those that groups of any shape can run: wide lines take whole waves.
+const std::vector<ReduceAlgorithm> kAlgorithms = [] {
+  std::vector<ReduceAlgorithm> algorithms;
+  for (int i = 0; i < device::kReduceAlgorithmCount; ++i) {
+    const device::ReduceKernel kernel = device::kReduceAlgorithms[i].kernel;
+    if (kernel == device::ReduceKernel::packets || kernel == device::ReduceKernel::large)
+      algorithms.push_back(static_cast<ReduceAlgorithm>(i));
+  }
+  return algorithms;
+}();
 
 // A reduction among others; `shift` elements from where 16 bytes are even.
 struct Sliced {
@@ -210,14 +217,14 @@ TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
 
 // What a ring takes at once, and what direct sends before it comes back to its first slots: up to 342 KiB, by 4 PEs;
 // less than 300 bytes on teams with short rows.
-constexpr size_t kSeveralParts = 90001;
+constexpr size_t kSeveralBatches = 90001;
 
-TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
+TEST(DeviceReduce, S57_EveryAlgorithmInSeveralBatches) {
   Workspace space;
   const TeamView world = world_view();
   for (const ReduceAlgorithm algorithm : kAlgorithms) {
     const bool is_ring = algorithm == ReduceAlgorithm::ring;
-    const size_t count = is_ring || algorithm == ReduceAlgorithm::direct ? kSeveralParts : 15001;
+    const size_t count = is_ring || algorithm == ReduceAlgorithm::direct ? kSeveralBatches : 15001;
     check_sliced<device::ReduceOp::sum, float>(space, world, Op::kSum,
                                                {{algorithm, 1, count, 0, is_ring},
                                                 {algorithm, 1, count, 1, !is_ring},
@@ -233,7 +240,7 @@ TEST(DeviceReduce, S57_EveryAlgorithmInSeveralParts) {
 TEST(DeviceReduce, S57_RingAndDirectByManyWaves) {
   Workspace space;
   for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::ring, ReduceAlgorithm::direct}) {
-    for (const size_t count : {size_t{777}, kSeveralParts})
+    for (const size_t count : {size_t{777}, kSeveralBatches})
       check_sliced<device::ReduceOp::sum, float>(space, world_view(), Op::kSum,
                                                  {{algorithm, 1, count, 0, false},
                                                   {algorithm, 1, count, 1, true},

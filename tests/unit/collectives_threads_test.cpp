@@ -13,6 +13,7 @@
 
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
+#include "collectives/reduce_policy.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
 #include "pe_threads.hpp"
@@ -65,11 +66,16 @@ struct NamedReduce {
   void (*run)(Team&, const Reduction&, void*, const void*, std::size_t);
   int least_pes;  // reduce() copies where there is one PE
 };
-const NamedReduce kReductions[] = {{"reduce", reduce, 1},
-                                   {"one_shot", reduce_one_shot, 2},
-                                   {"two_shot", reduce_two_shot, 2},
-                                   {"ring", reduce_ring, 2},
-                                   {"recursive_doubling", reduce_recursive_doubling, 1}};
+#define ROW_true(name) {#name, reduce_##name, 2},
+#define ROW_false(name)
+#define MESHMEM_ALGORITHM(name, host, ...) ROW_##host(name)
+const NamedReduce kReductions[] = {
+    {"reduce", reduce, 1},
+#include "device/collectives/algorithms.def"
+};
+#undef MESHMEM_ALGORITHM
+#undef ROW_false
+#undef ROW_true
 
 // Buffers of a PE's heap: the source, and a dest with an element behind it that nobody may write.
 constexpr std::size_t kHalf = 200 * 1024;
@@ -148,10 +154,11 @@ TEST_P(Collectives, ReduceScatterGivesEachPeTheSumsOfItsBlocks) {
 
 TEST_P(Collectives, ReduceByTheAlgorithmThatIsForced) {
   PeThreads job(GetParam(), 2 * kHalf);
-  for (const ReduceAlgorithm forced :
-       {ReduceAlgorithm::automatic, ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot,
-        ReduceAlgorithm::ring, ReduceAlgorithm::recursive_doubling}) {
-    reduction_choice.forced = forced;
+  std::vector<ReduceRule> rules{ReduceRule::automatic};
+  for (int i = 0; i < device::kReduceAlgorithmCount; ++i)
+    rules.emplace_back(static_cast<ReduceAlgorithm>(i));
+  for (const ReduceRule& rule : rules) {
+    reduce_policy.settings.rule = rule;
     job.age_areas(0);
     job.run([](Pe& pe) {
       Team team = pe.world();
@@ -159,7 +166,7 @@ TEST_P(Collectives, ReduceByTheAlgorithmThatIsForced) {
         expect_sums(pe, team, kReductions[0], sums<double>(team.n, count), count % 2);
     });
   }
-  reduction_choice = {};
+  reduce_policy.settings = {};
 }
 
 // Numbers of very different size: any other order of additions gives other bits.

@@ -2,11 +2,9 @@
 //
 // How the kernels of reductions run, given sizes and what the environment says: pure functions. And
 // how elements are divided among blocks.
-#include "collectives/device_plans.hpp"
-
 #include <gtest/gtest.h>
 
-#include "collectives/plan_text.hpp"
+#include "collectives/reduce_policy.hpp"
 #include "device/collectives/slices.hpp"
 #include "gpu/device_target.hpp"
 
@@ -16,68 +14,64 @@ namespace {
 // The wave of any GPU. On processors one thread may be the fastest.
 constexpr int kLeastThreads = kDevicesAreProcessors ? 1 : 64;
 
-bool adds_in_pe_order(device::ReduceAlgorithm algorithm) {
-  return algorithm != device::ReduceAlgorithm::ring &&
-         algorithm != device::ReduceAlgorithm::ring_and_copies &&
-         algorithm != device::ReduceAlgorithm::recursive_doubling;
+bool adds_in_pe_order(ReduceAlgorithm algorithm) {
+  return algorithm != ReduceAlgorithm::ring && algorithm != ReduceAlgorithm::ring_and_copies &&
+         algorithm != ReduceAlgorithm::recursive_doubling;
 }
 
 TEST(DevicePlans, HaveABlockAndAWaveAtLeastForEverySize) {
   for (const int n : {1, 2, 3, 8, 64, 1000}) {
     for (std::size_t bytes = 1; bytes < std::size_t{1} << 40; bytes *= 3) {
-      const device::Plan plan = plan_for(bytes, n);
+      const device::Plan plan = ReducePolicy().table_plan(bytes, n);
       EXPECT_GE(plan.blocks, 1);
       EXPECT_LE(plan.blocks, device::kChannels);
       EXPECT_GE(plan.threads, kLeastThreads);
-      EXPECT_LE(plan.threads, most_threads(plan.algorithm));
+      EXPECT_LE(plan.threads, device::row_of(plan.algorithm).most_threads);
     }
   }
 }
 
 TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
-  ReductionChoice choice;
-  EXPECT_EQ(choose_plan(choice, 1 << 30, 4, 1).blocks, 1);
-  choice.device_blocks = 100;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 64);
-  choice.device_blocks = 3;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 3);
-  choice.device_blocks = 0;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 1);
-  choice.device_threads = 1u << 31;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, device::kMostThreads);
-  choice.forced = ReduceAlgorithm::two_shot_wide;
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).threads, device::kMostThreadsOfTwoShotWide);
+  ReducePolicy policy;
+  EXPECT_EQ(policy.kernel_plan(1 << 30, 4, 1).blocks, 1);
+  policy.settings.blocks = 100;
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).blocks, 64);
+  policy.settings.blocks = 3;
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).blocks, 3);
+  policy.settings.blocks = 0;
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).blocks, 1);
+  policy.settings.threads = 1u << 31;
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).threads, device::kMostThreads);
+  policy.settings.rule = ReduceAlgorithm::two_shot_wide;
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).threads, device::kMostThreadsOfTwoShotWide);
 }
 
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
-  using device::ReduceAlgorithm;
-  ReductionChoice choice;
-  const auto chosen = [&](std::size_t bytes) {
-    return choose_plan(choice, bytes, 4, 64).algorithm;
-  };
+  ReducePolicy policy;
+  const auto chosen = [&](std::size_t bytes) { return policy.kernel_plan(bytes, 4, 64).algorithm; };
   for (const std::size_t bytes : {8, 1 << 20})
-    EXPECT_EQ(chosen(bytes), plan_for(bytes, 4).algorithm) << bytes;
-  choice.ring_min_bytes = 1000;
-  EXPECT_EQ(chosen(999), plan_for(999, 4).algorithm);
+    EXPECT_EQ(chosen(bytes), ReducePolicy().table_plan(bytes, 4).algorithm) << bytes;
+  policy.settings.ring_min_bytes = 1000;
+  EXPECT_EQ(chosen(999), ReducePolicy().table_plan(999, 4).algorithm);
   EXPECT_EQ(chosen(1000), ReduceAlgorithm::ring);
-  choice.ring_min_bytes.reset();
-  choice.forced = meshmem::ReduceAlgorithm::classic;
+  policy.settings.ring_min_bytes.reset();
+  policy.settings.rule = ReduceRule::classic;
   EXPECT_EQ(chosen(32 << 10), ReduceAlgorithm::recursive_doubling);
   EXPECT_EQ(chosen((32 << 10) + 1), ReduceAlgorithm::ring);
-  choice.deterministic = true;
+  policy.settings.deterministic = true;
   for (const std::size_t bytes : {8, 32 << 10, 1 << 30})
     EXPECT_TRUE(adds_in_pe_order(chosen(bytes))) << bytes;
-  choice.forced = meshmem::ReduceAlgorithm::one_shot;
+  policy.settings.rule = ReduceAlgorithm::one_shot;
   EXPECT_EQ(chosen(1 << 30), ReduceAlgorithm::one_shot);
-  choice.forced = meshmem::ReduceAlgorithm::direct;
+  policy.settings.rule = ReduceAlgorithm::direct;
   EXPECT_EQ(chosen(8), ReduceAlgorithm::direct);
-  choice.forced = meshmem::ReduceAlgorithm::two_shot_wide;
+  policy.settings.rule = ReduceAlgorithm::two_shot_wide;
   EXPECT_EQ(chosen(8), ReduceAlgorithm::two_shot_wide);
 }
 
 TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
-  for (std::size_t index = 0; !name_of_kernel_algorithm(index).empty(); ++index) {
-    const std::string name(name_of_kernel_algorithm(index));
+  for (std::size_t index = 0; !name_of_algorithm(index).empty(); ++index) {
+    const std::string name(name_of_algorithm(index));
     Environment environment;
     EXPECT_EQ(parse_environment(environment,
                                 [&](const char* variable) -> const char* {
@@ -86,57 +80,58 @@ TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
                                              : nullptr;
                                 }),
               std::nullopt);
-    ReductionChoice choice;
-    choice.forced = environment.reduce_algorithm;
-    EXPECT_EQ(choose_plan(choice, 4096, 4, 64).algorithm, parse_plan(name + " 1 64")->algorithm)
+    ReducePolicy policy;
+    policy.settings.rule = environment.reduce_algorithm;
+    EXPECT_EQ(policy.kernel_plan(4096, 4, 64).algorithm, parse_plan(name + " 1 64")->algorithm)
         << name;
-    choice.deterministic = true;
-    EXPECT_TRUE(adds_in_pe_order(choose_plan(choice, 4096, 4, 64).algorithm)) << name;
-    choice.forced = ReduceAlgorithm::automatic;
-    use_plan(parse_plan(name + " 1 64"));
-    EXPECT_TRUE(adds_in_pe_order(choose_plan(choice, 4096, 4, 64).algorithm)) << name;
-    use_plan(std::nullopt);
+    policy.settings.deterministic = true;
+    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64).algorithm)) << name;
+    policy.settings.rule = ReduceRule::automatic;
+    policy.use_plan(parse_plan(name + " 1 64"));
+    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64).algorithm)) << name;
+    policy.use_plan(std::nullopt);
   }
 }
 
 TEST(DevicePlans, ScatterAroundTheRingWhereTheWholeSourceWould) {
-  ReductionChoice choice;
+  ReducePolicy policy;
   const auto chosen = [&](std::size_t bytes, int channels = 64) {
-    return choose_scatter_plan(choice, bytes, 4, channels).algorithm;
+    return policy.kernel_scatter_plan(bytes, 4, channels).algorithm;
   };
   for (const ReduceAlgorithm forced : {ReduceAlgorithm::ring, ReduceAlgorithm::ring_and_copies}) {
-    choice.forced = forced;
-    EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::ring);
-    EXPECT_EQ(chosen((1 << 20) + 8), device::ReduceAlgorithm::one_shot);  // blocks begin unevenly
-    EXPECT_EQ(chosen(1 << 20, 1), device::ReduceAlgorithm::one_shot);     // in short rows
+    policy.settings.rule = forced;
+    EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::ring);
+    EXPECT_EQ(chosen((1 << 20) + 8), ReduceAlgorithm::one_shot);  // blocks begin unevenly
+    EXPECT_EQ(chosen(1 << 20, 1), ReduceAlgorithm::one_shot);     // in short rows
   }
-  choice.deterministic = true;
-  EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::one_shot);
-  choice.deterministic = false;
-  choice.forced = ReduceAlgorithm::two_shot;
-  EXPECT_EQ(chosen(1 << 20), device::ReduceAlgorithm::one_shot);
-  choice.forced = ReduceAlgorithm::automatic;
-  choice.ring_min_bytes = 4000;
-  EXPECT_EQ(chosen(1024), device::ReduceAlgorithm::ring);  // 4096 of all PEs
-  EXPECT_EQ(chosen(992), device::ReduceAlgorithm::one_shot);
+  policy.settings.deterministic = true;
+  EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::one_shot);
+  policy.settings.deterministic = false;
+  policy.settings.rule = ReduceAlgorithm::two_shot;
+  EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::one_shot);
+  policy.settings.rule = ReduceRule::automatic;
+  policy.settings.ring_min_bytes = 4000;
+  EXPECT_EQ(chosen(1024), ReduceAlgorithm::ring);  // 4096 of all PEs
+  EXPECT_EQ(chosen(992), ReduceAlgorithm::one_shot);
 }
 
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   for (const int n : {2, 4, 8}) {
-    const device::ReduceLimits limits = group_limits(ReductionChoice{}, n);
+    const device::ReduceLimits limits = ReducePolicy().group_limits(n);
     EXPECT_EQ(limits.two_shot, limits.one_shot);  // then directly
-    EXPECT_NE(plan_for(limits.one_shot + 1, n).algorithm, device::ReduceAlgorithm::one_shot);
+    EXPECT_NE(ReducePolicy().table_plan(limits.one_shot + 1, n).algorithm,
+              ReduceAlgorithm::one_shot);
   }
-  const std::size_t most = group_limits(ReductionChoice{}, 4).one_shot;
-  EXPECT_EQ(plan_for(most, 4).algorithm, device::ReduceAlgorithm::one_shot);
+  const std::size_t most = ReducePolicy().group_limits(4).one_shot;
+  EXPECT_EQ(ReducePolicy().table_plan(most, 4).algorithm, ReduceAlgorithm::one_shot);
 }
 
 TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
-  ReductionChoice choice;
-  const device::ReduceLimits limits = group_limits(choice, 4);
+  ReducePolicy policy;
+  const device::ReduceLimits limits = policy.group_limits(4);
   const auto forced = [&](ReduceAlgorithm algorithm) {
-    choice.forced = algorithm;
-    return group_limits(choice, 4);
+    policy.settings.rule = algorithm;
+    return policy.group_limits(4);
   };
   EXPECT_EQ(forced(ReduceAlgorithm::one_shot).one_shot, kAnySize);
   EXPECT_EQ(forced(ReduceAlgorithm::two_shot).one_shot, 0u);
@@ -146,14 +141,14 @@ TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
 }
 
 TEST(DevicePlans, GridsTakePacketsForAtLeastWhatOneBlockDoes) {
-  ReductionChoice choice;
+  ReducePolicy policy;
   for (const int n : {2, 4, 8})
-    EXPECT_GE(grid_limits(choice, n).one_shot, group_limits(choice, n).one_shot) << n;
-  choice.forced = ReduceAlgorithm::two_shot;
-  EXPECT_EQ(grid_limits(choice, 4).one_shot, 0u);
-  EXPECT_EQ(grid_limits(choice, 4).two_shot, kAnySize);
-  choice.forced = ReduceAlgorithm::pull;
-  EXPECT_EQ(grid_limits(choice, 4).two_shot, 0u);
+    EXPECT_GE(policy.grid_limits(n).one_shot, policy.group_limits(n).one_shot) << n;
+  policy.settings.rule = ReduceAlgorithm::two_shot;
+  EXPECT_EQ(policy.grid_limits(4).one_shot, 0u);
+  EXPECT_EQ(policy.grid_limits(4).two_shot, kAnySize);
+  policy.settings.rule = ReduceAlgorithm::pull;
+  EXPECT_EQ(policy.grid_limits(4).two_shot, 0u);
 }
 
 template <typename E>

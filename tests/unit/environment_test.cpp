@@ -122,7 +122,7 @@ TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
   EXPECT_FALSE(environment.info);
   EXPECT_FALSE(environment.debug);
   EXPECT_EQ(environment.symmetric_size, 0u);
-  EXPECT_EQ(environment.reduce_algorithm, ReduceAlgorithm::automatic);
+  EXPECT_EQ(environment.reduce_algorithm, ReduceRule::automatic);
   EXPECT_EQ(environment.reduce_ring_min_bytes, std::nullopt);
   EXPECT_FALSE(environment.deterministic);
   EXPECT_FALSE(environment.check);
@@ -214,11 +214,13 @@ TEST(Environment, AcceptsEachWordThatItListsAndNothingLikeOne) {
 }
 
 TEST(Environment, ListsEveryAlgorithm) {
+  std::vector<ReduceRule> rules{ReduceRule::automatic, ReduceRule::classic};
+  for (int i = 0; i < device::kReduceAlgorithmCount; ++i)
+    rules.emplace_back(static_cast<ReduceAlgorithm>(i));
   std::vector<std::string> names;
-  for (int i = 0; !name_of(static_cast<ReduceAlgorithm>(i)).empty(); ++i) {
-    names.emplace_back(name_of(static_cast<ReduceAlgorithm>(i)));
-    EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", names.back()}}).reduce_algorithm,
-              static_cast<ReduceAlgorithm>(i));
+  for (const ReduceRule& rule : rules) {
+    names.emplace_back(name_of(rule));
+    EXPECT_EQ(parsed({{"MESHMEM_REDUCE_ALGORITHM", names.back()}}).reduce_algorithm, rule);
   }
   for (const Variable& variable : environment_variables()) {
     if (variable.name != "MESHMEM_REDUCE_ALGORITHM") continue;

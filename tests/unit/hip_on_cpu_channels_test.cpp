@@ -90,16 +90,16 @@ TEST(KernelChannels, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
   for (const int n : {1, 2, 3, 4, 5, 8}) check_slices(n, some_seed());
 }
 
-// ---- Parts that fill their places to the last line
+// ---- Batches that fill their slots to the last line
 
-// Sums by one block of counts that end around two full parts, at each distance from where 16 bytes are even. One PE
+// Sums by one block of counts that end around two full batches, at each distance from where 16 bytes are even. One PE
 // is late: by then what the others can send it lies in its places, none of it read.
-void check_full_parts(int n, ReduceAlgorithm algorithm) {
+void check_full_batches(int n, ReduceAlgorithm algorithm) {
   SCOPED_TRACE(testing::Message() << n << " PEs, algorithm " << static_cast<int>(algorithm));
   constexpr std::size_t kRow = 16 * 1024;  // so that places are many lines long
   const World world(n, 0, Slabs::everything, kRow);
   const auto pes = static_cast<std::size_t>(n);
-  const std::size_t two_parts = 2 * pes * (pes * kRow) / (pes - 1) / sizeof(Word);
+  const std::size_t two_batches = 2 * pes * (pes * kRow) / (pes - 1) / sizeof(Word);
   constexpr std::size_t kWordsOfLine = 128 / sizeof(Word);
   const auto heap = [&](int pe) {
     return reinterpret_cast<Word*>(world.state(pe).device_heap.base);
@@ -107,7 +107,7 @@ void check_full_parts(int n, ReduceAlgorithm algorithm) {
   const auto dest_of = [&](int pe) { return heap(pe) + kHeapBytes / sizeof(Word) / 2; };
   for (std::size_t less = 0; less <= 8; ++less) {
     const std::size_t shift = less % 4;
-    const std::size_t count = two_parts - less * pes * kWordsOfLine + less % 3;
+    const std::size_t count = two_batches - less * pes * kWordsOfLine + less % 3;
     std::vector<hipStream_t> streams(pes);
     for (int pe = 0; pe < n; ++pe)
       for (std::size_t k = 0; k < count; ++k)
@@ -138,7 +138,7 @@ void check_full_parts(int n, ReduceAlgorithm algorithm) {
 TEST(KernelChannels, PartsMayFillTheirPlaces) {
   for (const int n : {2, 3, 4, 5, 8})
     for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::ring, ReduceAlgorithm::direct})
-      check_full_parts(n, algorithm);
+      check_full_batches(n, algorithm);
 }
 
 // ---- Meetings of more PEs than a group has lanes, and than a line has arrivals

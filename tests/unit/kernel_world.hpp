@@ -2,7 +2,7 @@
 //
 // PEs that are kernels of one process, so that ThreadSanitizer sees all of them: their heaps, sync
 // slabs and teams, as start-up would have made them.
-// Invariant: rows are short, so that messages need several parts. Included by one file of a program,
+// Invariant: rows are short, so that messages need several batches. Included by one file of a program,
 // which then belongs to no job.
 #ifndef MESHMEM_TESTS_UNIT_KERNEL_WORLD_HPP_
 #define MESHMEM_TESTS_UNIT_KERNEL_WORLD_HPP_
@@ -28,7 +28,7 @@ using Word = std::uint32_t;
 constexpr std::size_t kMostWords = 3000;
 constexpr std::size_t kHeapBytes = 1 << 20;
 constexpr int kTestChannels = 3;
-constexpr std::size_t kShortRow = 4096;  // so that messages need several parts
+constexpr std::size_t kShortRow = 4096;  // so that messages need several batches
 
 struct Freed {
   void operator()(void* block) const { EXPECT_EQ(hipFree(block), hipSuccess); }
@@ -117,9 +117,16 @@ class World {
   std::vector<int> reversed_, even_;
 };
 
-constexpr ReduceAlgorithm kAlgorithms[] = {
-    ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::recursive_doubling,
-    ReduceAlgorithm::ring,     ReduceAlgorithm::direct,   ReduceAlgorithm::pull};
+// Those that groups of any shape can run: wide lines take whole waves.
+const std::vector<ReduceAlgorithm> kAlgorithms = [] {
+  std::vector<ReduceAlgorithm> algorithms;
+  for (int i = 0; i < kReduceAlgorithmCount; ++i) {
+    const ReduceKernel kernel = kReduceAlgorithms[i].kernel;
+    if (kernel == ReduceKernel::packets || kernel == ReduceKernel::large)
+      algorithms.push_back(static_cast<ReduceAlgorithm>(i));
+  }
+  return algorithms;
+}();
 
 unsigned some_seed() { return std::random_device()(); }
 

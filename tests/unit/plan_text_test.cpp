@@ -5,12 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/device_plans.hpp"
+#include "collectives/reduce_policy.hpp"
 
 namespace meshmem {
 namespace {
-
-using device::ReduceAlgorithm;
 
 std::string complaint_about(std::string_view text) {
   PlanTable table;
@@ -25,9 +23,9 @@ void expect_plan(const device::Plan& plan, ReduceAlgorithm algorithm, int blocks
 
 TEST(PlanText, ReadsAPlanOfEveryAlgorithm) {
   std::size_t n = 0;
-  for (; !name_of_kernel_algorithm(n).empty(); ++n) {
-    const auto plan = parse_plan(std::string(name_of_kernel_algorithm(n)) + " 3\t40 ");
-    ASSERT_TRUE(plan) << name_of_kernel_algorithm(n);
+  for (; !name_of_algorithm(n).empty(); ++n) {
+    const auto plan = parse_plan(std::string(name_of_algorithm(n)) + " 3\t40 ");
+    ASSERT_TRUE(plan) << name_of_algorithm(n);
     EXPECT_EQ(plan->blocks, 3);
     EXPECT_EQ(plan->threads, 40);
   }
@@ -109,34 +107,35 @@ TEST(PlanText, SaysForWhomATableIsAndForWhomItWouldHaveToBe) {
 }
 
 TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
-  ReductionChoice choice;
-  choice.forced = meshmem::ReduceAlgorithm::one_shot;
-  choice.device_blocks = 2;
-  use_plan(parse_plan("ring 8 128"));
-  expect_plan(choose_plan(choice, 8, 4, 64), ReduceAlgorithm::ring, 8, 128);
-  EXPECT_EQ(choose_plan(choice, 8, 4, 1).blocks, 1);
-  choice.deterministic = true;
-  expect_plan(choose_plan(choice, 8, 4, 64), ReduceAlgorithm::two_shot, 8, 128);
-  choice.deterministic = false;
-  use_plan(std::nullopt);
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).algorithm, ReduceAlgorithm::one_shot);
-  EXPECT_EQ(choose_plan(choice, 8, 4, 64).blocks, 2);
+  ReducePolicy policy;
+  policy.settings.rule = ReduceAlgorithm::one_shot;
+  policy.settings.blocks = 2;
+  policy.use_plan(parse_plan("ring 8 128"));
+  expect_plan(policy.kernel_plan(8, 4, 64), ReduceAlgorithm::ring, 8, 128);
+  EXPECT_EQ(policy.kernel_plan(8, 4, 1).blocks, 1);
+  policy.settings.deterministic = true;
+  expect_plan(policy.kernel_plan(8, 4, 64), ReduceAlgorithm::two_shot, 8, 128);
+  policy.settings.deterministic = false;
+  policy.use_plan(std::nullopt);
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(policy.kernel_plan(8, 4, 64).blocks, 2);
 }
 
 TEST(PlanChoice, TakesRowsOfTheFileBeforeThoseOfTheLibrary) {
-  const ReductionChoice choice;
-  const device::Plan built_in = choose_plan(choice, 1 << 20, 4, 64);
-  const device::Plan built_in_for_512 = choose_plan(choice, 512, 4, 64);
-  ASSERT_EQ(use_tuning("meshmem-tuning 1 cpu\n512 4 auto\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n",
-                       "cpu", 8),
+  ReducePolicy policy;
+  const device::Plan built_in = policy.kernel_plan(1 << 20, 4, 64);
+  const device::Plan built_in_for_512 = policy.kernel_plan(512, 4, 64);
+  ASSERT_EQ(policy.use_tuning(
+                "meshmem-tuning 1 cpu\n512 4 auto\n1K 2 ring 5 96\n1K 8 two_shot 7 32\n", "cpu", 8),
             std::nullopt);
-  expect_plan(choose_plan(choice, 512, 4, 64), built_in_for_512.algorithm, built_in_for_512.blocks,
+  expect_plan(policy.kernel_plan(512, 4, 64), built_in_for_512.algorithm, built_in_for_512.blocks,
               built_in_for_512.threads);
-  expect_plan(choose_plan(choice, 512, 5, 64), ReduceAlgorithm::two_shot, 7, 32);
-  EXPECT_NE(use_tuning("meshmem-tuning 1 gfx90a\n1K 8 one_shot 1 32\n", "cpu", 8), std::nullopt);
-  expect_plan(choose_plan(choice, 1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
-  expect_plan(choose_plan(choice, 1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
-  expect_plan(choose_plan(choice, 1 << 20, 4, 64), built_in.algorithm, built_in.blocks,
+  expect_plan(policy.kernel_plan(512, 5, 64), ReduceAlgorithm::two_shot, 7, 32);
+  EXPECT_NE(policy.use_tuning("meshmem-tuning 1 gfx90a\n1K 8 one_shot 1 32\n", "cpu", 8),
+            std::nullopt);
+  expect_plan(policy.kernel_plan(1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
+  expect_plan(policy.kernel_plan(1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
+  expect_plan(policy.kernel_plan(1 << 20, 4, 64), built_in.algorithm, built_in.blocks,
               built_in.threads);  // of no row
 }
 

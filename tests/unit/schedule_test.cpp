@@ -36,13 +36,13 @@ std::vector<std::size_t> counts_for(int n) {
   return {0, 1, 2, 3, pes - 1, pes, pes + 1, 2 * pes + 1, 97, 251, 1009, 65'537, 1'000'003};
 }
 
-// What holds of chunks whatever the count: they tile [0, count) in order, begin on grains, and differ by a grain at most.
-void expect_good_chunks(std::size_t count, std::size_t grain, int n) {
+// What holds of shares whatever the count: they tile [0, count) in order, begin on grains, and differ by a grain at most.
+void expect_good_shares(std::size_t count, std::size_t grain, int n) {
   SCOPED_TRACE(testing::Message() << "count " << count << " grain " << grain << " n " << n);
   std::size_t border = 0;
   std::size_t least_grains = std::numeric_limits<std::size_t>::max(), most_grains = 0;
   for (int index = 0; index < n; ++index) {
-    const Range range = chunk(count, grain, n, index);
+    const Range range = share(count, grain, n, index);
     ASSERT_EQ(range.begin, border);
     ASSERT_GE(range.end, range.begin);
     if (range.begin < count) {
@@ -57,20 +57,20 @@ void expect_good_chunks(std::size_t count, std::size_t grain, int n) {
   ASSERT_LE(most_grains - least_grains, 1u);
 }
 
-TEST(Chunk, TilesTheElementsInNearlyEqualPartsOnGrainBorders) {
+TEST(Share, TilesTheElementsNearlyEquallyOnGrainBorders) {
   for (int n = 1; n <= kMostPes; ++n) {
     for (const std::size_t count : counts_for(n)) {
-      for (const std::size_t grain : {1, 2, 3, 4, 8, 16, 64}) expect_good_chunks(count, grain, n);
+      for (const std::size_t grain : {1, 2, 3, 4, 8, 16, 64}) expect_good_shares(count, grain, n);
     }
   }
 }
 
-TEST(Chunk, IsRightForCountsNearTheEndOfTheAddressSpace) {
+TEST(Share, IsRightForCountsNearTheEndOfTheAddressSpace) {
   // A buffer is at most half of the address space; elements of one byte make the highest counts.
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
   for (int n = 1; n <= kMostPes; ++n) {
     for (const std::size_t count : {kMost, kMost - 1, kMost - 63, kMost / 3}) {
-      for (const std::size_t grain : {1, 4, 64}) expect_good_chunks(count, grain, n);
+      for (const std::size_t grain : {1, 4, 64}) expect_good_shares(count, grain, n);
     }
   }
 }
@@ -85,7 +85,7 @@ TEST(Ring, NeighboursAreEachOthersNeighbours) {
   }
 }
 
-// What the PEs of a ring hold: the partial sum in each chunk of each dest, empty where nothing has been written.
+// What the PEs of a ring hold: the partial sum in each share of each dest, empty where nothing has been written.
 struct RingRun {
   explicit RingRun(int n_pes)
       : n(n_pes),
@@ -93,15 +93,15 @@ struct RingRun {
              std::vector<Contributions>(static_cast<std::size_t>(n),
                                         Contributions(static_cast<std::size_t>(n)))) {}
 
-  Contributions& at(int pe, int chunk) {
-    return dest[static_cast<std::size_t>(pe)][static_cast<std::size_t>(chunk)];
+  Contributions& at(int pe, int share) {
+    return dest[static_cast<std::size_t>(pe)][static_cast<std::size_t>(share)];
   }
   // All PEs take the step at once: what they read is what the neighbour had finished in the step before.
-  template <typename Chunk, typename New>
-  void step(const Chunk& chunk_of, const New& value_of) {
+  template <typename Share, typename New>
+  void step(const Share& share_of, const New& value_of) {
     std::vector<Contributions> written;
-    for (int pe = 0; pe < n; ++pe) written.push_back(value_of(pe, chunk_of(pe)));
-    for (int pe = 0; pe < n; ++pe) at(pe, chunk_of(pe)) = written[static_cast<std::size_t>(pe)];
+    for (int pe = 0; pe < n; ++pe) written.push_back(value_of(pe, share_of(pe)));
+    for (int pe = 0; pe < n; ++pe) at(pe, share_of(pe)) = written[static_cast<std::size_t>(pe)];
   }
 
   int n;
@@ -111,13 +111,13 @@ struct RingRun {
 void run_reduce_pass(RingRun& run) {
   const int n = run.n;
   for (int step = 1; step < n; ++step) {
-    run.step([&](int pe) { return ring_reduce_chunk(n, pe, step); },
-             [&](int pe, int chunk) {
+    run.step([&](int pe) { return ring_reduce_share(n, pe, step); },
+             [&](int pe, int share) {
                const int left = ring_left(n, pe);
                // In step 1 the neighbour's own part; later what it has added up in the step before, never more.
-               const Contributions partial = step == 1 ? only(n, left) : run.at(left, chunk);
+               const Contributions partial = step == 1 ? only(n, left) : run.at(left, share);
                if (step > 1) {
-                 EXPECT_EQ(ring_reduce_chunk(n, left, step - 1), chunk);
+                 EXPECT_EQ(ring_reduce_share(n, left, step - 1), share);
                }
                return partial + only(n, pe);
              });
@@ -127,16 +127,16 @@ void run_reduce_pass(RingRun& run) {
 void run_gather_pass(RingRun& run) {
   const int n = run.n;
   for (int step = 1; step < n; ++step) {
-    run.step([&](int pe) { return ring_gather_chunk(n, pe, step); },
-             [&](int pe, int chunk) {
+    run.step([&](int pe) { return ring_gather_share(n, pe, step); },
+             [&](int pe, int share) {
                const int left = ring_left(n, pe);
-               EXPECT_EQ(run.at(left, chunk), everything_once(n)) << "not finished when copied";
-               return run.at(left, chunk);
+               EXPECT_EQ(run.at(left, share), everything_once(n)) << "not finished when copied";
+               return run.at(left, share);
              });
   }
 }
 
-TEST(Ring, GivesEveryPeEveryChunkWithEveryContributionOnce) {
+TEST(Ring, GivesEveryPeEveryShareWithEveryContributionOnce) {
   for (int n = 2; n <= kMostPes; ++n) {
     SCOPED_TRACE(testing::Message() << "n " << n);
     RingRun run(n);
@@ -146,7 +146,7 @@ TEST(Ring, GivesEveryPeEveryChunkWithEveryContributionOnce) {
           << "PE " << pe << " after pass one";
     run_gather_pass(run);
     for (int pe = 0; pe < n; ++pe) {
-      for (int chunk = 0; chunk < n; ++chunk) ASSERT_EQ(run.at(pe, chunk), everything_once(n));
+      for (int share = 0; share < n; ++share) ASSERT_EQ(run.at(pe, share), everything_once(n));
     }
   }
 }

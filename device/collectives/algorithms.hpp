@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reduction algorithms by number, and what the table algorithms.def says of each.
+// Invariant: this is the only type for an algorithm, in kernels and on the host. Read by whoever
+// chooses an algorithm, parses its name or launches it.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_ALGORITHMS_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_ALGORITHMS_HPP_
+
+namespace meshmem {
+namespace device {
+
+enum class ReduceAlgorithm {
+#define MESHMEM_ALGORITHM(name, ...) name,
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+};
+
+// The library's kernels for reductions. Each has some algorithms: in one with all of them the small ones
+// would have the registers, and the frame, of the largest.
+enum class ReduceKernel { packets, wide_lines, large, none };
+
+// Threads of a block. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a block of 128, and
+// a second turn for five of them would take as long as the hops.
+constexpr int kMostThreads = 512;
+constexpr int kMostThreadsOfTwoShotWide = 576;
+
+struct ReduceAlgorithmRow {
+  const char* name;
+  bool is_on_host;
+  ReduceKernel kernel;
+  ReduceAlgorithm fallback;
+  bool adds_in_pe_order;
+  int most_threads;
+  const char* text;
+};
+constexpr ReduceAlgorithmRow kReduceAlgorithms[] = {
+#define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, in_pe_order, most_threads, text) \
+  {#name, host, ReduceKernel::kernel, ReduceAlgorithm::fallback, in_pe_order, most_threads, text},
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+};
+constexpr int kReduceAlgorithmCount = sizeof kReduceAlgorithms / sizeof kReduceAlgorithms[0];
+
+constexpr const ReduceAlgorithmRow& row_of(ReduceAlgorithm algorithm) {
+  return kReduceAlgorithms[static_cast<int>(algorithm)];
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_ALGORITHMS_HPP_
