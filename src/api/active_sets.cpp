@@ -6,6 +6,7 @@
 // its team is made.
 #include "api/entry.hpp"
 #include "api/transfer.hpp"
+#include "collectives/active_set_team.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
@@ -16,45 +17,17 @@
 namespace meshmem {
 namespace {
 
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_set(const ActiveSet& set, const char* routine) {
-  const std::string name =
-      fmt::format("PE_start {}, logPE_stride {}, PE_size {}", set.start, set.log_stride, set.size);
-  const auto n = static_cast<int>(address_map.n_pes);
-  if (!set.is_within(n)) fatal("{}: {} is no active set of PEs 0..{}", routine, name, n - 1);
-  if (!set.contains(address_map.my_pe))
-    fatal("{}: this PE is not in the active set {}", routine, name);
-  fatal("{}: {} different active sets have been used, and no more are possible; make teams instead",
-        routine, kActiveSetSlots);
-}
-
-void check_set(const ActiveSet& set, const char* routine) {
-  require_active(routine);
-  if (!set.is_within(static_cast<int>(address_map.n_pes)) || !set.contains(address_map.my_pe))
-      [[unlikely]]
-    refuse_set(set, routine);
-}
-
-// The team of a set for one call of `routine`, which has found nothing wrong: the first one may wait
-// for the other members.
 Team& team_of(const ActiveSet& set, const char* routine) {
-  check_set(set, routine);
-  bool is_new = false;
-  Team* team = runtime().active_set_team(set, is_new);
-  if (!team) [[unlikely]]
-    refuse_set(set, routine);
-  team->routine = routine;
-  // No kernel of a member writes to another's flags before they are cleared.
-  if (is_new && runtime().has_devices()) sync(*team);
-  return *team;
+  require_active(routine);
+  return active_set_team(set, routine);
 }
 
 template <typename E>
 void set_broadcast(const char* routine, void* dest, const void* source, std::size_t nelems,
                    int PE_root, int PE_start, int logPE_stride, int PE_size, long*) {
   const ActiveSet set{PE_start, logPE_stride, PE_size};
-  check_set(set, routine);
-  if (PE_root < 0 || PE_root >= PE_size)
-    fatal("{}: PE_root {} is not in 0..{} of the active set", routine, PE_root, PE_size - 1);
+  require_active(routine);
+  require_root(set, PE_root, routine);
   dispatch::broadcast_to_others(team_of(set, routine), dest, source,
                                 bytes_of(routine, nelems, sizeof(E)), PE_root);
 }
