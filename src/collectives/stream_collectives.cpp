@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "core/runtime.hpp"
@@ -32,6 +33,7 @@ void expect_same(Team& team, hipStream_t stream, fmt::format_string<const Values
 void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t count,
                 std::size_t elem_bytes) {
   on_device::check_reach(team.routine, address, count, elem_bytes);
+  note_access(AccessKind::collective, address, count * elem_bytes, address_map.my_pe);
   use.of(address, count * elem_bytes);
 }
 

@@ -5,6 +5,7 @@
 #include "core/stream_transfers.hpp"
 
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "core/runtime.hpp"
 #include "core/stream_use.hpp"
 #include "device/comparison.hpp"
@@ -68,6 +69,7 @@ void require_device(const char* routine) {
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
+  note_access(AccessKind::put, dest, bytes, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -77,6 +79,7 @@ void put(const StreamCall& call, void* dest, const void* source, std::size_t byt
 
 void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
+  note_access(AccessKind::get, source, bytes, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -87,6 +90,8 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
+  note_access(AccessKind::put, dest, bytes, pe);
+  note_access(AccessKind::signal, signal.address, sizeof *signal.address, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -107,6 +112,7 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
 
 void update_signal(const StreamCall& call, const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
+  note_access(AccessKind::signal, signal.address, sizeof *signal.address, pe);
   StreamUse use(call.routine, call.stream);
   use.of(signal.address, sizeof *signal.address);
   std::uint64_t* word = word_for_kernels(call.routine, signal.address, pe);

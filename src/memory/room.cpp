@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/symmetric_heap.hpp"
 
@@ -46,6 +47,7 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
 }
 
 void check_room(const char* routine, const void* address, std::size_t bytes) {
+  note_access(AccessKind::collective, address, bytes, address_map.my_pe);
   if (bytes == 0 || try_translate(direct_map, address, bytes, direct_map.my_pe)) [[likely]]
     return;
   check_rare(routine, address, bytes);
