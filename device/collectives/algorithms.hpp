@@ -15,12 +15,12 @@ enum class ReduceAlgorithm {
 #undef MESHMEM_ALGORITHM
 };
 
-// The library's kernels for reductions. Each has some algorithms: in one with all of them the small ones
-// would have the registers, and the frame, of the largest.
+// The library's kernels for reductions. Each has some algorithms: in one with all of them the small
+// ones would have the registers, and the frame, of the largest.
 enum class ReduceKernel { packets, wide_lines, large, none };
 
-// Threads of a block. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a block of 128, and
-// a second turn for five of them would take as long as the hops.
+// Threads of a block. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a
+// block of 128, and a second turn for five of them would take as long as the hops.
 constexpr int kMostThreads = 512;
 constexpr int kMostThreadsOfTwoShotWide = 576;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans by all blocks of a grid: block b does slice b, on channel b of the team, as in
-// the library's own kernels. Blocks that are more than the channels only meet.
-// Invariant: the grids of all PEs of the team have the same number of blocks, since slices follow from it;
-// otherwise blocks wait for packets that nobody sends, or add up elements of different places.
-// Between two meetings of the grid: what any block wrote into source is there, and dest is complete for all.
+// Reductions and scans by all blocks of a grid: block b does slice b, on channel b of the team, as
+// in the library's own kernels. Blocks that are more than the channels only meet.
+// Invariant: the grids of all PEs of the team have the same number of blocks, since slices follow
+// from it; otherwise blocks wait for packets that nobody sends, or add up elements of different
+// places. Between two meetings of the grid: what any block wrote into source is there, and dest is
+// complete for all.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 
@@ -34,11 +35,11 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   return 0;
 }
 
-// Packets go as far for each block as they do for one alone, but all together no further than to where
-// the links are what is waited for: there packets carry twice the bytes, and two_shot is no better than
-// pulling, whose two meetings then cost less. Large data is pulled: many blocks have loads enough under
-// way to fill the links, and it is added in PE order, as in all reductions of users' kernels and not in a
-// ring, which the library's own kernels take for the largest.
+// Packets go as far for each block as they do for one alone, but all together no further than to
+// where the links are what is waited for: there packets carry twice the bytes, and two_shot is no
+// better than pulling, whose two meetings then cost less. Large data is pulled: many blocks have
+// loads enough under way to fill the links, and it is added in PE order, as in all reductions of
+// users' kernels and not in a ring, which the library's own kernels take for the largest.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().group_limits, &all = state().grid_limits;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {

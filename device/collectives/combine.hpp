@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a reduction does with two elements, and how elements travel in units of 8 bytes.
-// Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two that
-// do not compare. In which order elements are combined the algorithms say.
+// Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two
+// that do not compare. In which order elements are combined the algorithms say.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 
@@ -65,8 +65,8 @@ MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
   return (u + 1) * Unit<E>::kElems <= count &&
          reinterpret_cast<std::uintptr_t>(array) % sizeof(Unit<E>) == 0;
 }
-// Unit `u` of an array of `count` elements; the last may be partly filled. Elements that are loaded one by
-// one are on their way at the same time.
+// Unit `u` of an array of `count` elements; the last may be partly filled. Elements that are loaded
+// one by one are on their way at the same time.
 template <typename E>
 MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
   const E* from = array + u * Unit<E>::kElems;
@@ -106,7 +106,8 @@ struct Total<meshmem_half> {
 template <>
 struct Total<meshmem_bfloat16> {
   using Type = float;
-  // On CUDA by functions, since a program may do without the others (__CUDA_NO_BFLOAT16_CONVERSIONS__).
+  // On CUDA by functions, since a program may do without the others
+  // (__CUDA_NO_BFLOAT16_CONVERSIONS__).
 #if defined(MESHMEM_TARGET_IS_CUDA)
   MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return __bfloat162float(elem); }
   MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {

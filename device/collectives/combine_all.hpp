@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A range of elements of all PEs, each PE's at an address of its own, combined in PE order and written
-// to as many places: what is left of a reduction once somebody owns the range.
-// Words: a *vector* is 16 bytes of elements; the *lead* of an address the elements before the next
-// multiple of 16.
-// Invariant: each place is read before it is written, by the same thread, so that a place written may
-// be one of those read. Used by the algorithms for large data.
+// A range of elements of all PEs, each PE's at an address of its own, combined in PE order and
+// written to as many places: what is left of a reduction once somebody owns the range. Words: a
+// *vector* is 16 bytes of elements; the *lead* of an address the elements before the next multiple
+// of 16.
+// Invariant: each place is read before it is written, by the same thread, so that a place written
+// may be one of those read. Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
 
@@ -64,8 +64,8 @@ class CombineAll {
     return all;
   }
 
-  // The addresses of the first PEs are in registers; those of others are looked up at each use. Of narrow
-  // integers a vector has many, so that there would be much code.
+  // The addresses of the first PEs are in registers; those of others are looked up at each use. Of
+  // narrow integers a vector has many, so that there would be much code.
   static constexpr int kInRegisters = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
 
   template <typename V>
@@ -158,8 +158,8 @@ MESHMEM_DEVICE void combine_all(const Group& group, int n, const From& from, con
   if (count > 0) CombineAll<op, E, Group, From, To>(group, n, from, to).run(count);
 }
 
-// The elements of a reduction that PE `pe` owns: as many for each, in whole grains of 128 bytes, the last
-// may have fewer.
+// The elements of a reduction that PE `pe` owns: as many for each, in whole grains of 128 bytes,
+// the last may have fewer.
 template <typename E>
 class ElementShares {
  public:

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of large data by stores, in two hops: every PE pushes to each other what that one owns of
-// its source (reduce-scatter); the owner combines in PE order and pushes the result to all dests
+// Reductions of large data by stores, in two hops: every PE pushes to each other what that one owns
+// of its source (reduce-scatter); the owner combines in PE order and pushes the result to all dests
 // (all-gather). Nobody loads over a link, and the two hops overlap.
-// Words: a *share* is what one PE owns of the elements; a *chunk* is what fits of it into one of the
-// slots that a PE has for each other one, or half a share. In step k a PE sends chunk k to all, then combines
-// chunk k - 1, by all waves but the last, which announces.
-// Invariant: a slot is filled again only when it has been emptied. A PE sends chunk k after it has got
-// chunk k - 2 from all, which they sent after they had combined chunk k - 4; so four slots will do. A
-// result goes straight into the dest of a PE that has sent that chunk of its source, so it has entered, and
-// has read it: dest may be the source. Whoever has finished has got chunks of all, so all have entered.
+// Invariant: a slot is filled again only when it has been emptied, and a dest is written only when
+// its PE has read that chunk of its source.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 
@@ -20,6 +15,12 @@
 namespace meshmem {
 namespace device {
 
+// A chunk is as much of a share as fits into one of the slots that a PE has for each other one, or
+// half a share. In step k a PE sends chunk k to all, then combines chunk k - 1, by all waves but
+// the last, which announces. It sends chunk k after it has got chunk k - 2 from all, which they
+// sent after they had combined chunk k - 4: so four slots will do. A result goes into the dest of a
+// PE that has sent that chunk of its source, so it has entered, and has read it: dest may be the
+// source. Whoever has finished has got chunks of all, so all have entered.
 template <ReduceOp op, typename E, typename Group>
 class DirectReduction {
  public:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data. Few bytes travel as packets (packet_moves.hpp); of more, each PE pushes
-// its blocks straight into the others' dest, between a meeting at which all sources and dests are ready
-// and one at which all has arrived.
-// Invariant: a dest is written, and a source read, only after all threads of the group in its PE have
-// entered the call; a dest is complete when the call returns. A call that moves nothing does nothing,
-// on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
+// Collectives that move data. Few bytes travel as packets (packet_moves.hpp); of more, each PE
+// pushes its blocks straight into the others' dest, between a meeting at which all sources and
+// dests are ready and one at which all has arrived.
+// Invariant: a dest is written, and a source read, only after all threads of the group in its PE
+// have entered the call; a dest is complete when the call returns. A call that moves nothing does
+// nothing, on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 
@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// `vectors` of 16 bytes from `source` to every member's `dest`: loaded once, several at a time, and stored to one
-// PE after the other.
+// `vectors` of 16 bytes from `source` to every member's `dest`: loaded once, several at a time, and
+// stored to one PE after the other.
 template <typename Group>
 MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync, Bits128* dest,
                                         const Bits128* source, std::size_t vectors) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans in one hop: every PE sends each other its elements as packets, the same ones to
-// all or to each a block of its own, and adds up what it gets, in PE order.
-// Words: a *unit* is what travels together (combine.hpp), a *batch* as many units as fit into
-// a row at once; batches take turns in the rows of the two parities.
+// Reductions and scans in one hop: every PE sends each other its elements as packets, the same ones
+// to all or to each a block of its own, and adds up what it gets, in PE order. Batches, of as many
+// units as fit into a row at once, take turns in the rows of the two parities.
 // Invariant: any count, in place or not. Nothing is read or written before all threads of the group
-// have entered; then a thread reads its units of the source before it writes the same ones of the dest.
+// have entered; then a thread reads its units of the source before it writes the same ones of the
+// dest.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 
@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are awaited, also
-// those that are left out, PE 0's in line `first`.
+// Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are
+// awaited, also those that are left out, PE 0's in line `first`.
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>& own, int end,
                                              const Bits128* first, std::uint64_t epoch) {
@@ -36,8 +36,8 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>
   return total;
 }
 
-// The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's first).
-// Those for PE i begin i * apart after the source: 0 sends the same to all.
+// The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's
+// first). Those for PE i begin i * apart after the source: 0 sends the same to all.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E* dest,
                                      const E* source, std::size_t count, int end,

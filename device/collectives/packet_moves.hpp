@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move few bytes, in one hop: each PE sends the others what is theirs as packets, and
-// takes what comes out of its own rows into its dest. Nobody meets, and nothing is fenced.
-// Invariant: every PE sends each other a line at least, be it without data, and awaits one of each: who
-// has finished knows that all have entered (sync.hpp). Nothing is read or written before all threads of
-// the group have entered; only the PE itself writes its dest. Any alignment and any number of bytes.
+// Collectives that move few bytes, in one hop: each PE sends the others what is theirs as packets,
+// and takes what comes out of its own rows into its dest. Nobody meets, and nothing is fenced.
+// Invariant: every PE sends each other a line at least, be it without data, and awaits one of each:
+// who has finished knows that all have entered (sync.hpp). Nothing is read or written before all
+// threads of the group have entered; only the PE itself writes its dest. Any alignment and any
+// number of bytes.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 
@@ -15,8 +16,8 @@ namespace meshmem {
 namespace device {
 
 // The most bytes of a PE's block that travel as packets: what fits into a row behind a line for a
-// length, and no more than takes as long as two meetings, since packets are twice their data and are
-// handled twice. All members call with the same kind of group.
+// length, and no more than takes as long as two meetings, since packets are twice their data and
+// are handled twice. All members call with the same kind of group.
 template <typename Group>
 MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync) {
   constexpr std::size_t kMost = std::is_same<Group, Thread>::value ? 512
@@ -71,7 +72,8 @@ MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& s
 
 // ---- The collectives, of blocks of at most most_by_packets()
 
-// Blocks lie `apart` bytes apart in the dest, and in the source for each PE another one or the same.
+// Blocks lie `apart` bytes apart in the dest, and in the source for each PE another one or the
+// same.
 template <typename Group>
 MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync, std::byte* dest,
                                         std::size_t apart, const std::byte* source,
@@ -95,8 +97,8 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
   group.sync();  // all that this group awaits has come
 }
 
-// Who is not the root sends a line without data. It costs nothing, since these lines travel while the
-// root's do, and saves a meeting.
+// Who is not the root sends a line without data. It costs nothing, since these lines travel while
+// the root's do, and saves a meeting.
 template <typename Group>
 MESHMEM_DEVICE void broadcast_by_packets(const Group& group, const TeamSync& sync, std::byte* dest,
                                          const std::byte* source, std::size_t bytes, int root) {
@@ -128,8 +130,8 @@ struct Collected {
   bool is_over;        // no PE's block is larger than packets take
 };
 
-// A line for the length goes first, and the block right behind it if it is small. Every thread awaits
-// all lengths, so all PEs agree on whether more must come.
+// A line for the length goes first, and the block right behind it if it is small. Every thread
+// awaits all lengths, so all PEs agree on whether more must come.
 template <typename Group>
 MESHMEM_DEVICE Collected collect_by_packets(const Group& group, const TeamSync& sync,
                                             std::byte* dest, const std::byte* source,

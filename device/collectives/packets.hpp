@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message is a row of lines in the memory of the receiver: the channel's row for its sender and the
-// parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees to it
-// that no packet lies there when its flag comes around.
+// A message is a row of lines in the memory of the receiver: the channel's row for its sender and
+// the parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees
+// to it that no packet lies there when its flag comes around.
 // Invariant: a sender fills the rows of parity p only when it knows that the operation that used
 // them last is over in all PEs (sync.hpp).
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
@@ -48,9 +48,9 @@ class PacketRows {
   std::size_t row_, first_, own_;
 };
 
-// A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart. Calls
-// visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of several PEs
-// are asked for together, so that the loads are under way at the same time.
+// A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart.
+// Calls visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of
+// several PEs are asked for together, so that the loads are under way at the same time.
 template <int kTogether = 8, typename IsAwaited, typename Visit>
 MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
                                       std::uint64_t epoch, const IsAwaited& is_awaited,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain data that PEs push into each other's memory step by step, and the flags that say how far they
-// have come.
+// Plain data that PEs push into each other's memory step by step, and the flags that say how far
+// they have come.
 // Invariant: who has awaited a step of a PE sees all that the PE's group stored before it announced
-// it. A flag only counts up, over all operations of a channel, so a later step says the earlier ones.
-// Used by algorithms for large data.
+// it. A flag only counts up, over all operations of a channel, so a later step says the earlier
+// ones. Used by algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 
@@ -17,22 +17,22 @@ namespace device {
 MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
   return sync.space.senders * sync.space.plain_row;
 }
-// A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a row
-// for each sender; or all of it for one sender, where an operation has but one.
+// A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a
+// row for each sender; or all of it for one sender, where an operation has but one.
 MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::uint64_t epoch) {
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
-// Places of so many bytes begin and end at multiples of that: of a line of memory, unless they are only a few lines
-// long. A store of a wave that begins within a line touches one more, and one that begins within a sector of 32
-// bytes writes only a part of it.
+// Places of so many bytes begin and end at multiples of that: of a line of memory, unless they are
+// only a few lines long. A store of a wave that begins within a line touches one more, and one that
+// begins within a sector of 32 bytes writes only a part of it.
 MESHMEM_DEVICE std::size_t alignment_of_places(std::size_t bytes) {
   constexpr std::size_t kLine = 128, kFewLines = 32;
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Data of `source` lies in such a place as far from a multiple of 16 as there, so that it moves by 16
-// bytes. Only an address of the heap is as far from one in all PEs.
+// Data of `source` lies in such a place as far from a multiple of 16 as there, so that it moves by
+// 16 bytes. Only an address of the heap is as far from one in all PEs.
 MESHMEM_DEVICE std::size_t lead_of_places(const void* source) {
   const auto address = reinterpret_cast<std::uintptr_t>(source);
   return state().device_heap.holds(address) ? address % 16 : 0;
@@ -42,9 +42,9 @@ MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
 
-// The threads of a group that work, which never meet by themselves, and those that announce what has been
-// done, counted from the last: the last wave, whose fences the others then do not wait for; where there are
-// few waves, all do both.
+// The threads of a group that work, which never meet by themselves, and those that announce what
+// has been done, counted from the last: the last wave, whose fences the others then do not wait
+// for; where there are few waves, all do both.
 struct Workers {
   int thread, threads, announcer, announcers;
 
@@ -64,7 +64,8 @@ struct Workers {
   MESHMEM_DEVICE_MEMBER int size() const { return threads; }
 };
 
-// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored before.
+// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored
+// before.
 template <typename Group>
 MESHMEM_DEVICE void announce(const Workers& workers, const Group& group, const TeamSync& sync,
                              int to, std::uint64_t epoch, int step) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of large data by loads: a PE reads its share of all sources, combines it in PE order, and
-// writes the result to all dests. Nothing is staged.
-// Words: a *share* is one PE's part of the elements.
+// Reductions of large data by loads: a PE reads its share of all sources, combines it in PE order,
+// and writes the result to all dests. Nothing is staged.
 // Invariant: between a meeting at which all sources and dests are ready and one at which all has
-// arrived. Each share is read and written by its owner alone, and each place of it read before it is
-// written, so dest may be the source.
+// arrived. Each share is read and written by its owner alone, and each place of it read before it
+// is written, so dest may be the source.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of everything, by packets: in each, pairs of groups of PEs, first of
-// one, then of two, of four, become one group that has a common total.
-// If n is no power of two, the first PEs fold in pairs: the odd one gives the even one its elements
-// before and gets the result after. What then take part are *numbers*, in the order of PEs.
-// Invariant: a group is a run of PEs, and the total of the lower group comes first in both partners;
-// so all PEs get the same bits, though not those of adding in PE order. Totals travel as they are
-// added, short floating-point types as float: one rounding, at the end. Two PEs exchange once in an
-// operation, so each has its row; a result depends on all PEs, so whoever has it knows that all have
-// entered. A unit's exchanges wait for no other unit, whatever threads do them.
+// Reductions in log2 n exchanges of everything, by packets: in each, pairs of groups of PEs, first
+// of one, then of two, of four, become one group that has a common total.
+// Invariant: a group is a run of PEs, and the total of the lower group comes first in both
+// partners; so all PEs get the same bits, though not those of adding in PE order. Totals travel as
+// they are added, short floating-point types as float: one rounding, at the end.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 
@@ -44,7 +40,9 @@ struct TotalPackets {
   }
 };
 
-// Who takes part in the exchanges.
+// Who takes part in the exchanges: *numbers*, in the order of PEs. If n is no power of two, the
+// first PEs fold in pairs: the odd one gives the even one its elements before, and gets the result
+// after.
 struct Doubling {
   int numbers;  // the largest power of two that is not above n
   int folded;   // so many pairs at the beginning are one number each
@@ -60,7 +58,9 @@ struct Doubling {
   }
 };
 
-// The total of all PEs, from that of this one.
+// The total of all PEs, from that of this one. Two PEs exchange once in an operation, so each has
+// its row. The total depends on all PEs, so whoever has it knows that all have entered. No other
+// unit is waited for.
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE UnitTotal<E> exchange_totals(const TotalPackets<E>& packets,
                                             const Doubling& doubling, int me, UnitTotal<E> total) {

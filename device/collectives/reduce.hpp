@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions by whatever algorithm: one that is given, or what groups in users' kernels take.
-// Invariant: the choice depends on what all PEs have in common. A call without elements does nothing,
-// on all PEs alike.
+// Invariant: the choice depends on what all PEs have in common. A call without elements does
+// nothing, on all PEs alike.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 
@@ -72,8 +72,8 @@ MESHMEM_HOST_DEVICE ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorith
   return kernel == ReduceKernel::none || lacks_lines ? fallback_of(algorithm) : algorithm;
 }
 
-// By one of the algorithms that `kernel` has. apart: 0, or for a scatter how far apart the source's blocks
-// for the PEs are.
+// By one of the algorithms that `kernel` has. apart: 0, or for a scatter how far apart the source's
+// blocks for the PEs are.
 template <ReduceKernel kernel, ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
                               E* dest, const E* source, std::size_t count,

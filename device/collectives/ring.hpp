@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions around a ring: each PE passes partial sums of one share after the other to the next PE
-// (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link. A
-// reduce-scatter by itself is the first half: its shares are blocks of the source.
-// Words: a *batch* is one of as few equal lengths as fit into the space for plain data; a *share* one n-th of
-// it, of the last batch perhaps less or nothing. Share q begins at the PE after q, goes once around, and is
-// complete in PE q, from where its result goes around. A large share goes in two *chunks*, one behind the
-// other: while one is announced, the other is worked on, by all waves but the last, which announces. Batches
-// take turns in the two parities, and follow each other at once.
-// Invariant: a chunk of sums has its own slot in the next PE for each step, so nobody waits for a
-// slot; who has all sums of a batch knows that all have begun it, and have read the slots of the batch
-// before, which had the other parity. A result is pushed
-// straight into the next PE's dest: that PE has contributed to it, so it has entered, and has read that
-// chunk of its source. Whoever has a result knows that all have entered. A batch's last results are
-// awaited with the first sums of the next, which the previous PE announces after them.
-// Sums travel as elements, rounded at each step, as they are for others too that use rings: this is
-// for bandwidth. All PEs get the same bits, but shares are not added in PE order.
+// (reduce-scatter), then the results (all-gather). 2 (n - 1) steps, with the least bytes on a link.
+// A reduce-scatter by itself is the first half: its shares are blocks of the source.
+// Invariant: all PEs get the same bits, but shares are not added in PE order, and sums are rounded
+// to elements at each step. This is for bandwidth, as in other libraries that use rings.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RING_HPP_
 
@@ -26,9 +15,10 @@
 namespace meshmem {
 namespace device {
 
-// Where each PE has a link to each, channels go around in strides that differ, coprime with n, so that
-// together they use n - 1 links of a PE, or as many as there are such strides. Behind a switch all
-// go the same way: then no two PEs send to the same one at a time, which was 4 % faster on 4 GPUs.
+// Where each PE has a link to each, channels go around in strides that differ, coprime with n, so
+// that together they use n - 1 links of a PE, or as many as there are such strides. Behind a switch
+// all go the same way: then no two PEs send to the same one at a time, which was 4 % faster on 4
+// GPUs.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr bool kLinkToEach = false;
 #else
@@ -61,13 +51,19 @@ struct RingPosition {
   MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
 };
 
-// A batch of the elements, and its chunks. Shares lie behind each other in it, or `apart` elements from each
-// other in the source: then a batch is `count` elements of each.
+// The elements are done in as few batches of equal length as fit into the space for plain data. A
+// share is one n-th of a batch; those of the last batch may be shorter or empty. Share q begins at
+// the PE after q, goes once around, and is complete in PE q, from where its result goes around. A
+// large share goes in two chunks, one behind the other: while one is announced, the other is worked
+// on. Batches take turns in the two parities, and follow each other at once. A batch of the
+// elements, and its chunks. Shares lie behind each other in it, or `apart` elements from each other
+// in the source: then a batch is `count` elements of each.
 template <typename E>
 struct RingBatch {
   std::size_t first, count, chunk, share, apart;
 
-  // Chunk i of share q: where it begins in dest, how much further that is in source, and its elements.
+  // Chunk i of share q: where it begins in dest, how much further that is in source, and its
+  // elements.
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q, int i) const { return first + before(q, i); }
   MESHMEM_DEVICE_MEMBER std::size_t apart_of(int q) const {
     return static_cast<std::size_t>(q) * apart;
@@ -149,6 +145,11 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
   combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
 }
 
+// Nobody waits for a slot, since a chunk of sums has its own in the next PE for each step. Who has
+// all sums of a batch knows that all PEs have begun it, and have read the slots of the batch
+// before, which had the other parity. A result goes straight into the next PE's dest: that PE has
+// contributed to it, so it has entered, and has read that chunk of its source. A batch's last
+// results are awaited with the first sums of the next, which the previous PE announces after them.
 template <ReduceOp op, typename E, typename Group>
 struct RingReduction {
   using Batch = RingBatch<E>;
@@ -232,8 +233,8 @@ struct RingReduction {
   }
 };
 
-// For two PEs or more, and one element or more. apart: 0, or for a reduce-scatter how far apart the source's
-// blocks for the PEs are; then `count` elements of each count.
+// For two PEs or more, and one element or more. apart: 0, or for a reduce-scatter how far apart the
+// source's blocks for the PEs are; then `count` elements of each count.
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
                                 std::size_t count, std::size_t apart) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the elements of a collective are divided among the blocks of a kernel, each on a channel of its
-// own (state.hpp).
+// How the elements of a collective are divided among the blocks of a kernel, each on a channel of
+// its own (state.hpp).
 // Invariant: a function of what all PEs have in common, so that a slice is empty on all or on none;
 // slices begin at multiples of 16 bytes from the first element.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_SLICES_HPP_
@@ -26,8 +26,8 @@ MESHMEM_HOST_DEVICE std::size_t quotient(std::size_t a, std::size_t b) {
   return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
 }
 
-// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by a grain at most,
-// the first are the longer ones.
+// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by a grain at
+// most, the first are the longer ones.
 struct Slices {
   std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
 

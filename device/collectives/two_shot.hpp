@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in two hops, without a barrier: every PE sends each other the share that the other owns,
-// combines its own share in PE order, and sends the result to all; 2/n of the bytes of one_shot.hpp.
-// Words: a *unit* is what travels together (combine.hpp); a *batch* is what fits into the rows at once,
-// a *share* one PE's units of it. The first half of a row takes what is to be combined, the second the
-// results. Batches take turns in the rows of the two parities.
-// Invariant: shares are equal, the last ones shorter or empty. Every batch has a unit, so all get a
-// result that all have contributed to. A thread has the same units in all shares of a batch: it reads
-// a unit of the source before it writes that of the dest, also in place.
+// Reductions in two hops, without a barrier: every PE sends each other the share that the other
+// owns, combines its own share in PE order, and sends the result to all; 2/n of the bytes of
+// one_shot.hpp. The first half of a row takes what is to be combined, the second the results.
+// Batches take turns in the rows of the two parities.
+// Invariant: a thread has the same units in all shares of a batch: it reads a unit of the source
+// before it writes that of the dest, also in place.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 
@@ -17,7 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// The units of a batch, divided among PEs: `full` shares of the same length, a shorter one, and none.
+// The units of a batch, divided among PEs: `full` shares of the same length, a shorter one, and
+// none. Every batch has a unit, so all PEs get a result that all have contributed to.
 struct Shares {
   std::size_t first;  // of the batch
   std::size_t length;
@@ -47,8 +46,8 @@ MESHMEM_DEVICE void for_each_unit(const Group& group, std::size_t units, const V
     visit(u);
 }
 
-// The others' shares of this PE's source, to their owners: the loads for several of them are under way
-// at the same time.
+// The others' shares of this PE's source, to their owners: the loads for several of them are under
+// way at the same time.
 template <typename E, typename Group>
 MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const Shares& shares,
                                 const E* source, std::size_t count, std::uint64_t epoch) {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in one hop and in two whose packets are lines of 128 bytes: 120 of data and a flag of 8,
-// stored and loaded by eight lanes of a wave at once. The links carry 94 % data, where packets.hpp
-// makes it half. Only for GPUs on which such a line of one store instruction arrives whole: NVIDIA's
-// over NVLink (the assumption of NCCL's protocol of the same kind).
-// Words: a *unit* is 8 bytes of elements (combine.hpp), a line carries 15 of them: two in each lane, and
-// one in the last, which has the flag. Batches, shares and rows are as in one_shot.hpp and two_shot.hpp;
-// the rows are others, since data of packets could pass for a flag.
+// one_shot.hpp and two_shot.hpp by wide lines, of which 94 % is data, where packets.hpp makes it
+// half. Only for GPUs on which a line of one store instruction arrives whole: NVIDIA's over NVLink
+// (the assumption of NCCL's protocol of the same kind).
 // Invariant: whole waves take part, and all lanes of one go through the same loops. The flag is the
-// operation's epoch, all 64 bits of it, so no line has to be wiped.
+// operation's epoch, all 64 bits of it, so no line has to be wiped. The rows are not those of
+// packets, whose data could pass for a flag.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_WIDE_LINES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_WIDE_LINES_HPP_
 
@@ -19,6 +16,7 @@
 namespace meshmem {
 namespace device {
 
+// A line has 15 units of 8 bytes: two in each lane, and one in the last, which has the flag.
 constexpr std::size_t kLanesOfLine = 8;
 constexpr std::size_t kUnitsOfLine = 15;
 constexpr std::size_t kWideLineBytes = 128;
@@ -100,14 +98,15 @@ MESHMEM_DEVICE void send_lane(const LanePosition& lane, Bits128* row, std::size_
   store_pair(row + lane.word_of(line), words);
 }
 
-// By all lanes of a wave at a time: the flag of the line that a lane has a piece of, whose last lane has it.
+// By all lanes of a wave at a time: the flag of the line that a lane has a piece of, whose last
+// lane has it.
 MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
   const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   return __shfl_sync(0xffffffff, static_cast<unsigned long long>(words.word[1]), flag_lane);
 }
 
-// A line from each of n PEs that is awaited, then visit(pe, words) in PE order for all. Lanes with no line
-// help the others of their wave, in which a line's flag is handed around.
+// A line from each of n PEs that is awaited, then visit(pe, words) in PE order for all. Lanes with
+// no line help the others of their wave, in which a line's flag is handed around.
 template <typename IsAwaited, typename Visit>
 MESHMEM_DEVICE void receive_lanes(const LanePosition& lane, int n, const Bits128* first,
                                   std::size_t apart, std::uint64_t epoch,

@@ -2,8 +2,8 @@
 //
 // The kernels of reductions and scans of a type, for the file that has them.
 // Invariant: integers whose sign does not matter to an operation share the kernel of the unsigned
-// type, so that no kernel is there twice in a file. A block of a reduction reduces its slice, on its
-// channel, and waits for no other block.
+// type, so that no kernel is there twice in a file. A block of a reduction reduces its slice, on
+// its channel, and waits for no other block.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of so little data that a thread has one unit of it, in one hop (collectives/one_shot.hpp),
-// as the whole of a kernel: what a small sum takes is what lies between two arrivals of packets.
-// Invariant: source is as the work before the kernel left it, and nobody looks at dest before its end,
-// so the threads meet only where one of them counts the operation. What depends on no memory is
-// computed before that work has ended; then source and epoch are asked for at the same time, and what
-// the others have sent too. The code is short: what is not in the cache of instructions is waited for.
+// Reductions of so little data that a thread has one unit of it, in one hop
+// (collectives/one_shot.hpp), as the whole of a kernel: what a small sum takes is what lies between
+// two arrivals of packets.
+// Invariant: source is as the work before the kernel left it, and nobody looks at dest before its
+// end, so the threads meet only where one of them counts the operation. What depends on no memory
+// is computed before that work has ended; then source and epoch are asked for at the same time, and
+// what the others have sent too. The code is short: what is not in the cache of instructions is
+// waited for.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 
@@ -93,8 +95,9 @@ struct SingleUnit {
   }
 };
 
-// One block alone, and many, gain 2 to 3 % where they let the next kernel in as soon as all has come; those
-// between lose as much, whose successor comes to other multiprocessors (measured on H200, which has 132).
+// One block alone, and many, gain 2 to 3 % where they let the next kernel in as soon as all has
+// come; those between lose as much, whose successor comes to other multiprocessors (measured on
+// H200, which has 132).
 constexpr unsigned kBlocksAllowingNextKernel = 96;
 
 // Apart, so that the way past it is short.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same as single_unit.hpp by lines of 128 bytes (collectives/wide_lines.hpp): eight lanes have a line, a
-// lane has two units of it. Twice the data goes over a link in the same time.
-// Invariant: as there; and the lanes of a wave that has a line stay together to the end, those without
-// one too, since a line's flag is handed around among them.
+// The same as single_unit.hpp by lines of 128 bytes (collectives/wide_lines.hpp): eight lanes have
+// a line, a lane has two units of it. Twice the data goes over a link in the same time.
+// Invariant: as there; and the lanes of a wave that has a line stay together to the end, those
+// without one too, since a line's flag is handed around among them.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
 
@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Whether a team's elements in such slices go that way, with so many threads: all PEs agree. In one hop a
-// lane has one line.
+// Whether a team's elements in such slices go that way, with so many threads: all PEs agree. In one
+// hop a lane has one line.
 template <typename E>
 bool fits_single_wide_line(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
@@ -50,8 +50,8 @@ MESHMEM_DEVICE void await_lines(const SingleUnit& job, std::size_t at, std::uint
     all = all_of_wave(mine);
   }
 }
-// The same of n PEs, asking again only for what is missing: of one hop 0.3 us less, of two 0.4 us more
-// (256 and 512 KiB by 4 H200).
+// The same of n PEs, asking again only for what is missing: of one hop 0.3 us less, of two 0.4 us
+// more (256 and 512 KiB by 4 H200).
 template <typename IsAwaited>
 MESHMEM_DEVICE void await_missing_lines(const SingleUnit& job, int n, std::size_t at,
                                         std::uint64_t epoch, const IsAwaited& is_awaited,
@@ -126,8 +126,9 @@ __global__ void __launch_bounds__(kThreads)
   if (has_line) store_lane(lane, dest, slice.count, 0, units, line, combine_words<op, E>(words, n));
 }
 
-// In two hops: what each PE owns of the slice is sent to it, combined there, and sent to all. A lane has
-// the same place in lines of all shares, a few if there are more lines than threads for them.
+// In two hops: what each PE owns of the slice is sent to it, combined there, and sent to all. A
+// lane has the same place in lines of all shares, a few if there are more lines than threads for
+// them.
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,

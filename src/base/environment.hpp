@@ -21,7 +21,8 @@ namespace meshmem {
 
 using device::ReduceAlgorithm;
 
-// What MESHMEM_REDUCE_ALGORITHM says: an algorithm for all sizes, or a rule that chooses one by size.
+// What MESHMEM_REDUCE_ALGORITHM says: an algorithm for all sizes, or a rule that chooses one by
+// size.
 struct ReduceRule {
   enum Kind {
     automatic,  // by the library's tables
@@ -39,7 +40,8 @@ struct ReduceRule {
 // What MESHMEM_REDUCE_BLOCKS and MESHMEM_CPU_DEVICES take at most.
 constexpr unsigned kMostReduceBlocks = 128;
 constexpr unsigned kMostCpuDevices = 64;
-// More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64 bits.
+// More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64
+// bits.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
 enum class AbortBy { exit, core };     // how the library ends a job on an error

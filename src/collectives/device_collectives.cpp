@@ -70,9 +70,9 @@ hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
   return error;
 }
 
-// A share for each PE is reduced around the ring, then copied to all others: they have entered, and have
-// read that share of their sources, which may be their dests. Then all meet. What is left over, less than a
-// grain for each PE, takes one hop.
+// A share for each PE is reduced around the ring, then copied to all others: they have entered, and
+// have read that share of their sources, which may be their dests. Then all meet. What is left
+// over, less than a grain for each PE, takes one hop.
 hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
                                   void* dest, const void* source, std::size_t count,
                                   hipStream_t stream) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by kernels of the library, which dispatch.hpp has chosen, and what tells whether kernels
-// can run one.
+// Collectives by kernels of the library, which dispatch.hpp has chosen, and what tells whether
+// kernels can run one.
 // Invariant: the answer depends on what all members have in common: the segments of symmetric
 // addresses, and what start-up has agreed on. Collectives return when this PE's dest is there.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_COLLECTIVES_HPP_
@@ -32,7 +32,8 @@ device::TeamHandle kernel_handle(const Team& team);
 bool kernels_reach(const void* dest, const void* source);
 // They can on so many bytes, all of which lie there.
 bool kernels_reach(const void* address, std::size_t bytes);
-// Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it without one.
+// Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it
+// without one.
 void check_reach(const char* routine, const void* address, std::size_t count,
                  std::size_t elem_bytes);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a collective's arguments, and the choice: the processor where both buffers are in
-// host memory, else kernels where they reach both buffers on all PEs and have the type, else messages.
+// What is wrong with a collective's arguments, and the choice: the processor where both buffers are
+// in host memory, else kernels where they reach both buffers on all PEs and have the type, else
+// messages.
 // Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
 // and one for MESHMEM_CHECK.
 #include "collectives/dispatch.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on buffers in whatever memory they are. The one place that decides what runs: the processor,
-// kernels (device_collectives.hpp) or messages (by_messages.hpp); by which algorithm a reduction then runs
-// says ReducePolicy.
+// Collectives on buffers in whatever memory they are. The one place that decides what runs: the
+// processor, kernels (device_collectives.hpp) or messages (by_messages.hpp); by which algorithm a
+// reduction then runs says ReducePolicy.
 // Invariant: what decides is where dest and source are, which all members have in common. Called by
 // the API.
 #ifndef MESHMEM_COLLECTIVES_DISPATCH_HPP_

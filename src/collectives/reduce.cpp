@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions on host memory: by the algorithm that the policy chooses.
-// Invariant: every algorithm that the table gives to the host is called here. Called by dispatch and by
-// splits of teams.
+// Invariant: every algorithm that the table gives to the host is called here. Called by dispatch
+// and by splits of teams.
 #include <cstring>
 
 #include "collectives/reduce_policy.hpp"

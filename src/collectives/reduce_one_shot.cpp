@@ -17,8 +17,8 @@ void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::b
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
-  // The own data is taken from where it is, since what has just been sent is slow to read back; unless
-  // dest, which may be source, has been written by then.
+  // The own data is taken from where it is, since what has just been sent is slow to read back;
+  // unless dest, which may be source, has been written by then.
   const bool keeps_own = team.me < 2 || dest != source;
   MessageRoom room_of_first, room;
   const auto data_of = [&](int pe, MessageRoom& its_room) {

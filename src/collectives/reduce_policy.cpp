@@ -115,8 +115,8 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
   return plan;
 }
 
-// Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the short
-// rows of a single channel the ring's batches are shorter than those of one hop.
+// Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
+// short rows of a single channel the ring's batches are shorter than those of one hop.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
@@ -149,8 +149,9 @@ device::ReduceLimits ReducePolicy::group_limits(int n_pes) const {
   return {most, most};
 }
 
-// Where the table for many blocks changes. Packets have about half as many bytes of data on the links as
-// wide lines have, which users' kernels have not. By two PEs it has been measured up to 1 MiB.
+// Where the table for many blocks changes. Packets have about half as many bytes of data on the
+// links as wide lines have, which users' kernels have not. By two PEs it has been measured up to 1
+// MiB.
 device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
   if (const auto limits = limits_by_settings()) return *limits;
   device::ReduceLimits most{0, 0};

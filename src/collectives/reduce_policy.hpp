@@ -30,18 +30,18 @@ struct ReduceSettings {
   std::optional<unsigned> threads{};
 };
 
-// For kernels the program's plan comes first, then the environment, then the rows of MESHMEM_TUNING, then
-// those of the library.
+// For kernels the program's plan comes first, then the environment, then the rows of
+// MESHMEM_TUNING, then those of the library.
 class ReducePolicy {
  public:
   ReduceSettings settings{};  // written by start-up only
 
-  // The text of the file that MESHMEM_TUNING names. What is wrong with it, or nullopt; also where it is
-  // not for these PEs and devices (misfit_of()). By start-up, before any reduction.
+  // The text of the file that MESHMEM_TUNING names. What is wrong with it, or nullopt; also where
+  // it is not for these PEs and devices (misfit_of()). By start-up, before any reduction.
   std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
                                         int n_pes);
-  // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any thread
-  // may call it.
+  // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any
+  // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
   // On host memory: one that the host has.
@@ -53,7 +53,8 @@ class ReducePolicy {
   // What the tables alone have for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
-  // By which algorithm users' kernels reduce, in a thread, a wave or a block, and by all blocks of a grid.
+  // By which algorithm users' kernels reduce, in a thread, a wave or a block, and by all blocks of
+  // a grid.
   device::ReduceLimits group_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
 

@@ -13,8 +13,8 @@ namespace meshmem {
 void combine_tile(const Team& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
-  // The first two sources are read before dest, which may be one's own source, is written; then one's
-  // own source must not be needed any more, so PEs from the third on keep it aside.
+  // The first two sources are read before dest, which may be one's own source, is written; then
+  // one's own source must not be needed any more, so PEs from the third on keep it aside.
   alignas(kCacheLine) std::byte own[kTileBytes];
   const bool keep_own = team.me >= 2 && dest == source;
   if (keep_own) std::memcpy(own, source, bytes);

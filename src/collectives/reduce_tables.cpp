@@ -14,10 +14,10 @@ namespace {
 using Row = PlanRow;
 using enum ReduceAlgorithm;
 
-// Host memory. Measured with `./mesh bench` (docs/collectives.md): reading all is fastest as long as the
-// data fits in a few cache lines; then sharing the work wins. Ring and recursive doubling win nowhere
-// within one machine, where every PE reads every other directly; they are there for what has no such
-// reach, and to compare.
+// Host memory. Measured with `./mesh bench` (docs/collectives.md): reading all is fastest as long
+// as the data fits in a few cache lines; then sharing the work wins. Ring and recursive doubling
+// win nowhere within one machine, where every PE reads every other directly; they are there for
+// what has no such reach, and to compare.
 constexpr HostRow kHostRows[] = {
     {512, 2, one_shot},
     {1024, 4, one_shot},
@@ -25,9 +25,9 @@ constexpr HostRow kHostRows[] = {
     {kAnySize, kAnyPes, two_shot},
 };
 
-// NVIDIA, measured on 2 and 4 H200 behind switches; 576 threads on 2, whose blocks have as many lines.
-// Around a ring no two PEs send to the same one at a time, which is what the switches carry most of. Copy
-// engines carry more than stores of kernels do, and begin 30 us later.
+// NVIDIA, measured on 2 and 4 H200 behind switches; 576 threads on 2, whose blocks have as many
+// lines. Around a ring no two PEs send to the same one at a time, which is what the switches carry
+// most of. Copy engines carry more than stores of kernels do, and begin 30 us later.
 constexpr Row kGpuRows[] = {
     {256, kAnyPes, {one_shot, 1, 64}},
     {512, kAnyPes, {one_shot, 1, 128}},
@@ -62,10 +62,10 @@ constexpr Row kAmdRows[] = {
     {32 << 10, kAnyPes, {one_shot, 16, 256}}, {1 << 20, kAnyPes, {two_shot, 64, 256}},
     {kAnySize, kAnyPes, {direct, 64, 512}},
 };
-// Processors: one thread of one block, since threads take turns there, and blocks on the processors that
-// PEs share. Measured with 2, 3, 4 and 8 PEs on 2 cores: packets, which are handled twice, win for a few
-// lines only; the ring copies fastest, but each of its steps awaits another PE, which costs nothing as long
-// as that one has a core.
+// Processors: one thread of one block, since threads take turns there, and blocks on the processors
+// that PEs share. Measured with 2, 3, 4 and 8 PEs on 2 cores: packets, which are handled twice, win
+// for a few lines only; the ring copies fastest, but each of its steps awaits another PE, which
+// costs nothing as long as that one has a core.
 constexpr Row kProcessorRows[] = {
     {256, kAnyPes, {one_shot, 1, 1}},
     {kAnySize, 2, {ring, 1, 1}},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The measured tables from which reductions get their algorithm, on host memory and in kernels.
-// Invariant: the first row that fits counts, and the last row is for everything. Read by ReducePolicy.
+// Invariant: the first row that fits counts, and the last row is for everything. Read by
+// ReducePolicy.
 #ifndef MESHMEM_COLLECTIVES_REDUCE_TABLES_HPP_
 #define MESHMEM_COLLECTIVES_REDUCE_TABLES_HPP_
 

@@ -13,7 +13,8 @@
 
 namespace meshmem {
 
-// Where the flags and packets of collectives lie, and whose they are. All live as long as the process.
+// Where the flags and packets of collectives lie, and whose they are. All live as long as the
+// process.
 struct KernelWaitSources {
   const Slab& sync;
   const DeviceState& state;
