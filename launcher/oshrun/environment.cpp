@@ -26,6 +26,7 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
     if (name.starts_with(family)) return true;
   }
   return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_OSHRUN_PES=") ||
+         name.starts_with("MESHMEM_OSHRUN_FAKE_NODES=") ||
          name.starts_with("MESHMEM_OSHRUN_STATUS=");
 }
 

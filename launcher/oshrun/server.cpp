@@ -260,7 +260,10 @@ std::vector<std::string> Server::register_pe(int pe, int node) {
     std::free(*variable);
   }
   std::free(variables);
-  if (plan_.fake_nodes > 1) result.push_back("PMIX_HOSTNAME=" + node_name(node));
+  if (plan_.fake_nodes > 1) {
+    result.push_back("PMIX_HOSTNAME=" + node_name(node));
+    result.push_back(fmt::format("MESHMEM_OSHRUN_FAKE_NODES={}", plan_.fake_nodes));
+  }
   return result;
 }
 

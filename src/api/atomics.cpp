@@ -36,10 +36,10 @@ template <typename E, typename Where, typename Host>
                                             Word<E> condition = 0, bool fetches = true) {
   const int at = where.world_pe(pe);
   check_pe(direct_map, at, where.routine);
-  std::byte* there = try_translate(direct_map, address, sizeof(E), at);
-  if (!there) [[unlikely]]
+  std::byte* there = find_copy(direct_map, address, sizeof(E), at);
+  if (!is_mapped(there)) [[unlikely]]
     there = find_in_block(where.routine, address, sizeof(E), at);
-  if (!there) [[unlikely]] {
+  if (!is_mapped(there)) [[unlikely]] {
     return static_cast<Word<E>>(one_sided::atomic(
         where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));
   }

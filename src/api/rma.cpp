@@ -67,9 +67,10 @@ template <typename E, typename Where>
 [[gnu::always_inline]] inline void p(Where where, E* dest, E value, int pe) {
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
-  auto* there = reinterpret_cast<E*>(try_translate(direct_map, dest, sizeof(E), to));
-  if (!there) [[unlikely]]
+  std::byte* copy = find_copy(direct_map, dest, sizeof(E), to);
+  if (!is_mapped(copy)) [[unlikely]]
     return cold_p(where.routine, dest, value, to);
+  auto* there = reinterpret_cast<E*>(copy);
   if constexpr (sizeof(E) <= 8) {
     __atomic_store(there, &value, __ATOMIC_RELAXED);
   } else {
@@ -80,10 +81,10 @@ template <typename E, typename Where>
 [[gnu::always_inline]] inline E g(Where where, const E* source, int pe) {
   const int from = where.world_pe(pe);
   check_pe(direct_map, from, where.routine);
-  const auto* there =
-      reinterpret_cast<const E*>(try_translate(direct_map, source, sizeof(E), from));
-  if (!there) [[unlikely]]
+  const std::byte* copy = find_copy(direct_map, source, sizeof(E), from);
+  if (!is_mapped(copy)) [[unlikely]]
     return cold_g(where.routine, source, from);
+  const auto* there = reinterpret_cast<const E*>(copy);
   E value;
   if constexpr (sizeof(E) <= 8) {
     __atomic_load(there, &value, __ATOMIC_RELAXED);
@@ -136,8 +137,8 @@ void ibput(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   if (bsize == 0 || nblocks == 0) return;
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "dst", dst, bsize, nblocks);
-  auto* there = try_translate(direct_map, dest, span, to);
-  if (!there || may_be_on_device(source)) [[unlikely]]
+  auto* there = find_copy(direct_map, dest, span, to);
+  if (!is_mapped(there) || may_be_on_device(source)) [[unlikely]]
     return one_sided::put_blocks(where.routine, dest, source, blocks, to);
   copy_blocks(reinterpret_cast<E*>(there), dst, static_cast<const E*>(source), sst, bsize, nblocks);
 }
@@ -149,8 +150,8 @@ void ibget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std:
   if (bsize == 0 || nblocks == 0) return;
   const Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "sst", sst, bsize, nblocks);
-  const auto* there = try_translate(direct_map, source, span, from);
-  if (!there || may_be_on_device(dest)) [[unlikely]]
+  const auto* there = find_copy(direct_map, source, span, from);
+  if (!is_mapped(there) || may_be_on_device(dest)) [[unlikely]]
     return one_sided::get_blocks(where.routine, dest, source, blocks, from);
   copy_blocks(static_cast<E*>(dest), dst, reinterpret_cast<const E*>(there), sst, bsize, nblocks);
 }
@@ -165,19 +166,19 @@ void iget(Where where, void* dest, const void* source, std::ptrdiff_t dst, std::
   ibget<E>(where, dest, source, dst, sst, 1, nelems, pe);
 }
 
-// A store of the processor would overtake data that a stream still holds. A signal in device memory
-// has its place behind them on the stream.
+// A store of the processor would overtake data that a stream or the transport still holds. A signal in
+// device memory has its place behind them on the stream.
 [[gnu::cold, gnu::noinline]] void let_data_go_first(const char* routine,
-                                                    const std::uint64_t* sig_addr, int pe) {
-  if (try_translate(address_map, sig_addr, sizeof *sig_addr, pe)) order_transfers(routine);
+                                                    const std::uint64_t* sig_addr) {
+  if (is_in_segment(address_map, sig_addr, sizeof *sig_addr)) order_transfers(routine);
 }
 
 template <typename E, typename Where>
 void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
                 std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
   put<E>(where, dest, source, nelems, pe);
-  if (device_work.is_under_way()) [[unlikely]]
-    let_data_go_first(where.routine, sig_addr, where.world_pe(pe));
+  if (pending_work.is_under_way()) [[unlikely]]
+    let_data_go_first(where.routine, sig_addr);
   update_signal(where, sig_addr, signal, sig_op, pe);
 }
 template <typename E, typename Where>

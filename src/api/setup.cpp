@@ -43,7 +43,7 @@ void CallInContext::refuse_team_pe(const Team& team, int pe) const {
 Team& collective_team(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
   if (!team) fatal("{}: called with SHMEM_TEAM_INVALID", routine);
-  team->routine = routine;
+  team->begin_call(routine);
   return *team;
 }
 
@@ -101,8 +101,9 @@ std::optional<std::string> start_or_say_why() {
 
 // Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device; nullptr
 // if no way leads there.
-std::byte* find_copy(const void* address, int pe) {
-  if (std::byte* there = try_translate(address_map, address, 1, pe)) return there;
+std::byte* find_loadable_copy(const void* address, int pe) {
+  std::byte* there = find_copy(address_map, address, 1, pe);
+  if (is_mapped(there)) return there;
   if (!may_be_on_device(address)) return nullptr;
   const auto place = device_segments().find(address, 1, pe);
   return place && place->for_kernels ? place->address : nullptr;
@@ -113,7 +114,7 @@ constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 void finish(const char* routine) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
   expect_same_call(world, "");  // of those, too, whose program just ends
-  world.routine = routine;
+  world.begin_call(routine);
   complete_transfers(routine);
   sync(world);
   runtime().leave();
@@ -196,18 +197,18 @@ MESHMEM_ENTRY(int, pe_accessible, (int pe)) {
 MESHMEM_ENTRY(int, addr_accessible, (const void* addr, int pe)) {
   require_active("shmem_addr_accessible");
   if (static_cast<unsigned>(pe) >= address_map.n_pes) return 0;
-  return try_translate(address_map, addr, 1, pe) || is_on_device(addr) ? 1 : 0;
+  return is_in_segment(address_map, addr, 1) || is_on_device(addr) ? 1 : 0;
 }
 
 MESHMEM_ENTRY(void*, ptr, (const void* dest, int pe)) {
   require_active("shmem_ptr");
-  return static_cast<unsigned>(pe) < address_map.n_pes ? find_copy(dest, pe) : nullptr;
+  return static_cast<unsigned>(pe) < address_map.n_pes ? find_loadable_copy(dest, pe) : nullptr;
 }
 
 MESHMEM_ENTRY(void*, team_ptr, (shmem_team_t handle, const void* dest, int pe)) {
   const Team* team = team_of(handle, "shmem_team_ptr");
   if (!team || static_cast<unsigned>(pe) >= static_cast<unsigned>(team->n)) return nullptr;
-  return find_copy(dest, team->world_pe(pe));
+  return find_loadable_copy(dest, team->world_pe(pe));
 }
 
 MESHMEM_ENTRY(void, info_get_version, (int* major, int* minor)) {

@@ -19,7 +19,7 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
 // The parent of a split or a team that ends; nullptr for SHMEM_TEAM_INVALID.
 Team* team_named(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
-  if (team) team->routine = routine;
+  if (team) team->begin_call(routine);
   return team;
 }
 

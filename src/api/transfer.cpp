@@ -17,8 +17,8 @@ template <ColdPath cold_path>
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
-  std::byte* there = try_translate(direct_map, dest, bytes, pe);
-  if (!there || may_be_on_device(source)) [[unlikely]]
+  std::byte* there = find_copy(direct_map, dest, bytes, pe);
+  if (!is_mapped(there) || may_be_on_device(source)) [[unlikely]]
     return cold_path(routine, dest, source, bytes, pe);
   copy_bytes(there, source, bytes);
 }
@@ -28,8 +28,8 @@ template <ColdPath cold_path>
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
   if (bytes == 0) return;
-  const std::byte* there = try_translate(direct_map, source, bytes, pe);
-  if (!there || may_be_on_device(dest)) [[unlikely]]
+  const std::byte* there = find_copy(direct_map, source, bytes, pe);
+  if (!is_mapped(there) || may_be_on_device(dest)) [[unlikely]]
     return cold_path(routine, dest, source, bytes, pe);
   copy_bytes(dest, there, bytes);
 }

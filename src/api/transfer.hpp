@@ -38,13 +38,12 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
     fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
-  auto* there =
-      reinterpret_cast<std::uint64_t*>(try_translate(direct_map, sig_addr, sizeof *sig_addr, to));
-  if (!there) [[unlikely]]
-    there = reinterpret_cast<std::uint64_t*>(
-        find_in_block(where.routine, sig_addr, sizeof *sig_addr, to));
-  if (!there) [[unlikely]]
+  std::byte* copy = find_copy(direct_map, sig_addr, sizeof *sig_addr, to);
+  if (!is_mapped(copy)) [[unlikely]]
+    copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to);
+  if (!is_mapped(copy)) [[unlikely]]
     return one_sided::signal(where.routine, sig_addr, value, sig_op, to);
+  auto* there = reinterpret_cast<std::uint64_t*>(copy);
   fuzz_schedule();
   if (sig_op == SHMEM_SIGNAL_SET) {
     __atomic_store_n(there, value, __ATOMIC_RELEASE);

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace meshmem {
 namespace {
 
@@ -50,6 +52,7 @@ CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
   const bool is_captured = lead_to(ends[1], fd);
   close(ends[1]);
   if (is_captured) {
+    if (fd == STDERR_FILENO) send_messages_to(saved);  // a line of ours is not kept back
     saved_ = saved;
     pipe_ = ends[0];
   } else {
@@ -65,6 +68,7 @@ std::string CapturedOutput::end() {
     close(fd_);  // what is written goes nowhere otherwise: then by the lowest number that is free
     fcntl(saved_, F_DUPFD, fd_);
   }
+  if (fd_ == STDERR_FILENO) send_messages_to(STDERR_FILENO);
   close(saved_);
   char buffer[4096];
   for (ssize_t bytes; (bytes = read(pipe_, buffer, sizeof buffer)) > 0;)

@@ -20,14 +20,7 @@ std::atomic<int> this_pe{-1};
 std::atomic<AbortJob> abort_job_of_launcher{nullptr};
 std::atomic<bool> debug_is_on{false};
 
-void write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere left to complain to
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
+std::atomic<int> messages_fd{STDERR_FILENO};
 
 // "PE 3 (host a, pid 77)", as far as it is known; takes no memory.
 std::string_view describe_this_process(char (&text)[320]) {
@@ -48,6 +41,17 @@ void set_abort_job(AbortJob abort_job) { abort_job_of_launcher = abort_job; }
 void enable_debug(bool enabled) { debug_is_on = enabled; }
 bool debug_enabled() { return debug_is_on; }
 
+void send_messages_to(int fd) { messages_fd = fd; }
+
+void print_text(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(messages_fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nowhere left to complain to
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
 // Takes memory for a very long line only, and does without where there is none.
 void print_line(std::string_view message) {
   char who[320];
@@ -55,9 +59,9 @@ void print_line(std::string_view message) {
   try {
     fmt::format_to(std::back_inserter(line), "meshmem: {}: {}\n", describe_this_process(who),
                    message);
-    write_all({line.data(), line.size()});
+    print_text({line.data(), line.size()});
   } catch (const std::bad_alloc&) {
-    for (const std::string_view part : {message, std::string_view("\n")}) write_all(part);
+    for (const std::string_view part : {message, std::string_view("\n")}) print_text(part);
   }
 }
 

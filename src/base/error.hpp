@@ -25,6 +25,11 @@ void set_abort_job(AbortJob abort_job);
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
 
+// The text as it is, to where messages go.
+void print_text(std::string_view text);
+// Where that is from now on: standard error, or what it was before it was captured.
+void send_messages_to(int fd);
+
 // Ends the job with status 1, by one who has printed why.
 [[noreturn, gnu::cold]] void end_job_on_error();
 // Prints the message and ends the job with status 1.

@@ -63,15 +63,6 @@ StatusBoard map_board(int file) {
   return found;
 }
 
-void write_whole(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere left to complain to
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 // Another PE is printing: to go on now would end the job in the middle of that.
 void await_table(const std::atomic<std::uint32_t>& printed) {
   constexpr int kMostNaps = 200;
@@ -124,7 +115,7 @@ void print_status_table() {
   std::atomic<std::uint32_t>& printed = board.job().tables_printed;
   std::uint32_t none = 0;
   if (!printed.compare_exchange_strong(none, 1)) return await_table(printed);
-  write_whole(fmt::format("meshmem: {}\n", status_table(board, monotonic_ns())));
+  print_text(fmt::format("meshmem: {}\n", status_table(board, monotonic_ns())));
   printed.store(2, std::memory_order_release);
 }
 

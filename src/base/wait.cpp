@@ -15,6 +15,7 @@
 namespace meshmem {
 
 constinit WaitPolicy wait_policy;
+constinit Progress progress_of_waits = nullptr;
 
 namespace {
 // Yields answer fastest as long as what is waited for comes within a collective's time. What takes
@@ -58,6 +59,7 @@ Backoff::~Backoff() {
 
 bool Backoff::pause() {
   ++rounds_;
+  if (progress_of_waits) progress_of_waits();
   if (napping_) {
     const timespec nap{0, static_cast<long>(nap_us_) * 1000};
     nanosleep(&nap, nullptr);

@@ -25,6 +25,10 @@ struct WaitPolicy {
 };
 extern constinit WaitPolicy wait_policy;  // set once by start-up
 
+// What else has to go on while this thread waits: the transport, where there is one. Set once.
+using Progress = void (*)();
+extern constinit Progress progress_of_waits;
+
 // Puts this thread on a core, and back there when it has napped in a wait, of any length in the second
 // from now, of a long one later: whoever wakes up runs where there was room at that moment, and PEs that
 // from then on only yield to each other stay for long as unevenly spread as that has left them.

@@ -264,6 +264,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   check_pmix(words.of_size, "ask the launcher for the size of the job");
   if (this_job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
   compare_with_oshrun();
+  this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;
 }
 

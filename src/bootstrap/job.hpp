@@ -18,6 +18,8 @@ struct Job {
   int n_pes = 1;
   std::vector<int> node_pes;  // PEs of this node, ascending, this one included
   bool launched = false;      // by a launcher with a PMIx server
+  // oshrun tells the PEs apart as if they were on several nodes, for tests; they can map one arena.
+  bool has_fake_nodes = false;
 };
 
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be

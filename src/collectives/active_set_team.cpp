@@ -44,7 +44,7 @@ Team& active_set_team(const ActiveSet& set, const char* routine) {
   Team* team = runtime().active_set_team(set, is_new);
   if (!team) [[unlikely]]
     refuse_set(set, routine);
-  team->routine = routine;
+  team->begin_call(routine);
   // No kernel of a member writes to another's flags before they are cleared.
   if (is_new && runtime().has_devices()) sync(*team);
   return *team;

@@ -12,6 +12,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
+#include "gpu/device_transfer.hpp"
 #include "gpu/stream_uses.hpp"
 #include "shmemx.h"
 #include "transport/completion.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 Team& world_in(const char* routine) {
   Team& world = runtime().world();
-  world.routine = routine;
+  world.begin_call(routine);
   return world;
 }
 

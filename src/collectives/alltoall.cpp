@@ -39,7 +39,7 @@ std::byte* block_of_dest(void* dest, int pe, const AlltoallShape& shape) {
          block_start(pe, shape.count, shape.dest_stride, shape.elem_bytes);
 }
 
-void alltoall_staged(Team& team, std::uint64_t sequence, void* dest, const void* source,
+void alltoall_staged(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
                      const AlltoallShape& shape) {
   const std::size_t block = shape.count * shape.elem_bytes;
   const std::size_t bytes = block * static_cast<std::size_t>(team.n);
@@ -58,7 +58,7 @@ void alltoall_staged(Team& team, std::uint64_t sequence, void* dest, const void*
   all_have_started(team, sequence);
 }
 
-void alltoall_direct(Team& team, std::uint64_t sequence, void* dest, const void* source,
+void alltoall_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
                      const AlltoallShape& shape) {
   announce(team, sequence);
   const std::byte* block = static_cast<const std::byte*>(source) +
@@ -77,7 +77,7 @@ void alltoall_direct(Team& team, std::uint64_t sequence, void* dest, const void*
 
 }  // namespace
 
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+void alltoall(NodeTeam& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = shape.count * shape.elem_bytes * static_cast<std::size_t>(team.n);

@@ -14,11 +14,11 @@ namespace {
 
 // Up to here the root copies once more, into its stage, and goes on. Where PEs share cores that is worth
 // more, since a root that waits for its readers gives up its core.
-std::size_t most_staged_bytes(const Team& team) {
+std::size_t most_staged_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 32 * 1024 : kLinesBytes;
 }
 
-void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const void* source,
+void broadcast_message(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
                        std::size_t bytes, int root) {
   if (team.me == root) {
     post_message(team, sequence, source, bytes);
@@ -30,7 +30,7 @@ void broadcast_message(Team& team, std::uint64_t sequence, void* dest, const voi
   if (bytes <= kLinesBytes) __builtin_prefetch(&message_line(team.of(root), sequence + 1, 0));
 }
 
-void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void* source,
+void broadcast_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
                       std::size_t bytes, int root) {
   if (team.me == root) {
     if (dest != source) copy_buffer(dest, source, bytes);
@@ -47,7 +47,7 @@ void broadcast_direct(Team& team, std::uint64_t sequence, void* dest, const void
 
 }  // namespace
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);

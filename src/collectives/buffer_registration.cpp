@@ -126,7 +126,7 @@ Registration agree_on(Team& world, Registration mine) {
 }
 
 int refuse(const Team& world, const char* why) {
-  debug("{}: {}", world.routine, why);
+  debug("{}: {}", world.routine(), why);
   return 1;
 }
 
@@ -156,7 +156,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
 int unregister_buffer(Team& world, void* address) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
-  complete_transfers(world.routine);
+  complete_transfers(world.routine());
   sync(world);  // nobody puts to it any more
   const Registration found = agree_on(world, registration_at(address));
   if (found == Registration::none)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives by messages. Words: a *batch* is what one message holds.
-// Invariant: exchange() is the only communication.
+// Invariant: exchange() is the only communication, and the broadcast between nodes.
 #include "collectives/by_messages.hpp"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "collectives/between_nodes.hpp"
 #include "collectives/message.hpp"
 #include "memory/room.hpp"
 #include "transport/one_sided.hpp"
@@ -15,14 +16,21 @@
 namespace meshmem::by_messages {
 namespace {
 
-// Every PE shows `bytes` bytes of host memory and takes those of every PE, itself too.
+// Every PE shows `bytes` bytes of host memory and takes those of every PE in team order, itself too.
 template <typename Take>
 void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take) {
-  const std::uint64_t sequence = begin_operation(team);
-  post_message(team, sequence, mine, bytes);
+  if (!team.is_on_one_node()) {
+    std::vector<std::byte> all(static_cast<std::size_t>(team.n) * bytes);
+    between_nodes::gather(team, all.data(), mine, bytes);
+    for (int pe = 0; pe < team.n; ++pe) take(pe, all.data() + static_cast<std::size_t>(pe) * bytes);
+    return;
+  }
+  NodeTeam& node = team.node;
+  const std::uint64_t sequence = begin_operation(node);
+  post_message(node, sequence, mine, bytes);
   MessageRoom room;
-  for (int pe = 0; pe < team.n; ++pe) take(pe, await_message(team, sequence, bytes, pe, room));
-  all_have_started(team, sequence);
+  for (int pe = 0; pe < node.n; ++pe) take(pe, await_message(node, sequence, bytes, pe, room));
+  all_have_started(node, sequence);
 }
 
 std::byte* at(void* base, std::size_t offset) { return static_cast<std::byte*>(base) + offset; }
@@ -39,11 +47,21 @@ void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, 
   for (std::size_t offset = 0; offset < bytes; offset += batch.size()) {
     const std::size_t length = std::min(batch.size(), bytes - offset);
     if (offset < own_bytes) {
-      copy_local(team.routine, batch.data(), at(source, offset),
+      copy_local(team.routine(), batch.data(), at(source, offset),
                  std::min(length, own_bytes - offset));
     }
     exchange(team, batch.data(), length,
              [&](int pe, const std::byte* data) { take(pe, offset, data, length); });
+  }
+}
+
+// total = data for the first term, total op data for the others.
+void add_term(const Reduction& op, std::byte* total, const std::byte* data, std::size_t count,
+              bool is_first) {
+  if (is_first) {
+    std::memcpy(total, data, count * op.elem_bytes);
+  } else {
+    op.combine(total, total, data, count);
   }
 }
 
@@ -55,9 +73,9 @@ void in_batches(Team& team, std::size_t elem_bytes, void* dest, const void* sour
   std::vector<std::byte> batch(std::min(most, count) * elem_bytes);
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t n = std::min(most, count - done);
-    copy_local(team.routine, batch.data(), at(source, done * elem_bytes), n * elem_bytes);
+    copy_local(team.routine(), batch.data(), at(source, done * elem_bytes), n * elem_bytes);
     combine(batch.data(), n);
-    copy_local(team.routine, at(dest, done * elem_bytes), batch.data(), n * elem_bytes);
+    copy_local(team.routine(), at(dest, done * elem_bytes), batch.data(), n * elem_bytes);
   }
 }
 
@@ -69,13 +87,30 @@ void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
   });
 }
 
+namespace {
+
+void broadcast_between_nodes(Team& team, void* dest, const void* source, std::size_t bytes,
+                             int root) {
+  std::vector<std::byte> batch(std::min(bytes, kStageBytes));
+  for (std::size_t offset = 0; offset < bytes; offset += batch.size()) {
+    const std::size_t length = std::min(batch.size(), bytes - offset);
+    if (team.me == root) copy_local(team.routine(), batch.data(), at(source, offset), length);
+    between_nodes::broadcast(team, batch.data(), length, root);
+    if (team.me != root || dest != source)
+      copy_local(team.routine(), at(dest, offset), batch.data(), length);
+  }
+}
+
+}  // namespace
+
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  if (!team.is_on_one_node()) return broadcast_between_nodes(team, dest, source, bytes, root);
   const std::size_t own_bytes = team.me == root ? bytes : 0;
   const bool in_place = team.me == root && dest == source;
   exchange_in_batches(team, source, own_bytes, bytes,
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         if (pe == root && !in_place)
-                          copy_local(team.routine, at(dest, offset), data, length);
+                          copy_local(team.routine(), at(dest, offset), data, length);
                       });
 }
 
@@ -83,7 +118,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   exchange_in_batches(team, source, bytes, bytes,
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         const std::size_t begin = static_cast<std::size_t>(pe) * bytes + offset;
-                        copy_local(team.routine, at(dest, begin), data, length);
+                        copy_local(team.routine(), at(dest, begin), data, length);
                       });
 }
 
@@ -93,12 +128,12 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   std::vector<std::size_t> begins;
   std::size_t total = 0;
   for (const std::size_t size : sizes) begins.push_back(std::exchange(total, total + size));
-  check_room(team.routine, dest, total);
+  check_room(team.routine(), dest, total);
   exchange_in_batches(team, source, bytes, *std::max_element(sizes.begin(), sizes.end()),
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         const std::size_t size = sizes[static_cast<std::size_t>(pe)];
                         if (offset >= size) return;
-                        copy_local(team.routine,
+                        copy_local(team.routine(),
                                    at(dest, begins[static_cast<std::size_t>(pe)] + offset), data,
                                    std::min(length, size - offset));
                       });
@@ -118,12 +153,12 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
     const std::size_t block_bytes = count * shape.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
       copy_local_blocks(
-          team.routine, batch.data() + block * block_bytes,
+          team.routine(), batch.data() + block * block_bytes,
           static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
           {shape.elem_bytes, count, elem, shape.source_stride * elem});
     }
     exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
-      copy_local_blocks(team.routine,
+      copy_local_blocks(team.routine(),
                         static_cast<std::byte*>(dest) +
                             offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),
                         data + static_cast<std::size_t>(team.me) * block_bytes,
@@ -133,9 +168,12 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
 }
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  in_batches(team, op.elem_bytes, dest, source, count, [&](void* batch, std::size_t n) {
-    if (team.n > 1) reduce_one_shot(team, op, batch, batch, n);
-    finish(op, batch, n, team.n);
+  in_batches(team, op.elem_bytes, dest, source, count, [&](std::byte* batch, std::size_t n) {
+    std::vector<std::byte> total(n * op.elem_bytes);
+    exchange(team, batch, total.size(),
+             [&](int pe, const std::byte* data) { add_term(op, total.data(), data, n, pe == 0); });
+    finish(op, total.data(), n, team.n);
+    std::memcpy(batch, total.data(), total.size());
   });
 }
 
@@ -150,26 +188,27 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
     const std::size_t elems = std::min(most, count - done);
     const std::size_t block_bytes = elems * op.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
-      copy_local(team.routine, batch.data() + block * block_bytes,
+      copy_local(team.routine(), batch.data() + block * block_bytes,
                  at(source, (block * count + done) * op.elem_bytes), block_bytes);
     }
     exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
       const std::byte* mine = data + static_cast<std::size_t>(team.me) * block_bytes;
-      if (pe == 0) {
-        std::memcpy(result.data(), mine, block_bytes);
-      } else {
-        op.combine(result.data(), result.data(), mine, elems);
-      }
+      add_term(op, result.data(), mine, elems, pe == 0);
     });
     finish(op, result.data(), elems, team.n);
-    copy_local(team.routine, at(dest, done * op.elem_bytes), result.data(), block_bytes);
+    copy_local(team.routine(), at(dest, done * op.elem_bytes), result.data(), block_bytes);
   }
 }
 
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
-  in_batches(team, op.elem_bytes, dest, source, count, [&](void* batch, std::size_t n) {
-    meshmem::scan(team, op, batch, batch, n, inclusive);
+  const int terms = team.me + (inclusive ? 1 : 0);
+  in_batches(team, op.elem_bytes, dest, source, count, [&](std::byte* batch, std::size_t n) {
+    std::vector<std::byte> total(n * op.elem_bytes);
+    exchange(team, batch, total.size(), [&](int pe, const std::byte* data) {
+      if (pe < terms) add_term(op, total.data(), data, n, pe == 0);
+    });
+    std::memcpy(batch, total.data(), total.size());
   });
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on buffers that neither the processor nor kernels reach on all PEs alike: each PE
-// copies its source into messages, batch by batch, whatever memory it is in, and copies what it gets
-// out of the others'.
+// Collectives on buffers that neither the processor nor kernels reach on all PEs alike, or of teams
+// over several nodes: each PE copies its part into messages, batch by batch, and its result out of the
+// others'.
 // Invariant: every batch is one message of every PE to all, of the same length; dest may be source
-// for reductions, scans and broadcast. Slow, and right for any memory and any type: the last resort
-// of dispatch.cpp.
+// for reductions, scans and broadcast. Terms are combined in team order. Called by dispatch.cpp.
 #ifndef MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 #define MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 
 #include <cstddef>
 
 #include "collectives/data_movement.hpp"
+#include "core/team.hpp"
 
 namespace meshmem::by_messages {
 

@@ -9,18 +9,18 @@
 #include <cstddef>
 
 #include "collectives/reduction.hpp"
-#include "core/team.hpp"
+#include "core/node_team.hpp"
 
 namespace meshmem {
 
 // dest may be source.
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes, int root);
 
 // Block i of dest, `bytes` long, is PE i's source.
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
+void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
 // The same with as many bytes as each PE says.
-void collect(Team& team, void* dest, const void* source, std::size_t bytes);
+void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
 // Element j of block i of dest is element j of block `me` of PE i's source. Blocks have `count`
 // elements; element k of a buffer lies at k * stride elements.
@@ -30,11 +30,11 @@ struct AlltoallShape {
   std::ptrdiff_t dest_stride = 1;
   std::ptrdiff_t source_stride = 1;
 };
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+void alltoall(NodeTeam& team, void* dest, const void* source, const AlltoallShape& shape);
 
 // dest[i] = source[i] of all PEs before this one, in PE order, and for an inclusive scan of this
 // one too. The exclusive scan of PE 0 is zero bits. dest may be source.
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+void scan(NodeTeam& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive);
 
 }  // namespace meshmem

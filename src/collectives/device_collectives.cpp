@@ -22,7 +22,7 @@ bool kernels_reach(const device::State& state, const void* address, std::size_t 
 
 template <typename Launch>
 void run(Team& team, const Launch& launch) {
-  device_transfer().run(team.routine, launch);
+  device_transfer().run(team.routine(), launch);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "collectives/data_movement.hpp"
+#include "core/team.hpp"
 #include "device/launch.hpp"
 
 namespace meshmem::on_device {

@@ -20,6 +20,10 @@ namespace meshmem::dispatch {
 namespace {
 
 bool on_host(const void* dest, const void* source) { return !any_on_device(dest, source); }
+// By loads and stores of the processor: what most collectives are.
+bool within_reach(const Team& team, const void* dest, const void* source) {
+  return team.is_on_one_node() && on_host(dest, source);
+}
 bool by_kernels(const void* dest, const void* source) {
   return on_device::kernels_reach(dest, source);
 }
@@ -54,7 +58,7 @@ enum class Rule { disjoint, same_or_disjoint, any_overlap, any };
   const bool in_place = rule == Rule::same_or_disjoint && buffers.dest == buffers.source;
   if (rule == Rule::any || rule == Rule::any_overlap || in_place || !buffers.overlap()) return;
   only_one_speaks(team);
-  fatal("{}: dest, {} bytes at {}, overlaps source, {} bytes at {}", team.routine,
+  fatal("{}: dest, {} bytes at {}, overlaps source, {} bytes at {}", team.routine(),
         buffers.dest_bytes, buffers.dest, buffers.source_bytes, buffers.source);
 }
 
@@ -62,22 +66,22 @@ template <typename... Values>
 [[gnu::always_inline]] inline void check(Team& team, const Buffers& buffers, Rule rule,
                                          fmt::format_string<const Values&...> arguments,
                                          const Values&... values) {
-  check_room(team.routine, buffers.dest, buffers.dest_bytes);
-  check_room(team.routine, buffers.source, buffers.source_bytes);
+  check_room(team.routine(), buffers.dest, buffers.dest_bytes);
+  check_room(team.routine(), buffers.source, buffers.source_bytes);
   if (calls_are_compared) [[unlikely]]
     compare(team, buffers, rule, fmt::format(arguments, values...));
 }
 
 std::size_t for_all(const Team& team, std::size_t bytes) {
-  return bytes_of(team.routine, static_cast<std::size_t>(team.n), bytes);
+  return bytes_of(team.routine(), static_cast<std::size_t>(team.n), bytes);
 }
 
 // Of the other members' sources nothing is read, and an active set's root does not write to dest.
 void check_broadcast(Team& team, const void* dest, const void* source, std::size_t bytes, int root,
                      bool root_has_dest) {
   const bool is_root = team.me == root;
-  check_room(team.routine, dest, is_root && !root_has_dest ? 0 : bytes);
-  check_room(team.routine, source, is_root ? bytes : 0);
+  check_room(team.routine(), dest, is_root && !root_has_dest ? 0 : bytes);
+  check_room(team.routine(), source, is_root ? bytes : 0);
   if (calls_are_compared) [[unlikely]]
     compare(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint,
             fmt::format("{} bytes, PE_root {}", bytes, root));
@@ -86,7 +90,7 @@ void check_broadcast(Team& team, const void* dest, const void* source, std::size
 // dest and source have as many elements.
 void check_elementwise(Team& team, const Reduction& op, const void* dest, const void* source,
                        std::size_t count) {
-  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
+  const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
   check(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint, "nreduce {}", count);
 }
 
@@ -98,7 +102,7 @@ std::size_t span_of(const Team& team, const AlltoallShape& shape, const char* na
   if (elems == 0) return 0;
   if (stride < 0 || __builtin_mul_overflow(elems - 1, stride, &before_last) ||
       __builtin_mul_overflow(static_cast<std::size_t>(before_last) + 1, shape.elem_bytes, &bytes))
-    refuse_stride(team.routine, name, stride, elems);
+    refuse_stride(team.routine(), name, stride, elems);
   return static_cast<std::size_t>(bytes);
 }
 
@@ -116,8 +120,8 @@ void check_alltoall(Team& team, const void* dest, const void* source, const Allt
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   check_broadcast(team, dest, source, bytes, root, true);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::broadcast(team, dest, source, bytes, root);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::broadcast(team.node, dest, source, bytes, root);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::broadcast(team, dest, source, bytes, root);
   by_messages::broadcast(team, dest, source, bytes, root);
@@ -126,16 +130,16 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   check_broadcast(team, dest, source, bytes, root, false);
   void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::broadcast(team, own_dest, source, bytes, root);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::broadcast(team.node, own_dest, source, bytes, root);
   // A kernel would write to all.
   by_messages::broadcast(team, own_dest, source, bytes, root);
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::fcollect(team, dest, source, bytes);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::fcollect(team.node, dest, source, bytes);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::fcollect(team, dest, source, bytes);
   by_messages::fcollect(team, dest, source, bytes);
@@ -144,18 +148,19 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 // How much of dest is written is known once all have said how much they bring.
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, bytes, source, bytes}, Rule::any, "");
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::collect(team, dest, source, bytes);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::collect(team.node, dest, source, bytes);
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
-  if (!is_symmetric(address_map, source, 1)) refuse_address(address_map, source, 1, team.routine);
+  if (!on_host(dest, source) && !is_symmetric(address_map, source, 1))
+    refuse_address(address_map, source, 1, team.routine());
   if (by_kernels(dest, source)) return on_device::collect(team, dest, source, bytes);
   by_messages::collect(team, dest, source, bytes);
 }
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   check_alltoall(team, dest, source, shape);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::alltoall(team, dest, source, shape);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::alltoall(team.node, dest, source, shape);
   if (shape.count == 0) return;
   if (by_kernels(dest, source)) return on_device::alltoall(team, dest, source, shape);
   by_messages::alltoall(team, dest, source, shape);
@@ -163,8 +168,8 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   check_elementwise(team, op, dest, source, count);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::reduce(team, op, dest, source, count);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::reduce(team.node, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(op, dest, source)) return on_device::reduce(team, op, dest, source, count);
   by_messages::reduce(team, op, dest, source, count);
@@ -173,10 +178,10 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
 // dest may be this PE's own block of source, so it need not be the same address on all.
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
-  const std::size_t bytes = bytes_of(team.routine, count, op.elem_bytes);
+  const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
   check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::reduce_scatter(team, op, dest, source, count);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::reduce_scatter(team.node, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(dest, source)) return on_device::reduce_scatter(team, op, dest, source, count);
   by_messages::reduce_scatter(team, op, dest, source, count);
@@ -185,8 +190,8 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
 void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   check_elementwise(team, op, dest, source, count);
-  if (on_host(dest, source)) [[likely]]
-    return meshmem::scan(team, op, dest, source, count, inclusive);
+  if (within_reach(team, dest, source)) [[likely]]
+    return meshmem::scan(team.node, op, dest, source, count, inclusive);
   if (count == 0) return;
   if (by_kernels(op, dest, source))
     return on_device::scan(team, op, dest, source, count, inclusive);

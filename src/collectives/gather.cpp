@@ -15,7 +15,9 @@ namespace {
 
 // Up to here blocks are messages. Larger ones are read out of the sources, which saves a copy and costs
 // a second wait: worth it unless PEs share cores.
-std::size_t most_sent_bytes(const Team& team) { return team.more_pes_than_cores ? 16 * 1024 : 512; }
+std::size_t most_sent_bytes(const NodeTeam& team) {
+  return team.more_pes_than_cores ? 16 * 1024 : 512;
+}
 
 void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes) {
   copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
@@ -23,7 +25,7 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
 
 }  // namespace
 
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   const bool sent = bytes <= most_sent_bytes(team);
@@ -51,7 +53,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   }
 }
 
-void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes) {
   // The lengths first; they also say that the sources are ready.
   const std::uint64_t sequence = begin_operation(team);
   post_message(team, sequence, &bytes, sizeof bytes);

@@ -36,7 +36,8 @@ inline void copy_payload(std::byte* dest, const std::byte* source, std::size_t b
 }
 
 // Shows `data` (at most kStageBytes) to all members.
-inline void post_message(Team& team, std::uint64_t sequence, const void* data, std::size_t bytes) {
+inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* data,
+                         std::size_t bytes) {
   const auto* source = static_cast<const std::byte*>(data);
   if (bytes > kLinesBytes) {
     reserve(team, sequence, kStageSlots);
@@ -56,14 +57,14 @@ inline void post_message(Team& team, std::uint64_t sequence, const void* data, s
 }
 
 // Waits for the message of PE `pe`, which is in a stage.
-inline const std::byte* await_staged(const Team& team, std::uint64_t sequence, int pe) {
+inline const std::byte* await_staged(const NodeTeam& team, std::uint64_t sequence, int pe) {
   await(team, team.of(pe).staged[sequence % kStageSlots], sequence, pe);
   return team.of(pe).stage[sequence % kStageSlots];
 }
 
 // Writes `length` bytes from `begin` on of the message of PE `pe` to dest, once they are there.
-inline void receive_range(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
-                          int pe, std::size_t begin, std::size_t length) {
+inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* dest,
+                          std::size_t bytes, int pe, std::size_t begin, std::size_t length) {
   auto* to = static_cast<std::byte*>(dest);
   if (bytes > kLinesBytes) {
     std::memcpy(to, await_staged(team, sequence, pe) + begin, length);
@@ -82,8 +83,8 @@ inline void receive_range(const Team& team, std::uint64_t sequence, void* dest, 
 }
 
 // Writes the message of PE `pe` to dest, once it is there.
-inline void receive_message(const Team& team, std::uint64_t sequence, void* dest, std::size_t bytes,
-                            int pe) {
+inline void receive_message(const NodeTeam& team, std::uint64_t sequence, void* dest,
+                            std::size_t bytes, int pe) {
   receive_range(team, sequence, dest, bytes, pe, 0, bytes);
 }
 
@@ -93,8 +94,8 @@ struct MessageRoom {
 };
 
 // The message of PE `pe`, once it is there: where it lies, or in `room`.
-inline const std::byte* await_message(const Team& team, std::uint64_t sequence, std::size_t bytes,
-                                      int pe, MessageRoom& room) {
+inline const std::byte* await_message(const NodeTeam& team, std::uint64_t sequence,
+                                      std::size_t bytes, int pe, MessageRoom& room) {
   if (bytes > kLinesBytes) return await_staged(team, sequence, pe);
   if (bytes <= kLinePayload) {
     Line& line = message_line(team.of(pe), sequence, 0);

@@ -15,7 +15,7 @@ namespace {
   case ReduceAlgorithm::name: \
     return reduce_##name(team, op, dest, source, count);
 #define CASE_false(name)
-void reduce_by(ReduceAlgorithm algorithm, Team& team, const Reduction& op, void* dest,
+void reduce_by(ReduceAlgorithm algorithm, NodeTeam& team, const Reduction& op, void* dest,
                const void* source, std::size_t count) {
   switch (algorithm) {
 #define MESHMEM_ALGORITHM(name, host, ...) CASE_##host(name)
@@ -30,7 +30,8 @@ void reduce_by(ReduceAlgorithm algorithm, Team& team, const Reduction& op, void*
 
 }  // namespace
 
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source,
+            std::size_t count) {
   if (count == 0) return;
   const std::size_t bytes = count * op.elem_bytes;
   if (team.n == 1) {

@@ -12,7 +12,7 @@
 namespace meshmem {
 namespace {
 
-void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void reduce_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std::byte* source,
                   std::size_t count) {
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
@@ -33,7 +33,7 @@ void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::b
 
 }  // namespace
 
-void reduce_one_shot(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_one_shot(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                      std::size_t count) {
   const std::size_t most = kStageBytes / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {

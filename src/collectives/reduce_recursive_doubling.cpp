@@ -15,7 +15,7 @@ namespace meshmem {
 namespace {
 
 struct Doubling {
-  Team& team;
+  NodeTeam& team;
   std::uint64_t sequence;
   std::size_t slot_bytes;  // of the stage, for each step
 
@@ -32,7 +32,7 @@ std::size_t slot_bytes_of(int n) {
 
 // Takes the running result from slot `step` to slot `step + 1`.
 void take_step(const Doubling& run, const Reduction& op, std::size_t count, int step) {
-  Team& team = run.team;
+  NodeTeam& team = run.team;
   const schedule::Exchange exchange = schedule::doubling_exchange(team.n, team.me, step);
   using schedule::Role;
   const std::size_t bytes = count * op.elem_bytes;
@@ -54,7 +54,7 @@ void take_step(const Doubling& run, const Reduction& op, std::size_t count, int 
   }
 }
 
-void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void reduce_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std::byte* source,
                   std::size_t count) {
   const Doubling run{team, begin_operation(team), slot_bytes_of(team.n)};
   reserve(team, run.sequence, kStageSlots);
@@ -67,7 +67,7 @@ void reduce_batch(Team& team, const Reduction& op, std::byte* dest, const std::b
 
 }  // namespace
 
-void reduce_recursive_doubling(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_recursive_doubling(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                                std::size_t count) {
   const std::size_t most = slot_bytes_of(team.n) / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {

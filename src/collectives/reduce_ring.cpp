@@ -22,7 +22,7 @@ std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
 }
 
 struct Ring {
-  Team& team;
+  NodeTeam& team;
   const Reduction& op;
   std::byte* dest;
   const std::byte* source;
@@ -62,7 +62,7 @@ void copy_result(const Ring& ring, int left, int step) {
 
 }  // namespace
 
-void reduce_ring(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_ring(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                  std::size_t count) {
   if (team.n > kMostPes) return reduce_two_shot(team, op, dest, source, count);
   const Ring ring{team,

@@ -10,7 +10,7 @@
 
 namespace meshmem {
 
-void combine_tile(const Team& team, const Reduction& op, void* dest, const void* source,
+void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
   // The first two sources are read before dest, which may be one's own source, is written; then
@@ -27,7 +27,7 @@ void combine_tile(const Team& team, const Reduction& op, void* dest, const void*
   for (int pe = 2; pe < team.n; ++pe) op.combine(dest, dest, source_of(pe), count);
 }
 
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   if (count == 0) return;
   const std::size_t block_bytes = count * op.elem_bytes;

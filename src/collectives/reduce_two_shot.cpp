@@ -13,7 +13,7 @@
 namespace meshmem {
 namespace {
 
-void reduce_tile(const Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                  std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
   combine_tile(team, op, dest, source, count);
@@ -25,7 +25,7 @@ void reduce_tile(const Team& team, const Reduction& op, void* dest, const void* 
 
 }  // namespace
 
-void reduce_two_shot(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_two_shot(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                      std::size_t count) {
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);  // this PE's source is ready, and its dest may be written

@@ -10,8 +10,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "base/error.hpp"
+#include "collectives/between_nodes.hpp"
 #include "collectives/message.hpp"
 #include "memory/address_map.hpp"
 
@@ -36,7 +38,7 @@ struct SaidCall {
 };
 
 SaidCall said_by_caller(const Team& team, fmt::string_view arguments, fmt::format_args values) {
-  return SaidCall::of(fmt::format("{}({})", team.routine, fmt::vformat(arguments, values)));
+  return SaidCall::of(fmt::format("{}({})", team.routine(), fmt::vformat(arguments, values)));
 }
 
 std::string name_of(const Team& team) {
@@ -88,32 +90,41 @@ struct SaidOnStream {
 
 void compare_call(Team& team, fmt::string_view arguments, fmt::format_args values) {
   const SaidCall mine = said_by_caller(team, arguments, values);
-  const std::uint64_t sequence = begin_operation(team);
   ++team.host_calls;
-  post_message(team, sequence, &mine, sizeof mine);
-  SaidCall of_first;
-  receive_message(team, sequence, &of_first, sizeof of_first, 0);
-  if (mine != of_first) accuse(team, mine, of_first, 0, team.host_calls, "collective");
-  SaidCall of_other;  // waited for: the lines are used again
-  for (int pe = 1; pe < team.n; ++pe)
-    receive_message(team, sequence, &of_other, sizeof of_other, pe);
-  all_have_started(team, sequence);
+  const auto compare_with = [&](const SaidCall& first) {
+    if (mine != first) accuse(team, mine, first, 0, team.host_calls, "collective");
+  };
+  if (!team.is_on_one_node()) {
+    std::vector<SaidCall> all(static_cast<std::size_t>(team.n));
+    between_nodes::gather(team, reinterpret_cast<std::byte*>(all.data()), &mine, sizeof mine);
+    return compare_with(all[0]);
+  }
+  NodeTeam& node = team.node;
+  const std::uint64_t sequence = begin_operation(node);
+  post_message(node, sequence, &mine, sizeof mine);
+  SaidCall of_other;
+  receive_message(node, sequence, &of_other, sizeof of_other, 0);
+  compare_with(of_other);              // at once: some member may never come
+  for (int pe = 1; pe < node.n; ++pe)  // waited for: the lines are used again
+    receive_message(node, sequence, &of_other, sizeof of_other, pe);
+  all_have_started(node, sequence);
 }
 
 void compare_stream_call(Team& team, fmt::string_view arguments, fmt::format_args values) {
   const SaidCall mine = said_by_caller(team, arguments, values);
   const std::uint64_t number = ++team.stream_calls;
   const auto place = number % kSaidCalls;
-  SaidOnStream{team.mine().said[place]}.say(mine, number);
+  NodeTeam& node = team.node;
+  SaidOnStream{node.mine().said[place]}.say(mine, number);
   SaidCall theirs;
-  for (int pe = 0; pe < team.n; ++pe) {
-    if (SaidOnStream{team.of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
+  for (int pe = 0; pe < node.n; ++pe) {
+    if (SaidOnStream{node.of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
       accuse(team, mine, theirs, pe, number, "call on a stream");
   }
 }
 
 void only_one_speaks(const Team& team) {
-  if (team.of(0).accused.epoch.exchange(1) == 0) return;
+  if (team.node.of(0).accused.epoch.exchange(1) == 0) return;
   for (;;) pause();
 }
 

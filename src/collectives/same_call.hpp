@@ -27,7 +27,7 @@ extern constinit bool calls_are_compared;  // set by start-up, alike on all PEs
 [[gnu::cold, gnu::noinline]] void compare_stream_call(Team& team, fmt::string_view arguments,
                                                       fmt::format_args values);
 
-// Before a collective of the host; team.routine is its name.
+// Before a collective of the host; team.routine() is its name.
 template <typename... Values>
 [[gnu::always_inline]] inline void expect_same_call(Team& team,
                                                     fmt::format_string<const Values&...> arguments,

@@ -11,7 +11,7 @@
 namespace meshmem {
 namespace {
 
-void scan_batch(Team& team, const Reduction& op, std::byte* dest, const std::byte* source,
+void scan_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std::byte* source,
                 std::size_t count, bool inclusive) {
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
@@ -33,7 +33,7 @@ void scan_batch(Team& team, const Reduction& op, std::byte* dest, const std::byt
 
 }  // namespace
 
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+void scan(NodeTeam& team, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   const std::size_t most = kStageBytes / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {

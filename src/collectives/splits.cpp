@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "collectives/reduction.hpp"
+#include "collectives/by_messages.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
@@ -37,7 +37,7 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
 bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
   agreed = offer;
   if (parent.n > 1)
-    reduce_one_shot(parent, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
+    by_messages::reduce(parent, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
   return agreed.busy && !agreed.invalid;
 }
 
@@ -66,7 +66,7 @@ std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector
     team = &runtime().add_team(pes, slot, agreed.highest_sequence, config);
   runtime().teams().end_offer(parent.slot, true);
   if (slot < 0) {
-    debug("{}: no team: {}", parent.routine,
+    debug("{}: no team: {}", parent.routine(),
           agreed.invalid ? "invalid arguments" : "all slots for teams are taken");
     return std::nullopt;
   }
@@ -113,9 +113,9 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
 void destroy_team(Team& team) {
   const shmem_team_t handle = handle_of(team.slot);
   if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
-    fatal("{}: a predefined team cannot be destroyed", team.routine);
+    fatal("{}: a predefined team cannot be destroyed", team.routine());
   expect_same_call(team, "");
-  if (team.mark) team.mark->wait(team.routine);
+  if (team.mark) team.mark->wait(team.routine());
   sync(team);
   runtime().contexts().remove_all_of(handle);
   runtime().remove_team(team);

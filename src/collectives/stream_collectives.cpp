@@ -32,7 +32,7 @@ void expect_same(Team& team, hipStream_t stream, fmt::format_string<const Values
 // `count` times `elem_bytes` bytes, which kernels of all PEs must reach.
 void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t count,
                 std::size_t elem_bytes) {
-  on_device::check_reach(team.routine, address, count, elem_bytes);
+  on_device::check_reach(team.routine(), address, count, elem_bytes);
   note_access(AccessKind::collective, address, count * elem_bytes, address_map.my_pe);
   use.of(address, count * elem_bytes);
 }
@@ -40,7 +40,7 @@ void use_buffer(StreamUse& use, const Team& team, const void* address, std::size
 // The end of the team waits for it; WORLD and SHARED stay.
 template <typename Launch>
 void launch(Team& team, hipStream_t stream, const Launch& launch_kernel) {
-  launch_on(my_device(), team.routine, launch_kernel);
+  launch_on(my_device(), team.routine(), launch_kernel);
   const shmem_team_t handle = handle_of(team.slot);
   const bool stays = handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED;
   if (stays || is_captured(stream)) return;
@@ -64,7 +64,7 @@ hipError_t launch_computation(const Team& team, const Computation& computation, 
 
 void require_kernels(const Team& team) {
   if (runtime().device_state().state().sync.base == 0)
-    fatal("{}: the devices of the PEs do not all reach each other", team.routine);
+    fatal("{}: the devices of the PEs do not all reach each other", team.routine());
 }
 
 void sync(Team& team, hipStream_t stream) {
@@ -75,10 +75,10 @@ void sync(Team& team, hipStream_t stream) {
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root,
                hipStream_t stream) {
   if (static_cast<unsigned>(root) >= static_cast<unsigned>(team.n))
-    fatal("{}: PE_root {} is not in 0..{} of the team", team.routine, root, team.n - 1);
+    fatal("{}: PE_root {} is not in 0..{} of the team", team.routine(), root, team.n - 1);
   expect_same(team, stream, "nbytes {}, PE_root {}", bytes, root);
   if (bytes == 0) return;
-  StreamUse use(team.routine, stream);
+  StreamUse use(team.routine(), stream);
   use_buffer(use, team, dest, bytes, 1);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
@@ -90,7 +90,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
   expect_same(team, stream, "nbytes {}", bytes);
   if (bytes == 0) return;
-  StreamUse use(team.routine, stream);
+  StreamUse use(team.routine(), stream);
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
@@ -101,7 +101,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hip
 void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
   expect_same(team, stream, "");
   // Null is right where nobody brings a byte.
-  StreamUse use(team.routine, stream);
+  StreamUse use(team.routine(), stream);
   if (dest) use_buffer(use, team, dest, bytes, 1);
   if (bytes > 0) use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
@@ -112,7 +112,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipS
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream) {
   expect_same(team, stream, "nbytes {}", bytes);
   if (bytes == 0) return;
-  StreamUse use(team.routine, stream);
+  StreamUse use(team.routine(), stream);
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, static_cast<std::size_t>(team.n), bytes);
   launch(team, stream, [&] {
@@ -127,7 +127,7 @@ void compute(Team& team, const Computation& computation, void* dest, const void*
   const bool scatters = computation.kind == Computation::Kind::scatter;
   const auto blocks = static_cast<std::size_t>(scatters ? team.n : 1);
   const std::size_t elem_bytes = computation.op.elem_bytes;
-  StreamUse use(team.routine, stream);
+  StreamUse use(team.routine(), stream);
   use_buffer(use, team, dest, count, elem_bytes);
   use_buffer(use, team, source, count, blocks * elem_bytes);
   launch(team, stream,

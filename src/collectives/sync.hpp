@@ -7,21 +7,17 @@
 #ifndef MESHMEM_COLLECTIVES_SYNC_HPP_
 #define MESHMEM_COLLECTIVES_SYNC_HPP_
 
+#include "collectives/between_nodes.hpp"
+#include "collectives/node_barrier.hpp"
 #include "core/team.hpp"
 
 namespace meshmem {
 
-void sync(Team& team);
-
-// The three ways, for tests and measurements; sync() chooses.
-//   flat           every PE writes its own line and reads all others: one cache-line transfer
-//                  deep, n wide
-//   dissemination  log2 n rounds: for many PEs that all run
-//   counting       one counter and one release word: for many PEs that share cores, each of which
-//                  then runs only twice
-void sync_flat(Team& team);
-void sync_dissemination(Team& team);
-void sync_counting(Team& team);
+inline void sync(Team& team) {
+  if (team.is_on_one_node()) [[likely]]
+    return sync(team.node);
+  between_nodes::sync(team);
+}
 
 }  // namespace meshmem
 

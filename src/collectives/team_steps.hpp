@@ -20,7 +20,7 @@
 
 #include "base/schedule_fuzzing.hpp"
 #include "base/wait.hpp"
-#include "core/team.hpp"
+#include "core/node_team.hpp"
 
 namespace meshmem {
 
@@ -29,7 +29,7 @@ inline bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
   return static_cast<std::int64_t>(epoch - wanted) >= 0;
 }
 
-inline std::uint64_t begin_operation(Team& team) { return ++team.sequence; }
+inline std::uint64_t begin_operation(NodeTeam& team) { return ++team.sequence; }
 
 // Publishes all that this PE has written so far to whoever finds the epoch with await().
 inline void signal(Line& line, std::uint64_t epoch) {
@@ -39,7 +39,7 @@ inline void signal(Line& line, std::uint64_t epoch) {
 
 // Waits for PE `pe` of the team to reach `epoch` on its `line`; what it wrote before can be read
 // afterwards.
-inline std::uint64_t await(const Team& team, const Line& line, std::uint64_t epoch, int pe) {
+inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t epoch, int pe) {
   std::uint64_t seen = 0;
   wait_until_ready(
       [&] { return has_reached(seen = line.epoch.load(std::memory_order_acquire), epoch); },
@@ -47,10 +47,12 @@ inline std::uint64_t await(const Team& team, const Line& line, std::uint64_t epo
   return seen;
 }
 
-inline void announce(Team& team, std::uint64_t sequence) { signal(team.mine().arrive, sequence); }
+inline void announce(NodeTeam& team, std::uint64_t sequence) {
+  signal(team.mine().arrive, sequence);
+}
 
 // All members have announced `sequence`. Remembers what it sees, which may be more.
-inline void await_all_announced(Team& team, std::uint64_t sequence) {
+inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
@@ -62,18 +64,20 @@ inline void await_all_announced(Team& team, std::uint64_t sequence) {
 
 // All members have finished the operation that used the slots of `sequence` before, `depth`
 // operations ago.
-inline void reserve(Team& team, std::uint64_t sequence, int depth) {
+inline void reserve(NodeTeam& team, std::uint64_t sequence, int depth) {
   const std::uint64_t needed = sequence - static_cast<std::uint64_t>(depth) + 1;
   if (!has_reached(team.known_started, needed)) [[unlikely]]
     await_all_announced(team, needed);
 }
 
 // After an operation in which this PE has waited for every other.
-inline void all_have_started(Team& team, std::uint64_t sequence) { team.known_started = sequence; }
+inline void all_have_started(NodeTeam& team, std::uint64_t sequence) {
+  team.known_started = sequence;
+}
 
 // The end of an operation in which PEs read each other's buffers: nobody leaves before all have
 // finished reading.
-inline void finish_together(Team& team, std::uint64_t sequence) {
+inline void finish_together(NodeTeam& team, std::uint64_t sequence) {
   signal(team.mine().done, sequence);
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;

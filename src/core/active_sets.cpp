@@ -19,6 +19,18 @@ std::size_t first_place_of(std::uint64_t name) {
   return static_cast<std::size_t>((name * 0x9e3779b97f4a7c15u) >> 32) % kActiveSetSlots;
 }
 
+template <typename Enter>
+int find_slot(const ActiveSet& set, const Enter& enter) {
+  const std::uint64_t name = name_of(set);
+  std::size_t place = first_place_of(name);
+  for (int tries = 0; tries < kActiveSetSlots; ++tries) {
+    const std::uint64_t found = enter(place, name);
+    if (found == 0 || found == name) return kFirstActiveSetSlot + static_cast<int>(place);
+    place = (place + 1) % kActiveSetSlots;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<int> ActiveSet::pes() const {
@@ -28,19 +40,14 @@ std::vector<int> ActiveSet::pes() const {
 }
 
 int ActiveSetList::slot_of(const ActiveSet& set) {
-  const std::uint64_t name = name_of(set);
-  std::size_t place = first_place_of(name);
-  for (int tries = 0; tries < kActiveSetSlots; ++tries) {
+  return find_slot(set, [this](std::size_t place, std::uint64_t name) {
     std::uint64_t found = names[place].load(std::memory_order_relaxed);
     // Nothing but the name itself is published by entering it.
-    if (found == 0 &&
-        names[place].compare_exchange_strong(found, name, std::memory_order_relaxed)) {
-      found = name;
-    }
-    if (found == name) return kFirstActiveSetSlot + static_cast<int>(place);
-    place = (place + 1) % kActiveSetSlots;
-  }
-  return -1;
+    if (found == 0) names[place].compare_exchange_strong(found, name, std::memory_order_relaxed);
+    return found;
+  });
 }
+
+int slot_of(const ActiveSet& set, const EnterName& enter) { return find_slot(set, enter); }
 
 }  // namespace meshmem

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/team_area.hpp"
@@ -36,13 +37,18 @@ struct ActiveSet {
   std::vector<int> pes() const;
 };
 
-// All bytes zero: no set has a slot yet.
+// In the control segment of PE 0. All bytes zero: no set has a slot yet.
 struct alignas(4096) ActiveSetList {
   std::atomic<std::uint64_t> names[kActiveSetSlots];
 
   // The slot of the set; -1: it has none, and all are taken. Some loads if it has one already.
   int slot_of(const ActiveSet& set);
 };
+
+// The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers with
+// what was there.
+using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
+int slot_of(const ActiveSet& set, const EnterName& enter);
 
 }  // namespace meshmem
 

@@ -8,8 +8,11 @@
 // neighbours only, a bit or a field each, with atomic ORs.
 #include "core/lock.hpp"
 
+#include <cstddef>
+
 #include "base/error.hpp"
 #include "base/wait.hpp"
+#include "transport/one_sided.hpp"
 
 namespace meshmem {
 
@@ -45,23 +48,57 @@ Lock::Lock(const AddressMap& map, long* lock, const char* routine)
       routine_(routine),
       my_number_(static_cast<std::uint32_t>(map.my_pe) + 1) {
   static_assert(sizeof(Words) == sizeof *lock && alignof(Words) <= alignof(long));
-  if (!try_translate(map, lock, sizeof *lock, map.my_pe)) [[unlikely]] {
+  if (!is_in_segment(map, lock, sizeof *lock)) [[unlikely]] {
     if (is_on_device(lock))
       fatal("{}: the lock at {} is in device memory; locks have to be in host memory", routine,
             static_cast<const void*>(lock));
     refuse_address(map, lock, sizeof *lock, routine);
   }
-  mine_ = &words_of(map.my_pe);
-  home_ = &words_of(0);
+  mine_ = words_of(map.my_pe);
+  home_ = words_of(0);
 }
 
-Lock::Words& Lock::words_of(int pe) const {
-  return *reinterpret_cast<Words*>(try_translate(map_, lock_, sizeof *lock_, pe));
+Lock::Words* Lock::words_of(int pe) const {
+  std::byte* const copy = find_copy(map_, lock_, sizeof *lock_, pe);
+  return is_mapped(copy) ? reinterpret_cast<Words*>(copy) : nullptr;
+}
+
+std::uint32_t Lock::change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,
+                           std::uint32_t condition) const {
+  const AtomicRequest request{op, sizeof operand, operand, condition, true};
+  auto* const mine = reinterpret_cast<std::byte*>(lock_);
+  void* const there = mine + (half == Half::tail ? offsetof(Words, tail) : offsetof(Words, place));
+  return static_cast<std::uint32_t>(one_sided::atomic(routine_, there, request, pe));
+}
+
+std::uint32_t Lock::place_of(int pe) const {
+  if (const Words* const words = words_of(pe)) return load(words->place);
+  return change(pe, Half::place, device::AtomicOp::fetch, 0);
+}
+
+// Acquire: of what the last holder did, if it has left. Release: of my place, before I can be found
+// in it.
+std::uint32_t Lock::swap_tail(std::uint32_t number) const {
+  if (home_) return __atomic_exchange_n(&home_->tail, number, __ATOMIC_ACQ_REL);
+  return change(0, Half::tail, device::AtomicOp::swap, number);
+}
+
+bool Lock::replace_tail(std::uint32_t expected, std::uint32_t desired) const {
+  if (home_) return replace(home_->tail, expected, desired);
+  return change(0, Half::tail, device::AtomicOp::compare_swap, desired, expected) == expected;
+}
+
+void Lock::add_to_place(int pe, std::uint32_t bits) const {
+  if (Words* const words = words_of(pe)) {
+    __atomic_fetch_or(&words->place, bits, __ATOMIC_RELEASE);
+  } else {
+    change(pe, Half::place, device::AtomicOp::bit_or, bits);
+  }
 }
 
 std::string Lock::holder_text() const {
   for (int pe = 0; pe < static_cast<int>(map_.n_pes); ++pe)
-    if (load(words_of(pe).place) & kHeld) return fmt::format("which PE {} holds", pe);
+    if (place_of(pe) & kHeld) return fmt::format("which PE {} holds", pe);
   return "which nobody holds";
 }
 
@@ -78,14 +115,12 @@ void Lock::acquire() {
   // Locks are between PEs. The threads of one that go for the same lock have to take turns, and no
   // PE waits for itself.
   if (!replace(mine_->place, 0, kQueued)) refuse_second();
-  // Acquire: of what the last holder did, if it has left. Release: of my place, before I can be
-  // found in it.
-  const std::uint32_t before = __atomic_exchange_n(&home_->tail, my_number_, __ATOMIC_ACQ_REL);
+  const std::uint32_t before = swap_tail(my_number_);
   if (before == 0) return hold();
   if (before == my_number_) refuse_second();
   if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
   // Release: publishes nothing but the number itself; the predecessor reads it before it tells me.
-  __atomic_fetch_or(&words_of(static_cast<int>(before) - 1).place, my_number_, __ATOMIC_RELEASE);
+  add_to_place(static_cast<int>(before) - 1, my_number_);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
                    [&] {
                      return fmt::format("{} in {}{}; PE {} is before this one", text(), routine_,
@@ -96,7 +131,7 @@ void Lock::acquire() {
 
 bool Lock::try_acquire() {
   // Busy as well if a thread of this PE has it or waits for it.
-  if (load(mine_->place) != 0 || !replace(home_->tail, 0, my_number_)) return false;
+  if (load(mine_->place) != 0 || !replace_tail(0, my_number_)) return false;
   hold();
   return true;
 }
@@ -108,7 +143,7 @@ void Lock::require_held() {
 
 void Lock::release() {
   // Release: publishes what was done under the lock to whoever finds the tail empty.
-  if (replace(home_->tail, my_number_, 0)) {
+  if (replace_tail(my_number_, 0)) {
     __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
     return;
   }
@@ -119,7 +154,7 @@ void Lock::release() {
       [&] { return fmt::format("the next PE in the queue of {} in {}", text(), routine_); });
   __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
   // Release: publishes what was done under the lock to the next PE's poll.
-  __atomic_fetch_or(&words_of(static_cast<int>(next) - 1).place, kHeld, __ATOMIC_RELEASE);
+  add_to_place(static_cast<int>(next) - 1, kHeld);
 }
 
 }  // namespace meshmem

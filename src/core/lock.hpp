@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "device/operations.hpp"
 #include "memory/address_map.hpp"
 
 namespace meshmem {
@@ -32,8 +33,17 @@ class Lock {
 
  private:
   struct Words;
+  enum class Half { tail, place };
 
-  Words& words_of(int pe) const;
+  // nullptr for a far PE.
+  Words* words_of(int pe) const;
+  // The operation on a half of PE `pe`'s copy, wherever that is; the value before.
+  std::uint32_t change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,
+                       std::uint32_t condition = 0) const;
+  std::uint32_t place_of(int pe) const;
+  std::uint32_t swap_tail(std::uint32_t number) const;
+  bool replace_tail(std::uint32_t expected, std::uint32_t desired) const;
+  void add_to_place(int pe, std::uint32_t bits) const;
   void hold();
   std::string text() const;
   std::string holder_text() const;  // at this moment
@@ -44,7 +54,7 @@ class Lock {
   const char* routine_;
   std::uint32_t my_number_;  // PE + 1: 0 is nobody
   Words* mine_;
-  Words* home_;
+  Words* home_;  // of PE 0, which may be far
 };
 
 }  // namespace meshmem

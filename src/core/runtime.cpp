@@ -36,6 +36,7 @@
 #include "gpu/stream_uses.hpp"
 #include "memory/room.hpp"
 #include "memory/static_data.hpp"
+#include "transport/arena_transport.hpp"
 
 namespace meshmem {
 namespace {
@@ -44,6 +45,9 @@ constexpr const char* kArenaKey = "meshmem.arena";
 // Before a PE that has a core for itself yields: some tens of microseconds.
 constexpr unsigned kPolls = 4000;
 static_assert(device::kTeamSlots == kMaxTeams);
+// In a PE's control segment, behind its team areas.
+constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kMaxTeams;
+constexpr std::size_t kInboxOffset = kActiveSetsOffset + sizeof(ActiveSetList);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 
@@ -107,13 +111,15 @@ void Runtime::connect() {
   fill_directory_entry(statics.fingerprint);
   meet("attach to the shared memory of the node");
   compare_with_others();
+  find_nodes();
   find_copies_of_segments();
   share_statics(statics);
   more_pes_than_cores_ = share_cores(arena_->directory(), n_pes_);
   meet("share the static data");
   end_offer();
   arena_->close_file();
-  connect_device();
+  connect_transport();
+  if (!has_far_pes_) connect_device();
   wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
                  .timeout_seconds = environment_.timeout,
                  .timeout_name = "MESHMEM_TIMEOUT"};
@@ -130,7 +136,10 @@ void Runtime::join_job() {
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
-  if (const int far_pes = n_pes_ - static_cast<int>(job.node_pes.size()); far_pes != 0) {
+  has_fake_nodes_ = job.has_fake_nodes;
+  first_pe_of_node_ = job.node_pes.front();
+  const int far_pes = n_pes_ - static_cast<int>(job.node_pes.size());
+  if (far_pes != 0 && !has_fake_nodes_) {
     fatal(
         "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
         far_pes, n_pes_);
@@ -142,7 +151,7 @@ void Runtime::join_job() {
 void Runtime::make_or_attach_arena(std::size_t static_bytes) {
   if (me_ == 0) {
     layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
-               .control_bytes = sizeof(TeamArea) * kMaxTeams + sizeof(ActiveSetList),
+               .control_bytes = kInboxOffset + (has_fake_nodes_ ? sizeof(Inbox) : 0),
                .static_bytes = static_bytes,
                .heap_bytes = heap_bytes(environment_, n_pes_)};
     arena_.emplace(Arena::create(layout_));
@@ -162,6 +171,7 @@ void Runtime::fill_directory_entry(std::uint64_t program) {
   mine.pe = me_;
   mine.layout = layout_;
   mine.program = program;
+  mine.node = first_pe_of_node_;
   tell_settings(mine, environment_, tuning_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.heap_alignment = alignment_of(arena_->base() + layout_.heap(me_));
@@ -177,12 +187,20 @@ void Runtime::compare_with_others() {
     heap_alignment_ = std::min(heap_alignment_, directory[i].heap_alignment);
 }
 
+void Runtime::find_nodes() {
+  for (int pe = 0; pe < n_pes_; ++pe) {
+    node_of_pe_.push_back(arena_->directory()[pe].node);
+    has_far_pes_ = has_far_pes_ || node_of_pe_.back() != first_pe_of_node_;
+  }
+}
+
 void Runtime::find_copies_of_segments() {
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
-    heap_of_pe_.push_back(arena_->base() + layout_.heap(i));
-    statics_of_pe_.push_back(arena_->base() + layout_.statics(i));
+    const bool is_near = node_of_pe_[static_cast<std::size_t>(i)] == first_pe_of_node_;
+    heap_of_pe_.push_back(is_near ? arena_->base() + layout_.heap(i) : kFar);
+    statics_of_pe_.push_back(is_near ? arena_->base() + layout_.statics(i) : kFar);
   }
   heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
                    layout_.heap_bytes, heap_of_pe_.data()};
@@ -197,6 +215,31 @@ void Runtime::share_statics(const StaticData& statics) {
   move_to_shared_memory(statics, arena_->file(), layout_.statics(me_), mine);
   mine = reinterpret_cast<std::byte*>(statics.begin);
   statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
+}
+
+// Far PEs of fake nodes are reached by this machine's memory.
+void Runtime::connect_transport() {
+  if (!has_far_pes_) return;
+  debug("PEs are on several nodes: device memory is not shared between them");
+  const ArenaTransport::Mapping mapping{
+      .address_of = [this](const RemotePlace& place) { return address_of(place); },
+      .inbox_of =
+          [this](int pe) {
+            return reinterpret_cast<Inbox*>(arena_->base() + layout_.region(pe) + kInboxOffset);
+          }};
+  use_transport(std::make_unique<ArenaTransport>(me_, mapping));
+}
+
+std::byte* Runtime::address_of(const RemotePlace& place) const {
+  switch (place.segment) {
+    case RemoteSegment::heap:
+      return arena_->base() + layout_.heap(place.pe) + place.offset;
+    case RemoteSegment::statics:
+      return arena_->base() + layout_.statics(place.pe) + place.offset;
+    case RemoteSegment::control:
+      break;
+  }
+  return arena_->base() + layout_.region(place.pe) + place.offset;
 }
 
 void Runtime::connect_device() {
@@ -263,15 +306,19 @@ void Runtime::open_teams() {
       [this](int world_pe, int slot) {
         return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
       },
+      [this](int world_pe) { return node_of_pe_[static_cast<std::size_t>(world_pe)]; },
       more_pes_than_cores_, first_sequence_);
-  active_sets_ = reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) +
-                                                  sizeof(TeamArea) * kMaxTeams);
+  active_sets_ =
+      reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) + kActiveSetsOffset);
 }
 
 void Runtime::add_predefined_teams() {
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   std::iota(everyone.begin(), everyone.end(), 0);
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
+  std::erase_if(everyone, [this](int pe) {
+    return node_of_pe_[static_cast<std::size_t>(pe)] != first_pe_of_node_;
+  });
   add_team(everyone, kSharedSlot, first_sequence_, {});
 }
 
@@ -326,9 +373,18 @@ void Runtime::remove_team(Team& team) {
   teams_->remove(team);
 }
 
+int Runtime::slot_of_active_set(const ActiveSet& set) {
+  const bool is_list_near = node_of_pe_[0] == first_pe_of_node_;
+  if (is_list_near) return active_sets_->slot_of(set);
+  return slot_of(set, [](std::size_t place, std::uint64_t name) {
+    const RemotePlace there{0, RemoteSegment::control, kActiveSetsOffset + place * sizeof name};
+    return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});
+  });
+}
+
 Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
   is_new = false;
-  const int slot = active_sets_->slot_of(set);
+  const int slot = slot_of_active_set(set);
   if (slot < 0) return nullptr;
   if (Team* team = teams_->find(handle_of(slot))) return team;
   const std::lock_guard lock(active_sets_mutex_);

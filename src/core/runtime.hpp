@@ -25,6 +25,7 @@
 #include "memory/arena.hpp"
 #include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 
@@ -70,8 +71,11 @@ class Runtime {
   void make_or_attach_arena(std::size_t static_bytes);
   void fill_directory_entry(std::uint64_t program);
   void compare_with_others();
+  void find_nodes();
   void find_copies_of_segments();
   void share_statics(const StaticData& statics);
+  void connect_transport();
+  std::byte* address_of(const RemotePlace& place) const;  // of any PE in the arena
   void connect_device();
   NodePeers node_peers();
 
@@ -82,6 +86,7 @@ class Runtime {
   void open_device();
   HostHeaps host_heaps_for_kernels() const;
   void add_predefined_teams();
+  int slot_of_active_set(const ActiveSet& set);
   void spread_over_cores();
   void close();
   void close_device_segments();
@@ -94,7 +99,11 @@ class Runtime {
   std::string tuning_;
   std::optional<Arena> arena_;
   ArenaLayout layout_;
-  std::vector<std::byte*> heap_of_pe_;
+  bool has_fake_nodes_ = false;
+  int first_pe_of_node_ = 0;
+  std::vector<int> node_of_pe_;  // the first PE on each one's node
+  bool has_far_pes_ = false;
+  std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
   std::vector<std::byte*> statics_of_pe_;
   std::size_t heap_alignment_ = 0;  // what the own heaps of all PEs have
   Segment heap_segment_;

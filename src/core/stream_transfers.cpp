@@ -33,7 +33,7 @@ StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
 StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes, int pe) {
   check_pe(address_map, pe, routine);
   check_block(routine, address, bytes);
-  if (std::byte* there = try_translate(address_map, address, bytes, pe))
+  if (std::byte* there = find_copy(address_map, address, bytes, pe); is_mapped(there))
     return end_in_host_heap(there, address, pe);
   const DevicePlace place = translate_on_device(address_map, address, bytes, pe, routine);
   return {place.address, place.for_kernels};

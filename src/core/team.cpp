@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbering of a team's PEs.
+// Numbering of a team's PEs and nodes.
 // Invariant: what there is for each PE of each team stays small: there may be thousands of teams.
 // Called when teams are made and PE numbers translated.
 #include "core/team.hpp"
@@ -8,31 +8,50 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <map>
 #include <utility>
 
 namespace meshmem {
+namespace {
 
-Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map) {
+// The nodes of `pes`, in the order in which they come up.
+std::vector<Team::Node> nodes_of(const std::vector<int>& pes, const NodeOf& node_of) {
+  std::vector<Team::Node> nodes;
+  std::map<int, std::size_t> place_of;
+  for (std::size_t pe = 0; pe < pes.size(); ++pe) {
+    const auto [place, is_new] = place_of.try_emplace(node_of(pes[pe]), nodes.size());
+    if (is_new) nodes.emplace_back();
+    nodes[place->second].members.push_back(static_cast<int>(pe));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Team make_team(std::vector<int> pes, const AddressMap& map, const NodeOf& node_of) {
   Team team;
   team.n = static_cast<int>(pes.size());
-  team.map = &map;
   team.pes = std::move(pes);
-  team.me = team.find_world_pe(my_world_pe);
+  team.me = team.find_world_pe(map.my_pe);
+  team.nodes = nodes_of(team.pes, node_of);
+  std::vector<int> here;
+  for (const int pe : team.pes)
+    if (node_of(pe) == node_of(map.my_pe)) here.push_back(pe);
+  team.node = make_node_team(std::move(here), map.my_pe, map);
+  if (team.nodes.size() == 1) {
+    team.nodes.clear();
+    return team;
+  }
+  team.node.is_whole = false;
+  const auto is_mine = [&](const Team::Node& node) {
+    return std::find(node.members.begin(), node.members.end(), team.me) != node.members.end();
+  };
+  team.my_node = static_cast<int>(std::find_if(team.nodes.begin(), team.nodes.end(), is_mine) -
+                                  team.nodes.begin());
   return team;
 }
 
-std::string Team::text() const {
-  const auto named = [&](std::string_view name) {
-    return fmt::format("{}, {} PE{}", name, n, n == 1 ? "" : "s");
-  };
-  if (slot == 0) return named("SHMEM_TEAM_WORLD");
-  if (slot == 1) return named("SHMEM_TEAM_SHARED");
-  if (slot >= kFirstActiveSetSlot) return named("an active set");
-  return named(fmt::format("team {}", slot + 1));
-}
-
-std::string Team::call_text() const { return fmt::format("{} ({})", routine, text()); }
+std::string Team::call_text() const { return fmt::format("{} ({})", routine(), text()); }
 
 int Team::find_world_pe(int world_pe) const {
   const auto found = std::find(pes.begin(), pes.end(), world_pe);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A team: an ordered list of PEs, with what its collectives need.
-// Invariant: all members number the team's PEs and its operations alike. Made by Runtime (WORLD,
-// SHARED) and by the splits of teams.hpp; unit tests make teams whose PEs are threads.
+// A team: an ordered list of PEs. Those on this node are its NodeTeam; where there are others, the
+// first member on each node is that node's leader, who exchanges messages with the other leaders.
+// Invariant: all members number the team's PEs, nodes and operations alike. Made by Runtime (WORLD,
+// SHARED) and by splits.
 #ifndef MESHMEM_CORE_TEAM_HPP_
 #define MESHMEM_CORE_TEAM_HPP_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/team_area.hpp"
+#include "core/node_team.hpp"
 #include "gpu/kernel_team.hpp"
 #include "gpu/stream_mark.hpp"
-#include "memory/address_map.hpp"
 #include "shmem.h"
 
 namespace meshmem {
@@ -22,40 +23,36 @@ namespace meshmem {
 struct Team {
   int me = 0;
   int n = 1;
-  std::vector<int> pes;          // world PE of each PE of the team
-  std::vector<TeamArea*> areas;  // by PE of the team
-  const AddressMap* map = nullptr;
-  bool more_pes_than_cores = false;
+  std::vector<int> pes;  // world PE of each PE of the team
+  int slot = 0;          // of team areas, on all nodes
+  shmem_team_config_t config{};
 
-  // Operations: the last one's number, and the last one of which this PE knows that all members
-  // have started it.
-  std::uint64_t sequence = 0;
-  std::uint64_t known_started = 0;
-  const char* routine = "";  // what the user called: for messages
+  NodeTeam node;
+  struct Node {
+    std::vector<int> members;  // numbers in the team, ascending
+    int leader() const { return members.front(); }
+  };
+  std::vector<Node> nodes;  // in the order of their leaders; empty where there is one node
+  int my_node = 0;
+  std::uint64_t far_sequence = 0;  // operations between nodes so far
+
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;
   std::uint64_t stream_calls = 0;
+  // Behind its newest collective on a stream; of those not captured.
+  std::shared_ptr<StreamMark> mark;
 
-  std::shared_ptr<StreamMark>
-      mark;  // behind its newest collective on a stream; of those not captured
+  bool is_on_one_node() const { return nodes.empty(); }
+  bool is_leader() const { return node.me == 0; }
+  const char* routine() const { return node.routine; }  // what the user called: for messages
+  void begin_call(const char* routine) { node.routine = routine; }
 
-  int slot = 0;  // of the areas
-  shmem_team_config_t config{};
-
-  TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
-  TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
-  KernelTeam for_kernels() const { return {slot, me, pes}; }
   int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member
+  KernelTeam for_kernels() const { return {slot, me, pes}; }
 
-  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.
-  std::string call_text() const;
-  std::string text() const;  // "SHMEM_TEAM_WORLD, 4 PEs"
-
-  // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
-  std::byte* translate(const void* address, std::size_t bytes, int pe) const {
-    return meshmem::translate(*map, address, bytes, world_pe(pe), routine);
-  }
+  std::string text() const { return team_text(slot, n); }  // "SHMEM_TEAM_WORLD, 4 PEs"
+  std::string call_text() const;  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)"
 };
 
 // A handle is a number that means the same inside kernels, where there are no objects: the slot + 1.
@@ -67,9 +64,11 @@ inline shmem_team_t handle_of(int slot) {
   return reinterpret_cast<shmem_team_t>(static_cast<std::uintptr_t>(slot) + 1);
 }
 
-// A team of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among
-// them.
-Team make_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);
+// Which node a world PE is on, as a number that means nothing but the same or another.
+using NodeOf = std::function<int(int world_pe)>;
+
+// A team of `pes` (world PEs in team order), without areas; `me` is -1 if this PE is not among them.
+Team make_team(std::vector<int> pes, const AddressMap& map, const NodeOf& node_of);
 
 }  // namespace meshmem
 

@@ -9,10 +9,11 @@
 
 namespace meshmem {
 
-TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores,
-                     std::uint64_t first_sequence)
+TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of,
+                     bool more_pes_than_cores, std::uint64_t first_sequence)
     : map_(map),
       area_of_(std::move(area_of)),
+      node_of_(std::move(node_of)),
       more_pes_than_cores_(more_pes_than_cores),
       highest_retired_(first_sequence) {}
 
@@ -61,13 +62,14 @@ void TeamTable::combine_offers(void* dest, const void* a, const void* b, std::si
 
 Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                      const shmem_team_config_t& config) {
-  auto team = std::make_unique<Team>(make_team(std::move(pes), map_.my_pe, map_));
-  team->areas.reserve(team->pes.size());
-  for (const int pe : team->pes) team->areas.push_back(area_of_(pe, slot));
-  team->slot = slot;
-  team->sequence = team->known_started = team->stream_calls = start_sequence;
+  auto team = std::make_unique<Team>(make_team(std::move(pes), map_, node_of_));
+  NodeTeam& node = team->node;
+  node.areas.reserve(node.pes.size());
+  for (const int pe : node.pes) node.areas.push_back(area_of_(pe, slot));
+  team->slot = node.slot = slot;
+  node.sequence = node.known_started = team->stream_calls = start_sequence;
+  node.more_pes_than_cores = more_pes_than_cores_;
   team->config = config;
-  team->more_pes_than_cores = more_pes_than_cores_;
   const std::lock_guard lock(mutex_);
   by_slot_[static_cast<std::size_t>(slot)].store(team.get(), std::memory_order_release);
   return *(teams_[slot] = std::move(team));
@@ -77,13 +79,13 @@ std::uint64_t TeamTable::highest_sequence() {
   const std::lock_guard lock(mutex_);
   std::uint64_t highest = highest_retired_;
   for (const auto& [slot, team] : teams_)
-    highest = std::max({highest, team->sequence, team->stream_calls});
+    highest = std::max({highest, team->node.sequence, team->stream_calls});
   return highest;
 }
 
 void TeamTable::remove(Team& team) {
   const std::lock_guard lock(mutex_);
-  highest_retired_ = std::max({highest_retired_, team.sequence, team.stream_calls});
+  highest_retired_ = std::max({highest_retired_, team.node.sequence, team.stream_calls});
   by_slot_[static_cast<std::size_t>(team.slot)].store(nullptr, std::memory_order_release);
   teams_.erase(team.slot);
 }

@@ -23,9 +23,9 @@ namespace meshmem {
 class TeamTable {
  public:
   // area_of(world PE, slot): where a team area is mapped here.
-  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
+  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;  // of a near PE
   // No team of this session begins below first_sequence: that is in areas that an earlier one has left.
-  TeamTable(const AddressMap& map, AreaOf area_of, bool more_pes_than_cores,
+  TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             std::uint64_t first_sequence);
 
   // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest
@@ -64,6 +64,7 @@ class TeamTable {
  private:
   const AddressMap& map_;
   AreaOf area_of_;
+  NodeOf node_of_;
   bool more_pes_than_cores_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Team>> teams_;  // by slot

@@ -39,8 +39,8 @@ bool check_wait(const char* routine, const T* variables, std::size_t count, int 
   if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   const std::size_t bytes = bytes_of(routine, count, sizeof(T));
   const int me = address_map.my_pe;
-  if (count > 0 && !try_translate(direct_map, variables, bytes, me) &&
-      !find_in_block(routine, variables, bytes, me)) [[unlikely]] {
+  if (count > 0 && !is_in_segment(direct_map, variables, bytes) &&
+      !is_mapped(find_in_block(routine, variables, bytes, me))) [[unlikely]] {
     check_block(routine, variables, bytes);
     translate_on_device(address_map, variables, bytes, me, routine);
     return true;

@@ -10,15 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/pending_work.hpp"
 #include "gpu/hip_error.hpp"
 
 namespace meshmem {
 
-constinit DeviceWork device_work;
-
 namespace {
-
-void count_issued() { device_work.issued.fetch_add(1, std::memory_order_release); }
 
 device::ElemType word_type(std::size_t bytes) {
   return bytes == 4 ? device::ElemType::u32 : device::ElemType::u64;
@@ -43,7 +40,6 @@ void DeviceTransfer::open(int device) {
 }
 
 void DeviceTransfer::complete(const char* routine) {
-  const std::uint64_t issued = device_work.issued.load(std::memory_order_acquire);
   std::vector<std::pair<int, hipStream_t>> streams{{device_, stream_}};
   {
     const std::lock_guard lock(mutex_);
@@ -51,10 +47,6 @@ void DeviceTransfer::complete(const char* routine) {
   }
   const Lane waiting = lane();
   for (const auto& [device, stream] : streams) waiting->wait_for(stream, device, routine);
-  std::uint64_t before = device_work.completed.load(std::memory_order_relaxed);
-  while (before < issued &&
-         !device_work.completed.compare_exchange_weak(before, issued, std::memory_order_release)) {
-  }
 }
 
 hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
@@ -73,7 +65,7 @@ void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
-  count_issued();
+  pending_work.count_issued();
 }
 
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
@@ -95,7 +87,7 @@ void DeviceTransfer::issue_store(const DevicePlace& there, const void* value, st
   const OnDevice current(there.device);
   check(device::launch_store(there.address, scalar, bytes, stream_for(there)), "store {} bytes",
         bytes);
-  count_issued();
+  pending_work.count_issued();
 }
 
 void DeviceTransfer::load(void* value, const DevicePlace& there, std::size_t bytes,
@@ -120,7 +112,7 @@ void DeviceTransfer::issue_signal(const DevicePlace& there, std::uint64_t value,
   const OnDevice current(there.device);
   auto* word = reinterpret_cast<std::uint64_t*>(there.address);
   check(device::launch_signal(word, value, sig_op, stream_for(there)), "update a signal");
-  count_issued();
+  pending_work.count_issued();
 }
 
 void DeviceTransfer::issue_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
@@ -129,7 +121,7 @@ void DeviceTransfer::issue_atomic(const DevicePlace& there, device::AtomicOp op,
   check(device::launch_atomic(op, word_type(bytes), there.address, scalar(operand),
                               scalar(condition), nullptr, stream_for(there)),
         "start an atomic operation");
-  count_issued();
+  pending_work.count_issued();
 }
 
 std::uint64_t DeviceTransfer::fetch_atomic(const DevicePlace& there, device::AtomicOp op,

@@ -5,8 +5,8 @@
 //
 // What needs no answer is *issued* and left to the stream; fence and quiet complete it. What has an
 // answer, or a source that the caller may reuse, is waited for.
-// Invariant: host code touches no device memory. A program that uses none pays for the comparison in
-// is_under_way(), nothing else. Called by collectives/ and api/.
+// Invariant: host code touches no device memory. What is issued is counted in pending_work. Called by
+// collectives/ and api/.
 #ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 #define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 
@@ -25,23 +25,14 @@
 
 namespace meshmem {
 
-// How much has been issued, and how much of it has been seen to be done.
-struct DeviceWork {
-  std::atomic<std::uint64_t> issued{0};
-  std::atomic<std::uint64_t> completed{0};
-  bool is_under_way() const {
-    return issued.load(std::memory_order_relaxed) != completed.load(std::memory_order_relaxed);
-  }
-};
-extern constinit DeviceWork device_work;
-
 class DeviceTransfer {
  public:
   void open(int device);
+  bool is_open() const { return stream_ != nullptr; }
   int device() const { return device_; }
   hipStream_t stream() const { return stream_; }  // the one that keeps the order
 
-  // All that any thread has issued before is done.
+  // Returns when all that any thread has issued before is done.
   void complete(const char* routine);
 
   // A store is of 1, 2, 4, 8 or 16 bytes; up to 8 they arrive at once.

@@ -10,6 +10,7 @@
 #ifndef MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 #define MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,11 +18,40 @@
 
 namespace meshmem {
 
-// A range of this PE's addresses that is symmetric, and where each PE's copy of it is mapped here.
+// In place of the copy of a far PE, which is not mapped here: with any offset added it stays negative,
+// as no address of a program is.
+inline std::byte* const kFar = reinterpret_cast<std::byte*>(INTPTR_MIN);
+[[gnu::always_inline]] inline bool is_mapped(const std::byte* copy) {
+  return reinterpret_cast<std::intptr_t>(copy) >= 0;
+}
+
+// A range of this PE's addresses that is symmetric, and where each PE's copy of it is mapped here, or
+// kFar.
 struct Segment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::byte* const* copy_of_pe = nullptr;
+  // Offsets from 0 on at which 1, 2, 4 and 8 bytes begin that end in the segment.
+  std::size_t room[4] = {};
+
+  constexpr Segment() = default;
+  Segment(std::uintptr_t its_base, std::size_t its_bytes, std::byte* const* copies)
+      : base(its_base), bytes(its_bytes), copy_of_pe(copies) {
+    for (int log = 0; log < 4; ++log) room[log] = room_for(std::size_t{1} << log);
+  }
+  std::size_t room_for(std::size_t size) const { return bytes >= size ? bytes - size + 1 : 0; }
+
+  // Whether `size` bytes that begin at `offset` end in the segment.
+  [[gnu::always_inline]] bool has(std::uintptr_t offset, std::size_t size) const {
+    if (__builtin_constant_p(size) && std::has_single_bit(size) && size <= 8)
+      return offset < room[std::countr_zero(size)];
+    if (offset >= bytes) return false;
+    asm("" : "+r"(offset));  // or compilers subtract the address from the end, in two steps
+    return size <= bytes - offset;
+  }
+  bool holds(const void* address, std::size_t size) const {
+    return has(reinterpret_cast<std::uintptr_t>(address) - base, size);
+  }
 };
 
 struct AddressMap {
@@ -44,22 +74,25 @@ extern constinit AddressMap direct_map;
                                                            const void* address, std::size_t bytes,
                                                            const char* routine);
 
-// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here; nullptr if they are not
-// within one segment.
-[[gnu::always_inline]] inline std::byte* try_translate(const Segment& segment, const void* address,
-                                                       std::size_t bytes, int pe) {
-  std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment.base;
-  if (offset >= segment.bytes) return nullptr;
-  asm("" : "+r"(offset));  // or compilers subtract the address from the segment's end, in two steps
-  if (bytes > segment.bytes - offset) return nullptr;
-  std::byte* there = segment.copy_of_pe[static_cast<unsigned>(pe)] + offset;
-  if (!there) __builtin_unreachable();  // so that callers' tests for nullptr are of the above alone
-  return there;
+// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here. Not is_mapped() if they are
+// not within one segment, or the PE is far.
+[[gnu::always_inline]] inline std::byte* find_copy(const AddressMap& map, const void* address,
+                                                   std::size_t bytes, int pe) {
+  const auto copy = [pe](const Segment& segment, std::uintptr_t offset) {
+    const auto begin =
+        reinterpret_cast<std::uintptr_t>(segment.copy_of_pe[static_cast<unsigned>(pe)]);
+    return reinterpret_cast<std::byte*>(begin + offset);
+  };
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (map.heap.has(at - map.heap.base, bytes)) return copy(map.heap, at - map.heap.base);
+  if (map.statics.has(at - map.statics.base, bytes))
+    return copy(map.statics, at - map.statics.base);
+  return kFar;
 }
-[[gnu::always_inline]] inline std::byte* try_translate(const AddressMap& map, const void* address,
-                                                       std::size_t bytes, int pe) {
-  std::byte* in_heap = try_translate(map.heap, address, bytes, pe);
-  return in_heap ? in_heap : try_translate(map.statics, address, bytes, pe);
+
+// In host memory that all PEs have a copy of.
+inline bool is_in_segment(const AddressMap& map, const void* address, std::size_t bytes) {
+  return map.heap.holds(address, bytes) || map.statics.holds(address, bytes);
 }
 
 [[gnu::always_inline]] inline void check_pe(const AddressMap& map, int pe, const char* routine) {
@@ -78,7 +111,7 @@ inline bool any_on_device(Pointers... addresses) {
 
 // The bytes are in host or device memory that all PEs have a copy of.
 inline bool is_symmetric(const AddressMap& map, const void* address, std::size_t bytes) {
-  return try_translate(map, address, bytes, map.my_pe) ||
+  return is_in_segment(map, address, bytes) ||
          device_segments().find(address, bytes, map.my_pe).has_value();
 }
 
@@ -87,12 +120,12 @@ inline bool is_symmetric(const AddressMap& map, const void* address, std::size_t
 DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,
                                 int pe, const char* routine);
 
-// The same for a caller who must be right; a bad PE or address ends the job.
+// Where the copy of a near PE is, for a caller who must be right; a bad PE or address ends the job.
 [[gnu::always_inline]] inline std::byte* translate(const AddressMap& map, const void* address,
                                                    std::size_t bytes, int pe, const char* routine) {
   check_pe(map, pe, routine);
-  std::byte* there = try_translate(map, address, bytes, pe);
-  if (!there) [[unlikely]]
+  std::byte* there = find_copy(map, address, bytes, pe);
+  if (!is_mapped(there)) [[unlikely]]
     refuse_address(map, address, bytes, routine);
   return there;
 }

@@ -44,6 +44,7 @@ struct ArenaLayout {
 struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
+  int node = 0;  // the first PE on its node
   ArenaLayout layout;
   std::uint64_t program = 0;       // StaticData::fingerprint
   std::uint64_t tuning = 0;        // a hash of what MESHMEM_TUNING names

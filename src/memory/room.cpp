@@ -48,7 +48,7 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
 
 void check_room(const char* routine, const void* address, std::size_t bytes) {
   note_access(AccessKind::collective, address, bytes, address_map.my_pe);
-  if (bytes == 0 || try_translate(direct_map, address, bytes, direct_map.my_pe)) [[likely]]
+  if (bytes == 0 || is_in_segment(direct_map, address, bytes)) [[likely]]
     return;
   check_rare(routine, address, bytes);
 }
@@ -81,9 +81,9 @@ void check_block(const char* routine, const void* address, std::size_t bytes) {
 }
 
 std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe) {
-  if (!blocks_are_watched()) return nullptr;
-  std::byte* there = try_translate(address_map, address, bytes, pe);
-  if (there) check_block(routine, address, bytes);
+  if (!blocks_are_watched()) return kFar;
+  std::byte* there = find_copy(address_map, address, bytes, pe);
+  if (is_mapped(there)) check_block(routine, address, bytes);
   return there;
 }
 

@@ -39,7 +39,7 @@ void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap);
 void check_block(const char* routine, const void* address, std::size_t bytes);
 
 // For those whom direct_map has sent away: where the bytes are in PE `pe` if they are in such a
-// block of the host heap; nullptr where that is not looked at, or they are not in the heap.
+// block of the host heap; not is_mapped() where that is not looked at, or they are not in the heap.
 [[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
                                                       std::size_t bytes, int pe);
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, signals and atomics with an end in device memory.
+// Puts, gets, signals and atomics with an end in device memory, or to a far PE by the transport.
 // Invariant: what is small and comes from host memory is a value, stored by a kernel, so that the
 // call need not wait; everything else is a copy in the order of the stream.
 #include "transport/one_sided.hpp"
 
 #include <bit>
+#include <optional>
 
 #include "gpu/device_transfer.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
+#include "shmem.h"
 #include "transport/copy_bytes.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 namespace {
@@ -25,7 +28,8 @@ struct End {
 
 End far_end(const char* routine, const void* address, std::size_t bytes, int pe) {
   check_block(routine, address, bytes);
-  if (std::byte* there = try_translate(address_map, address, bytes, pe)) return {{there}, false};
+  if (std::byte* there = find_copy(address_map, address, bytes, pe); is_mapped(there))
+    return {{there}, false};
   return {translate_on_device(address_map, address, bytes, pe, routine), true};
 }
 
@@ -115,46 +119,98 @@ void copy_blocks(const char* routine, const End& to, const End& from, const Bloc
   }
 }
 
+// The place of a far PE's copy; nullopt where the PE is near or the address in no host segment.
+std::optional<RemotePlace> find_far(const char* routine, const void* address, std::size_t bytes,
+                                    int pe) {
+  if (!transport() || is_mapped(address_map.heap.copy_of_pe[pe])) return std::nullopt;
+  check_block(routine, address, bytes);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (address_map.heap.holds(address, bytes))
+    return RemotePlace{pe, RemoteSegment::heap, at - address_map.heap.base};
+  if (address_map.statics.holds(address, bytes))
+    return RemotePlace{pe, RemoteSegment::statics, at - address_map.statics.base};
+  return std::nullopt;
+}
+
+RemotePlace moved(RemotePlace place, std::ptrdiff_t bytes) {
+  place.offset += static_cast<std::size_t>(bytes);
+  return place;
+}
+
 }  // namespace
 
 namespace one_sided {
 
 void put(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  if (const auto far = find_far(routine, dest, bytes, pe))
+    return transport()->put(*far, source, bytes);
   copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::source_is_free);
 }
 void get(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  if (const auto far = find_far(routine, source, bytes, pe))
+    return transport()->get(dest, *far, bytes);
   copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::done);
 }
 void put_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  if (const auto far = find_far(routine, dest, bytes, pe))
+    return transport()->put_nbi(*far, source, bytes);
   copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::issued);
 }
 void get_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
+  if (const auto far = find_far(routine, source, bytes, pe))
+    return transport()->get_nbi(dest, *far, bytes);
   copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::issued);
 }
 
 void put_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
+  if (const auto far = find_far(routine, dest, blocks.dest_span(), pe)) {
+    const auto* from = static_cast<const std::byte*>(source);
+    for (std::size_t i = 0; i < blocks.count; ++i) {
+      const auto index = static_cast<std::ptrdiff_t>(i);
+      transport()->put(moved(*far, index * blocks.dest_stride), from + index * blocks.source_stride,
+                       blocks.bytes);
+    }
+    return;
+  }
   copy_blocks(routine, far_end(routine, dest, blocks.dest_span(), pe), near_end(source), blocks);
 }
 void get_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
+  if (const auto far = find_far(routine, source, blocks.source_span(), pe)) {
+    auto* to = static_cast<std::byte*>(dest);
+    for (std::size_t i = 0; i < blocks.count; ++i) {
+      const auto index = static_cast<std::ptrdiff_t>(i);
+      transport()->get(to + index * blocks.dest_stride, moved(*far, index * blocks.source_stride),
+                       blocks.bytes);
+    }
+    return;
+  }
   copy_blocks(routine, near_end(dest), far_end(routine, source, blocks.source_span(), pe), blocks);
 }
 
 void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op, int pe) {
+  if (const auto far = find_far(routine, sig_addr, sizeof *sig_addr, pe)) {
+    const auto op = sig_op == SHMEM_SIGNAL_SET ? device::AtomicOp::set : device::AtomicOp::add;
+    transport()->atomic(*far, {op, sizeof *sig_addr, value, 0, false});
+    return;
+  }
   check_block(routine, sig_addr, sizeof *sig_addr);
   const DevicePlace there =
       translate_on_device(address_map, sig_addr, sizeof *sig_addr, pe, routine);
   device_transfer().issue_signal(there, value, sig_op);
 }
 
-std::uint64_t atomic(const char* routine, const void* address, const Atomic& atomic, int pe) {
-  check_block(routine, address, atomic.bytes);
-  const DevicePlace there = translate_on_device(address_map, address, atomic.bytes, pe, routine);
+std::uint64_t atomic(const char* routine, const void* address, const AtomicRequest& request,
+                     int pe) {
+  if (const auto far = find_far(routine, address, request.bytes, pe))
+    return transport()->atomic(*far, request);
+  check_block(routine, address, request.bytes);
+  const DevicePlace there = translate_on_device(address_map, address, request.bytes, pe, routine);
   DeviceTransfer& device = device_transfer();
-  if (atomic.fetches) {
-    return device.fetch_atomic(there, atomic.op, atomic.bytes, atomic.operand, atomic.condition,
+  if (request.fetches) {
+    return device.fetch_atomic(there, request.op, request.bytes, request.operand, request.condition,
                                routine);
   }
-  device.issue_atomic(there, atomic.op, atomic.bytes, atomic.operand, atomic.condition);
+  device.issue_atomic(there, request.op, request.bytes, request.operand, request.condition);
   return 0;
 }
 

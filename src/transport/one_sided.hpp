@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device/operations.hpp"
+#include "transport/atomic_request.hpp"
 
 namespace meshmem::one_sided {
 
@@ -50,16 +50,8 @@ struct Blocks {
 [[gnu::cold, gnu::noinline]] void signal(const char* routine, std::uint64_t* sig_addr,
                                          std::uint64_t value, int sig_op, int pe);
 
-// An atomic of 4 or 8 bytes, and the value before; of those that fetch nothing, 0.
-struct Atomic {
-  device::AtomicOp op;
-  std::size_t bytes;
-  std::uint64_t operand;
-  std::uint64_t condition;
-  bool fetches;
-};
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
-                                                  const Atomic& atomic, int pe);
+                                                  const AtomicRequest& request, int pe);
 
 }  // namespace meshmem::one_sided
 

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-LIMIT = 25
+LIMITS = {"p": (16, 21), "g": (14, 19)}
 TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort", "uint", "ulong", "ulonglong",
          "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "size", "ptrdiff"]
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)\s*([0-9a-f]*)")
@@ -62,22 +62,23 @@ def ways_of(code):
 
 def complaints(listing, names):
     for name in names:
-        ways = ways_of(code_of(listing, name))
+        ways, limits = ways_of(code_of(listing, name)), LIMITS[name.rpartition("_")[2]]
         if not ways:
             yield f"{name} has no way to a return without a call"
-        elif ways[:2][-1] >= LIMIT:
-            yield f"{name} takes {ways[:2]} instructions, not under {LIMIT}"
+        elif any(way > limit for way, limit in zip(ways, limits)):
+            yield f"{name} takes {ways[:2]} instructions, and {list(limits)} are the most"
 
 
 def self_test():
-    short = "0 <pshmem_a>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n 6:\tret\n 8:\tjmp 900 <cold>\n\n"
-    calls = "0 <shmem_b>:\n 0:\tcall 900 <x>\n 5:\tret\n\n"
-    long = "0 <shmem_c>:\n" + "".join(f" {i:x}:\tnop\n" for i in range(LIMIT)) + f" {LIMIT:x}:\tret\n\n"
+    most = LIMITS["p"][0]
+    short = "0 <pshmem_a_p>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n 6:\tret\n 8:\tjmp 900 <cold>\n\n"
+    calls = "0 <shmem_b_p>:\n 0:\tcall 900 <x>\n 5:\tret\n\n"
+    long = "0 <shmem_c_p>:\n" + "".join(f" {i:x}:\tnop\n" for i in range(most)) + f" {most:x}:\tret\n\n"
     listing = short + calls + long
-    assert not list(complaints(listing, ["shmem_a"]))
-    assert ways_of(code_of(listing, "shmem_a")) == [4]
-    assert "without a call" in next(complaints(listing, ["shmem_b"]))
-    assert f"takes [{LIMIT + 1}]" in next(complaints(listing, ["shmem_c"]))
+    assert not list(complaints(listing, ["shmem_a_p"]))
+    assert ways_of(code_of(listing, "shmem_a_p")) == [4]
+    assert "without a call" in next(complaints(listing, ["shmem_b_p"]))
+    assert f"takes [{most + 1}]" in next(complaints(listing, ["shmem_c_p"]))
     print("the planted faults are found")
 
 

@@ -15,8 +15,8 @@
 
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
+#include "collectives/node_barrier.hpp"
 #include "collectives/reduction.hpp"
-#include "collectives/sync.hpp"
 #include "pe_threads.hpp"
 
 namespace meshmem {
@@ -135,7 +135,7 @@ std::size_t source_words(const Step& step, int n, int me) {
 
 constexpr std::ptrdiff_t kSourceStride = 2;  // of alltoalls; its dest is dense, as the model's
 
-void call(const Step& step, Team& team, Word* dest, Word* source) {
+void call(const Step& step, NodeTeam& team, Word* dest, Word* source) {
   const Reduction sum = reduction<Sum, Word>();
   const std::size_t bytes = step.count * sizeof(Word);
   switch (step.kind) {
@@ -181,7 +181,7 @@ constexpr std::size_t kMostPes = 8;
 constexpr std::size_t kHalfWords = kMostPes * 5000 * 2;  // a source of alltoalls with its stride
 constexpr std::size_t kHeapBytes = 2 * kHalfWords * sizeof(Word);
 
-void run_step(const Step& step, const Pe& pe, Team& team) {
+void run_step(const Step& step, const Pe& pe, NodeTeam& team) {
   const std::size_t words = source_words(step, team.n, team.me);
   const std::size_t stride = step.kind == Kind::alltoalls ? kSourceStride : 1;
   auto* source = reinterpret_cast<Word*>(pe.heap);
@@ -202,7 +202,7 @@ void run_step(const Step& step, const Pe& pe, Team& team) {
 
 void run_script(PeThreads& job, const std::vector<Step>& script, std::uint64_t first_sequence) {
   job.run([&](Pe& pe) {
-    Team team = pe.world(first_sequence);
+    NodeTeam team = pe.world(first_sequence);
     for (const Step& step : script) run_step(step, pe, team);
   });
 }
@@ -282,19 +282,19 @@ TEST_P(Mixed, TeamsThatShareMembersAndSlotsKeepApart) {
     std::mt19937_64 random(seed);  // the same in all PEs
     std::uint64_t highest = 0;     // sequence number that any team has reached
     for (int generation = 0; generation < kGenerations; ++generation) {
-      std::vector<Team> teams;
+      std::vector<NodeTeam> teams;
       for (int slot = 0; slot < kSlots; ++slot)
         teams.push_back(pe.team(shuffled_some(random, GetParam()), slot, highest));
       std::uint64_t counted = highest;
       for (int i = 0; i < kSteps; ++i) {
-        Team& team = teams[random() % kSlots];
+        NodeTeam& team = teams[random() % kSlots];
         Step step = random_step(random, static_cast<Kind>(random() % kKinds), team.n);
         step.count = 1 + step.count % 900;
         if (team.me >= 0) run_step(step, pe, team);
         counted += 8;  // no step here takes as many operations
       }
       // As shmem_team_destroy does, before the areas are used again.
-      for (Team& team : teams)
+      for (NodeTeam& team : teams)
         if (team.me >= 0) sync(team);
       highest = counted + 1;
       agreement.arrive_and_wait();  // on slots that all PEs have done with, as a split makes it

@@ -53,7 +53,7 @@ const std::size_t kLengths[] = {
 TEST_P(Moves, BroadcastGivesAllTheSourceOfTheRoot) {
   PeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t bytes : kLengths) {
       for (int root = 0; root < team.n; ++root) {
         for (const bool in_place : {false, true}) {
@@ -74,7 +74,7 @@ constexpr std::size_t kGathered = 8 * 71'000;
 TEST_P(Moves, FcollectGivesAllTheBlocksInPeOrder) {
   PeThreads job(GetParam(), kHalf + kGathered);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t bytes : kLengths) {
       const Bytes expected = joined_blocks(
           team.n, [&](int) { return bytes; }, 1);
@@ -96,7 +96,7 @@ std::size_t uneven(std::size_t bytes, int pe) {
 TEST_P(Moves, CollectJoinsBlocksOfDifferentLengths) {
   PeThreads job(GetParam(), kHalf + kGathered);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t bytes : kLengths) {
       const Bytes expected = joined_blocks(
           team.n, [&](int other) { return uneven(bytes, other); }, 2);
@@ -111,7 +111,7 @@ TEST_P(Moves, CollectJoinsBlocksOfDifferentLengths) {
   });
 }
 
-void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape) {
+void expect_alltoall(const Pe& pe, NodeTeam& team, const AlltoallShape& shape) {
   const auto elems = shape.count * static_cast<std::size_t>(team.n);
   const auto at = [&](std::byte* buffer, std::size_t elem, std::ptrdiff_t stride) {
     return buffer + elem * static_cast<std::size_t>(stride) * shape.elem_bytes;
@@ -137,7 +137,7 @@ void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape) {
 TEST_P(Moves, AlltoallTurnsBlocksOfAnyStride) {
   PeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t elem_bytes : {1, 4, 8, 16}) {
       for (const std::size_t count : {0, 1, 2, 7, 33, 300}) {
         expect_alltoall(pe, team, {elem_bytes, count, 1, 1});

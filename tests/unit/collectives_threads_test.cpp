@@ -63,7 +63,7 @@ void fill(T* source, int pe, std::size_t count, std::uint64_t salt) {
 
 struct NamedReduce {
   const char* name;
-  void (*run)(Team&, const Reduction&, void*, const void*, std::size_t);
+  void (*run)(NodeTeam&, const Reduction&, void*, const void*, std::size_t);
   int least_pes;  // reduce() copies where there is one PE
 };
 #define ROW_true(name) {#name, reduce_##name, 2},
@@ -88,7 +88,7 @@ std::vector<T> sums(int pes, std::size_t count) {
 }
 
 template <typename T>
-void expect_sums(const Pe& pe, Team& team, const NamedReduce& reduction,
+void expect_sums(const Pe& pe, NodeTeam& team, const NamedReduce& reduction,
                  const std::vector<T>& expected, bool in_place) {
   const std::size_t count = expected.size();
   T* source = reinterpret_cast<T*>(pe.heap);
@@ -103,7 +103,7 @@ void expect_sums(const Pe& pe, Team& team, const NamedReduce& reduction,
 }
 
 template <typename T>
-void expect_all_sums(const Pe& pe, Team& team) {
+void expect_all_sums(const Pe& pe, NodeTeam& team) {
   std::vector<std::size_t> counts{0, 1, 2, 3, 7, 16, 17, 61, 127, 199};
   // More than a stage holds; once more than two of them.
   counts.push_back((sizeof(T) == 8 ? 2 : 1) * kStageBytes / sizeof(T) + 3);
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Pes, Collectives, testing::Values(1, 2, 3, 4, 5, 7, 8),
 TEST_P(Collectives, ReduceEveryElementSizeByEveryAlgorithm) {
   PeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     expect_all_sums<std::uint8_t>(pe, team);
     expect_all_sums<float>(pe, team);
     expect_all_sums<double>(pe, team);
@@ -136,7 +136,7 @@ TEST_P(Collectives, ReduceEveryElementSizeByEveryAlgorithm) {
 TEST_P(Collectives, ReduceScatterGivesEachPeTheSumsOfItsBlocks) {
   PeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t count : {0, 1, 7, 3001}) {  // the last in several slices
       const std::size_t total = count * static_cast<std::size_t>(team.n);
       const std::size_t begin = count * static_cast<std::size_t>(team.me);
@@ -161,7 +161,7 @@ TEST_P(Collectives, ReduceByTheAlgorithmThatIsForced) {
     reduce_policy.settings.rule = rule;
     job.age_areas(0);
     job.run([](Pe& pe) {
-      Team team = pe.world();
+      NodeTeam team = pe.world();
       for (const std::size_t count : {0, 1, 5, 130, 3001})
         expect_sums(pe, team, kReductions[0], sums<double>(team.n, count), count % 2);
     });
@@ -186,7 +186,7 @@ TEST_P(Collectives, ReductionsGiveTheSameBitsOnAllPesAndEveryTime) {
     for (int repetition = 0; repetition < 3; ++repetition) {
       PeThreads job(n, 2 * kHalf);
       job.run([&](Pe& pe) {
-        Team team = pe.world();
+        NodeTeam team = pe.world();
         auto* source = reinterpret_cast<double*>(pe.heap);
         for (std::size_t i = 0; i < kCount; ++i) source[i] = rough(pe.number, i);
         reduction.run(team, sum_of<double>(), pe.heap + kHalf, source, kCount);
@@ -211,7 +211,7 @@ TEST_P(Collectives, OneShotAndTwoShotAddInPeOrder) {
   }
   PeThreads job(n, 2 * kHalf);
   job.run([&](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const bool in_place : {false, true}) {
       for (const auto run : {reduce_one_shot, reduce_two_shot}) {
         auto* source = reinterpret_cast<double*>(pe.heap);
@@ -225,9 +225,9 @@ TEST_P(Collectives, OneShotAndTwoShotAddInPeOrder) {
 }
 
 // Every PE writes a plain word, meets the others, reads theirs, and meets them again.
-void expect_meeting(PeThreads& job, void (*meet)(Team&), int rounds) {
+void expect_meeting(PeThreads& job, void (*meet)(NodeTeam&), int rounds) {
   job.run([&](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     int too_early = 0;
     for (int round = 1; round <= rounds; ++round) {
       *reinterpret_cast<int*>(pe.heap) = round;
@@ -254,7 +254,7 @@ TEST_P(Syncs, NobodyLeavesBeforeAllHaveEntered) {
 }
 
 template <typename T>
-void expect_scan(const Pe& pe, Team& team, std::size_t count, bool inclusive, bool in_place) {
+void expect_scan(const Pe& pe, NodeTeam& team, std::size_t count, bool inclusive, bool in_place) {
   T* source = reinterpret_cast<T*>(pe.heap);
   T* dest = in_place ? source : reinterpret_cast<T*>(pe.heap + kHalf);
   fill(source, pe.number, count, 4);
@@ -270,7 +270,7 @@ void expect_scan(const Pe& pe, Team& team, std::size_t count, bool inclusive, bo
 TEST_P(Collectives, ScansAddTheSourcesOfThePesBefore) {
   PeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe) {
-    Team team = pe.world();
+    NodeTeam team = pe.world();
     for (const std::size_t count : {0, 1, 7, 8, 130, 4096, 4097, 8193}) {
       for (const bool inclusive : {false, true}) {
         for (const bool in_place : {false, true}) {

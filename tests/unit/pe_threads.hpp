@@ -65,8 +65,8 @@ class PeThreads {
     AddressMap map;
 
     // A team in the given slot of areas, whose last operation was `sequence`.
-    Team team(std::vector<int> pes, int slot = 0, std::uint64_t sequence = 0) const {
-      Team result = make_team(std::move(pes), number, map);
+    NodeTeam team(std::vector<int> pes, int slot = 0, std::uint64_t sequence = 0) const {
+      NodeTeam result = make_node_team(std::move(pes), number, map);
       for (const int pe : result.pes) result.areas.push_back(job->area(pe, slot));
       result.sequence = result.known_started = sequence;
       result.slot = slot;
@@ -74,7 +74,7 @@ class PeThreads {
       result.routine = "a unit test";
       return result;
     }
-    Team world(std::uint64_t sequence = 0) const {
+    NodeTeam world(std::uint64_t sequence = 0) const {
       std::vector<int> pes(job->pes_.size());
       std::iota(pes.begin(), pes.end(), 0);
       return team(std::move(pes), 0, sequence);

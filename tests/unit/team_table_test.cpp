@@ -27,7 +27,8 @@ class Table : public testing::Test {
  protected:
   Table() { map_.my_pe = 3; }
   AddressMap map_;
-  TeamTable table_{map_, [](int, int) -> TeamArea* { return nullptr; }, false, 0};
+  TeamTable table_{map_, [](int, int) -> TeamArea* { return nullptr; },
+                   [](int world_pe) { return world_pe / 4; }, false, 0};
 };
 
 TEST_F(Table, OffersTheLowestFreeSlotFirst) {
@@ -45,12 +46,25 @@ TEST_F(Table, NumbersTheTeamAndStartsItsSequence) {
   EXPECT_EQ(team.me, 1);
   EXPECT_EQ(team.n, 3);
   EXPECT_EQ(team.slot, 7);
-  EXPECT_EQ(team.sequence, 90u);
-  EXPECT_EQ(team.known_started, 90u);
+  EXPECT_EQ(team.node.sequence, 90u);
+  EXPECT_EQ(team.node.known_started, 90u);
   EXPECT_EQ(team.config.num_contexts, 4);
   EXPECT_EQ(team.find_world_pe(5), 0);
   EXPECT_EQ(team.find_world_pe(1), 2);
   EXPECT_EQ(team.find_world_pe(2), -1);
+}
+
+TEST_F(Table, TellsTheNodesOfATeamApart) {
+  const Team& team = table_.add({9, 3, 5, 1, 4}, 7, 0, {});  // nodes 2, 0, 1, 0, 1
+  ASSERT_EQ(team.nodes.size(), 3u);
+  EXPECT_EQ(team.nodes[0].members, (std::vector<int>{0}));
+  EXPECT_EQ(team.nodes[1].members, (std::vector<int>{1, 3}));
+  EXPECT_EQ(team.nodes[2].members, (std::vector<int>{2, 4}));
+  EXPECT_EQ(team.my_node, 1);
+  EXPECT_EQ(team.node.pes, (std::vector<int>{3, 1}));
+  EXPECT_EQ(team.node.me, 0);
+  EXPECT_TRUE(team.is_leader());
+  EXPECT_TRUE(table_.add({0, 3}, 8, 0, {}).is_on_one_node());
 }
 
 TEST_F(Table, LetsOneSplitOfferAtATime) {
@@ -75,7 +89,7 @@ TEST_F(Table, GivesPrecedenceToTheLowestParent) {
 
 TEST_F(Table, UsesSlotsAgainWithHigherSequences) {
   Team& team = table_.add({3}, 0, 10, {});
-  team.sequence = 500;
+  team.node.sequence = 500;
   EXPECT_EQ(table_.highest_sequence(), 500u);
   table_.remove(team);
   EXPECT_EQ(table_.highest_sequence(), 500u);
@@ -129,7 +143,7 @@ Team* split(TeamTable& table, Team& parent, const std::vector<int>& pes, int my_
     TeamTable::Offer offer = table.offer(parent.slot);
     TeamTable::Offer agreed = offer;
     if (parent.n > 1)
-      reduce_one_shot(parent, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
+      reduce_one_shot(parent.node, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
     if (agreed.busy) {
       table.end_offer(parent.slot, false);
       std::this_thread::yield();
@@ -158,7 +172,7 @@ void expect_sum(const Pe& pe, Team& team, std::size_t at, std::uint64_t salt) {
   std::uint64_t expected = 0;
   for (const int member : team.pes) expected += mixed(static_cast<std::uint64_t>(member), salt);
   words[0] = mixed(static_cast<std::uint64_t>(pe.number), salt);
-  reduce_two_shot(team, reduction<Sum, std::uint64_t>(), words + 8, words, 1);
+  reduce_two_shot(team.node, reduction<Sum, std::uint64_t>(), words + 8, words, 1);
   EXPECT_EQ(words[8], expected);
 }
 
@@ -173,7 +187,7 @@ void split_often(const Pe& pe, TeamTable& table, Team& parent, std::size_t at, s
     const auto operations = random() % 30;
     Team* team = split(table, parent, pes, pe.number);
     if (!team) continue;
-    team->routine = "a team of a split";
+    team->begin_call("a team of a split");
     for (std::uint64_t i = 0; i < operations; ++i) expect_sum(pe, *team, at, salt + i);
     destroy(table, *team);
   }
@@ -190,9 +204,9 @@ TEST(Splits, OfTwoThreadsOfEachPeAtOnceEndAndKeepTheirTeamsApart) {
           EXPECT_LT(slot, kSlots);  // few teams live at once, so low slots do
           return job.area(world_pe, slot);
         },
-        true, 0);
+        [](int) { return 0; }, true, 0);
     Team& world = table.add({0, 1, 2, 3, 4}, 0, 0, {});
-    world.routine = "world";
+    world.begin_call("world");
     // Parents that share PEs, of which each is split by a thread of its own.
     const std::vector<int> one{0, 1, 2, 3}, other{4, 2, 3};
     Team* first = split(table, world, one, pe.number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The barriers of a team.
+// The barriers within a node.
 // Invariant: each is an all-to-all operation in the sense of team_steps.hpp.
-#include "collectives/sync.hpp"
+#include "collectives/node_barrier.hpp"
 
 #include "collectives/schedule.hpp"
 #include "collectives/team_steps.hpp"
@@ -14,18 +14,18 @@ constexpr int kFlatLimit =
     16;  // PEs up to which reading all lines is cheaper than log2 n dependent steps
 }
 
-void sync(Team& team) {
+void sync(NodeTeam& team) {
   if (team.n <= kFlatLimit) return sync_flat(team);
   return team.more_pes_than_cores ? sync_counting(team) : sync_dissemination(team);
 }
 
-void sync_flat(Team& team) {
+void sync_flat(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);
   await_all_announced(team, sequence);
 }
 
-void sync_dissemination(Team& team) {
+void sync_dissemination(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
   // A PE can be one operation ahead of its partner, never two: two sets of flags suffice.
   const auto parity = sequence % 2;
@@ -46,7 +46,7 @@ void sync_dissemination(Team& team) {
   all_have_started(team, sequence);
 }
 
-void sync_counting(Team& team) {
+void sync_counting(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
   TeamArea& meeting_place = team.of(0);
   fuzz_schedule();

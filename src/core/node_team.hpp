@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The members of a team that are on this node, with what their collectives need: each one's area and
+// memory are mapped here.
+// Invariant: all of them number the members and the operations alike. Part of a Team; what the
+// collectives within a node take. Unit tests make some whose PEs are threads.
+#ifndef MESHMEM_CORE_NODE_TEAM_HPP_
+#define MESHMEM_CORE_NODE_TEAM_HPP_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/team_area.hpp"
+#include "memory/address_map.hpp"
+
+namespace meshmem {
+
+struct NodeTeam {
+  int me = 0;
+  int n = 1;
+  std::vector<int> pes;          // world PE of each member here
+  std::vector<TeamArea*> areas;  // by member
+  const AddressMap* map = nullptr;
+  bool more_pes_than_cores = false;
+  int slot = 0;          // of the areas
+  bool is_whole = true;  // the team has no other members
+
+  // Operations: the last one's number, and the last one of which this PE knows that all members
+  // have started it.
+  std::uint64_t sequence = 0;
+  std::uint64_t known_started = 0;
+  const char* routine = "";  // what the user called: for messages
+
+  TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
+  TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
+  int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
+
+  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.
+  std::string call_text() const;
+
+  // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
+  std::byte* translate(const void* address, std::size_t bytes, int pe) const {
+    return meshmem::translate(*map, address, bytes, world_pe(pe), routine);
+  }
+};
+
+// Of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among them.
+NodeTeam make_node_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);
+
+// "SHMEM_TEAM_WORLD, 4 PEs"
+std::string team_text(int slot, int n);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_NODE_TEAM_HPP_

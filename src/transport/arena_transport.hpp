@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transport between fake nodes of one machine: the operations of transport.hpp by mapped memory, so
+// that all that several machines need can be tested on one, under ThreadSanitizer too.
+// Invariant: nonblocking transfers happen no earlier than fence or quiet, as late as a network might
+// do them. Made by start-up where `oshrun --fake-nodes` has told the PEs apart.
+#ifndef MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
+#define MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "transport/mailbox.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem {
+
+inline constexpr std::size_t kInboxBytes = 256 * 1024;
+
+// A ring of messages in the arena, one for each PE. All bytes zero: empty. Any PE writes, under the
+// lock; only the owner reads.
+struct alignas(4096) Inbox {
+  alignas(64) std::atomic<std::uint32_t> lock;
+  alignas(64) std::atomic<std::uint64_t> written;  // bytes, ever
+  alignas(64) std::atomic<std::uint64_t> read;     // bytes, ever
+  alignas(64) std::byte bytes[kInboxBytes];
+};
+
+class ArenaTransport : public Transport {
+ public:
+  struct Mapping {
+    std::function<std::byte*(const RemotePlace&)> address_of;
+    std::function<Inbox*(int pe)> inbox_of;
+  };
+  ArenaTransport(int me, Mapping mapping) : me_(me), mapping_(std::move(mapping)) {}
+
+  void put(const RemotePlace& dest, const void* source, std::size_t bytes) override;
+  void get(void* dest, const RemotePlace& source, std::size_t bytes) override;
+  void put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) override;
+  void get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) override;
+  std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) override;
+  void order() override { complete(); }
+  void complete() override;
+  void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
+  void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
+               const std::function<std::string()>& what) override;
+  void progress() override;
+
+ private:
+  struct Deferred {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  struct Frame;
+  void defer(void* to, const void* from, std::size_t bytes);
+  void send_piece(int pe, const Frame& frame, const std::byte* data);
+
+  const int me_;
+  const Mapping mapping_;
+  std::mutex deferred_mutex_;
+  std::vector<Deferred> deferred_;
+  std::mutex inbox_mutex_;  // of this PE's threads that read it
+  Mailbox mailbox_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_

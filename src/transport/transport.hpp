@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives between
+// nodes ask for. One implementation a job; there is none where all PEs are near.
+// Invariant: no fast path comes here. A place is a segment and an offset, never an address: the target
+// checks its bounds. What has been issued is counted in pending_work until complete() returns.
+#ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_
+#define MESHMEM_TRANSPORT_TRANSPORT_HPP_
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "transport/atomic_request.hpp"
+
+namespace meshmem {
+
+// The control segment holds what the library itself shares: team areas, the list of active sets.
+enum class RemoteSegment { heap, statics, control };
+
+struct RemotePlace {
+  int pe;  // of the world
+  RemoteSegment segment;
+  std::size_t offset;
+};
+
+// Which message of a collective: a team's slot, the operation's number, and the step within it. Two
+// messages from one PE that may be under way at once have different keys.
+struct MessageKey {
+  int slot = 0;
+  std::uint64_t sequence = 0;
+  int step = 0;
+  auto operator<=>(const MessageKey&) const = default;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // The source may be used again when put() returns; the data is at the target after complete().
+  virtual void put(const RemotePlace& dest, const void* source, std::size_t bytes) = 0;
+  virtual void get(void* dest, const RemotePlace& source, std::size_t bytes) = 0;
+  // Until complete() returns, the source must stay as it is, and dest is not filled.
+  virtual void put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) = 0;
+  virtual void get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) = 0;
+  // One that fetches has its answer when it returns; another is done after complete().
+  virtual std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) = 0;
+
+  // What was issued before is seen by the target before what comes later.
+  virtual void order() = 0;
+  // All that any thread has issued before is done at its target.
+  virtual void complete() = 0;
+
+  // A message for the collectives, which the other side takes by receive(). Any length, 0 too.
+  virtual void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) = 0;
+  // Waits for it. `what` names it for the timeout.
+  virtual void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
+                       const std::function<std::string()>& what) = 0;
+
+  // Takes in what has arrived. Called by all who wait.
+  virtual void progress() = 0;
+};
+
+// nullptr where all PEs are near. Start-up sets it, before any thread waits.
+Transport* transport();
+void use_transport(std::unique_ptr<Transport> implementation);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_TRANSPORT_HPP_
