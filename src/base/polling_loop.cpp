@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The counter of vain looks. Invariant: each thread counts its own.
+// The counter of looks. Invariant: each thread counts its own.
 #include "base/polling_loop.hpp"
 
 namespace meshmem {
@@ -9,6 +9,7 @@ constinit thread_local Looks looks;
 
 void yield_in_polling_loop() {
   looks.in_vain = 0;
+  if (progress_of_waits) progress_of_waits();
   yield_core();
 }
 

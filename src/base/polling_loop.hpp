@@ -29,7 +29,7 @@ extern constinit thread_local Looks looks [[gnu::tls_model("initial-exec")]];
 // After a test that has failed. With PEs that outnumber the cores the one who could change the answer
 // must get to run at once.
 inline void note_failed_test() {
-  if (wait_policy.polls <= 1) return yield_core();
+  if (wait_policy.polls <= 1) return yield_in_polling_loop();
   if (++looks.in_vain >= kPollsPerYield) [[unlikely]]
     yield_in_polling_loop();
 }

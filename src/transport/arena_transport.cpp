@@ -20,7 +20,7 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kMostOfPiece = 32 * 1024;
+constexpr std::size_t kMostOfPiece = 16 * 1024;
 
 // Into the ring or out of it, across its end.
 void copy_in(Inbox& inbox, std::uint64_t at, const void* data, std::size_t bytes) {
@@ -122,6 +122,7 @@ void ArenaTransport::send_piece(int pe, const Frame& frame, const std::byte* dat
 }
 
 void ArenaTransport::progress() {
+  complete();
   const std::unique_lock lock(inbox_mutex_, std::try_to_lock);
   if (!lock) return;  // another thread of this PE does it
   Inbox& inbox = *mapping_.inbox_of(me_);

@@ -2,8 +2,8 @@
 //
 // The transport between fake nodes of one machine: the operations of transport.hpp by mapped memory, so
 // that all that several machines need can be tested on one, under ThreadSanitizer too.
-// Invariant: nonblocking transfers happen no earlier than fence or quiet, as late as a network might
-// do them. Made by start-up where `oshrun --fake-nodes` has told the PEs apart.
+// Invariant: nonblocking transfers happen no earlier than in fence, quiet or a wait, as late as a network
+// might do them. Made by start-up where `oshrun --fake-nodes` has told the PEs apart.
 #ifndef MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
 
@@ -17,7 +17,7 @@
 
 namespace meshmem {
 
-inline constexpr std::size_t kInboxBytes = 256 * 1024;
+inline constexpr std::size_t kInboxBytes = 64 * 1024;
 
 // A ring of messages in the arena, one for each PE. All bytes zero: empty. Any PE writes, under the
 // lock; only the owner reads.

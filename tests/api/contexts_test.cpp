@@ -339,12 +339,15 @@ TEST(Context, S60_ItsQuietAndASyncCompletePutsForATeam) {
   std::vector<uint64_t> source(300);
   shmem_ctx_t ctx = SHMEM_CTX_INVALID;
   EXPECT_EQ(shmem_team_create_ctx(SHMEM_TEAM_SHARED, 0, &ctx), 0);
+  const int n = shmem_team_n_pes(SHMEM_TEAM_SHARED), me = shmem_team_my_pe(SHMEM_TEAM_SHARED);
+  const int previous =
+      shmem_team_translate_pe(SHMEM_TEAM_SHARED, (me + n - 1) % n, SHMEM_TEAM_WORLD);
   for (int round = 0; round < 50; ++round) {
     fill(source.data(), source.size(), my_pe(), round);
-    shmem_ctx_uint64_put_nbi(ctx, dest, source.data(), source.size(), next_pe());
+    shmem_ctx_uint64_put_nbi(ctx, dest, source.data(), source.size(), (me + 1) % n);
     shmem_ctx_quiet(ctx);
     EXPECT_EQ(shmem_team_sync(SHMEM_TEAM_SHARED), 0);
-    expect_filled("put_nbi", dest.data(), dest.size(), previous_pe(), round);
+    expect_filled("put_nbi", dest.data(), dest.size(), previous, round);
     EXPECT_EQ(shmem_team_sync(SHMEM_TEAM_SHARED), 0);
   }
   shmem_ctx_destroy(ctx);

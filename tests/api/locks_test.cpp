@@ -6,6 +6,7 @@
 // the lock does not keep them out.
 #include <shmemx.h>
 
+#include <array>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -19,10 +20,13 @@ constexpr size_t kLocks = 40;
 long static_lock;
 long static_locks[kLocks];
 
-// A counter on the last PE, raised in two steps.
+// A counter on the last PE, raised in two steps, of which the next clear_lock completes the second: the
+// value stays until then. A thread raises fewer counters than there are places before it clears a lock.
 void raise(long* counter) {
-  const long before = shmem_long_g(counter, n_pes() - 1);
-  const long after = before + 1;
+  thread_local std::array<long, 64> values;
+  thread_local size_t next = 0;
+  long& after = values[next++ % values.size()];
+  after = shmem_long_g(counter, n_pes() - 1) + 1;
   shmem_long_put_nbi(counter, &after, 1, n_pes() - 1);
 }
 

@@ -87,7 +87,7 @@ class Player {
     seed_ = seed;
     Random random(seed);
     teams_ = {world_view(), world_view()};
-    teams_[1].team = SHMEM_TEAM_SHARED;
+    if (!is_far_pe_there()) teams_[1].team = SHMEM_TEAM_SHARED;  // nodes would draw other roots
     for (number_ = 0; number_ < 200; ++number_) {
       const size_t dice = random.below(24);
       if (dice == 0 && teams_.size() < 12) {

@@ -145,8 +145,12 @@ TEST(Ptr, S10_LoadsAndStoresWorkThroughIt) {
   SymmetricArray<int> heap(size);
   for (int pe = 0; pe < n_pes(); ++pe) {
     auto* there = static_cast<int*>(shmem_ptr(heap, pe));
-    ASSERT_NE(there, nullptr) << "all PEs of a machine are mapped";
-    there[my_pe()] = 10 * my_pe() + pe;
+    ASSERT_EQ(there != nullptr, is_near(pe)) << "all PEs of a machine are mapped";
+    if (there) {
+      there[my_pe()] = 10 * my_pe() + pe;
+    } else {
+      shmem_int_p(heap + my_pe(), 10 * my_pe() + pe, pe);
+    }
   }
   shmem_barrier_all();
   expect_each("stores", heap.data(), size,

@@ -23,6 +23,11 @@ namespace meshmem {
 inline int my_pe() { return shmem_my_pe(); }
 inline int n_pes() { return shmem_n_pes(); }
 inline int next_pe(int distance = 1) { return (my_pe() + distance) % n_pes(); }
+// Its memory is mapped here.
+inline bool is_near(int pe) {
+  return shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED) >= 0;
+}
+inline bool is_far_pe_there() { return shmem_team_n_pes(SHMEM_TEAM_SHARED) < n_pes(); }
 inline int previous_pe(int distance = 1) {
   return (my_pe() + n_pes() - distance % n_pes()) % n_pes();
 }

@@ -67,8 +67,10 @@ static int swap_with_neighbour(void) {
 static int one_domain_at_a_time(void) {
   static uint64_t word;
   static long flags, total;
+  static uint64_t near; /* who can add by the context */
   shmem_ctx_t ctx;
   int wrong = shmem_team_create_ctx(SHMEM_TEAM_SHARED, 0, &ctx) != 0;
+  near = (uint64_t)shmem_team_n_pes(SHMEM_TEAM_SHARED);
   word = 0;
   flags = 0;
   shmem_barrier_all();
@@ -79,7 +81,7 @@ static int one_domain_at_a_time(void) {
   shmem_ctx_quiet(ctx);
   shmem_barrier_all();
   if (shmem_my_pe() == 0) {
-    wrong += word != (uint64_t)(2 * shmem_n_pes());
+    wrong += word != (uint64_t)shmem_n_pes() + near;
     ++word;
   }
   shmem_barrier_all();
@@ -88,7 +90,7 @@ static int one_domain_at_a_time(void) {
   shmem_barrier_all();
   shmem_sum_reduce(SHMEM_TEAM_WORLD, &total, &flags, 1);
   wrong += total != shmem_n_pes();
-  wrong += shmem_g(&word, 0) != (0x80000000u | (uint64_t)(2 * shmem_n_pes() + 1));
+  wrong += shmem_g(&word, 0) != (0x80000000u | ((uint64_t)shmem_n_pes() + shmem_g(&near, 0) + 1));
   shmem_ctx_destroy(ctx);
   return wrong;
 }
