@@ -135,7 +135,7 @@ class Search {
       shmemx_reduce_plan(candidate.text().c_str());
       candidate.us = meter_.time(work_, thorough(bytes, 5));
     }
-    const Candidate best = *std::min_element(finalists.begin(), finalists.end(), is_faster);
+    Candidate best = *std::min_element(finalists.begin(), finalists.end(), is_faster);
     for (const Candidate& candidate : finalists)
       if (before && is_before(candidate) && best.us > kSame * candidate.us) return candidate;
     return best;
