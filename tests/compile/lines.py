@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that lines of code end at 100 columns, comments too, and that a file begins with at most seven lines of comment.
+
+lines.py TOP         complains of each line and each head that is longer; LONG_LINES and LONG_HEADS say where some may be
+lines.py --self-test plants both kinds and looks for the complaint
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+WIDTH, HEAD = 100, 7
+ROOTS = ["include", "src", "device", "launcher", "examples", "tests"]
+ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
+# Tables whose rows are longer than a line: what is between "clang-format off" and "on" may be.
+OFF, ON = re.compile(r"(//|/\*) clang-format off"), re.compile(r"(//|/\*) clang-format on")
+
+
+def long_lines(text):
+    is_table = False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_table = (is_table or bool(OFF.search(line))) and not ON.search(line)
+        if len(line) > WIDTH and not is_table:
+            yield number, f"has {len(line)} columns"
+
+
+def head_of(text):
+    """The lines of comment at the beginning, without the licence's and the empty ones."""
+    head = []
+    for line in text.splitlines():
+        said = line.strip()
+        if not said.startswith(("//", "/*", "*")):
+            break
+        words = said.strip("/* ")
+        if words and "SPDX-License-Identifier" not in words:
+            head.append(words)
+        if "*/" in said:
+            break
+    return head
+
+
+def complaints(top):
+    for root in ROOTS:
+        for path in sorted((top / root).rglob("*")):
+            if path.suffix not in ENDINGS or not path.is_file():
+                continue
+            text = path.read_text(encoding="utf-8")
+            name = path.relative_to(top)
+            for number, said in long_lines(text):
+                yield f"{name}: line {number} {said}"
+            head = len(head_of(text))
+            if head > HEAD:
+                yield f"{name}: begins with {head} lines of comment"
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder)
+        (top / "src").mkdir()
+        right = "// SPDX-License-Identifier: x\n//\n" + "// why\n" * HEAD + "int x;  // " + "w" * (WIDTH - 11) + "\n"
+        (top / "src/right.cpp").write_text(right + "// clang-format off\n" + "w" * 200 + "\n// clang-format on\n")
+        assert list(complaints(top)) == [], list(complaints(top))
+        (top / "src/wide.cpp").write_text("int a;\n// " + "w" * WIDTH + "\n")
+        (top / "src/deep.h").write_text("/* SPDX\n" + " * why\n" * HEAD + " */\nint x;\n")
+        (top / "src/table.def").write_text("// clang-format off\n// clang-format on\n" + "w" * 101 + "\n")
+        assert list(complaints(top)) == ["src/deep.h: begins with 8 lines of comment", "src/table.def: line 3 has 101 columns",
+                                         "src/wide.cpp: line 2 has 103 columns"], list(complaints(top))
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    found = list(complaints(pathlib.Path(sys.argv[1])))
+    for complaint in found:
+        print(f"lines.py: {complaint}", file=sys.stderr)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
