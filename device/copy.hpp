@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies by the threads of a group, in the widest units that both ends allow.
-// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store, so
-// that a PE that waits for it never sees half of it; consecutive threads touch consecutive units.
-// Used by puts, gets and collectives.
+// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store,
+// so that a PE that waits for it never sees half of it; consecutive threads touch consecutive
+// units. Used by puts, gets and collectives.
 #ifndef MESHMEM_DEVICE_COPY_HPP_
 #define MESHMEM_DEVICE_COPY_HPP_
 
@@ -80,8 +80,8 @@ MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* fro
   return width;
 }
 
-// Ends that lie unevenly: the middle in the widest units that both ends share, the edges by the last
-// thread, which has the least to do.
+// Ends that lie unevenly: the middle in the widest units that both ends share, the edges by the
+// last thread, which has the least to do.
 template <typename Source, int kInFlight, typename Group>
 MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
                                      std::size_t bytes) {
@@ -112,16 +112,16 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   }
 }
 
-// What reductions ask copy() for. AMD's compiler counts the registers of a function that is called to all
-// kernels of the file.
+// What reductions ask copy() for. AMD's compiler counts the registers of a function that is called
+// to all kernels of the file.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr int kManyInFlight = 4;
 #else
 constexpr int kManyInFlight = 1;
 #endif
 
-// kInFlight: units of 16 bytes under way, of ends that lie unevenly. Each takes registers, of which a
-// kernel of users' with 1,024 threads has 64.
+// kInFlight: units of 16 bytes under way, of ends that lie unevenly. Each takes registers, of which
+// a kernel of users' with 1,024 threads has 64.
 template <typename Source, int kInFlight = 1, typename Group>
 MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(dest);

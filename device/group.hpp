@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who calls a routine together: one Thread, a Wave (the threads that run in lockstep: 32 or 64,
-// a literal nowhere but in wave_size()), or a Block. All threads of the group call, with the same arguments.
-// Invariant: every group has rank(), size(), sync() and share(), which gives all the value of rank 0;
-// sync() and share() order the memory accesses of its members among each other. Used by all device
-// code as a type argument.
+// a literal nowhere but in wave_size()), or a Block. All threads of the group call, with the same
+// arguments.
+// Invariant: every group has rank(), size(), sync() and share(), which gives all the value of rank
+// 0; sync() and share() order the memory accesses of its members among each other. Used by all
+// device code as a type argument.
 #ifndef MESHMEM_DEVICE_GROUP_HPP_
 #define MESHMEM_DEVICE_GROUP_HPP_
 
@@ -22,7 +23,8 @@ MESHMEM_DEVICE int threads_of_block() {
   return static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
 }
 
-// Threads of a wave. NVIDIA's compiler takes warpSize for a number that it does not know, and divides by it.
+// Threads of a wave. NVIDIA's compiler takes warpSize for a number that it does not know, and
+// divides by it.
 MESHMEM_DEVICE int wave_size() {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   return 32;

@@ -81,8 +81,8 @@ struct Plan {
   int blocks;
   int threads;
 };
-// hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the source
-// has a block of `count` elements for each PE. count > 0.
+// hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the
+// source has a block of `count` elements for each PE. count > 0.
 hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
                          void* dest, const void* source, std::size_t count, bool scatter,
                          hipStream_t stream);

@@ -24,9 +24,9 @@
 //
 // Invariant: on AMD every thread releases before the barrier of the group and acquires after it,
 // since a wave can neither write back nor invalidate for another; on NVIDIA the barrier passes the
-// others' stores on, and one fence by the threads that store the flags, one by those that poll them,
-// is enough. kEachFences says which it is: whether release_all and acquire_all fence, in every thread, or
-// release_mine and acquire_mine.
+// others' stores on, and one fence by the threads that store the flags, one by those that poll
+// them, is enough. kEachFences says which it is: whether release_all and acquire_all fence, in
+// every thread, or release_mine and acquire_mine.
 #ifndef MESHMEM_DEVICE_MEMORY_HPP_
 #define MESHMEM_DEVICE_MEMORY_HPP_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verbs of memory.hpp where a kernel's blocks are threads of the process.
-// Invariant: the order of the steps is that of AMD GPUs, so that this target shows the mistakes that
-// matter there. ThreadSanitizer knows no fences; under it the flags themselves release and acquire,
-// which still shows every access that no flag orders. Included by memory.hpp.
+// Invariant: the order of the steps is that of AMD GPUs, so that this target shows the mistakes
+// that matter there. ThreadSanitizer knows no fences; under it the flags themselves release and
+// acquire, which still shows every access that no flag orders. Included by memory.hpp.
 #ifndef MESHMEM_DEVICE_MEMORY_CPU_HPP_
 #define MESHMEM_DEVICE_MEMORY_CPU_HPP_
 

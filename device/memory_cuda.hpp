@@ -75,7 +75,8 @@ MESHMEM_DEVICE void store_relaxed(T* to, T value) {
   store_bits(reinterpret_cast<Bits<sizeof(T)>*>(to), bit_cast<Bits<sizeof(T)>>(value));
 }
 
-// Added in the assembly: ptxas would else add before a fence that comes first, which then waits as well.
+// Added in the assembly: ptxas would else add before a fence that comes first, which then waits as
+// well.
 MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
   asm volatile("{.reg .u64 next; add.u64 next, %1, 1; st.relaxed.sys.global.u64 [%0], next;}" ::"l"(
                    global(to)),
@@ -114,13 +115,13 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return group.share(value);
 }
 
-// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for what all
-// threads have stored, and each of them goes on only after it. Sequentially consistent: what is loaded
-// after a quiet must not be older than what was stored before it.
-// PTX promises that to whoever sees a flag that the leader stores. A flag that another thread stores has
-// no fence before it in its own thread, so by the letter it releases nothing to a third PE; it comes
-// after the data because the data has arrived by then. Who needs it by the letter calls shmem_fence in
-// that thread.
+// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for
+// what all threads have stored, and each of them goes on only after it. Sequentially consistent:
+// what is loaded after a quiet must not be older than what was stored before it.
+// PTX promises that to whoever sees a flag that the leader stores. A flag that another thread
+// stores has no fence before it in its own thread, so by the letter it releases nothing to a third
+// PE; it comes after the data because the data has arrived by then. Who needs it by the letter
+// calls shmem_fence in that thread.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   group.sync();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of memory.hpp by which a group releases, acquires and completes, where each thread has to
-// fence for itself: on AMD GPUs, whose waves can neither write back nor invalidate for each other, and
-// on processors, which take the same steps.
+// The verbs of memory.hpp by which a group releases, acquires and completes, where each thread has
+// to fence for itself: on AMD GPUs, whose waves can neither write back nor invalidate for each
+// other, and on processors, which take the same steps.
 // Invariant: before a barrier of the group what comes before a flag, after one what comes after it.
 // Included by memory.hpp.
 #ifndef MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_

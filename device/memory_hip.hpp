@@ -26,10 +26,10 @@ MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
   store_relaxed(&to->word[1], value.word[1]);
 }
 
-// The fence writes the caches back, and waits for that, but the wait is left out (by clang 19) where the
-// thread's own stores have arrived: in caches. GPUs other than these write through, but there too it is
-// left out in a loop whose stores come after the fence, and so before it in the next turn. The barrier
-// is no instruction; waits that stand before one are left as they are.
+// The fence writes the caches back, and waits for that, but the wait is left out (by clang 19)
+// where the thread's own stores have arrived: in caches. GPUs other than these write through, but
+// there too it is left out in a loop whose stores come after the fence, and so before it in the
+// next turn. The barrier is no instruction; waits that stand before one are left as they are.
 MESHMEM_DEVICE void await_write_back() {
 #if defined(__GFX9__)
   __builtin_amdgcn_s_waitcnt(0);
@@ -43,16 +43,17 @@ MESHMEM_DEVICE void release_fence() {
 }
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
-// What is loaded after it must not be older than what was stored before it: all that has arrived before
-// the caches are emptied. A fence for both would empty them right after the wait, and so lose it.
+// What is loaded after it must not be older than what was stored before it: all that has arrived
+// before the caches are emptied. A fence for both would empty them right after the wait, and so
+// lose it.
 MESHMEM_DEVICE void full_fence() {
   release_fence();
   acquire_fence();
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 
-// What a get reads must not come from a cache that was filled before; and a plain load of an address
-// that is the same for all threads goes through the scalar cache, which no fence empties.
+// What a get reads must not come from a cache that was filled before; and a plain load of an
+// address that is the same for all threads goes through the scalar cache, which no fence empties.
 MESHMEM_DEVICE void before_get() { acquire_fence(); }
 template <typename T>
 MESHMEM_DEVICE T load_of_get(const T* from) {

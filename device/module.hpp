@@ -21,7 +21,8 @@ namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
 static State module_state;  // kernels read what the host wrote: the same memory
-// A state for the kernels of this thread in place of it: tests whose PEs are threads of one process.
+// A state for the kernels of this thread in place of it: tests whose PEs are threads of one
+// process.
 inline thread_local const State* state_of_thread = nullptr;
 #else
 static __constant__ State module_state;
@@ -29,7 +30,8 @@ static __constant__ State module_state;
 
 namespace {
 
-// Where the library writes the state, on the current device. Null where the device does not have it:
+// Where the library writes the state, on the current device. Null where the device does not have
+// it:
 // AMD's compiler lets a library that is loaded later register itself with us before its constants
 // are registered with HIP.
 void* place_of_module_state() {
@@ -127,7 +129,8 @@ MESHMEM_DEVICE void check_all_are_reached() {
 #endif
   trap();
 }
-// Debug builds end a kernel whose signal would be set where it was meant to be added to, or the other way round.
+// Debug builds end a kernel whose signal would be set where it was meant to be added to, or the
+// other way round.
 MESHMEM_DEVICE void check_signal_op(int sig_op) {
 #ifndef NDEBUG
   if (sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
@@ -151,8 +154,8 @@ MESHMEM_DEVICE void check_root(int root, int n_pes) {
 #endif
 }
 
-// Debug builds end a kernel that uses a word in one piece where it does not lie in one: GPUs fault, or lose
-// other threads' updates.
+// Debug builds end a kernel that uses a word in one piece where it does not lie in one: GPUs fault,
+// or lose other threads' updates.
 MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
 #ifndef NDEBUG
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
@@ -239,7 +242,8 @@ MESHMEM_DEVICE_COLD std::byte* translate_rare(const void* address, int pe) {
   refuse_address(address);
 }
 
-// Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated either.
+// Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated
+// either.
 MESHMEM_DEVICE void check_symmetric(const void* address) {
 #ifndef NDEBUG
   if (!try_translate(address, state().me)) refuse_address(address);

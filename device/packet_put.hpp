@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts of packets: data that says by itself when it has come, for messages so short that the fence
-// between data and signal is most of what they take. They go into packet memory of the receiver, which
-// takes the data out of it.
-// Invariant: as for all packets, the sender sees to it that the receiver is done with what lies there,
-// and the tag differs from that of any packet there. Nothing else is ordered by them.
+// between data and signal is most of what they take. They go into packet memory of the receiver,
+// which takes the data out of it.
+// Invariant: as for all packets, the sender sees to it that the receiver is done with what lies
+// there, and the tag differs from that of any packet there. Nothing else is ordered by them.
 #ifndef MESHMEM_DEVICE_PACKET_PUT_HPP_
 #define MESHMEM_DEVICE_PACKET_PUT_HPP_
 
@@ -15,7 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Lines move in one access each. Debug builds say what is wrong, where hardware would stop without a word.
+// Lines move in one access each. Debug builds say what is wrong, where hardware would stop without
+// a word.
 MESHMEM_DEVICE void check_packets(const void* packets) {
 #ifndef NDEBUG
   if (reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
-// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which carries 8
-// bytes, a *word*, and moves in one access where the target has one of 16 bytes; each half has its own
-// flag, so nothing depends on the halves arriving together.
-// Invariant: who fills a line knows that its reader is done with what lay there, and what lay there has
-// another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
+// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which
+// carries 8 bytes, a *word*, and moves in one access where the target has one of 16 bytes; each
+// half has its own flag, so nothing depends on the halves arriving together.
+// Invariant: who fills a line knows that its reader is done with what lay there, and what lay there
+// has another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
 #ifndef MESHMEM_DEVICE_PACKETS_HPP_
 #define MESHMEM_DEVICE_PACKETS_HPP_
 

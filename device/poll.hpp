@@ -42,7 +42,8 @@ MESHMEM_DEVICE void pause_until(const Ready& ready, const Find& find) {
   has_waited();
 }
 
-// Until ready() is true for all of them that wait. Any of them may be asked, also one that does not.
+// Until ready() is true for all of them that wait. Any of them may be asked, also one that does
+// not.
 template <typename Ready, typename Find>
 MESHMEM_DEVICE void poll(const Thread&, bool, const Ready& ready, const Find& find) {
   pause_until(ready, find);
@@ -61,8 +62,8 @@ MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready,
 #endif
 }
 
-// The leader waits until ready() is true; its part of acquiring what was released before, where that is not
-// each thread's own.
+// The leader waits until ready() is true; its part of acquiring what was released before, where
+// that is not each thread's own.
 template <typename Group, typename Ready, typename Find>
 MESHMEM_DEVICE void poll_and_acquire(const Group& group, const Ready& ready, const Find& find) {
   if (!is_poller(group)) return;

@@ -53,8 +53,8 @@ MESHMEM_DEVICE E g(const Group&, Pes pes, const E* source, int pe) {
   return load_relaxed(translate_word(source, pes.world_pe(pe)));
 }
 
-// nblocks blocks of bsize elements, at every dst-th and sst-th element. Elements of 16 bytes need be
-// aligned to 8 only.
+// nblocks blocks of bsize elements, at every dst-th and sst-th element. Elements of 16 bytes need
+// be aligned to 8 only.
 template <typename Source, typename E, typename Group>
 MESHMEM_DEVICE void copy_blocks(const Group& group, void* dest, std::ptrdiff_t dst,
                                 const void* source, std::ptrdiff_t sst, std::size_t bsize,

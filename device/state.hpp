@@ -49,8 +49,8 @@ struct TeamView {
   const int* pes;  // world PE of each, in device memory; null: team numbers are world numbers
 };
 
-// A line of memory, for one word that is polled or counted, with nothing else beside it; or for words of
-// several PEs. Beside a PE's progress debug builds describe its calls (same_call.hpp).
+// A line of memory, for one word that is polled or counted, with nothing else beside it; or for
+// words of several PEs. Beside a PE's progress debug builds describe its calls (same_call.hpp).
 struct alignas(128) Flag {
   static constexpr std::size_t kWords = 16;
   std::uint64_t value;
@@ -63,21 +63,22 @@ struct alignas(128) Flag {
   }
 };
 
-// Progress within an operation is its epoch, shifted by so many bits, and the step. Few, so that a flag
-// that saw none for a long time (2^47 operations) still compares as the past.
+// Progress within an operation is its epoch, shifted by so many bits, and the step. Few, so that a
+// flag that saw none for a long time (2^47 operations) still compares as the past.
 constexpr int kStepBits = 16;
 
-// The sync slab of a PE, for n PEs of the world: what the teams' collectives in kernels need. Teams are
-// found by their slot, the same on all members. A slot has channels: each has an epoch, flags and
-// space for data of its own, so that the blocks of a kernel, one on each channel, never wait for each
-// other. The first teams have many channels with large rows, the many that there may be have one.
+// The sync slab of a PE, for n PEs of the world: what the teams' collectives in kernels need. Teams
+// are found by their slot, the same on all members. A slot has channels: each has an epoch, flags
+// and space for data of its own, so that the blocks of a kernel, one on each channel, never wait
+// for each other. The first teams have many channels with large rows, the many that there may be
+// have one.
 //
 //   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress, a Flag each | grid ]
 //           channel 1: ...
 //   the packets of all channels, then their wide lines, then plain data: [ parity ][ sender ][ row ]
 //
-// Arrivals lie side by side, so that who looks at those of 16 PEs asks for one line: it takes 0.1 to 0.2 us
-// off a meeting of 4 GPUs.
+// Arrivals lie side by side, so that who looks at those of 16 PEs asks for one line: it takes 0.1
+// to 0.2 us off a meeting of 4 GPUs.
 // Formats never share a place: data of one that looks like a flag of another would pass for one.
 // Where GPUs have no wide lines (collectives/wide_lines.hpp) there is no room for them.
 constexpr int kTeamSlots = 2048;
@@ -93,7 +94,8 @@ struct ChannelSpace {
   std::size_t packet_row, wide_row, plain_row;
 
   MESHMEM_HOST_DEVICE_MEMBER std::size_t rows() const { return 2 * senders; }
-  // Of the channel's flags: the place of the first PE's progress, of the grid's, and how many there are.
+  // Of the channel's flags: the place of the first PE's progress, of the grid's, and how many there
+  // are.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t progress_flag() const { return 1 + lines_of_arrivals(); }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t grid_flag() const { return progress_flag() + senders; }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return grid_flag() + 1; }
@@ -107,7 +109,8 @@ struct ChannelSpace {
     space.plain += by * (rows() * plain_row);
     return space;
   }
-  // The channel's flags, in the host's memory, as they are after so many operations and before any grid.
+  // The channel's flags, in the host's memory, as they are after so many operations and before any
+  // grid.
   void set_flags(Flag* all, std::uint64_t epoch) const {
     for (std::size_t i = 0; i < progress_flag(); ++i) all[i] = Flag::filled_with(epoch);
     for (std::size_t i = progress_flag(); i < grid_flag(); ++i)
@@ -129,9 +132,9 @@ struct SyncLayout {
   std::size_t large_wide_row;
   std::size_t large_plain_row;
 
-  // In all large slots packets come to 128 MiB, wide lines and plain data to 256 MiB each at most, until rows
-  // are as short as can be. With half as much plain data a ring of 4 GPUs is 1 to 2 % slower, with twice as much it
-  // gains less than 1 %.
+  // In all large slots packets come to 128 MiB, wide lines and plain data to 256 MiB each at most,
+  // until rows are as short as can be. With half as much plain data a ring of 4 GPUs is 1 to 2 %
+  // slower, with twice as much it gains less than 1 %.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     ChannelSpace channel{};
@@ -185,7 +188,8 @@ struct SyncLayout {
     const std::size_t bytes = share / kLeast * kLeast;
     return bytes > most ? most : bytes < kLeast ? kLeast : bytes;
   }
-  // What the slots before this one take, at so many bytes for a channel of a large and of a small one.
+  // What the slots before this one take, at so many bytes for a channel of a large and of a small
+  // one.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t slots_before(int slot, std::size_t large,
                                                       std::size_t small) const {
     const int large_slots = is_large(slot) ? slot : kLargeSlots;
@@ -198,8 +202,8 @@ struct SyncLayout {
   }
 };
 
-// A team as a kernel of the library is handed it, by value: a small collective is over before a look
-// at memory or at a module's constants would be.
+// A team as a kernel of the library is handed it, by value: a small collective is over before a
+// look at memory or at a module's constants would be.
 constexpr int kNearMembers = 8;
 struct TeamHandle {
   TeamView team;
@@ -229,8 +233,8 @@ struct State {
   KernelSegment device_heap;
   KernelSegment host_heap;
   KernelSegment sync;  // base is null if kernels have no way to the other PEs
-  // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all PEs on channel
-  // 0: the first place is in the slab of the next PE. A kernel has them at once.
+  // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all
+  // PEs on channel 0: the first place is in the slab of the next PE. A kernel has them at once.
   std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
   ReduceLimits group_limits;  // of reductions in users' kernels by a thread, a wave or a block
@@ -239,7 +243,8 @@ struct State {
   const RegisteredBuffer* registered;
   int n_registered;
 
-  // From the sync slabs of all PEs, once the layout is known. It has the place of PE `me` as TeamSync::arrival.
+  // From the sync slabs of all PEs, once the layout is known. It has the place of PE `me` as
+  // TeamSync::arrival.
   void set_arrivals_after(std::byte* const* slabs) {
     const std::size_t arrivals = sync_layout.space(0).flags + sizeof(Flag);
     for (int i = 1; i < n_pes && i <= kNearPes; ++i)

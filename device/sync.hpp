@@ -3,20 +3,21 @@
 // Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.10 and 9.12): flat,
 // every PE tells every other with one store, so it takes one hop.
 //
-// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which lies
-// in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of one
-// kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
+// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which
+// lies in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of
+// one kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
 // Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So whoever
 // takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
 // there, wipes the channel's packets and meets them again.
-// Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there, so
-// that all have finished e - 1: by a meeting, or because what it got depends on what each of them
-// brought. That is what makes two halves of space for data, by the parity of e, enough for any mixture
-// of operations. Epochs are compared by signed difference and never reset while the team lives;
-// next_epoch() and Meeting count them up, and the kernels of kernels/single_unit.hpp and single_wide_line.hpp, by the
-// same rule: the leader writes the epoch between two barriers of the group within an operation, before the first
-// of which the others have looked at it. One group at a time of each PE is on a channel.
+// Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there,
+// so that all have finished e - 1: by a meeting, or because what it got depends on what each of
+// them brought. That is what makes two halves of space for data, by the parity of e, enough for any
+// mixture of operations. Epochs are compared by signed difference and never reset while the team
+// lives; next_epoch() and Meeting count them up, and the kernels of kernels/single_unit.hpp and
+// single_wide_line.hpp, by the same rule: the leader writes the epoch between two barriers of the
+// group within an operation, before the first of which the others have looked at it. One group at a
+// time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -68,7 +69,8 @@ struct TeamSync {
     return there;
   }
 
-  // The PE that is i after this one, around the team: nobody begins with the PE that all begin with.
+  // The PE that is i after this one, around the team: nobody begins with the PE that all begin
+  // with.
   MESHMEM_DEVICE_MEMBER int peer(int i) const {
     const int pe = team.me + i;
     return pe < team.n ? pe : pe - team.n;
@@ -120,9 +122,9 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
       store_relaxed(reinterpret_cast<std::uint64_t*>(row + at), std::uint64_t{0});
 }
 
-// After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent that the
-// calling thread tells, and by the leader what lies in rows that are nobody's. No member of Meeting: a call
-// that is not in line would have a Meeting, and what it refers to, in memory.
+// After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent
+// that the calling thread tells, and by the leader what lies in rows that are nobody's. No member
+// of Meeting: a call that is not in line would have a Meeting, and what it refers to, in memory.
 MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
@@ -140,9 +142,9 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   acquire_fence();
 }
 
-// A meeting of all members as an operation, as one thread of the group takes part in it: it tells the
-// PEs i, i + lanes, ... after this one, and awaits them. A thread alone has several first ones, and looks at what
-// several have told together.
+// A meeting of all members as an operation, as one thread of the group takes part in it: it tells
+// the PEs i, i + lanes, ... after this one, and awaits them. A thread alone has several first ones,
+// and looks at what several have told together.
 template <typename Group>
 class Meeting {
  public:
@@ -154,8 +156,9 @@ class Meeting {
   // What members stored before can be read afterwards.
   MESHMEM_DEVICE_MEMBER void pass() {
     std::uint64_t last = 0;
-    // On its way while the release waits, that of all or of the lanes: what is so when the group meets is
-    // waited for there. Lanes that look after it have to meet before the leader writes the next number.
+    // On its way while the release waits, that of all or of the lanes: what is so when the group
+    // meets is waited for there. Lanes that look after it have to meet before the leader writes the
+    // next number.
     if (kEachFences && is_poller(group_)) last = sync_.epoch();
     release_all(group_);
     if (is_poller(group_)) {
@@ -171,8 +174,9 @@ class Meeting {
  private:
   static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
 
-  // Those of other teams are looked for before the release. The world's are at hand after it, by a branch that
-  // the other waves of a block do not take: before it nvcc has all of them look, in each other's way for 0.2 us.
+  // Those of other teams are looked for before the release. The world's are at hand after it, by a
+  // branch that the other waves of a block do not take: before it nvcc has all of them look, in
+  // each other's way for 0.2 us.
   MESHMEM_DEVICE_MEMBER void find_places() {
     if (first_ > kNearPes) __builtin_unreachable();  // no wave is larger
     mine_ = sync_.my_flags();
@@ -201,7 +205,8 @@ class Meeting {
     for (int i = first_ + kTogether * lanes_; i < sync_.team.n; i += lanes_)
       store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
-  // The next of the PEs that the lanes tell, after so many. A place that is not needed is another that is there.
+  // The next of the PEs that the lanes tell, after so many. A place that is not needed is another
+  // that is there.
   MESHMEM_DEVICE_MEMBER void await_those_after(int before, std::uint64_t epoch) const {
     const int first = before + first_;
     const bool has_first = first < sync_.team.n;
@@ -247,8 +252,8 @@ MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync
   return epoch + 2;
 }
 
-// The epoch of the next operation after `epoch`. All threads of the group know that, and have met since
-// they looked at it.
+// The epoch of the next operation after `epoch`. All threads of the group know that, and have met
+// since they looked at it.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
                                         std::uint64_t epoch) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams and contexts in kernels. A team's handle is its slot plus one; a context's holds that number
-// in its low 16 bits, so both are understood without a look at memory.
+// Teams and contexts in kernels. A team's handle is its slot plus one; a context's holds that
+// number in its low 16 bits, so both are understood without a look at memory.
 // Invariant: every thread of the calling PE sees the same team; a handle that names none ends the
 // kernel.
 #ifndef MESHMEM_DEVICE_TEAMS_HPP_

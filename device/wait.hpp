@@ -2,8 +2,9 @@
 //
 // Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.11), and signals that are
 // waited for.
-// Invariant: what the leader of a group sees decides; after a wait all of the group have acquired what the
-// writer released before. A wait polls memory of this PE, and lets others run between two polls.
+// Invariant: what the leader of a group sees decides; after a wait all of the group have acquired
+// what the writer released before. A wait polls memory of this PE, and lets others run between two
+// polls.
 #ifndef MESHMEM_DEVICE_WAIT_HPP_
 #define MESHMEM_DEVICE_WAIT_HPP_
 
@@ -83,7 +84,8 @@ MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready, const Fin
   acquire_all(group);
 }
 
-// The leader runs `poll` on the ivars until it says true; all of the group get its result, and may use the same.
+// The leader runs `poll` on the ivars until it says true; all of the group get its result, and may
+// use the same.
 template <typename T, typename Group, typename Poll>
 MESHMEM_DEVICE T poll_for(const Group& group, Poll poll, const void* ivars) {
   T result = T();

@@ -14,7 +14,8 @@ namespace meshmem {
 namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// The scheduler compares the calls of a group's threads where these meet, and at the end of the block.
+// The scheduler compares the calls of a group's threads where these meet, and at the end of the
+// block.
 inline void note_call(const Thread&, const char*) {}
 inline void note_call(const Wave&, const char* routine) { hip_on_cpu::note_call_of_wave(routine); }
 inline void note_call(const Block&, const char* routine) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Averages gradients in buckets, as data-parallel training does, with the all-reduce of
-// meshmem/allreduce.hpp: while kernels still make the gradients of earlier layers, those of later ones
-// are already being averaged on a second stream. Nothing is trained here; the averages are checked.
-// Run it:
+// meshmem/allreduce.hpp: while kernels still make the gradients of earlier layers, those of later
+// ones are already being averaged on a second stream. Nothing is trained here; the averages are
+// checked. Run it:
 //   oshhip -O2 16_allreduce.hip arguments.cpp -o allreduce && oshrun -n 4 ./allreduce
 //
 // The gradients lie in plain memory of the GPU, as a framework has it. First each bucket is copied

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command lines of the examples, by CLI11 (Debian: libcli11-dev). It is a file of its own so that
-// CLI11, which takes long to compile, is compiled once.
+// The command lines of the examples, by CLI11 (Debian: libcli11-dev). It is a file of its own so
+// that CLI11, which takes long to compile, is compiled once.
 #include "arguments.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The profiling interface of the extensions: every routine of shmemx.h under the prefix pshmemx_, as
- * pshmem.h has those of the standard. A tool defines a shmemx_ name itself, does its work, and calls
- * the pshmemx_ name; the library never calls a shmemx_ name.
+ * The profiling interface of the extensions: every routine of shmemx.h under the prefix pshmemx_,
+ * as pshmem.h has those of the standard. A tool defines a shmemx_ name itself, does its work, and
+ * calls the pshmemx_ name; the library never calls a shmemx_ name.
  */
 #ifndef MESHMEM_PSHMEMX_H
 #define MESHMEM_PSHMEMX_H

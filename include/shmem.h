@@ -3,8 +3,8 @@
  * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later;
  * they are overloads there). Holds what the standard names, and names of its own that begin with
  * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from two
- * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there); what the standard
- * has deprecated, from shmem/deprecated.h.
+ * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there); what the
+ * standard has deprecated, from shmem/deprecated.h.
  *
  * Unless a routine says otherwise: addresses called dest, source, ivar or sig_addr on the remote
  * side are symmetric (in the heap of shmem_malloc, or global and static variables of the
@@ -55,7 +55,8 @@ MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_DECLARE)
 MESHMEM_DEPRECATED_NAMES(MESHMEM_DECLARE_NAMED)
 #endif
 /* Where kernels are compiled, the routines that they have too are functions for both sides
- * (shmem/device.hpp), and these are what their host side calls. Where a compiler cannot tell the sides
+ * (shmem/device.hpp), and these are what their host side calls. Where a compiler cannot tell the
+ * sides
  * apart, the host's own routines find out when they are called (shmem/host_only.hpp). */
 #ifdef MESHMEM_COMPILES_KERNELS
 }

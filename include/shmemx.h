@@ -31,9 +31,10 @@ extern "C" {
  * PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all PEs if
  * one of them cannot share its buffer, as with host memory that is not symmetric, or if only a
  * part of it is symmetric. Undone, as collectively and by the same address, before the memory is
- * freed: registrations are not counted, and the first call undoes it. 0, and nothing has changed, of
- * memory that is symmetric without it; nonzero on all PEs if no buffer begins there on one of them.
- * On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data that a
+ * freed: registrations are not counted, and the first call undoes it. 0, and nothing has changed,
+ * of memory that is symmetric without it; nonzero on all PEs if no buffer begins there on one of
+ * them. On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data
+ * that a
  * running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
@@ -43,10 +44,11 @@ int shmemx_buffer_unregister(void* ptr);
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
 /* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory, a registered buffer)
- * when the stream itself may be gone by then. *mark is NULL at first, and may be set again: it then stands behind the newer
- * work alone. While the stream is captured nothing changes: a graph's work is on the stream that it is launched on.
- * The wait gives the mark back, leaves NULL, and of NULL returns at once. Not collective.
- * shmem_team_destroy waits for the team's collectives on streams by itself, and shmem_finalize for all that the device does;
+ * when the stream itself may be gone by then. *mark is NULL at first, and may be set again: it then
+ * stands behind the newer work alone. While the stream is captured nothing changes: a graph's work
+ * is on the stream that it is launched on. The wait gives the mark back, leaves NULL, and of NULL
+ * returns at once. Not collective. shmem_team_destroy waits for the team's collectives on streams
+ * by itself, and shmem_finalize for all that the device does;
  * of graphs that have captured the team's collectives the program must have seen the end. */
 typedef struct shmemx_mark_of_stream* shmemx_mark_t;
 void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream);
@@ -77,20 +79,22 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #endif
 
 /* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is for all
- * reductions on device memory that the host calls, or puts on a stream or into a graph, from then on;
+ * reductions on device memory that the host calls, or puts on a stream or into a graph, from then
+ * on;
  * NULL: as the environment and the measured tables say. All PEs must give the same before the same
- * reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there are 1 to 128 blocks
- * and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left away. What
- * this is for is to measure: meshmem-bench --tune makes a table for
+ * reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there are 1 to 128
+ * blocks and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left
+ * away. What this is for is to measure: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
 /* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */
 const char* shmemx_reduce_plan_algorithm(int number);
 
 /* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of
- * the standard's routine is done when it returns. All can be captured into a graph and replayed. dest
- * and source are addresses that the device reaches: of the device heap, of a registered buffer, or
- * (for what is not symmetric) of any memory of the device. Collectives of one team must be in one
+ * the standard's routine is done when it returns. All can be captured into a graph and replayed.
+ * dest and source are addresses that the device reaches: of the device heap, of a registered
+ * buffer, or (for what is not symmetric) of any memory of the device. Collectives of one team must
+ * be in one
  * order: the same stream, or streams that wait for each other. */
 void shmemx_putmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
                              shmemx_stream_t stream);
@@ -120,7 +124,8 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
                                  shmemx_stream_t stream);
 
 /* shmemx_<type>_<op>_reduce_on_stream, shmemx_<type>_sum_inscan_on_stream, _sum_exscan_on_stream, and
- * the reductions beyond the standard, for the types that kernels have: (team, dest, source, nreduce,
+ * the reductions beyond the standard, for the types that kernels have: (team, dest, source,
+ * nreduce,
  * stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
 #define MESHMEM_REDUCTIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_REDUCTION_ROW, F, IN)
 #define MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
@@ -135,9 +140,10 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
 #define MESHMEM_COMPUTED_ON_STREAM(F, IN) \
   MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
 /* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min, max
- * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once; those that go
- * around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no ring). dest and source
- * are void*, since few compilers for hosts have the types: any type of 16 bits of that format does, as
+ * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once; those
+ * that go around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no ring).
+ * dest and source are void*, since few compilers for hosts have the types: any type of 16 bits of
+ * that format does, as
  * __half and _Float16. */
 #define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \
   MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)    \

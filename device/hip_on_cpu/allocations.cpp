@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of allocations and the memory file behind device memory.
-// Invariant: the file has no name, so that nothing is left when its last user is gone, however it went.
+// Invariant: the file has no name, so that nothing is left when its last user is gone, however it
+// went.
 #include "allocations.hpp"
 
 #include <fcntl.h>
@@ -108,7 +109,8 @@ std::optional<off_t> MemoryFile::take(std::size_t length) {
 
 void MemoryFile::give_back(off_t offset, std::size_t length) {
   const std::lock_guard lock(mutex_);
-  // The machine gets the pages, and who maps them still (a peer) sees zeros; the header's page vanishes as well.
+  // The machine gets the pages, and who maps them still (a peer) sees zeros; the header's page
+  // vanishes as well.
   fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
             static_cast<off_t>(length));
   add_hole(offset, length);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranges of the address space are device memory, pinned host memory, or memory of another process.
-// Adopted memory is the library's own, shared by all processes of a job.
-// Invariant: ranges never overlap; device memory of this process lies in one memory file, each allocation behind a page
-// that says which one it is, so that another process can tell a live allocation from a freed one.
-// Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp (look them up).
+// Which ranges of the address space are device memory, pinned host memory, or memory of another
+// process. Adopted memory is the library's own, shared by all processes of a job.
+// Invariant: ranges never overlap; device memory of this process lies in one memory file, each
+// allocation behind a page that says which one it is, so that another process can tell a live
+// allocation from a freed one. Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp
+// (look them up).
 #pragma once
 
 #include <fcntl.h>
@@ -66,7 +67,8 @@ inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~
 // By these another process knows a memory file. It grows, but never shrinks under whoever maps it.
 inline constexpr int kMemoryFileSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 
-// The memory file of this process: pages are handed out by offset, and given back to the machine when they are freed.
+// The memory file of this process: pages are handed out by offset, and given back to the machine
+// when they are freed.
 class MemoryFile {
  public:
   static MemoryFile& get();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of a block: who runs next when a thread waits, and when a barrier or a meeting of a warp is complete.
-// Invariant: as long as a thread of the block lives, one is running, ready, or not begun: whoever completes a barrier
-// or a meeting, be it by exiting, makes those who wait there ready.
+// The scheduler of a block: who runs next when a thread waits, and when a barrier or a meeting of a
+// warp is complete.
+// Invariant: as long as a thread of the block lives, one is running, ready, or not begun: whoever
+// completes a barrier or a meeting, be it by exiting, makes those who wait there ready.
 #include "block.hpp"
 
 #include <sched.h>
@@ -25,8 +26,9 @@ __thread ThreadState* current_thread __attribute__((tls_model("initial-exec"))) 
 
 namespace {
 
-// A wait first stays awake, then lets others run, then also sleeps now and then: more PEs than processors is normal.
-// Not all the time, since a wait that comes after another cannot be told from one that goes on.
+// A wait first stays awake, then lets others run, then also sleeps now and then: more PEs than
+// processors is normal. Not all the time, since a wait that comes after another cannot be told from
+// one that goes on.
 constexpr unsigned kSpins = 16, kYields = 200, kYieldsPerNap = 16;
 constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;  // nanoseconds
 constexpr long long kShownAfter = 1000 * 1000, kSayAgain = 100 * 1000 * 1000;
@@ -78,7 +80,8 @@ void compare(const ThreadState& first, const ThreadState& other, GroupCalls Thre
 void BlockRunner::FreeMemory::operator()(void* memory) const { std::free(memory); }
 
 BlockRunner& BlockRunner::of_this_os_thread() {
-  // By pointer: the library's thread-local memory has to be small, since it is taken when a thread is made.
+  // By pointer: the library's thread-local memory has to be small, since it is taken when a thread
+  // is made.
   thread_local const auto runner = std::make_unique<BlockRunner>();
   return *runner;
 }
@@ -119,7 +122,8 @@ void BlockRunner::run(LaunchRun& launch, dim3 block) {
   launch_ = nullptr;
 }
 
-// What a fiber does as long as it lives: runs threads that have not begun, and sleeps until it gets more of them.
+// What a fiber does as long as it lives: runs threads that have not begun, and sleeps until it gets
+// more of them.
 void BlockRunner::fiber_body() {
   BlockRunner& runner = of_this_os_thread();
   Fiber& self = *runner.running_;

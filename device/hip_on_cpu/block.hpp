@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running one block of a kernel on the OS thread that calls, its threads as fibers.
-// Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its stack to the next.
-// A thread of the block is: not begun, running, ready, waiting at a barrier or in an operation of its warp, or exited.
-// Used by submit.cpp; the functions for kernels (barrier, warp, yield) are members that block.cpp exports.
+// Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its
+// stack to the next. A thread of the block is: not begun, running, ready, waiting at a barrier or
+// in an operation of its warp, or exited. Used by submit.cpp; the functions for kernels (barrier,
+// warp, yield) are members that block.cpp exports.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,8 @@ class BlockRunner {
  private:
   static constexpr unsigned kMaxWarps = kMaxThreadsPerBlock / warpSize;
 
-  // Meetings take turns between two sets of values: a lane comes to the next but one only after all have read this one.
+  // Meetings take turns between two sets of values: a lane comes to the next but one only after all
+  // have read this one.
   struct Warp {
     unsigned live, arrived, at_barrier, turn;
     FiberList waiting;

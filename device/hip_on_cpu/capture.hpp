@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture: what is submitted to a capturing stream is recorded, in the order of submission, and run by graphs.
-// Invariant: all streams of one capture record into one list; each knows how much of the others it has seen through
-// events, so that a stream that was never joined is found at the end. Guarded by Streams::mutex.
+// Stream capture: what is submitted to a capturing stream is recorded, in the order of submission,
+// and run by graphs.
+// Invariant: all streams of one capture record into one list; each knows how much of the others it
+// has seen through events, so that a stream that was never joined is found at the end. Guarded by
+// Streams::mutex.
 #pragma once
 
 #include <map>
@@ -37,8 +39,9 @@ class Captures {
  public:
   hipError_t begin(const std::shared_ptr<Stream>& stream, hipStreamCaptureMode mode);
   hipError_t end(const std::shared_ptr<Stream>& stream, Operations* operations);
-  // hipErrorStreamCaptureUnsupported, and an end to the capture, where one forbids what would wait or allocate: a Global
-  // one to all threads, a ThreadLocal one to its own. A thread may say that it minds fewer of them.
+  // hipErrorStreamCaptureUnsupported, and an end to the capture, where one forbids what would wait
+  // or allocate: a Global one to all threads, a ThreadLocal one to its own. A thread may say that
+  // it minds fewer of them.
   hipError_t refuse_unsafe_call();
   hipStreamCaptureMode exchange_mode_of_thread(hipStreamCaptureMode mode);
 

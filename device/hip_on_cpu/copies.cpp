@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: checked against the table of allocations when they are called, run by the stream.
+// Copies and fills: checked against the table of allocations when they are called, run by the
+// stream.
 // Invariant: what reaches a stream lies within its allocations and goes the way that its kind says.
 #include <cstdint>
 #include <cstring>
@@ -76,8 +77,9 @@ void copy_words(char* dest, const char* source, std::size_t size) {
   }
 }
 
-// A short copy may be of words that kernels store to or poll at this moment (flags, signals): like a
-// GPU's copy engine it moves each aligned word whole, and what it saw happened before what follows.
+// A short copy may be of words that kernels store to or poll at this moment (flags, signals): like
+// a GPU's copy engine it moves each aligned word whole, and what it saw happened before what
+// follows.
 void copy_bytes(void* dest, const void* source, std::size_t size) {
   constexpr std::size_t kFlagsBytes = 1024;
   if (size > kFlagsBytes) {
@@ -115,7 +117,8 @@ bool is_capturing(hipStream_t stream) {
          status != hipStreamCaptureStatusNone;
 }
 
-// What no call has allocated or registered. Copies from there and to there are not concurrent with the host.
+// What no call has allocated or registered. Copies from there and to there are not concurrent with
+// the host.
 bool is_pageable(const void* address) { return !Allocations::get().find(address); }
 
 Operation copy_from_stage(void* dest, const void* source, std::size_t size) {

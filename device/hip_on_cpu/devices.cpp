@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process has (1),
-// MESHMEM_CPU_PEERS whether they reach each other (yes).
+// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process
+// has (1), MESHMEM_CPU_PEERS whether they reach each other (yes).
 // Invariant: all processes of a machine that say the same see the same devices.
 #include "devices.hpp"
 

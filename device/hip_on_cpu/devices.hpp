@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many devices a process has, and which one a thread uses now.
-// Invariant: a device is known by its index alone, so that device i of one process is device i of all.
-// Used by every API function that needs a device.
+// Invariant: a device is known by its index alone, so that device i of one process is device i of
+// all. Used by every API function that needs a device.
 #pragma once
 
 #include <cstddef>

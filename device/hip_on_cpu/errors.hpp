@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of the API begins with host_only(), since kernels have none of them, and returns through remember(),
-// which keeps the thread's last error.
-// Invariant: hipErrorNotReady is an answer, not an error, and is not kept. Used by all API functions.
+// Every function of the API begins with host_only(), since kernels have none of them, and returns
+// through remember(), which keeps the thread's last error.
+// Invariant: hipErrorNotReady is an answer, not an error, and is not kept. Used by all API
+// functions.
 #pragma once
 
 #include "hip/hip_runtime_api.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: points in streams that have a time and can be waited for, and that carry a capture from stream to stream.
-// Invariant: waiting for an event means its last recording at the time of the call, whatever is recorded later. It is
-// recorded in streams of the device that it was made on; those of all devices may wait for it.
+// Events: points in streams that have a time and can be waited for, and that carry a capture from
+// stream to stream.
+// Invariant: waiting for an event means its last recording at the time of the call, whatever is
+// recorded later. It is recorded in streams of the device that it was made on; those of all devices
+// may wait for it.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>

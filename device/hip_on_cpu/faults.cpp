@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a kernel fails (abort, a trap, a bad address, an exception): one line that says where, then the end.
-// Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles is left to it.
+// When a kernel fails (abort, a trap, a bad address, an exception): one line that says where, then
+// the end.
+// Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles
+// is left to it.
 #include "hip/on_cpu/faults.h"
 
 #include <signal.h>
@@ -53,7 +55,8 @@ void print_place(const char* what) {
   if (void (*const function)() = called_at_faults) function();
 }
 
-// Kernels often fail in many threads at once: the first says so and ends the process. False for the same thread again:
+// Kernels often fail in many threads at once: the first says so and ends the process. False for the
+// same thread again:
 // it has failed while it said so.
 bool is_first() {
   static std::atomic<pid_t> first{0};
@@ -63,7 +66,8 @@ bool is_first() {
   return false;
 }
 
-// "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can be no address.
+// "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can
+// be no address.
 void print_fault(const Fault& fault, const siginfo_t& about) {
   char what[128];
   const bool has_address = fault.is_access && about.si_code > 0 && about.si_code != SI_KERNEL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks, switches, and what AddressSanitizer and ThreadSanitizer need to know of them.
-// Invariant: every switch tells the sanitizers where it goes before it goes, and where it came from on arrival.
+// Invariant: every switch tells the sanitizers where it goes before it goes, and where it came from
+// on arrival.
 #include "fiber.hpp"
 
 #include <sys/mman.h>
@@ -36,13 +37,16 @@ namespace context = boost::context::detail;
 constexpr std::size_t kGuard = 4096;
 constexpr std::size_t kStack = 128 * 1024;
 constexpr std::size_t kStackUnderSanitizers = 512 * 1024;
-// A guard splits a mapping, and a process may have 65530 of those: beyond this many stacks go without.
+// A guard splits a mapping, and a process may have 65530 of those: beyond this many stacks go
+// without.
 constexpr int kMaxGuards = 20000;
 std::atomic<int> guards{0};
-// ThreadSanitizer follows at most some 8000 threads, and ends without a clear word when there are more.
+// ThreadSanitizer follows at most some 8000 threads, and ends without a clear word when there are
+// more.
 constexpr int kMaxTsanFibers = 6000;
 std::atomic<int> tsan_fibers{0};
-// Stacks begin at different places of their page, so that not all of them fall on the same lines of the cache.
+// Stacks begin at different places of their page, so that not all of them fall on the same lines of
+// the cache.
 constexpr std::size_t kColours = 16, kColour = 256;
 
 std::size_t stack_size() {

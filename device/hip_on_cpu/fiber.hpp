@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: stacks that one OS thread switches between. The sanitizers are told of every switch where they are there.
-// Invariant: a fiber runs on the OS thread that made it, and its stack has a page below it that no one may touch (as
-// long as the machine's limit on mappings allows). Used by block.cpp only.
+// Fibers: stacks that one OS thread switches between. The sanitizers are told of every switch where
+// they are there.
+// Invariant: a fiber runs on the OS thread that made it, and its stack has a page below it that no
+// one may touch (as long as the machine's limit on mappings allows). Used by block.cpp only.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -44,8 +45,8 @@ class FiberList {
 // The stack that the caller runs on now, so that it can be switched back to.
 void adopt_current_stack(Fiber& fiber);
 
-// A new fiber; the first switch to it calls body(), which never returns. False where there is no memory for it.
-// `number` differs between the fibers of a block.
+// A new fiber; the first switch to it calls body(), which never returns. False where there is no
+// memory for it. `number` differs between the fibers of a block.
 bool make_fiber(Fiber& fiber, unsigned number, void (*body)());
 void destroy_fiber(Fiber& fiber);
 

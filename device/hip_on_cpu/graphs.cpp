@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
-// Invariant: a graph is never changed after its capture; executables and launches under way share its operations.
+// Invariant: a graph is never changed after its capture; executables and launches under way share
+// its operations.
 #include <optional>
 
 #include "errors.hpp"
@@ -14,7 +15,8 @@ struct Graph {
   std::shared_ptr<const Operations> operations;
 };
 
-// A launch comes after the one before it, on whatever streams they are; but for those that are captured themselves.
+// A launch comes after the one before it, on whatever streams they are; but for those that are
+// captured themselves.
 struct Executable {
   std::shared_ptr<const Operations> operations;
   std::optional<Ticket> last_launch;

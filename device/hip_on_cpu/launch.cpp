@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a kernel: its blocks on OS threads from a pool, or on the calling thread if there is one block only.
-// Invariant: a run is finished when its last block is; the pool's threads end after a second without work.
+// One run of a kernel: its blocks on OS threads from a pool, or on the calling thread if there is
+// one block only.
+// Invariant: a run is finished when its last block is; the pool's threads end after a second
+// without work.
 #include "launch.hpp"
 
 #include <unistd.h>
@@ -131,8 +133,8 @@ void LaunchRun::ask_for_another_thread() {
   }
 }
 
-// Blocks may also wait without saying so (a loop around an atomic): when none has finished for a while, the rest get
-// OS threads as well, twice as many each time.
+// Blocks may also wait without saying so (a loop around an atomic): when none has finished for a
+// while, the rest get OS threads as well, twice as many each time.
 void LaunchRun::wait_until_finished() {
   std::unique_lock lock(mutex_);
   const auto is_finished = [&] { return finished_ == blocks; };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel with its shape, and one run of it (a graph may run a launch again and again).
-// Invariant: every block of a run gets an OS thread as soon as the blocks that have one wait, so that blocks can always
-// wait for each other. Made by submit.cpp, seen by block.cpp and faults.cpp.
+// Invariant: every block of a run gets an OS thread as soon as the blocks that have one wait, so
+// that blocks can always wait for each other. Made by submit.cpp, seen by block.cpp and faults.cpp.
 #pragma once
 
 #include <atomic>
@@ -64,7 +64,8 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::atomic<unsigned> fewest_calls_{~0u};
 };
 
-// Ends the process with a line that names the kernel, the block and the thread that run now, and what happened.
+// Ends the process with a line that names the kernel, the block and the thread that run now, and
+// what happened.
 [[noreturn]] void fail_in_kernel(const char* what);
 void catch_faults_in_kernels();  // once; leaves handlers of the program alone
 void use_signal_stack();  // on each OS thread that runs kernels: a fault may be the stack's end

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory, pinned and registered host memory, and what a pointer is.
-// Invariant: an allocation is in the table from before its pointer is handed out until before its memory goes.
+// Invariant: an allocation is in the table from before its pointer is handed out until before its
+// memory goes.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -68,7 +69,8 @@ hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
   return hipSuccess;
 }
 
-// Work that was submitted may still use the memory: freeing waits, as HIP does; for all devices where all reach it.
+// Work that was submitted may still use the memory: freeing waits, as HIP does; for all devices
+// where all reach it.
 hipError_t await_users(const Allocation& allocation) {
   if (allocation.is_device()) return synchronize_device(allocation.device);
   hipError_t result = hipSuccess;

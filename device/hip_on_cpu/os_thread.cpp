@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, and where memory ends: no exception of this library's allocations reaches a program through HIP's C API.
-// Invariant: the operators serve this library alone. Its list of exported names hides them; memory comes from the
-// program's own, and goes back to them.
+// Threads, and where memory ends: no exception of this library's allocations reaches a program
+// through HIP's C API.
+// Invariant: the operators serve this library alone. Its list of exported names hides them; memory
+// comes from the program's own, and goes back to them.
 #include "os_thread.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker of a stream.
-// Invariant: a worker is detached and holds on to its stream, so neither exit nor destruction waits for it.
+// Invariant: a worker is detached and holds on to its stream, so neither exit nor destruction waits
+// for it.
 #include "stream.hpp"
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: a queue of operations that a thread of its own runs in order. The thread starts with the first operation
-// and ends after a second without any.
-// Invariant: an operation begins after all that its tickets name. Tickets name operations that were submitted before,
-// so waits for them never form a cycle. Made and found by streams.hpp.
+// A stream: a queue of operations that a thread of its own runs in order. The thread starts with
+// the first operation and ends after a second without any.
+// Invariant: an operation begins after all that its tickets name. Tickets name operations that were
+// submitted before, so waits for them never form a cycle. Made and found by streams.hpp.
 #pragma once
 
 #include <condition_variable>

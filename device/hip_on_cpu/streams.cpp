@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the default stream: its operations come after all that was submitted to the device's blocking streams
-// before, and theirs after its own.
+// The rules of the default stream: its operations come after all that was submitted to the device's
+// blocking streams before, and theirs after its own.
 // Invariant: the streams' mutex is held to submit, and never to wait.
 #include "streams.hpp"
 

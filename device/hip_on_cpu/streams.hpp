@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All streams of the process, and the submission of operations to them.
-// Invariant: one mutex gives submissions one order. A stream that is being captured records what is submitted to it
-// (capture.hpp) and runs nothing. Used by all that is asynchronous.
+// Invariant: one mutex gives submissions one order. A stream that is being captured records what is
+// submitted to it (capture.hpp) and runs nothing. Used by all that is asynchronous.
 #pragma once
 
 #include <memory>

@@ -2,9 +2,10 @@
 //
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
-// Invariant: no module state and no collectives: a file includes those that its kernels call. A kernel
-// is one call of a routine that users' kernels have too, but for those of single_unit.hpp and single_wide_line.hpp,
-// after a call of after_earlier_kernels(), and its file loads each that it launches.
+// Invariant: no module state and no collectives: a file includes those that its kernels call. A
+// kernel is one call of a routine that users' kernels have too, but for those of single_unit.hpp
+// and single_wide_line.hpp, after a call of after_earlier_kernels(), and its file loads each that
+// it launches.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
@@ -166,10 +167,11 @@ hipError_t with_each_bits(const F& f) {
 
 // ---- Launching
 
-// What this launch itself comes to. HIP's launch as a statement would leave that to hipGetLastError,
-// which may speak of a failure that the program has had before, and takes it away.
-// NVIDIA's programmatic launch, where there is one: the kernel is brought to the GPU when no block of the
-// one before it on the stream runs any more, though that one's end is not yet told to anyone.
+// What this launch itself comes to. HIP's launch as a statement would leave that to
+// hipGetLastError, which may speak of a failure that the program has had before, and takes it away.
+// NVIDIA's programmatic launch, where there is one: the kernel is brought to the GPU when no block
+// of the one before it on the stream runs any more, though that one's end is not yet told to
+// anyone.
 template <typename... Parameters>
 hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
                   typename Given<Parameters>::Type... arguments) {
@@ -190,15 +192,16 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
 #endif
 }
 
-// Every kernel begins with it: before anything is read that earlier work on the stream may have written,
-// and before anything is written that it may read.
+// Every kernel begins with it: before anything is read that earlier work on the stream may have
+// written, and before anything is written that it may read.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// A kernel may say that the next one is to be brought already. It waits for no other PE from here on: else
-// the next could take the room of a kernel on another stream, which the other PE is waiting for.
+// A kernel may say that the next one is to be brought already. It waits for no other PE from here
+// on: else the next could take the room of a kernel on another stream, which the other PE is
+// waiting for.
 MESHMEM_DEVICE void allow_next_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of a team that move data and do not compute.
-// Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel, and
-// waits for no other block; how many blocks there are depends on what all PEs have in common.
+// Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
+// and waits for no other block; how many blocks there are depends on what all PEs have in common.
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"

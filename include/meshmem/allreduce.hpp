@@ -18,8 +18,8 @@
 //   registered  by SymmetricMemory::register_buffer: nothing is copied
 //   any other   copied through a buffer of the AllReduce, chunk by chunk, in the stream's order
 //
-// Invariant: errors that a call can see are returned, and then it has done nothing; what breaks the job
-// ends it, as in all of OpenSHMEM. Units: bytes in names that say so, else elements.
+// Invariant: errors that a call can see are returned, and then it has done nothing; what breaks the
+// job ends it, as in all of OpenSHMEM. Units: bytes in names that say so, else elements.
 #ifndef MESHMEM_MESHMEM_ALLREDUCE_HPP
 #define MESHMEM_MESHMEM_ALLREDUCE_HPP
 
@@ -32,11 +32,12 @@
 
 namespace meshmem {
 
-// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float, and rounded once; large ones that
-// go around a ring at each PE.
+// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float, and rounded once;
+// large ones that go around a ring at each PE.
 enum class DataType { f32, f64, i32, i64, f16, bf16 };
 
-// Integers wrap. avg: the sum divided by the number of PEs once, at the end; of integers cut toward zero.
+// Integers wrap. avg: the sum divided by the number of PEs once, at the end; of integers cut toward
+// zero.
 enum class ReduceOp { sum, prod, min, max, avg };
 
 // What came of a call: true, or false and a line of text that says why.
@@ -64,19 +65,19 @@ class [[nodiscard]] Status {
   char text_[256] = "";
 };
 
-// Memory of the GPUs whose address stands for each PE's own copy. All PEs make these calls, with the
-// same arguments but for the addresses of their own buffers.
+// Memory of the GPUs whose address stands for each PE's own copy. All PEs make these calls, with
+// the same arguments but for the addresses of their own buffers.
 class SymmetricMemory {
  public:
-  // Device memory of the symmetric heap, which MESHMEM_DEVICE_HEAP_SIZE bounds. On all PEs nullptr where
-  // there is not so much, or no GPU.
+  // Device memory of the symmetric heap, which MESHMEM_DEVICE_HEAP_SIZE bounds. On all PEs nullptr
+  // where there is not so much, or no GPU.
   static void* allocate(std::size_t bytes) {
     return bytes == 0 ? nullptr : shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
   }
   static void free(void* memory) { shmem_free(memory); }
 
-  // Makes `bytes` bytes at `buffer`, from hipMalloc, symmetric; `bytes` is the same on all PEs. Comes to
-  // the same on all PEs.
+  // Makes `bytes` bytes at `buffer`, from hipMalloc, symmetric; `bytes` is the same on all PEs.
+  // Comes to the same on all PEs.
   static Status register_buffer(void* buffer, std::size_t bytes) {
     if (shmemx_buffer_register(buffer, bytes) == 0) return Status();
     return Status::error(
@@ -91,15 +92,16 @@ class SymmetricMemory {
   }
 };
 
-// The all-reduce of a team. All PEs make it and drop it together, those too that are not in the team
-// (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize. The drop waits for
-// calls whose buffers it has staged, but not for graphs that have captured some: their last replay is over before.
+// The all-reduce of a team. All PEs make it and drop it together, those too that are not in the
+// team (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize.
+// The drop waits for calls whose buffers it has staged, but not for graphs that have captured some:
+// their last replay is over before.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
-  // staging_bytes: of symmetric device memory, for buffers that are neither symmetric nor registered;
-  // 0 if there are none. The same on all PEs.
+  // staging_bytes: of symmetric device memory, for buffers that are neither symmetric nor
+  // registered; 0 if there are none. The same on all PEs.
   explicit AllReduce(shmem_team_t team = SHMEM_TEAM_WORLD,
                      std::size_t staging_bytes = kStagingBytes)
       : team_(team), staging_bytes_(staging_bytes) {
@@ -122,10 +124,12 @@ class AllReduce {
   // Whether it can be used; execute() returns the same if not.
   const Status& status() const { return status_; }
 
-  // Element i of `recv` becomes the combination of element i of all PEs' `send`, in the stream's order:
-  // the call returns at once, and a graph can capture it. recv is send or does not overlap it. All PEs of
-  // the team call with the same count, type and op, with buffers of the same kinds, and, of symmetric and
-  // registered ones, with the same (for each PE its own copy of it). Calls on one team are in one order:
+  // Element i of `recv` becomes the combination of element i of all PEs' `send`, in the stream's
+  // order:
+  // the call returns at once, and a graph can capture it. recv is send or does not overlap it. All
+  // PEs of the team call with the same count, type and op, with buffers of the same kinds, and, of
+  // symmetric and registered ones, with the same (for each PE its own copy of it). Calls on one
+  // team are in one order:
   // on one stream, or on streams that wait for each other. count 0 does nothing.
   Status execute(const void* send, void* recv, std::size_t count, DataType type, ReduceOp op,
                  shmemx_stream_t stream) {

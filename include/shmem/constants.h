@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The constants and types of OpenSHMEM 1.6, for shmem.h and for the code inside kernels. Programs include shmem.h.
+ * The constants and types of OpenSHMEM 1.6, for shmem.h and for the code inside kernels. Programs
+ * include shmem.h.
  */
 #ifndef MESHMEM_SHMEM_CONSTANTS_H
 #define MESHMEM_SHMEM_CONSTANTS_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What OpenSHMEM 1.6 has deprecated and still asks for: constants, and the rows of the routines in the form of
- * shmem/ops.h, with a table of types of their own. shmem.h includes this; new programs need nothing of it.
- * Invariant: a routine here is a reading of a current one, or a collective of a team that the library keeps for the
- * active set: nothing is done here that the current API cannot do. Kernels have none of these routines.
+ * What OpenSHMEM 1.6 has deprecated and still asks for: constants, and the rows of the routines in
+ * the form of shmem/ops.h, with a table of types of their own. shmem.h includes this; new programs
+ * need nothing of it.
+ * Invariant: a routine here is a reading of a current one, or a collective of a team that the
+ * library keeps for the active set: nothing is done here that the current API cannot do. Kernels
+ * have none of these routines.
  */
 #ifndef MESHMEM_SHMEM_DEPRECATED_H
 #define MESHMEM_SHMEM_DEPRECATED_H

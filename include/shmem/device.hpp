@@ -9,18 +9,20 @@
  *   shmemx_half_x       in a kernel, of half and bfloat16 (meshmem_half, meshmem_bfloat16), which the standard has not:
  *                       by one thread; and with the endings above
  *
- * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as overloads
- * (shmemx_put_block). All threads of the group make the call with the same arguments, and the group shares the
- * work. In kernels addresses are in memory of shmem_malloc and its like, or registered; static variables and the
- * stack are not symmetric there. long double and complex are for the host alone.
- * half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x) but for atomics: puts and gets of all kinds,
- * signals with data, collectives, reductions, whose sums are formed in float. Their overloads for one thread are
- * shmemx_put, shmemx_sum_reduce and so on; for groups they are those of the other types.
- * Ordering and completion are those of the standard, for the calling thread or group: docs/gpu.md.
- * Collectives begin and end with a barrier of the group; puts and gets by a group have none on either side.
+ * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as
+ * overloads (shmemx_put_block). All threads of the group make the call with the same arguments, and
+ * the group shares the work. In kernels addresses are in memory of shmem_malloc and its like, or
+ * registered; static variables and the stack are not symmetric there. long double and complex are
+ * for the host alone. half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x) but
+ * for atomics: puts and gets of all kinds, signals with data, collectives, reductions, whose sums
+ * are formed in float. Their overloads for one thread are shmemx_put, shmemx_sum_reduce and so on;
+ * for groups they are those of the other types. Ordering and completion are those of the standard,
+ * for the calling thread or group: docs/gpu.md. Collectives begin and end with a barrier of the
+ * group; puts and gets by a group have none on either side.
  *
- * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is launched by
- * hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on every PE of the team.
+ * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is
+ * launched by hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on
+ * every PE of the team.
  */
 #ifndef MESHMEM_SHMEM_DEVICE_HPP
 #define MESHMEM_SHMEM_DEVICE_HPP
@@ -199,17 +201,18 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
                            (, ctx, target_pes, npes))
 
 /* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data that says by itself
- * when it has come, so that no fence stands between it and a signal. A message takes half the time of put_signal, and
- * twice the bytes.
+ * when it has come, so that no fence stands between it and a signal. A message takes half the time
+ * of put_signal, and twice the bytes.
  *
  *   shmemx_put_packets   the group puts `nbytes` from `source` (any memory of this PE, any alignment) as packets into
  *                        the symmetric `packets` of PE `pe`
  *   shmemx_wait_packets  the group waits until such a message of `nbytes` and with this tag is whole in the `packets`
  *                        of this PE, and takes its data to `dest`, where all threads of the group find it
  *
- * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) of them. At first it holds zeros, and no tag is
- * 0. A message has another tag than any that has lain there since its bytes were last zeroed (count them up). Its sender
- * knows that the receiver has taken out the one before, be it by an answer. Other data is not ordered by them: puts that
+ * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) of them. At first it holds
+ * zeros, and no tag is 0. A message has another tag than any that has lain there since its bytes
+ * were last zeroed (count them up). Its sender knows that the receiver has taken out the one
+ * before, be it by an answer. Other data is not ordered by them: puts that
  * shall be there before need a signal. nbytes is below 32 GiB. The two sides may call with different groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The types of the typed routines (OpenSHMEM 1.6, the type tables of sections 9.6 to 9.11): one row a type, one column
- * a family of routines. Everything that is typed, in every language and in the tests, is read from this table.
+ * The types of the typed routines (OpenSHMEM 1.6, the type tables of sections 9.6 to 9.11): one row
+ * a type, one column a family of routines. Everything that is typed, in every language and in the
+ * tests, is read from this table.
  * Invariant: a column holds 2 in exactly one row for each distinct C type of its family, so that a
  * _Generic or a set of C++ overloads made of the rows with a 2 names no type twice.
  *

@@ -45,8 +45,8 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // Microseconds of one operation. What takes longer than `give_up_us` at a first or second look is not
-  // looked at any further.
+  // Microseconds of one operation. What takes longer than `give_up_us` at a first or second look is
+  // not looked at any further.
   double time(const Work& work, const Effort& wanted,
               double give_up_us = std::numeric_limits<double>::infinity());
 

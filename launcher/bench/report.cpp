@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines and files. Invariant: algorithm bandwidth is bytes over time; the bus bandwidth multiplies it
-// by 2 (n - 1) / n, what each PE must send and receive at least.
+// Lines and files. Invariant: algorithm bandwidth is bytes over time; the bus bandwidth multiplies
+// it by 2 (n - 1) / n, what each PE must send and receive at least.
 #include "bench/report.hpp"
 
 #include <fmt/format.h>

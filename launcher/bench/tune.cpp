@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search. For each size every algorithm is first tried with a few shapes: that which was its best at
-// the size before, as much of the device as there is work for, and some in between. One that is far
-// behind the best with all of them is not looked at further there. The other shapes get one short
-// measurement, and the best few a thorough one.
+// The search. For each size every algorithm is first tried with a few shapes: that which was its
+// best at the size before, as much of the device as there is work for, and some in between. One
+// that is far behind the best with all of them is not looked at further there. The other shapes get
+// one short measurement, and the best few a thorough one.
 #include "bench/tune.hpp"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ struct Algorithm {
   Shape best{1, 64};  // at the size before
 };
 
-// Loads are of 16 bytes: threads without one only cost, and a thread should not have thousands while
-// others could be had. On processors threads take turns, so that one is as good as many.
+// Loads are of 16 bytes: threads without one only cost, and a thread should not have thousands
+// while others could be had. On processors threads take turns, so that one is as good as many.
 bool makes_sense(const Shape& shape, std::size_t bytes) {
   static const bool on_processors = architecture() == "cpu";
   constexpr std::size_t kLoad = 16, kMostLoads = 4096, kManyThreads = 64 * 256;

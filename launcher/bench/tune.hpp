@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search for the fastest plan of each size: {algorithm, blocks, threads}. What it writes is what
-// MESHMEM_TUNING takes. Invariant: all PEs try the same plans in the same order; PE 0's figures decide.
+// The search for the fastest plan of each size: {algorithm, blocks, threads}. What it writes is
+// what MESHMEM_TUNING takes. Invariant: all PEs try the same plans in the same order; PE 0's
+// figures decide.
 #ifndef MESHMEM_BENCH_TUNE_HPP_
 #define MESHMEM_BENCH_TUNE_HPP_
 

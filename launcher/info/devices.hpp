@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices that a program started here would see, which PEs would use them, and who reaches whom.
+// The devices that a program started here would see, which PEs would use them, and who reaches
+// whom.
 // Invariant: only asks; takes no memory of a device. Called by meshmem-info.
 #ifndef MESHMEM_INFO_DEVICES_HPP_
 #define MESHMEM_INFO_DEVICES_HPP_

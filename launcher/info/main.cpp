@@ -2,8 +2,8 @@
 //
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
 // are. Invariant: it starts nothing and needs no launcher; it links base/ and the GPU's runtime
-// alone, so it works where the library itself does not. Called by people, and to make docs/environment.md. Ends with 1 if a
-// variable has a bad value, with 2 if an argument is wrong.
+// alone, so it works where the library itself does not. Called by people, and to make
+// docs/environment.md. Ends with 1 if a variable has a bad value, with 2 if an argument is wrong.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

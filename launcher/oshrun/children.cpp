@@ -26,7 +26,8 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// oshrun blocks signals and ignores SIGPIPE and SIGXFSZ; a shell may have started it with SIGINT ignored.
+// oshrun blocks signals and ignores SIGPIPE and SIGXFSZ; a shell may have started it with SIGINT
+// ignored.
 void restore_signals() {
   for (int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
   sigset_t none;

@@ -25,8 +25,8 @@ struct ChildPlan {
   int error_fd;
 };
 
-// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for so many
-// PEs. Returns the limit that oshrun was started with.
+// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for so
+// many PEs. Returns the limit that oshrun was started with.
 rlimit raise_file_limit(int pes);
 
 class ChildStarter {

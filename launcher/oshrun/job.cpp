@@ -283,8 +283,8 @@ std::string Job::suspect_of(const ChildEnd& end) const {
   return rise ? fmt::format(", probably by the kernel's out-of-memory killer ({})", *rise) : "";
 }
 
-// A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init waits
-// for all PEs.
+// A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init
+// waits for all PEs.
 void Job::judge_early_leavers() {
   const auto waits = [](const Pe& pe) { return pe.pid != 0 && pe.connected && !pe.finalized; };
   const auto left = std::find_if(pes_.begin(), pes_.end(), std::mem_fn(&Pe::left_early));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of oshrun as a value.
-// Invariant: an Options that parse_options() returned is usable: pes >= 1, and either a program or another oshrun is named.
-// Made by main(), read by everything else.
+// Invariant: an Options that parse_options() returned is usable: pes >= 1, and either a program or
+// another oshrun is named. Made by main(), read by everything else.
 #ifndef MESHMEM_OSHRUN_OPTIONS_HPP_
 #define MESHMEM_OSHRUN_OPTIONS_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes, locks and removes oshrun's temporary folder, and finds those that were left behind.
-// Invariant: nothing is removed that another user owns or may enter, that is not a folder, or that is
-// locked.
+// Invariant: nothing is removed that another user owns or may enter, that is not a folder, or that
+// is locked.
 // Called by main() and, through the destructor's twin remove_all, by the guard.
 #include "scratch_folder.hpp"
 

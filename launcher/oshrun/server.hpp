@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PMIx server: tells the PEs who they are and carries what they exchange.
 // Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
-// post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it can
-// be a PE.
+// post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it
+// can be a PE.
 // Made by main() with all signals blocked; used by job.cpp.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_

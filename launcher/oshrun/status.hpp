@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Where is everybody?": the board on which PEs say what they wait for (src/base/status_board.hpp), and its table.
-// Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts nothing that
-// it reads there.
+// "Where is everybody?": the board on which PEs say what they wait for (src/base/status_board.hpp),
+// and its table.
+// Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts
+// nothing that it reads there.
 // Made by main(), used by job.cpp; show_status_of() is all that `oshrun --status` does.
 #ifndef MESHMEM_OSHRUN_STATUS_HPP_
 #define MESHMEM_OSHRUN_STATUS_HPP_

@@ -39,7 +39,8 @@ int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
   const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
   if (connection < 0) {
     if (errno == EBADF || errno == EINVAL) return connection;  // closed
-    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for good.
+    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for
+    // good.
     ::usleep(10000);
     errno = EAGAIN;
     return -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of the program's own that become symmetric (include/shmemx.h). Invariant: all PEs make the
-// same calls.
+// Buffers of the program's own that become symmetric (include/shmemx.h). Invariant: all PEs make
+// the same calls.
 #include "api/entry.hpp"
 #include "collectives/buffer_registration.hpp"
 #include "shmemx.h"

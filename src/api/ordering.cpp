@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory ordering (OpenSHMEM 1.6, section 9.12).
-// Invariant: transfers between host memory are accesses of the calling thread, so ordering them is a
-// processor fence: release for fence (what came before is seen first), full for quiet (what came
+// Invariant: transfers between host memory are accesses of the calling thread, so ordering them is
+// a processor fence: release for fence (what came before is seen first), full for quiet (what came
 // before is seen by all). What a device does is waited for.
 #include "api/entry.hpp"
 #include "transport/completion.hpp"

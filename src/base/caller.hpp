@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which function of the program has called the library.
-// Invariant: takes time (it reads the program's symbols), so only waits that have lasted long already call it;
-// never fails, and answers with what is known.
+// Invariant: takes time (it reads the program's symbols), so only waits that have lasted long
+// already call it; never fails, and answers with what is known.
 #ifndef MESHMEM_BASE_CALLER_HPP_
 #define MESHMEM_BASE_CALLER_HPP_
 
@@ -11,7 +11,8 @@
 
 namespace meshmem {
 
-// "exchange_halos (heat+0x2f41)", where the second is for addr2line -e heat; "" if there is no such function.
+// "exchange_halos (heat+0x2f41)", where the second is for addr2line -e heat; "" if there is no such
+// function.
 std::string calling_function();
 
 // The same of a given return address.

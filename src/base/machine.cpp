@@ -155,8 +155,8 @@ std::vector<int> members_of(const CpuSet& cpus) {
 
 // Gives the calling thread back the set that it had. Since Linux 6.2 the kernel keeps the set that
 // was asked for, and what read_affinity sees is only the part of it that is allowed and online now:
-// asking for just that part would hold the thread back when its cpuset grows. So all cores are asked
-// for where that comes to the same.
+// asking for just that part would hold the thread back when its cpuset grows. So all cores are
+// asked for where that comes to the same.
 void restore_affinity(const CpuSet& before) {
   const CpuSet all = make_cpu_set(before.count);
   if (all.set) {

@@ -35,9 +35,9 @@ struct RunningPe {
   int core;
   const cpu_set_t* allowed;
 };
-// The cores to which each PE may go that shares its own with another, where no PE runs; none for those
-// that stay: on every core one, and whoever has nowhere to go. No core is given to two. The same
-// answer in every PE.
+// The cores to which each PE may go that shares its own with another, where no PE runs; none for
+// those that stay: on every core one, and whoever has nowhere to go. No core is given to two. The
+// same answer in every PE.
 std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes);
 
 // The core that each of some PEs is to go to, given the sets that they may use, so that every core

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file of oshrun's.
-// Invariant: a file that is not that one, or a board of another job (a launcher inside a PE hands the
-// variable on), is not used; the mapping stays for the life of the process.
+// Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file
+// of oshrun's.
+// Invariant: a file that is not that one, or a board of another job (a launcher inside a PE hands
+// the variable on), is not used; the mapping stays for the life of the process.
 #include "base/own_status.hpp"
 
 #include <fcntl.h>

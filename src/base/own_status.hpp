@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // This PE's part of the board on which all PEs say what they wait for.
-// Invariant: without a board everything here does nothing; what a wait says costs nothing before the wait
-// has lasted a millisecond. Called by waits, start-up and the end of the job.
+// Invariant: without a board everything here does nothing; what a wait says costs nothing before
+// the wait has lasted a millisecond. Called by waits, start-up and the end of the job.
 #ifndef MESHMEM_BASE_OWN_STATUS_HPP_
 #define MESHMEM_BASE_OWN_STATUS_HPP_
 
@@ -14,7 +14,8 @@
 
 namespace meshmem {
 
-// Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is one.
+// Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is
+// one.
 void open_launcher_board();
 // Uses this board, if there is none yet.
 void open_board(const StatusBoard& board, int pe);
@@ -36,8 +37,8 @@ class ShownWait {
   std::uint64_t since_ns_;
 };
 
-// The table of all PEs on standard error, by the first PE of the job that calls it; the others return when
-// that is done.
+// The table of all PEs on standard error, by the first PE of the job that calls it; the others
+// return when that is done.
 void print_status_table();
 
 }  // namespace meshmem

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much has been given to something that completes it later, a stream or a transport, and how much
-// of that has been seen to be done.
-// Invariant: work is counted as issued after the other side has it, so fence and quiet, which make one
-// comparison where nothing is under way, never return too early. Counted by gpu/ and transport/.
+// How much has been given to something that completes it later, a stream or a transport, and how
+// much of that has been seen to be done.
+// Invariant: work is counted as issued after the other side has it, so fence and quiet, which make
+// one comparison where nothing is under way, never return too early. Counted by gpu/ and
+// transport/.
 #ifndef MESHMEM_BASE_PENDING_WORK_HPP_
 #define MESHMEM_BASE_PENDING_WORK_HPP_
 

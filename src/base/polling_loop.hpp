@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits that the program makes itself: loops around a routine that looks once. They let others run as
-// the library's own waits do, or two PEs on one core would part only when the scheduler parts them.
+// Waits that the program makes itself: loops around a routine that looks once. They let others run
+// as the library's own waits do, or two PEs on one core would part only when the scheduler parts
+// them.
 // Invariant: what is no wait yields to nobody: only a failed test counts, or the same value at the
 // same place many times in a row. Called by api/.
 #ifndef MESHMEM_BASE_POLLING_LOOP_HPP_
@@ -26,8 +27,8 @@ extern constinit thread_local Looks looks [[gnu::tls_model("initial-exec")]];
 
 [[gnu::cold]] void yield_in_polling_loop();
 
-// After a test that has failed. With PEs that outnumber the cores the one who could change the answer
-// must get to run at once.
+// After a test that has failed. With PEs that outnumber the cores the one who could change the
+// answer must get to run at once.
 inline void note_failed_test() {
   if (wait_policy.polls <= 1) return yield_in_polling_loop();
   if (++looks.in_vain >= kPollsPerYield) [[unlikely]]

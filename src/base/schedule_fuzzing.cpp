@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long a step waits.
-// Invariant: most steps do not wait, or the PEs would only be slow, all alike; a few wait for longer
-// than a whole operation takes.
+// Invariant: most steps do not wait, or the PEs would only be slow, all alike; a few wait for
+// longer than a whole operation takes.
 #include "base/schedule_fuzzing.hpp"
 
 #if MESHMEM_SCHEDULE_FUZZING

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The making and mapping of shared files. Invariant: a mapping begins where a huge page may, and what
-// was reserved to find that place is given back.
+// The making and mapping of shared files. Invariant: a mapping begins where a huge page may, and
+// what was reserved to find that place is given back.
 #include "base/shared_file.hpp"
 
 #include <fcntl.h>
@@ -36,8 +36,8 @@ bool is_shared_file(int file) {
 }
 
 std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own, std::size_t wanted) {
-  // Reserve more than is needed, then put the file at the first aligned address. A limit on the address space
-  // may leave room for less.
+  // Reserve more than is needed, then put the file at the first aligned address. A limit on the
+  // address space may leave room for less.
   std::size_t room = bytes + wanted;
   const auto reserve = [&room] {
     return mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that the PEs of a node share: a file without a name, which one of them makes and each maps
-// once. Invariant: it goes when the last process that maps it ends, however that ends; a page exists
-// only once it is touched. Used for the arena, and for the device slabs where devices are processors.
+// once. Invariant: it goes when the last process that maps it ends, however that ends; a page
+// exists only once it is touched. Used for the arena, and for the device slabs where devices are
+// processors.
 #ifndef MESHMEM_BASE_SHARED_FILE_HPP_
 #define MESHMEM_BASE_SHARED_FILE_HPP_
 
@@ -21,21 +22,21 @@ inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// The descriptor of a file that only its user may open and whose size cannot change any more; -1 and
-// errno if the machine does not grant it.
+// The descriptor of a file that only its user may open and whose size cannot change any more; -1
+// and errno if the machine does not grant it.
 int try_make_shared_file(const char* name, std::size_t bytes);
 
 // Whether it is such a file, of whoever has made it.
 bool is_shared_file(int file);
 
-// All of it, at a multiple of kRegionAlignment. What begins at `own`, also such a multiple, gets the best
-// alignment up to `wanted`, a power of two, that the address space has room for. nullptr and errno if the addresses
-// are not to be had.
+// All of it, at a multiple of kRegionAlignment. What begins at `own`, also such a multiple, gets
+// the best alignment up to `wanted`, a power of two, that the address space has room for. nullptr
+// and errno if the addresses are not to be had.
 std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
                            std::size_t wanted = kRegionAlignment);
 
-// The power of two that a heap of so many bytes begins at a multiple of, if it can: blocks in it can be aligned
-// to as much.
+// The power of two that a heap of so many bytes begins at a multiple of, if it can: blocks in it
+// can be aligned to as much.
 inline std::size_t wanted_heap_alignment(std::size_t heap_bytes) {
   return heap_bytes > kRegionAlignment ? std::bit_floor(heap_bytes) : kRegionAlignment;
 }

@@ -2,9 +2,10 @@
 //
 // What every PE of a job says of itself while it waits, in memory that its launcher or all PEs map:
 // a page for the job, then a page for each PE with rows for the waits of its threads and kernels.
-// Invariant: only atomics, each of which is valid at all times, so that anybody may read at any moment,
-// also of a PE that hangs or has died; a fresh board is zero. Readers trust nothing: texts have an end and
-// no control characters. Written by own_status.hpp and oshrun, read by status_table.hpp.
+// Invariant: only atomics, each of which is valid at all times, so that anybody may read at any
+// moment, also of a PE that hangs or has died; a fresh board is zero. Readers trust nothing: texts
+// have an end and no control characters. Written by own_status.hpp and oshrun, read by
+// status_table.hpp.
 #ifndef MESHMEM_BASE_STATUS_BOARD_HPP_
 #define MESHMEM_BASE_STATUS_BOARD_HPP_
 
@@ -87,7 +88,8 @@ class StatusBoard {
  public:
   static std::size_t bytes_for(int n_pes);
   StatusBoard() = default;
-  // A board that somebody has made at `memory`; is_valid() says whether it is one that lies in `bytes`.
+  // A board that somebody has made at `memory`; is_valid() says whether it is one that lies in
+  // `bytes`.
   StatusBoard(void* memory, std::size_t bytes);
   // Makes one of zeros.
   static StatusBoard make(void* memory, int n_pes, std::string_view program,

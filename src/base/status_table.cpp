@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the lines of the table. Two of them are alike if they differ in addresses alone: a symmetric
-// variable is at another one in each PE.
+// Makes the lines of the table. Two of them are alike if they differ in addresses alone: a
+// symmetric variable is at another one in each PE.
 #include "base/status_table.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starting threads of the library. Invariant: a thread that the system refuses is a line and the end
-// of the job, and no exception. Called by every layer that has a thread of its own.
+// Starting threads of the library. Invariant: a thread that the system refuses is a line and the
+// end of the job, and no exception. Called by every layer that has a thread of its own.
 #ifndef MESHMEM_BASE_THREAD_HPP_
 #define MESHMEM_BASE_THREAD_HPP_
 

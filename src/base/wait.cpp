@@ -29,8 +29,8 @@ constexpr unsigned kLongestNapUs = 1000;
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 
 // The core that a thread goes back to, after short waits ever more rarely and not for ever: the
-// scheduler may know better where another program has a core. After a long wait always: while one PE
-// computed, the others were moved away from its core.
+// scheduler may know better where another program has a core. After a long wait always: while one
+// PE computed, the others were moved away from its core.
 constexpr auto kReturning = std::chrono::seconds(1);
 constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {

@@ -29,13 +29,14 @@ extern constinit WaitPolicy wait_policy;  // set once by start-up
 using Progress = void (*)();
 extern constinit Progress progress_of_waits;
 
-// Puts this thread on a core, and back there when it has napped in a wait, of any length in the second
-// from now, of a long one later: whoever wakes up runs where there was room at that moment, and PEs that
-// from then on only yield to each other stay for long as unevenly spread as that has left them.
+// Puts this thread on a core, and back there when it has napped in a wait, of any length in the
+// second from now, of a long one later: whoever wakes up runs where there was room at that moment,
+// and PEs that from then on only yield to each other stay for long as unevenly spread as that has
+// left them.
 void keep_to_core(int core);
 
-// What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the first nap
-// on all can see what it waits for.
+// What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
+// first nap on all can see what it waits for.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
@@ -86,8 +87,9 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   wait_long(ready, describe);
 }
 
-// Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the timeout
-// and for whoever asks where the PEs are: routine, team, peer or variable. Called several times.
+// Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the
+// timeout and for whoever asks where the PEs are: routine, team, peer or variable. Called several
+// times.
 template <typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
   poll_until_ready(ready, describe);

@@ -22,13 +22,13 @@ std::optional<std::string> launcher_without_pmix(
 std::optional<std::string> contradiction_of_oshrun(
     int n_pes, const std::function<const char*(const char*)>& get_env);
 
-// Whether a launcher has said in `entries` (NAME=VALUE, ended by a null pointer) where its PMIx server
-// is. Without that PMIx would look for the server of a machine in the folder for temporary files,
-// where any user may have laid the address of his own.
+// Whether a launcher has said in `entries` (NAME=VALUE, ended by a null pointer) where its PMIx
+// server is. Without that PMIx would look for the server of a machine in the folder for temporary
+// files, where any user may have laid the address of his own.
 bool names_pmix_server(const char* const* entries);
 
-// Why this process must not start by its environment, or nullopt. Who calls a set-uid program must not
-// choose what PMIx loads nor which file is read as whose.
+// Why this process must not start by its environment, or nullopt. Who calls a set-uid program must
+// not choose what PMIx loads nor which file is read as whose.
 std::optional<std::string> refuse_foreign_environment();
 
 }  // namespace meshmem

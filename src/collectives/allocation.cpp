@@ -40,7 +40,8 @@ void expect_same_request(const char* routine, fmt::format_string<const Values&..
   expect_same_call(world_in(routine), arguments, values...);
 }
 
-// nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say nothing.
+// nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say
+// nothing.
 SymmetricHeap* heap_for(long hints, const char* routine) {
   const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
   const bool by_default = runtime().environment().heap == HeapKind::device;

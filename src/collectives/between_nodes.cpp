@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages among leaders, and operations of their nodes before and after.
-// Invariant: whoever receives a message waits for it inside the operation that it belongs to, so a key
-// may come up again as soon as the number has.
+// Invariant: whoever receives a message waits for it inside the operation that it belongs to, so a
+// key may come up again as soon as the number has.
 #include "collectives/between_nodes.hpp"
 
 #include <algorithm>

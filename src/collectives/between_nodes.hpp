@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of which collectives over several nodes are made: what a node's members have in common goes
-// from its leader to the other leaders in one message, and from there to the members.
+// The steps of which collectives over several nodes are made: what a node's members have in common
+// goes from its leader to the other leaders in one message, and from there to the members.
 // Invariant: an operation between nodes has the same number on all members, which is part of its
-// messages' keys. Data is in host memory and need not be symmetric. Called by sync() and by_messages.
+// messages' keys. Data is in host memory and need not be symmetric. Called by sync() and
+// by_messages.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_HPP_
 

@@ -35,7 +35,8 @@ struct Mapped {
   bool for_kernels;
 };
 
-// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by nothing.
+// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by
+// nothing.
 bool overlaps_another(const void* address, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::vector<DeviceSegment> segments = device_segments().all();

@@ -16,7 +16,8 @@
 namespace meshmem::by_messages {
 namespace {
 
-// Every PE shows `bytes` bytes of host memory and takes those of every PE in team order, itself too.
+// Every PE shows `bytes` bytes of host memory and takes those of every PE in team order, itself
+// too.
 template <typename Take>
 void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take) {
   if (!team.is_on_one_node()) {
@@ -38,8 +39,8 @@ const std::byte* at(const void* base, std::size_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
 
-// Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of all. What
-// lies beyond own_bytes is sent as it is.
+// Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of
+// all. What lies beyond own_bytes is sent as it is.
 template <typename Take>
 void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, std::size_t bytes,
                          const Take& take) {

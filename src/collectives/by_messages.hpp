@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives on buffers that neither the processor nor kernels reach on all PEs alike, or of teams
-// over several nodes: each PE copies its part into messages, batch by batch, and its result out of the
-// others'.
+// over several nodes: each PE copies its part into messages, batch by batch, and its result out of
+// the others'.
 // Invariant: every batch is one message of every PE to all, of the same length; dest may be source
 // for reductions, scans and broadcast. Terms are combined in team order. Called by dispatch.cpp.
 #ifndef MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_

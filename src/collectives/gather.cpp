@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace {
 
-// Up to here blocks are messages. Larger ones are read out of the sources, which saves a copy and costs
-// a second wait: worth it unless PEs share cores.
+// Up to here blocks are messages. Larger ones are read out of the sources, which saves a copy and
+// costs a second wait: worth it unless PEs share cores.
 std::size_t most_sent_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 16 * 1024 : 512;
 }

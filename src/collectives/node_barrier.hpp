@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meeting of all members of a team on this node. Remote updates are not completed here.
-// Invariant: what a member wrote before it entered can be read by all who have left. Called by sync()
-// and by the steps between nodes.
+// Invariant: what a member wrote before it entered can be read by all who have left. Called by
+// sync() and by the steps between nodes.
 #ifndef MESHMEM_COLLECTIVES_NODE_BARRIER_HPP_
 #define MESHMEM_COLLECTIVES_NODE_BARRIER_HPP_
 

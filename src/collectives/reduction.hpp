@@ -35,15 +35,15 @@ inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
 // By the algorithm that ReducePolicy chooses.
 void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
-// Of the blocks of `count` elements that each source has, one for each PE: PE i gets the reduction of
-// the blocks i, combined in PE order. dest may be this PE's own block of source.
+// Of the blocks of `count` elements that each source has, one for each PE: PE i gets the reduction
+// of the blocks i, combined in PE order. dest may be this PE's own block of source.
 void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count);
 
 // A tile of at most so many bytes stays in the first-level cache while it is worked on.
 inline constexpr std::size_t kTileBytes = 16 * 1024;
-// dest is what all PEs, two or more, have at this place of their sources, combined in PE order; dest may
-// be source.
+// dest is what all PEs, two or more, have at this place of their sources, combined in PE order;
+// dest may be source.
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count);
 
@@ -52,7 +52,8 @@ void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const v
 // still compares as the past.
 inline constexpr int kRingStepBits = 14;
 
-// The algorithms that device/collectives/algorithms.def gives to the host, for teams of two PEs or more:
+// The algorithms that device/collectives/algorithms.def gives to the host, for teams of two PEs or
+// more:
 // reduce_one_shot() and so on, each in a file of its name. reduce() does the rest.
 #define MESHMEM_DECLARE_true(name)                                                        \
   void reduce_##name(NodeTeam& team, const Reduction& op, void* dest, const void* source, \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Under MESHMEM_CHECK the members of a team say what they call, the routine and its arguments, and
-// look whether PE 0 of the team calls the same. Two calls that differ end the job with one line that
-// shows both.
+// look whether PE 0 of the team calls the same. Two calls that differ end the job with one line
+// that shows both.
 // Invariant: a comparison is an operation of the team of its own, the same for all routines, before
-// the collective begins: so it ends whatever the members call. Called by the API and by anywhere.cpp,
-// and without the check at the cost of a branch.
+// the collective begins: so it ends whatever the members call. Called by the API and by
+// anywhere.cpp, and without the check at the cost of a branch.
 #ifndef MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 #define MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 

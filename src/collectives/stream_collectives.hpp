@@ -3,7 +3,8 @@
 // Collectives that take their place on a stream (include/shmemx.h): kernels, of large reductions
 // several.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
-// capture every call. Called by api/on_stream.cpp while the library is active; team.routine() is set.
+// capture every call. Called by api/on_stream.cpp while the library is active; team.routine() is
+// set.
 #ifndef MESHMEM_COLLECTIVES_STREAM_COLLECTIVES_HPP_
 #define MESHMEM_COLLECTIVES_STREAM_COLLECTIVES_HPP_
 

@@ -2,7 +2,8 @@
 //
 // The list of active sets: a hash table of their names, in which the place of a name is the number
 // of its slot.
-// Invariant: a PE that looks for a name passes no empty place, so it finds what another has entered.
+// Invariant: a PE that looks for a name passes no empty place, so it finds what another has
+// entered.
 #include "core/active_sets.hpp"
 
 namespace meshmem {

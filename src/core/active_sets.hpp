@@ -45,8 +45,8 @@ struct alignas(4096) ActiveSetList {
   int slot_of(const ActiveSet& set);
 };
 
-// The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers with
-// what was there.
+// The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
+// with what was there.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
 int slot_of(const ActiveSet& set, const EnterName& enter);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of contexts. Invariant: under its mutex, since threads create contexts at once; a number
-// is never given twice.
+// The table of contexts. Invariant: under its mutex, since threads create contexts at once; a
+// number is never given twice.
 #include "core/context.hpp"
 
 namespace meshmem {

@@ -28,8 +28,8 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
-// A wait that says what it waits for asks no more PEs than these who holds the lock, since each has its
-// word on a page of its own. Beyond, whom a PE waits for leads to the holder.
+// A wait that says what it waits for asks no more PEs than these who holds the lock, since each has
+// its word on a page of its own. Beyond, whom a PE waits for leads to the holder.
 constexpr unsigned kMostAsked = 64;
 
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }

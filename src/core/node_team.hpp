@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of a team that are on this node, with what their collectives need: each one's area and
-// memory are mapped here.
+// The members of a team that are on this node, with what their collectives need: each one's area
+// and memory are mapped here.
 // Invariant: all of them number the members and the operations alike. Part of a Team; what the
 // collectives within a node take. Unit tests make some whose PEs are threads.
 #ifndef MESHMEM_CORE_NODE_TEAM_HPP_

@@ -353,7 +353,8 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
   return team;
 }
 
-// By a thread of its own, since no call of HIP waits for all streams and no longer than for a while.
+// By a thread of its own, since no call of HIP waits for all streams and no longer than for a
+// while.
 void Runtime::await_streams(const char* routine) {
   std::atomic<bool> is_over{false};
   std::thread waiter = start_thread("that waits for the streams", [&] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PEs do differently if their settings differ, so that they would wait for each other for ever:
+// What PEs do differently if their settings differ, so that they would wait for each other for
+// ever:
 // the heap's size, the table of MESHMEM_TUNING, the variables that choose how reductions are done.
 // Invariant: the PE that differs says so and ends the job; no PE goes on with other settings than
 // PE 0 of the node. Called by start-up.

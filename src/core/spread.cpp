@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PEs' cores, as the directory has them. Invariant: all PEs compute the same from the same sets, so
-// none is told where to go.
+// The PEs' cores, as the directory has them. Invariant: all PEs compute the same from the same
+// sets, so none is told where to go.
 #include "core/spread.hpp"
 
 #include <sched.h>
@@ -41,8 +41,8 @@ int core_of_this_thread() {
   return core < CPU_SETSIZE ? core : -1;
 }
 
-// With a core for each PE the scheduler knows better, but takes 40 ms or more to part two that start on
-// one and do not sleep. Who shares a core goes to one where no PE of this job is.
+// With a core for each PE the scheduler knows better, but takes 40 ms or more to part two that
+// start on one and do not sleep. Who shares a core goes to one where no PE of this job is.
 void leave_shared_core(const DirectoryEntry* directory, int n_pes, int me) {
   std::vector<RunningPe> pes(static_cast<std::size_t>(n_pes));
   std::transform(directory, directory + n_pes, pes.begin(), [](const DirectoryEntry& entry) {

@@ -14,9 +14,9 @@ namespace meshmem {
 // The PEs outnumber the cores, or what a container grants of them.
 bool share_cores(const DirectoryEntry* directory, int n_pes);
 
-// Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where PEs
-// outnumber the cores, to the core that is dealt to this PE; with a core for each, away from one
-// where another PE is, unless this PE may stay. `is_wanted`: by this PE; the others may differ.
+// Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where
+// PEs outnumber the cores, to the core that is dealt to this PE; with a core for each, away from
+// one where another PE is, unless this PE may stay. `is_wanted`: by this PE; the others may differ.
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, bool is_wanted,
                        const std::function<void()>& meet);
 

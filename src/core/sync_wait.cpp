@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks through the channels of a slot: flags tell by their index who sets them, packets by their row who
-// sends them.
+// Looks through the channels of a slot: flags tell by their index who sets them, packets by their
+// row who sends them.
 // Invariant: as TeamSync (device/sync.hpp) finds the places.
 #include "core/sync_wait.hpp"
 

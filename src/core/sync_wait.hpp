@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whom a kernel waits for that looks at a place of its PE's sync slab.
-// Invariant: a pure function of the layout that host and kernels share (device/state.hpp). Called where waits
-// of kernels are shown.
+// Invariant: a pure function of the layout that host and kernels share (device/state.hpp). Called
+// where waits of kernels are shown.
 #ifndef MESHMEM_CORE_SYNC_WAIT_HPP_
 #define MESHMEM_CORE_SYNC_WAIT_HPP_
 

@@ -55,8 +55,8 @@ struct Team {
   std::string call_text() const;  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)"
 };
 
-// A handle is a number that means the same inside kernels, where there are no objects: the slot + 1.
-// SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED are the first two slots.
+// A handle is a number that means the same inside kernels, where there are no objects: the slot +
+// 1. SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED are the first two slots.
 inline std::uintptr_t number_of(shmem_team_t handle) {
   return reinterpret_cast<std::uintptr_t>(handle);
 }
@@ -67,7 +67,8 @@ inline shmem_team_t handle_of(int slot) {
 // Which node a world PE is on, as a number that means nothing but the same or another.
 using NodeOf = std::function<int(int world_pe)>;
 
-// A team of `pes` (world PEs in team order), without areas; `me` is -1 if this PE is not among them.
+// A team of `pes` (world PEs in team order), without areas; `me` is -1 if this PE is not among
+// them.
 Team make_team(std::vector<int> pes, const AddressMap& map, const NodeOf& node_of);
 
 }  // namespace meshmem

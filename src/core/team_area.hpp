@@ -5,7 +5,8 @@
 // on all members; a *line* is a cache line that carries such a number (its epoch) and up to 56
 // bytes that were written before it.
 // Invariant: only the owning PE writes an area (but for the two words of the counting barrier, the
-// dissemination flags and the last word before the job ends). Epochs only grow, and they go on growing when a slot is used by a later
+// dissemination flags and the last word before the job ends). Epochs only grow, and they go on
+// growing when a slot is used by a later
 // team: none is ever reset. Used by collectives/.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_

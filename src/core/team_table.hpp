@@ -24,7 +24,8 @@ class TeamTable {
  public:
   // area_of(world PE, slot): where a team area is mapped here.
   using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;  // of a near PE
-  // No team of this session begins below first_sequence: that is in areas that an earlier one has left.
+  // No team of this session begins below first_sequence: that is in areas that an earlier one has
+  // left.
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             std::uint64_t first_sequence);
 
@@ -53,8 +54,8 @@ class TeamTable {
             const shmem_team_config_t& config);
   void remove(Team& team);
 
-  // The living team of a handle, nullptr if there is none. Takes no lock: most calls with a team or a
-  // context begin with it.
+  // The living team of a handle, nullptr if there is none. Takes no lock: most calls with a team or
+  // a context begin with it.
   Team* find(shmem_team_t handle) const {
     const std::uintptr_t slot = number_of(handle) - 1;
     return slot < by_slot_.size() ? by_slot_[slot].load(std::memory_order_acquire) : nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading by plain system calls: a stream of the standard library throws where a file's start cannot
-// be read, as that of /proc/self/mem.
+// Reading by plain system calls: a stream of the standard library throws where a file's start
+// cannot be read, as that of /proc/self/mem.
 #include "core/tuning_file.hpp"
 
 #include <fcntl.h>

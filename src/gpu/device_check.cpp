@@ -45,7 +45,8 @@ std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint
       found, word_of(pe, which));
 }
 
-// Whoever has mapped another file than the others, or at another place, finds it out or is found out:
+// Whoever has mapped another file than the others, or at another place, finds it out or is found
+// out:
 // the PEs are a ring. More words would take a page of page tables each.
 std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) const {
   const int next = (peers_.me + 1) % peers_.n;

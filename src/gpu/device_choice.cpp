@@ -11,8 +11,8 @@
 namespace meshmem {
 namespace {
 
-// CUDA loads a kernel when it is first launched, and may wait then for those that run; if they wait for
-// that one, for ever. It reads this before its first call only; what the user says stands.
+// CUDA loads a kernel when it is first launched, and may wait then for those that run; if they wait
+// for that one, for ever. It reads this before its first call only; what the user says stands.
 void ask_for_eager_loading() {
 #if defined(MESHMEM_TARGET_CUDA)
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);

@@ -37,8 +37,8 @@ std::string name_of_device(int device) {
 
 }  // namespace
 
-// Whoever has failed says why and ends the job; the others wait for that, but not for ever. One that
-// is ahead may fail in the next step while others look for failures of this one.
+// Whoever has failed says why and ends the job; the others wait for that, but not for ever. One
+// that is ahead may fail in the next step while others look for failures of this one.
 void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) {
   ++steps_;
   if (failure) mine().failed_step = steps_;
@@ -114,8 +114,8 @@ std::optional<std::string> DeviceMemory::differing_wish() const {
   return "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
 }
 
-// What the user says, or half of what is free, for each of the PEs that share the device. The same on
-// all PEs, since all compute it from the same offers.
+// What the user says, or half of what is free, for each of the PEs that share the device. The same
+// on all PEs, since all compute it from the same offers.
 std::size_t DeviceMemory::heap_bytes() const {
   const auto whole = [](std::size_t bytes) {
     return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
@@ -209,8 +209,8 @@ int DeviceMemory::local_number_of(const char* bus_id) const {
   return -1;
 }
 
-// The device of this process from which memory of device `theirs` is reached, and whether that is this
-// PE's own. A device that this process does not see can only be tried.
+// The device of this process from which memory of device `theirs` is reached, and whether that is
+// this PE's own. A device that this process does not see can only be tried.
 static DeviceRoute route_to(int own, int theirs) {
   if (theirs == own || theirs < 0) return {own, true};
   int can = 0;
@@ -254,8 +254,8 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
   return std::nullopt;
 }
 
-// From now on the memory of PE `pe` is reached from the device that it is on; false if it was already, or
-// that device is this PE's own, or not one of this process.
+// From now on the memory of PE `pe` is reached from the device that it is on; false if it was
+// already, or that device is this PE's own, or not one of this process.
 bool DeviceMemory::leave_to_copies(int pe) {
   (void)hipGetLastError();
   DeviceRoute& route = route_of_[static_cast<std::size_t>(pe)];

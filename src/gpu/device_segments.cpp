@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of device segments, and the bounds of all of them, which hot paths ask for. Invariant: the bounds change only when a segment comes or goes.
+// The list of device segments, and the bounds of all of them, which hot paths ask for. Invariant:
+// the bounds change only when a segment comes or goes.
 #include "gpu/device_segments.hpp"
 
 #include <algorithm>

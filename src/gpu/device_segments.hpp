@@ -19,8 +19,8 @@ namespace meshmem {
 
 // How the device memory of a PE is reached, all of it in one way.
 struct DeviceRoute {
-  // The device, numbered as in this process, whose kernels and copies may use the addresses. Another
-  // than this PE's own where the two devices cannot reach each other.
+  // The device, numbered as in this process, whose kernels and copies may use the addresses.
+  // Another than this PE's own where the two devices cannot reach each other.
   int device = 0;
   bool for_kernels = false;  // those of this PE's own device
 };
@@ -65,8 +65,8 @@ class DeviceSegments {
   std::vector<DeviceSegment> segments_;
 };
 
-// Addresses between which all symmetric device memory lies, and perhaps other memory. Empty where there
-// is none: one comparison of the hot paths, that no address passes.
+// Addresses between which all symmetric device memory lies, and perhaps other memory. Empty where
+// there is none: one comparison of the hot paths, that no address passes.
 struct DeviceBounds {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels know of the job, made and kept current: the State that all modules get, and the tables
-// in device memory that it points to.
-// Invariant: a team's flags in this PE's sync slab are at the first epoch and its rows have no packets
-// before any member can be told that the team is there. Nothing here allocates after open(). Used by
-// Runtime, and by the registration of buffers.
+// What kernels know of the job, made and kept current: the State that all modules get, and the
+// tables in device memory that it points to.
+// Invariant: a team's flags in this PE's sync slab are at the first epoch and its rows have no
+// packets before any member can be told that the team is there. Nothing here allocates after
+// open(). Used by Runtime, and by the registration of buffers.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 

@@ -20,8 +20,8 @@ inline void host_only([[maybe_unused]] const char* routine) {
 #endif
 }
 
-// From now on `say` and `end` are told of threads of kernels that wait (hip_on_cpu::WaitObserver). On GPUs the
-// host cannot know of them.
+// From now on `say` and `end` are told of threads of kernels that wait (hip_on_cpu::WaitObserver).
+// On GPUs the host cannot know of them.
 inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const char* who,
                                                           const void* awaited,
                                                           std::uint64_t since_ns),
@@ -32,8 +32,8 @@ inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const cha
 #endif
 }
 
-// Devices are the processors themselves: their memory is host memory, zero and taken on first touch,
-// and kernels reach the host heaps without further ado.
+// Devices are the processors themselves: their memory is host memory, zero and taken on first
+// touch, and kernels reach the host heaps without further ado.
 #if defined(MESHMEM_TARGET_CPU)
 inline constexpr bool kDevicesAreProcessors = true;
 #else
@@ -46,16 +46,17 @@ inline constexpr bool kDevicesAreAmd = true;
 inline constexpr bool kDevicesAreAmd = false;
 #endif
 
-// Memory of another device is reached once its handle is opened. To enable access to that device would make a
-// context on it: 0.4 s of start-up and 500 MiB on H200, for each device in each PE. AMD's runtime has to be told.
+// Memory of another device is reached once its handle is opened. To enable access to that device
+// would make a context on it: 0.4 s of start-up and 500 MiB on H200, for each device in each PE.
+// AMD's runtime has to be told.
 #if defined(MESHMEM_TARGET_CUDA)
 inline constexpr bool kOpeningGivesAccess = true;
 #else
 inline constexpr bool kOpeningGivesAccess = false;
 #endif
 
-// Memory that this process has mapped is memory of `device` from now on, for good. Where devices are
-// processors only.
+// Memory that this process has mapped is memory of `device` from now on, for good. Where devices
+// are processors only.
 inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
                                          [[maybe_unused]] std::size_t bytes,
                                          [[maybe_unused]] int device) {

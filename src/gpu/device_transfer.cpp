@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordered stream, and a stream on each device that this PE's own cannot reach, where atomics and
-// stores to its memory run.
-// Invariant: work is counted as issued after the stream has it, and as completed after an event that
-// was recorded behind it, so quiet never returns too early.
+// The ordered stream, and a stream on each device that this PE's own cannot reach, where atomics
+// and stores to its memory run.
+// Invariant: work is counted as issued after the stream has it, and as completed after an event
+// that was recorded behind it, so quiet never returns too early.
 #include "gpu/device_transfer.hpp"
 
 #include <cstring>

@@ -5,8 +5,8 @@
 //
 // What needs no answer is *issued* and left to the stream; fence and quiet complete it. What has an
 // answer, or a source that the caller may reuse, is waited for.
-// Invariant: host code touches no device memory. What is issued is counted in pending_work. Called by
-// collectives/ and api/.
+// Invariant: host code touches no device memory. What is issued is counted in pending_work. Called
+// by collectives/ and api/.
 #ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 #define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 
@@ -63,7 +63,8 @@ class DeviceTransfer {
   };
   Lane lane() { return Lane(lanes_); }
 
-  // Launches by launch(stream) on a stream of its own, and waits for the end. `what` names the work.
+  // Launches by launch(stream) on a stream of its own, and waits for the end. `what` names the
+  // work.
   template <typename Launch>
   void run(const char* what, const Launch& launch) {
     const Lane lane_of_call = lane();

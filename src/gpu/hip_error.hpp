@@ -12,8 +12,8 @@
 
 namespace meshmem {
 
-// What else to say of the reason. Numbers that HIP and CUDA share: a bad address, an assertion, a bad
-// instruction, a bad address space, a trap.
+// What else to say of the reason. Numbers that HIP and CUDA share: a bad address, an assertion, a
+// bad instruction, a bad address space, a trap.
 inline const char* hint_for(hipError_t error) {
   for (const int of_kernels : {700, 710, 715, 717, 719}) {
     if (static_cast<int>(error) == of_kernels)

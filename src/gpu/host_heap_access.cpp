@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration of the host heaps. Invariant: a heap that cannot be registered is no error, since the
-// host's own routines reach it all the same.
+// Registration of the host heaps. Invariant: a heap that cannot be registered is no error, since
+// the host's own routines reach it all the same.
 #include "gpu/host_heap_access.hpp"
 
 #include "base/error.hpp"

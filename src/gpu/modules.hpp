@@ -3,8 +3,8 @@
 // The translation units of device code in this process. Each has a State of its own and a function
 // that says where; they come with the program, or with a library that it loads at any time.
 // Invariant: a module always has the last state that was published, once the device has the module.
-// Filled by static initializers, before main as well as after, so it needs nothing of the library to
-// be initialized.
+// Filled by static initializers, before main as well as after, so it needs nothing of the library
+// to be initialized.
 #ifndef MESHMEM_GPU_MODULES_HPP_
 #define MESHMEM_GPU_MODULES_HPP_
 

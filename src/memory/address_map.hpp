@@ -2,8 +2,8 @@
 //
 // Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get
 // and atomic does first.
-// Two kinds of segment: what the processor reaches by loads and stores (the host heap, static data),
-// which the hot paths ask for, and device memory, where only kernels and copy engines go.
+// Two kinds of segment: what the processor reaches by loads and stores (the host heap, static
+// data), which the hot paths ask for, and device memory, where only kernels and copy engines go.
 // Invariant: a segment has the same length and layout in every PE, so an offset found in one's own
 // copy is right in every other. Filled at start-up, empty (no PE is in range) while the library is
 // not initialized.
@@ -18,15 +18,15 @@
 
 namespace meshmem {
 
-// In place of the copy of a far PE, which is not mapped here: with any offset added it stays negative,
-// as no address of a program is.
+// In place of the copy of a far PE, which is not mapped here: with any offset added it stays
+// negative, as no address of a program is.
 inline std::byte* const kFar = reinterpret_cast<std::byte*>(INTPTR_MIN);
 [[gnu::always_inline]] inline bool is_mapped(const std::byte* copy) {
   return reinterpret_cast<std::intptr_t>(copy) >= 0;
 }
 
-// A range of this PE's addresses that is symmetric, and where each PE's copy of it is mapped here, or
-// kFar.
+// A range of this PE's addresses that is symmetric, and where each PE's copy of it is mapped here,
+// or kFar.
 struct Segment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
@@ -63,7 +63,8 @@ struct AddressMap {
 
 extern constinit AddressMap address_map;
 // What puts, gets, atomics and waits may access without another look: the same, but under
-// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to one_sided.hpp.
+// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to
+// one_sided.hpp.
 extern constinit AddressMap direct_map;
 
 // The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the
@@ -74,8 +75,8 @@ extern constinit AddressMap direct_map;
                                                            const void* address, std::size_t bytes,
                                                            const char* routine);
 
-// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here. Not is_mapped() if they are
-// not within one segment, or the PE is far.
+// Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here. Not is_mapped() if they
+// are not within one segment, or the PE is far.
 [[gnu::always_inline]] inline std::byte* find_copy(const AddressMap& map, const void* address,
                                                    std::size_t bytes, int pe) {
   const auto copy = [pe](const Segment& segment, std::uintptr_t offset) {

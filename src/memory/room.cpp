@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The slow side of the questions in room.hpp.
-// Invariant: an address that begins in no symmetric segment is refused only where blocks are watched.
+// Invariant: an address that begins in no symmetric segment is refused only where blocks are
+// watched.
 #include "memory/room.hpp"
 
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A symmetric heap of this PE, of host or of device memory: blocks at offsets that are the same in every PE, because all make
-// the same calls.
-// Invariant: the memory itself is not touched, and no communication here; the API adds the barriers that the standard asks for. A mutex
-// keeps the book; the standard already demands one order of calls.
+// A symmetric heap of this PE, of host or of device memory: blocks at offsets that are the same in
+// every PE, because all make the same calls.
+// Invariant: the memory itself is not touched, and no communication here; the API adds the barriers
+// that the standard asks for. A mutex keeps the book; the standard already demands one order of
+// calls.
 #ifndef MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
 #define MESHMEM_MEMORY_SYMMETRIC_HEAP_HPP_
 
@@ -21,9 +22,9 @@ class SymmetricHeap {
   // The variable that sets its size, for messages.
   explicit SymmetricHeap(const char* size_variable) : size_variable_(size_variable) {}
 
-  // `alignment`: what base has, and that of every other PE. `gap` as OffsetAllocator's. `below`: bytes before it
-  // that belong to nobody; none: memory that this process does not touch itself, so that memory checkers need not know
-  // of it.
+  // `alignment`: what base has, and that of every other PE. `gap` as OffsetAllocator's. `below`:
+  // bytes before it that belong to nobody; none: memory that this process does not touch itself, so
+  // that memory checkers need not know of it.
   void open(std::byte* base, std::size_t bytes, std::size_t alignment, std::size_t gap,
             std::optional<std::size_t> below);
   void put_in_core_file();  // what holds blocks of this PE; the rest of the arena stays out of it

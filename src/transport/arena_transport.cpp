@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies and rings in shared memory.
-// Invariant: a frame, a header and up to kMostOfPiece bytes behind it, is read after `written` says that
-// it is whole. A sender that finds no room takes in its own messages while it waits, so that two that
-// send to each other do not wait for ever.
+// Invariant: a frame, a header and up to kMostOfPiece bytes behind it, is read after `written` says
+// that it is whole. A sender that finds no room takes in its own messages while it waits, so that
+// two that send to each other do not wait for ever.
 #include "transport/arena_transport.hpp"
 
 #include <fmt/core.h>

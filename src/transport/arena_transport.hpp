@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transport between fake nodes of one machine: the operations of transport.hpp by mapped memory, so
-// that all that several machines need can be tested on one, under ThreadSanitizer too.
-// Invariant: nonblocking transfers happen no earlier than in fence, quiet or a wait, as late as a network
-// might do them. Made by start-up where `oshrun --fake-nodes` has told the PEs apart.
+// The transport between fake nodes of one machine: the operations of transport.hpp by mapped
+// memory, so that all that several machines need can be tested on one, under ThreadSanitizer too.
+// Invariant: nonblocking transfers happen no earlier than in fence, quiet or a wait, as late as a
+// network might do them. Made by start-up where `oshrun --fake-nodes` has told the PEs apart.
 #ifndef MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_ARENA_TRANSPORT_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An atomic operation as a value, for whoever executes it: a kernel, or the other side of a transport.
-// Made by the API's cold paths.
+// An atomic operation as a value, for whoever executes it: a kernel, or the other side of a
+// transport. Made by the API's cold paths.
 #ifndef MESHMEM_TRANSPORT_ATOMIC_REQUEST_HPP_
 #define MESHMEM_TRANSPORT_ATOMIC_REQUEST_HPP_
 
@@ -21,8 +21,8 @@ struct AtomicRequest {
   bool fetches;
 };
 
-// Executes it on memory that is mapped here, by the processor; the value before. Acquire and release,
-// as near atomics.
+// Executes it on memory that is mapped here, by the processor; the value before. Acquire and
+// release, as near atomics.
 std::uint64_t execute(const AtomicRequest& request, void* there);
 
 }  // namespace meshmem

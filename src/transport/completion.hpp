@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fence and quiet over all ways that data takes: the processor's stores, the streams, the transport.
+// fence and quiet over all ways that data takes: the processor's stores, the streams, the
+// transport.
 // Invariant: a program that has put nothing to or from device memory or a far PE pays for one
-// comparison beside the processor's fence. Called by the API wherever the standard completes or orders.
+// comparison beside the processor's fence. Called by the API wherever the standard completes or
+// orders.
 #ifndef MESHMEM_TRANSPORT_COMPLETION_HPP_
 #define MESHMEM_TRANSPORT_COMPLETION_HPP_
 

@@ -2,8 +2,8 @@
 //
 // Puts, gets, signals and atomics that the fast path does not do by itself: an end is in device
 // memory, or a check is on. Each finds where both ends are, and chooses the processor or a stream.
-// Invariant: a remote address that is not symmetric ends the job with a line of the address map; any
-// local address is taken. Called by api/ and by the collectives by messages.
+// Invariant: a remote address that is not symmetric ends the job with a line of the address map;
+// any local address is taken. Called by api/ and by the collectives by messages.
 #ifndef MESHMEM_TRANSPORT_ONE_SIDED_HPP_
 #define MESHMEM_TRANSPORT_ONE_SIDED_HPP_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transport of this job. Invariant: it lives until the process ends, since a thread may still wait.
+// The transport of this job. Invariant: it lives until the process ends, since a thread may still
+// wait.
 #include "transport/transport.hpp"
 
 #include "base/wait.hpp"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives between
-// nodes ask for. One implementation a job; there is none where all PEs are near.
-// Invariant: no fast path comes here. A place is a segment and an offset, never an address: the target
-// checks its bounds. What has been issued is counted in pending_work until complete() returns.
+// The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives
+// between nodes ask for. One implementation a job; there is none where all PEs are near.
+// Invariant: no fast path comes here. A place is a segment and an offset, never an address: the
+// target checks its bounds. What has been issued is counted in pending_work until complete()
+// returns.
 #ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_TRANSPORT_HPP_
 

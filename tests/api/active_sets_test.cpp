@@ -247,8 +247,8 @@ TEST(SetAlltoalls, S55_StridesCountElements) {
   });
 }
 
-// One operation of one type on some sets: fewer elements than PEs, more than a message of a line; in
-// place.
+// One operation of one type on some sets: fewer elements than PEs, more than a message of a line;
+// in place.
 template <typename E>
 void check_reduction(Op op, void (*reduce)(E*, const E*, int, int, int, int, E*, long*)) {
   constexpr size_t kMost = 70;

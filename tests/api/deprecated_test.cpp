@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The deprecated names that are no collectives: atomics, waits, memory and queries. That the current
-// routines behind them are right is proved elsewhere; here, that each name comes to its own.
+// The deprecated names that are no collectives: atomics, waits, memory and queries. That the
+// current routines behind them are right is proved elsewhere; here, that each name comes to its
+// own.
 // Invariant: a PE works on the next PE's words, and waits for what the previous one does.
 #include <mpp/shmemx.h>
 #include <unistd.h>

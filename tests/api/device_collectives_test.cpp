@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host calls of collectives whose buffers are in device memory, in one or both places, for all types
-// and for teams of some PEs in another order. Invariant: kernels and messages are two ways to the
-// same result; long double and complex numbers take the second.
+// Host calls of collectives whose buffers are in device memory, in one or both places, for all
+// types and for teams of some PEs in another order. Invariant: kernels and messages are two ways to
+// the same result; long double and complex numbers take the second.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace {
 
-// Fewer than PEs, odd, more than a message holds for the wider types; one count where the places are
-// what is tested.
+// Fewer than PEs, odd, more than a message holds for the wider types; one count where the places
+// are what is tested.
 std::vector<size_t> counts(Place dest, Place source, size_t largest) {
   if (dest == Place::device && source == Place::device) return {1, 5, largest};
   return {5};

@@ -2,8 +2,9 @@
 //
 // What reductions and scans are to give, those beyond the standard among them: each row of
 // MESHMEM_COMPUTED_ON_STREAM by its operation's name, what a PE brings, and what it gets.
-// Invariant: a scatter's source holds a block for each PE of the team, and the result is block `me` of
-// what a reduction of all of it would be. Used by the tests of host calls, of streams and of kernels.
+// Invariant: a scatter's source holds a block for each PE of the team, and the result is block `me`
+// of what a reduction of all of it would be. Used by the tests of host calls, of streams and of
+// kernels.
 #ifndef MESHMEM_TESTS_API_EXTENSION_MODEL_HPP
 #define MESHMEM_TESTS_API_EXTENSION_MODEL_HPP
 
@@ -61,7 +62,8 @@ Stored<E> stored(Value value) {
   return shown(E(value));
 }
 
-// Element i of what a PE brings to an operation, and what the first `contributors` of a team's come to.
+// Element i of what a PE brings to an operation, and what the first `contributors` of a team's come
+// to.
 template <typename E>
 Stored<E> brought_element(Op op, int pe, size_t i) {
   if constexpr (is_short_float<E>) return stored<E>(short_contribution(op, pe, i));

@@ -37,7 +37,8 @@ void use_device(int round) {
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
 }
 
-// A team that is split in a later round finds areas that earlier ones have used, and waits all the same.
+// A team that is split in a later round finds areas that earlier ones have used, and waits all the
+// same.
 void use_late_pe(int round) {
   static long flag, sum, mine, sent, received;
   const int me = shmem_my_pe(), n = shmem_n_pes();

@@ -25,7 +25,8 @@ bool is_weak() {
   static const bool given = std::getenv("MESHMEM_LITMUS_WEAK") != nullptr;
   return given;
 }
-// In the long form a hundred thousand, of every test. In the short one those that are slow have less.
+// In the long form a hundred thousand, of every test. In the short one those that are slow have
+// less.
 int rounds(int cost = 1) {
   const int all = is_weak() ? 40 : 4000;
   const int few = (n_pes() <= 2 ? all : 2 * all / n_pes() + 1) / cost;
@@ -263,8 +264,8 @@ TEST(Litmus, S34_QuietIsForAllPes) {
 }
 
 // Each of a pair writes to its partner, quiets, and reads its own word: not both may find the old
-// value. The weak form only leaves out the quiet: processors do the rest, but where others keep them
-// from running both PEs at a time.
+// value. The weak form only leaves out the quiet: processors do the rest, but where others keep
+// them from running both PEs at a time.
 void buffer_stores(const std::function<void()>& quiet) {
   SymmetricArray<long> word(16), found(16);
   long both_old = 0;

@@ -20,8 +20,9 @@ constexpr size_t kLocks = 40;
 long static_lock;
 long static_locks[kLocks];
 
-// A counter on the last PE, raised in two steps, of which the next clear_lock completes the second: the
-// value stays until then. A thread raises fewer counters than there are places before it clears a lock.
+// A counter on the last PE, raised in two steps, of which the next clear_lock completes the second:
+// the value stays until then. A thread raises fewer counters than there are places before it clears
+// a lock.
 void raise(long* counter) {
   thread_local std::array<long, 64> values;
   thread_local size_t next = 0;
@@ -66,8 +67,8 @@ TEST(Lock, S61_ClearCompletesPutsFirst) {
   shmem_free(counter);
 }
 
-// PE 0 sees who has come to the queue in its copy of the lock (core/lock.hpp): the number in its first
-// half.
+// PE 0 sees who has come to the queue in its copy of the lock (core/lock.hpp): the number in its
+// first half.
 TEST(Lock, S61_IsFirstComeFirstServed) {
   SymmetricArray<long> turn(1), served(1);
   turn[0] = served[0] = 0;

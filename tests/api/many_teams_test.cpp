@@ -2,8 +2,8 @@
 //
 // Teams and contexts in great numbers, and splits that fail: side by side until there are no more,
 // one after another without end, and with PEs that do not agree.
-// Invariant: a split ends alike on all PEs of the parent, whatever a single PE lacks or asks for, and
-// what it has taken by then is given back. MESHMEM_TEST_LONG makes a million splits.
+// Invariant: a split ends alike on all PEs of the parent, whatever a single PE lacks or asks for,
+// and what it has taken by then is given back. MESHMEM_TEST_LONG makes a million splits.
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,11 +2,12 @@
 //
 // Random collectives on random teams, one after another: splits of splits, strided, reversed and in
 // two dimensions, several teams that share PEs in use at once, counts from none to many slices, in
-// place and not, on the heap and on static data. MESHMEM_TEST_SEED repeats a run, MESHMEM_TEST_SECONDS
-// says how long it is.
-// Invariant: all PEs draw the same numbers, also for calls that they have no part in, so they agree on
-// every call and know all data. No PE waits for another between two calls, which the library allows for
-// the same buffers too (docs/memory_model.md, rule 10), but where it has just used what it got.
+// place and not, on the heap and on static data. MESHMEM_TEST_SEED repeats a run,
+// MESHMEM_TEST_SECONDS says how long it is.
+// Invariant: all PEs draw the same numbers, also for calls that they have no part in, so they agree
+// on every call and know all data. No PE waits for another between two calls, which the library
+// allows for the same buffers too (docs/memory_model.md, rule 10), but where it has just used what
+// it got.
 #include <chrono>
 #include <cstdio>
 #include <random>

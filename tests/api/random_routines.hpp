@@ -2,8 +2,8 @@
 //
 // The collectives that random_collectives_test.cpp draws from, each with a serial model: what a PE
 // brings, how the routine is called, and what it must leave in dest.
-// Invariant: the value of an element follows from the step, the PE and the index alone, so that every
-// PE knows all sources without asking.
+// Invariant: the value of an element follows from the step, the PE and the index alone, so that
+// every PE knows all sources without asking.
 #ifndef MESHMEM_TESTS_API_RANDOM_ROUTINES_HPP
 #define MESHMEM_TESTS_API_RANDOM_ROUTINES_HPP
 
@@ -23,7 +23,8 @@ enum class Kind { meeting, broadcast, fcollect, collect, alltoall, alltoalls, re
 
 struct Routine;
 
-// A collective call, drawn alike by all PEs. Offsets are those of elements in the arena of the step.
+// A collective call, drawn alike by all PEs. Offsets are those of elements in the arena of the
+// step.
 struct Step {
   const Routine* routine = nullptr;
   size_t count = 0;
@@ -82,8 +83,8 @@ inline size_t dest_elems(const Step& step, const TeamView& view) {
   }
 }
 
-// With MESHMEM_DETERMINISTIC sums of any floating-point values are those of the model, which adds in
-// PE order; else only exact sums are.
+// With MESHMEM_DETERMINISTIC sums of any floating-point values are those of the model, which adds
+// in PE order; else only exact sums are.
 inline bool adds_in_pe_order() {
   static const bool given = std::getenv("MESHMEM_DETERMINISTIC") != nullptr;
   return given;

@@ -261,8 +261,8 @@ void put_through_contexts(Shared& shared, size_t t, int round) {
   shmem_ctx_destroy(ctx);
 }
 
-// All threads with this role, of all PEs, draw from one counter. A second one is for the threads of one
-// number and has a lock, which a PE's threads do not share.
+// All threads with this role, of all PEs, draw from one counter. A second one is for the threads of
+// one number and has a lock, which a PE's threads do not share.
 void draw_tickets(Shared& shared, size_t t, int) {
   const long ticket = shmem_long_atomic_fetch_inc(&shared.word[0], 0);
   shmem_int_atomic_inc(&shared.drawn[static_cast<size_t>(ticket) % shared.drawn.size()],

@@ -2,9 +2,9 @@
 //
 // What kernels and streams take on GPUs: puts, gets, signals, atomics, barriers and collectives.
 //   oshrun -n 2 device_bench [--max-bytes N] [--quick]
-// Prints lines: test, PEs, bytes, microseconds for one operation, GB/s; a ping-pong is one way. Point to
-// point is between PEs 0 and 1, the others idle. Times are the device's, between two events, median of
-// several runs.
+// Prints lines: test, PEs, bytes, microseconds for one operation, GB/s; a ping-pong is one way.
+// Point to point is between PEs 0 and 1, the others idle. Times are the device's, between two
+// events, median of several runs.
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -195,8 +195,8 @@ void point_to_point(const Memory& at, int scale) {
             hipLaunchKernelGGL(put_block_quiet, one, dim3(512 / scale), 0, stream, at.dest,
                                at.source, b, peer, n);
         }));
-  // What a flag takes depends on its address, which says what slice of the cache has it: one way, from
-  // a ping-pong on each of a few, from the fastest to the slowest.
+  // What a flag takes depends on its address, which says what slice of the cache has it: one way,
+  // from a ping-pong on each of a few, from the fastest to the slowest.
   const auto at_each_signal = [&](int rounds, auto launch) {
     std::vector<double> us;
     for (size_t k = 0; k < kSignals; ++k)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Round trips right after shmem_init, before the scheduler has parted PEs that start on one core.
- * Usage: first_trips wait | test | fetch: how PEs 0 and 1 wait for each other. PE 0 prints the microseconds of
+ * Usage: first_trips wait | test | fetch: how PEs 0 and 1 wait for each other. PE 0 prints the
+ * microseconds of
  * all trips together. */
 #include <shmem.h>
 #include <stdio.h>

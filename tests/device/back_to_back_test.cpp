@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions on a stream, a hundred thousand behind one another on GPUs, of sizes, types, operations,
-// teams and algorithms that are drawn at random. The host waits for none of them; PEs are late by
-// turns, one of them once by a second. ctest also runs this just below where packets' epochs wrap.
-// Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What a
-// call left is compared, its source overwritten and its dest poisoned right after it, on the stream. The
-// element behind dest stays.
+// Reductions on a stream, a hundred thousand behind one another on GPUs, of sizes, types,
+// operations, teams and algorithms that are drawn at random. The host waits for none of them; PEs
+// are late by turns, one of them once by a second. ctest also runs this just below where packets'
+// epochs wrap.
+// Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What
+// a call left is compared, its source overwritten and its dest poisoned right after it, on the
+// stream. The element behind dest stays.
 #include <chrono>
 #include <iterator>
 #include <memory>
@@ -223,9 +224,9 @@ class BackToBack {
   int algorithms_ = 0;
 };
 
-// Small reductions and barriers with no other kernel between, on teams of all PEs in turn: the library
-// may start each while the one before it ends. The first sums, those in the middle change nothing, the
-// last sums again.
+// Small reductions and barriers with no other kernel between, on teams of all PEs in turn: the
+// library may start each while the one before it ends. The first sums, those in the middle change
+// nothing, the last sums again.
 class Chains {
  public:
   Chains() : source_(kMost, 0), dest_(2 * kMost, 0), failure_(1, Failure{}) {
@@ -242,7 +243,8 @@ class Chains {
     for (int k = 0; k < chains; ++k) put(mixed(seed + static_cast<uint64_t>(k)), stream_);
     expect_no_failure();
   }
-  // Two branches of a graph with a team each, between kernels that both follow and that follow both.
+  // Two branches of a graph with a team each, between kernels that both follow and that follow
+  // both.
   void fork(int replays) {
     const OwnStream other;
     hipEvent_t begun, ended;
@@ -308,8 +310,8 @@ class Chains {
   shmem_team_t teams_[2] = {};
 };
 
-// One of several streams, each with a team of its own and no order among them: the same work by calls and
-// by a graph, in turns that differ from stream to stream.
+// One of several streams, each with a team of its own and no order among them: the same work by
+// calls and by a graph, in turns that differ from stream to stream.
 class Lane {
  public:
   explicit Lane(uint64_t number) : number_(number), source_(kElems, 0), dest_(kElems, 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers that the program has registered, as kernels find them: in a table, a row for each. And those
-// that cannot be registered.
+// Buffers that the program has registered, as kernels find them: in a table, a row for each. And
+// those that cannot be registered.
 // Invariant: a kernel may run, with rows in its caches, while the host registers and unregisters
 // other buffers; so the rows of those that stay are never written.
 #include <limits>
@@ -204,7 +204,8 @@ TEST(RegisteredBuffers, AreReachedInRowsThatOthersHaveLeft) {
   third.expect_put(5);
 }
 
-// At another distance from a multiple of 16 bytes, too: no PE may take another's address for as even as its own.
+// At another distance from a multiple of 16 bytes, too: no PE may take another's address for as
+// even as its own.
 TEST(RegisteredBuffers, MayBeginElsewhereInEachPe) {
   constexpr size_t kCount = 3001, kRoom = kCount + 8;
   float *source = nullptr, *dest = nullptr;

@@ -3,8 +3,8 @@
 // Every routine on a stream: alone in a graph that is replayed with fresh data, and on the default
 // stream. Those that compute are read from the tables; the others are kRoutines, and what shmemx.h
 // declares is compared with both, so that none is forgotten.
-// Invariant: dest is poisoned before each round, and what a routine must order is read by the stream
-// itself, right behind it.
+// Invariant: dest is poisoned before each round, and what a routine must order is read by the
+// stream itself, right behind it.
 #include <regex.h>
 
 #include <fstream>
@@ -204,8 +204,8 @@ class Computations {
   Computations() : views_{world_view(), make_view(n_pes() - 1, -1, n_pes())} {}
   ~Computations() { shmem_team_destroy(views_[1].team); }
 
-  // By turns on the world and on its PEs in reversed order. A third of them by more than three PEs, and
-  // few where each step is slow.
+  // By turns on the world and on its PEs in reversed order. A third of them by more than three PEs,
+  // and few where each step is slow.
   template <typename E, typename P>
   void check(const char* name, const Extension& kind, Compute<P> compute) {
     const TeamView& view = views_[turn_++ % 2];
@@ -254,7 +254,8 @@ TEST(Captures, EveryComputationOfEveryType) {
 
 // ---- All there are
 
-// What the pattern's first group matches. By POSIX: g++ 12 warns of its own <regex> under sanitizers.
+// What the pattern's first group matches. By POSIX: g++ 12 warns of its own <regex> under
+// sanitizers.
 std::set<std::string> found_in_header(const char* pattern) {
   std::ifstream file(MESHMEM_HEADER_FILE);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives in kernels that move data: broadcast, collect, fcollect, alltoall and alltoalls of every
-// type, by a thread, a wave and a block, on several teams. And what all collectives by a group promise
-// while its threads are still on their way to the call.
-// Invariant: the whole of dest is compared with a model, so that what must stay is seen to stay; all
-// five run one after another in one kernel, without a barrier between them.
+// Collectives in kernels that move data: broadcast, collect, fcollect, alltoall and alltoalls of
+// every type, by a thread, a wave and a block, on several teams. And what all collectives by a
+// group promise while its threads are still on their way to the call.
+// Invariant: the whole of dest is compared with a model, so that what must stay is seen to stay;
+// all five run one after another in one kernel, without a barrier between them.
 #include "../api/team_views.hpp"
 #include "forms.hpp"
 
@@ -168,7 +168,8 @@ TEST(DeviceCollectives, S53_LargerCounts) {
   });
 }
 
-// Where packets give way to pushes, of rows of any length: full lines and partial ones on either side.
+// Where packets give way to pushes, of rows of any length: full lines and partial ones on either
+// side.
 TEST(DeviceCollectives, S53_CountsAroundTheLimitsOfPackets) {
   Workspace space;
   const TeamView world = world_view();
@@ -267,7 +268,8 @@ TEST(DeviceCollectives, S51_TeamSyncByEveryGroup) {
   });
 }
 
-// A collective by a group, one of whose threads comes late, without a barrier of the group before it.
+// A collective by a group, one of whose threads comes late, without a barrier of the group before
+// it.
 enum class Late { broadcast, fcollect, collect, alltoall, sum_reduce, sum_inscan };
 constexpr int kLateRoutines = 6;
 constexpr uint64_t kUntouched = ~uint64_t{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reductions beyond the standard in kernels, of every type and operation: by a thread, a wave and
-// a block, on several teams, in place and not, in one part and in many.
+// The reductions beyond the standard in kernels, of every type and operation: by a thread, a wave
+// and a block, on several teams, in place and not, in one part and in many.
 // Invariant: no routine is named here that the table has; what a routine must give is in
 // ../api/extension_model.hpp.
 #include "forms.hpp"
@@ -10,7 +10,8 @@
 namespace meshmem {
 namespace {
 
-// struct Call_<name>: a routine, by whichever group makes the call; by its overload where it has one.
+// struct Call_<name>: a routine, by whichever group makes the call; by its overload where it has
+// one.
 #define MESHMEM_CALL_EXTENSION(name, op, Elem, result, params, args) \
   MESHMEM_EXTENSION_BY(name, name, op, Elem, result, params, args)
 #define MESHMEM_OVERLOAD_EXTENSION(name, op, Elem, result, params, args) \

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The typed routines as kernels call them, read from shmem/types.h and shmem/ops.h: one struct a
-// type and family, with a static function for each routine that takes first who makes the call. So a
-// test has one kernel template, instantiated for each type, and a loop over forms. Where a row of
-// types.h has a 2 the calls are those of the overload without the type, which calls the typed routine.
+// type and family, with a static function for each routine that takes first who makes the call. So
+// a test has one kernel template, instantiated for each type, and a loop over forms. Where a row of
+// types.h has a 2 the calls are those of the overload without the type, which calls the typed
+// routine.
 // Invariant: no type and no routine is listed here. Include where kernels are compiled; define
 // families with MESHMEM_CALLS_<column>, or with MESHMEM_CALLS where there is no overload.
 #ifndef MESHMEM_TESTS_DEVICE_FORMS_HPP
@@ -61,9 +62,9 @@ inline unsigned odd_block() { return wave_size() + 9; }
 
 #define MESHMEM_WITH_CALL(...) (const Call& call, __VA_ARGS__)
 
-// A static function for a row of ops.h: of the families with groups and contexts, with contexts, with
-// groups, and with neither; by the routine's name (CALL) and by its overload (OVERLOAD). The overloads of
-// half and bfloat16 are extensions by one thread too (SHORT).
+// A static function for a row of ops.h: of the families with groups and contexts, with contexts,
+// with groups, and with neither; by the routine's name (CALL) and by its overload (OVERLOAD). The
+// overloads of half and bfloat16 are extensions by one thread too (SHORT).
 #define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args) \
   MESHMEM_BY_GROUP_CTX(shmem_, name, ctx_##name, op, result, params, args)
 #define MESHMEM_OVERLOAD_GROUP_CTX(name, op, Elem, result, params, args) \
@@ -116,8 +117,8 @@ inline unsigned odd_block() { return wave_size() + 9; }
   static __device__ __attribute__((noinline)) result op params { return shmem_##op args; }
 #define MESHMEM_PASS_CALL_CTX(...) (call.ctx, __VA_ARGS__)
 
-// MESHMEM_ALIAS_<column>(...) is its argument where a routine has no overload: where MESHMEM_IN's is
-// and MESHMEM_GENERIC's is not.
+// MESHMEM_ALIAS_<column>(...) is its argument where a routine has no overload: where MESHMEM_IN's
+// is and MESHMEM_GENERIC's is not.
 #define MESHMEM_ALIAS_0(...)
 #define MESHMEM_ALIAS_1(...) __VA_ARGS__
 #define MESHMEM_ALIAS_2(...)

@@ -69,7 +69,8 @@ __global__ void check_sum_kernel(Space s) {
   }
 }
 
-// A user's kernel with collectives of its own, after what the stream did and before what it will do.
+// A user's kernel with collectives of its own, after what the stream did and before what it will
+// do.
 __global__ void own_collectives_kernel(Space s) {
   shmemx_barrier_all_block();
   shmemx_uint64_fcollect_block(SHMEM_TEAM_WORLD, s.all, s.message, kElems);
@@ -126,8 +127,8 @@ class Rounds {
 
   const OwnStream& stream() const { return stream_; }
 
-  // A message around the ring and a sum. Nobody sends the next message before all have looked at this
-  // one, since all take part in the sum.
+  // A message around the ring and a sum. Nobody sends the next message before all have looked at
+  // this one, since all take part in the sum.
   void put_small_round() const {
     const Space& s = space_;
     run(begin_kernel);
@@ -221,8 +222,9 @@ TEST(DeviceGraph, ReplaysMixWithCallsOutsideOfGraphs) {
   }
 }
 
-// What the host does by itself on device memory while a stream is captured is no part of the graph, and
-// needs none of what that forbids. The waits of two threads make lanes that no call before has made.
+// What the host does by itself on device memory while a stream is captured is no part of the graph,
+// and needs none of what that forbids. The waits of two threads make lanes that no call before has
+// made.
 void call_beside(hipStreamCaptureMode mode) {
   SCOPED_TRACE(mode);
   const size_t n = static_cast<size_t>(n_pes());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of one
-// to three dimensions and with more blocks than a team has channels; what other blocks wrote, what they
-// read afterwards; barriers; two grids at a time; graphs.
-// Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where it is a
-// reduction. What a block reads after a call was brought about by others.
+// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of
+// one to three dimensions and with more blocks than a team has channels; what other blocks wrote,
+// what they read afterwards; barriers; two grids at a time; graphs.
+// Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where
+// it is a reduction. What a block reads after a call was brought about by others.
 #include "forms.hpp"
 #include "own_stream.hpp"
 #include "routine_check.hpp"
@@ -25,9 +25,9 @@ enum class Which { MESHMEM_GRID_NAMES(MESHMEM_WHICH) };
 #define MESHMEM_KIND(name, op, ...) op,
 constexpr Extension kKinds[] = {MESHMEM_GRID_NAMES(MESHMEM_KIND)};
 
-// struct Grid_<NAME>: the routines of a type by a grid, by their overloads where they have one. A row that
-// has none stands for a type that another row has: of that there have to be the names, and no more, since
-// compilers take long over each.
+// struct Grid_<NAME>: the routines of a type by a grid, by their overloads where they have one. A
+// row that has none stands for a type that another row has: of that there have to be the names, and
+// no more, since compilers take long over each.
 #define MESHMEM_GRID_BY(routine, op, result, params, args)              \
   static __device__ __attribute__((noinline)) result call_##op params { \
     return shmemx_##routine##_grid args;                                \
@@ -197,8 +197,8 @@ struct RoundsJob {
   size_t n;
 };
 
-// In each round other blocks write an element, and other blocks read it, than those that reduce it. Nothing
-// but the reduction is between the threads.
+// In each round other blocks write an element, and other blocks read it, than those that reduce it.
+// Nothing but the reduction is between the threads.
 __device__ void reduce_in_rounds(shmem_team_t team, const RoundsJob& job, uint64_t first,
                                  int rounds) {
   const int n_pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
@@ -242,7 +242,8 @@ __device__ void meet_by(Meet routine) {
   if (routine == Meet::barrier_all) shmemx_barrier_all_grid();
 }
 
-// Each thread puts a word to the next PE, or stores it; after the meeting another block looks for it.
+// Each thread puts a word to the next PE, or stores it; after the meeting another block looks for
+// it.
 __global__ void meet_kernel(Meet routine, uint64_t* words, size_t n, uint64_t* errors, int rounds) {
   const int me = shmem_my_pe(), n_pes = shmem_n_pes();
   const bool puts = routine == Meet::barrier_all;

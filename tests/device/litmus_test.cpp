@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order in kernels, in many rounds of a few words: message passing by fences and by signals, between
-// PEs and between blocks; store buffering; barriers in quick succession.
+// Order in kernels, in many rounds of a few words: message passing by fences and by signals,
+// between PEs and between blocks; store buffering; barriers in quick succession.
 // Invariant: readers count what must not be seen. A round begins when the last one is over, by what
 // the test is about, so that the next round's mistakes meet this one's data.
 #include "forms.hpp"
@@ -49,8 +49,8 @@ TEST(DeviceLitmus, FenceOrdersPutsToEachPe) {
   EXPECT_EQ(errors.first(), 0u);
 }
 
-// A group puts words with a signal to the group in the next PE, whose threads read what other threads
-// wrote, and then lets the previous one go on.
+// A group puts words with a signal to the group in the next PE, whose threads read what other
+// threads wrote, and then lets the previous one go on.
 struct Message {
   uint64_t *data, *source, *signal, *taken;
   size_t words;
@@ -99,8 +99,8 @@ TEST(DeviceLitmus, SignalsAnnounceTheDataOfAllThreads) {
   }
 }
 
-// The same in steps: all threads put, the group completes or orders it, and one of its threads, each
-// in turn, announces it.
+// The same in steps: all threads put, the group completes or orders it, and one of its threads,
+// each in turn, announces it.
 __global__ void announce_kernel(Call call, Message m, bool with_quiet, int rounds,
                                 uint64_t* errors) {
   const int next = (shmem_my_pe() + 1) % shmem_n_pes();
@@ -133,8 +133,8 @@ TEST(DeviceLitmus, AnyThreadAnnouncesWhatItsGroupHasCompleted) {
   }
 }
 
-// A message travels through the blocks of a PE, then to the next PE, around and around; each block adds
-// one to every word. Slot b is what block b receives.
+// A message travels through the blocks of a PE, then to the next PE, around and around; each block
+// adds one to every word. Slot b is what block b receives.
 __global__ void relay_kernel(uint64_t* slots, uint64_t* signals, int laps, uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();
   const unsigned block = blockIdx.x, blocks = gridDim.x;
@@ -169,8 +169,8 @@ TEST(DeviceLitmus, SignalsWorkBetweenBlocksAndPes) {
   EXPECT_EQ(errors.first(), 0u);
 }
 
-// Each PE writes to both neighbours, waits for completion, and looks at what they wrote to it. Of two
-// neighbours one at least must see the other's word. Many words in a row, since PEs that begin
+// Each PE writes to both neighbours, waits for completion, and looks at what they wrote to it. Of
+// two neighbours one at least must see the other's word. Many words in a row, since PEs that begin
 // together do not stay so.
 constexpr int kPairs = 16;
 constexpr size_t kApart = 32;  // one in a cache line
@@ -208,8 +208,8 @@ TEST(DeviceLitmus, QuietKeepsStoresBeforeLaterLoads) {
   shmem_barrier_all();
 }
 
-// What all threads of a block put before a barrier is there after it. Two rows in turn: whoever writes
-// a row again has seen all others in the barrier after they read it.
+// What all threads of a block put before a barrier is there after it. Two rows in turn: whoever
+// writes a row again has seen all others in the barrier after they read it.
 __global__ void barrier_kernel(Call call, bool with_quiet, uint64_t* rows, int rounds,
                                uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();

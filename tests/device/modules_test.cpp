@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Modules of device code that come while the job runs.
-// Invariant: a module is loaded, and told again, by each PE for itself; only the checks are collective.
+// Invariant: a module is loaded, and told again, by each PE for itself; only the checks are
+// collective.
 #include <dlfcn.h>
 
 #include "device_array.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels that compute with what they send and get, in memory of any type, on the stack too.
-// Invariant: a kernel finds in a buffer what the call before has left there, and what it stores after a call that is
-// over reaches nobody. Compilers tell objects apart by their types, so the routines' own accesses must be of none.
+// Invariant: a kernel finds in a buffer what the call before has left there, and what it stores
+// after a call that is over reaches nobody. Compilers tell objects apart by their types, so the
+// routines' own accesses must be of none.
 #include "device_array.hpp"
 
 namespace meshmem {

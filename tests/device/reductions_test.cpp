@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans in kernels: every operation of every type, by a thread, a wave and a block,
-// against the serial model, on several teams, in place and not, in one part and in many; floating-point
-// numbers with fractions against a reference in double. And every algorithm, by several blocks, as
-// kernels of the library run them.
+// against the serial model, on several teams, in place and not, in one part and in many;
+// floating-point numbers with fractions against a reference in double. And every algorithm, by
+// several blocks, as kernels of the library run them.
 // Invariant: all operations of a row of the table run one after another in one kernel, without a
 // barrier between them.
 #include "device/collectives/slices.hpp"
@@ -66,8 +66,8 @@ TEST(DeviceReduce, S18_ZeroCountChangesNothingAndStaysMatched) {
   });
 }
 
-// A row of the first teams has room for 16 KiB of each PE at most: where packets are forced, these take
-// several batches.
+// A row of the first teams has room for 16 KiB of each PE at most: where packets are forced, these
+// take several batches.
 TEST(DeviceReduce, S57_CountsOfSeveralBatches) {
   Workspace space;
   const TeamView world = world_view();
@@ -215,8 +215,8 @@ TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
   }
 }
 
-// What a ring takes at once, and what direct sends before it comes back to its first slots: up to 342 KiB, by 4 PEs;
-// less than 300 bytes on teams with short rows.
+// What a ring takes at once, and what direct sends before it comes back to its first slots: up to
+// 342 KiB, by 4 PEs; less than 300 bytes on teams with short rows.
 constexpr size_t kSeveralBatches = 90001;
 
 TEST(DeviceReduce, S57_EveryAlgorithmInSeveralBatches) {
@@ -236,7 +236,8 @@ TEST(DeviceReduce, S57_EveryAlgorithmInSeveralBatches) {
   for (const TeamView& view : views) shmem_team_destroy(view.team);
 }
 
-// A wave of its own announces; and chunks of one piece and of two, shares of one chunk and of several.
+// A wave of its own announces; and chunks of one piece and of two, shares of one chunk and of
+// several.
 TEST(DeviceReduce, S57_RingAndDirectByManyWaves) {
   Workspace space;
   for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::ring, ReduceAlgorithm::direct}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans of half and bfloat16: in kernels by every group and by grids, and on streams;
-// and that they are computed in float and rounded once. What only moves them is tested with the other
-// types, in rma_test.cpp, strided_test.cpp and collectives_test.cpp.
+// Reductions and scans of half and bfloat16: in kernels by every group and by grids, and on
+// streams; and that they are computed in float and rounded once. What only moves them is tested
+// with the other types, in rma_test.cpp, strided_test.cpp and collectives_test.cpp.
 // Invariant: the expected values are computed in float, where all of these are exact. Overloads are
 // called, which call the routines with the types' names.
 #include <cstring>
@@ -193,8 +193,8 @@ TEST(ShortFloats, EveryOperationOnStreamsOfEveryTeamOfAnyCount) {
   });
 }
 
-// 2048 and 256 are the first whole numbers after which the types leave some out: a 1 that is added in
-// the type itself is lost.
+// 2048 and 256 are the first whole numbers after which the types leave some out: a 1 that is added
+// in the type itself is lost.
 template <typename E>
 void check_float_total(int first,
                        int (*reduce)(shmem_team_t, void*, const void*, size_t, shmemx_stream_t)) {

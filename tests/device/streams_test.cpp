@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The routines on a stream, each by itself: copies, signals, waits, and collectives of every type and
-// on several teams. Their life in graphs is in graph_test.cpp.
+// The routines on a stream, each by itself: copies, signals, waits, and collectives of every type
+// and on several teams. Their life in graphs is in graph_test.cpp.
 // Invariant: the host waits for the stream only at the end of a check; what it does before must be
 // in the order of the stream.
 #include "../api/reduction_model.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thousand collectives in one kernel, in an order, of sizes and of teams that are drawn at random,
-// with nothing between them; PEs are late by turns. ctest also runs this program with first epochs
-// just below the powers of two at which epochs or packets wrap.
-// Invariant: the draw is the same in all PEs. Each round's source is rewritten and its dest poisoned
-// right before the call, and the result is compared right after it.
+// A thousand collectives in one kernel, in an order, of sizes and of teams that are drawn at
+// random, with nothing between them; PEs are late by turns. ctest also runs this program with first
+// epochs just below the powers of two at which epochs or packets wrap.
+// Invariant: the draw is the same in all PEs. Each round's source is rewritten and its dest
+// poisoned right before the call, and the result is compared right after it.
 #include "forms.hpp"
 
 namespace meshmem {
@@ -270,9 +270,9 @@ void run_rounds(Form form, shmem_team_t other, uint64_t seed) {
   expect_no_failure(failure.first());
 }
 
-// Each reduction is longer than all before it, so that its last packets fall where none ever was: what
-// is there from the start must not pass for one. The threads that get them get nothing before, and one
-// PE sends them late.
+// Each reduction is longer than all before it, so that its last packets fall where none ever was:
+// what is there from the start must not pass for one. The threads that get them get nothing before,
+// and one PE sends them late.
 __global__ void grow_kernel(Call call, shmem_team_t team, Memory memory, int rounds) {
   for (int k = 1; k <= rounds; ++k) {
     const auto n = static_cast<size_t>(k);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strided and block-strided puts and gets in kernels: every type and width, by a thread, a wave and a
-// block, with and without a context.
+// Strided and block-strided puts and gets in kernels: every type and width, by a thread, a wave and
+// a block, with and without a context.
 // Invariant: elements between the strides keep their old values.
 #include "reversed_context.hpp"
 

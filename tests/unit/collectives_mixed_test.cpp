@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives one after another, of random kinds and sizes and without a barrier between them, while one PE or another sleeps: every
-// PE's result is compared with a serial model, then source and dest are overwritten at once, so that
-// whoever still reads or writes them is seen (by a wrong value, or by ThreadSanitizer).
+// Collectives one after another, of random kinds and sizes and without a barrier between them,
+// while one PE or another sleeps: every PE's result is compared with a serial model, then source
+// and dest are overwritten at once, so that whoever still reads or writes them is seen (by a wrong
+// value, or by ThreadSanitizer).
 #include <gtest/gtest.h>
 
 #include <algorithm>

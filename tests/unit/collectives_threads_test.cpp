@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each host collective that computes, and barriers, with PEs that are threads over plain memory: every algorithm of the
-// reductions over element sizes, counts and numbers of PEs. What moves data is in collectives_moves_test.cpp, what
-// collectives do one after another and between each other in collectives_mixed_test.cpp.
+// Each host collective that computes, and barriers, with PEs that are threads over plain memory:
+// every algorithm of the reductions over element sizes, counts and numbers of PEs. What moves data
+// is in collectives_moves_test.cpp, what collectives do one after another and between each other in
+// collectives_mixed_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

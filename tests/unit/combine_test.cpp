@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inner loops of reductions, each against arithmetic that cannot be wrong: 128-bit integers for sums, products and
-// order, single bits for and, or and xor. Run under UndefinedBehaviorSanitizer it also shows that nothing overflows.
+// The inner loops of reductions, each against arithmetic that cannot be wrong: 128-bit integers for
+// sums, products and order, single bits for and, or and xor. Run under UndefinedBehaviorSanitizer
+// it also shows that nothing overflows.
 #include "collectives/combine.hpp"
 
 #include <gtest/gtest.h>

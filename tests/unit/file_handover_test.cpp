@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Handing a file to another process, and all that must not be handed over: forged files, files of
-// another user, files for another user. Who takes runs in a child made by fork(); the other user is a
-// child too, which only root can make.
+// another user, files for another user. Who takes runs in a child made by fork(); the other user is
+// a child too, which only root can make.
 #include "base/file_handover.hpp"
 
 #include <fcntl.h>
@@ -210,7 +210,8 @@ TEST_F(Stranger, GetsNoFileThatIsOffered) {
   close(file);
 }
 
-// A process of another user that runs `body` until the guard goes; it says by a byte that it is ready.
+// A process of another user that runs `body` until the guard goes; it says by a byte that it is
+// ready.
 class StrangerThatStays {
  public:
   explicit StrangerThatStays(const std::function<void(int ready)>& body) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels of a team, each with a block of its own: reductions in slices by any algorithm, one behind
-// another with other numbers of blocks; and packets that are as old as their flag's way around.
+// Channels of a team, each with a block of its own: reductions in slices by any algorithm, one
+// behind another with other numbers of blocks; and packets that are as old as their flag's way
+// around.
 // Invariant: all that is random follows from the seed, which a failure names.
 #include <chrono>
 #include <thread>
@@ -92,8 +93,9 @@ TEST(KernelChannels, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
 
 // ---- Batches that fill their slots to the last line
 
-// Sums by one block of counts that end around two full batches, at each distance from where 16 bytes are even. One PE
-// is late: by then what the others can send it lies in its places, none of it read.
+// Sums by one block of counts that end around two full batches, at each distance from where 16
+// bytes are even. One PE is late: by then what the others can send it lies in its places, none of
+// it read.
 void check_full_batches(int n, ReduceAlgorithm algorithm) {
   SCOPED_TRACE(testing::Message() << n << " PEs, algorithm " << static_cast<int>(algorithm));
   constexpr std::size_t kRow = 16 * 1024;  // so that places are many lines long
@@ -248,8 +250,8 @@ class TwoPes {
   Word dest_[2][kLong] = {};
 };
 
-// A long message leaves packets that the short ones of 2^32 operations do not overwrite. Whatever takes
-// the epoch over the multiples of 2^30 on the way has to wipe them.
+// A long message leaves packets that the short ones of 2^32 operations do not overwrite. Whatever
+// takes the epoch over the multiples of 2^30 on the way has to wipe them.
 template <typename Cross>
 void check_that_old_packets_are_wiped(const Cross& cross) {
   TwoPes pes(kQuarter - 2);

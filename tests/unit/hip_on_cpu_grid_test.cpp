@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by all blocks of a kernel, with PEs that are kernels of one process: ThreadSanitizer sees
-// all of them. Blocks write elements and read results that are others' to reduce, with nothing but the
-// collectives in between.
+// Collectives by all blocks of a kernel, with PEs that are kernels of one process: ThreadSanitizer
+// sees all of them. Blocks write elements and read results that are others' to reduce, with nothing
+// but the collectives in between.
 // Invariant: all that is random follows from the seed, which a failure names.
 #include "kernel_world.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: what it does not do, it refuses: flags, shapes and values that it does not honour, and calls of the
-// host's functions in kernels. Invariant: every function that the header declares is called in a kernel here.
+// HIP on CPUs: what it does not do, it refuses: flags, shapes and values that it does not honour,
+// and calls of the host's functions in kernels. Invariant: every function that the header declares
+// is called in a kernel here.
 #include <fstream>
 #include <functional>
 #include <map>

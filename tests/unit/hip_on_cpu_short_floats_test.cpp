@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: half and bfloat16, against what their definition says of each number and of each middle between two.
+// HIP on CPUs: half and bfloat16, against what their definition says of each number and of each
+// middle between two.
 #include <hip/hip_bfloat16.h>
 #include <hip/hip_fp16.h>
 

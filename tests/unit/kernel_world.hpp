@@ -2,8 +2,8 @@
 //
 // PEs that are kernels of one process, so that ThreadSanitizer sees all of them: their heaps, sync
 // slabs and teams, as start-up would have made them.
-// Invariant: rows are short, so that messages need several batches. Included by one file of a program,
-// which then belongs to no job.
+// Invariant: rows are short, so that messages need several batches. Included by one file of a
+// program, which then belongs to no job.
 #ifndef MESHMEM_TESTS_UNIT_KERNEL_WORLD_HPP_
 #define MESHMEM_TESTS_UNIT_KERNEL_WORLD_HPP_
 

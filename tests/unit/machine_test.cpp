@@ -201,7 +201,8 @@ TEST(Machine, PartsThoseOnOneCore) {
 }
 
 TEST(Machine, PartsIntoCoresThatEachMayUse) {
-  // The first may use no free core, so it stays; the third has one choice and comes before the second.
+  // The first may use no free core, so it stays; the third has one choice and comes before the
+  // second.
   EXPECT_EQ(part({0, 0, 0}, {set_of({0}), set_of({0, 1, 2}), set_of({0, 1})}),
             (std::vector<Cores>{{}, {2}, {1}}));
   EXPECT_EQ(part({0, 0}, {set_of({0})}), (std::vector<Cores>{{}, {}}));  // nowhere to go
@@ -211,7 +212,8 @@ TEST(Machine, PartsThoseWhoseCoreIsKnown) {
   EXPECT_EQ(part({-1, -1, 3, 3}, {set_of({0, 3})}), (std::vector<Cores>{{}, {}, {}, {0}}));
 }
 
-// Whoever else is on the machine: once in many moves the thread is still there where it has been put.
+// Whoever else is on the machine: once in many moves the thread is still there where it has been
+// put.
 TEST(Machine, GoesToOneOfSomeCoresAndStaysFree) {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PEs that are threads of one process: each with a heap of its own and the areas of its teams, as start-up lays them out, so
-// that a sanitizer sees all sides of a collective.
-// Invariant: heaps and areas are separate allocations, so that AddressSanitizer sees an access beyond one. Included by
-// the unit tests of collectives and teams.
+// PEs that are threads of one process: each with a heap of its own and the areas of its teams, as
+// start-up lays them out, so that a sanitizer sees all sides of a collective.
+// Invariant: heaps and areas are separate allocations, so that AddressSanitizer sees an access
+// beyond one. Included by the unit tests of collectives and teams.
 #ifndef MESHMEM_TESTS_UNIT_PE_THREADS_HPP_
 #define MESHMEM_TESTS_UNIT_PE_THREADS_HPP_
 
@@ -100,7 +100,8 @@ class PeThreads {
     }
   }
 
-  // body(pe) by all PEs, a thread each. A body that stops early would leave the others waiting: it expects, and never asserts.
+  // body(pe) by all PEs, a thread each. A body that stops early would leave the others waiting: it
+  // expects, and never asserts.
   void run(const std::function<void(Pe&)>& body) {
     std::vector<std::thread> threads;
     for (Pe& pe : pes_) threads.emplace_back([&body, &pe] { body(pe); });

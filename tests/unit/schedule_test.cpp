@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules, run for 1 to 64 PEs without any process: what each PE holds is written down as how often it has
-// taken in each PE's contribution, and the steps are played in lockstep on these books.
+// The schedules, run for 1 to 64 PEs without any process: what each PE holds is written down as how
+// often it has taken in each PE's contribution, and the steps are played in lockstep on these
+// books.
 #include "collectives/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,8 @@ std::vector<std::size_t> counts_for(int n) {
   return {0, 1, 2, 3, pes - 1, pes, pes + 1, 2 * pes + 1, 97, 251, 1009, 65'537, 1'000'003};
 }
 
-// What holds of shares whatever the count: they tile [0, count) in order, begin on grains, and differ by a grain at most.
+// What holds of shares whatever the count: they tile [0, count) in order, begin on grains, and
+// differ by a grain at most.
 void expect_good_shares(std::size_t count, std::size_t grain, int n) {
   SCOPED_TRACE(testing::Message() << "count " << count << " grain " << grain << " n " << n);
   std::size_t border = 0;
@@ -85,7 +87,8 @@ TEST(Ring, NeighboursAreEachOthersNeighbours) {
   }
 }
 
-// What the PEs of a ring hold: the partial sum in each share of each dest, empty where nothing has been written.
+// What the PEs of a ring hold: the partial sum in each share of each dest, empty where nothing has
+// been written.
 struct RingRun {
   explicit RingRun(int n_pes)
       : n(n_pes),
@@ -96,7 +99,8 @@ struct RingRun {
   Contributions& at(int pe, int share) {
     return dest[static_cast<std::size_t>(pe)][static_cast<std::size_t>(share)];
   }
-  // All PEs take the step at once: what they read is what the neighbour had finished in the step before.
+  // All PEs take the step at once: what they read is what the neighbour had finished in the step
+  // before.
   template <typename Share, typename New>
   void step(const Share& share_of, const New& value_of) {
     std::vector<Contributions> written;
@@ -114,7 +118,8 @@ void run_reduce_pass(RingRun& run) {
     run.step([&](int pe) { return ring_reduce_share(n, pe, step); },
              [&](int pe, int share) {
                const int left = ring_left(n, pe);
-               // In step 1 the neighbour's own part; later what it has added up in the step before, never more.
+               // In step 1 the neighbour's own part; later what it has added up in the step before,
+               // never more.
                const Contributions partial = step == 1 ? only(n, left) : run.at(left, share);
                if (step > 1) {
                  EXPECT_EQ(ring_reduce_share(n, left, step - 1), share);

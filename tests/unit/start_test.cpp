@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of start-up by themselves: the launchers' variables, static data, the arena.
-// What concerns two processes runs in children made by fork(), which answer by their exit status; static data is
-// moved in a child too, so that the test program keeps its own.
+// What concerns two processes runs in children made by fork(), which answer by their exit status;
+// static data is moved in a child too, so that the test program keeps its own.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/mman.h>

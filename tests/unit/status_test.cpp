@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The board on which PEs say what they wait for, and its table. ThreadSanitizer sees whether rows may be read while
-// they are written.
+// The board on which PEs say what they wait for, and its table. ThreadSanitizer sees whether rows
+// may be read while they are written.
 // Invariant: boards are memory of this process, of zeros.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

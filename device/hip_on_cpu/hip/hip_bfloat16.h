@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's bfloat16 (the upper half of a float) on ordinary CPUs: 2 bytes, to and from float, rounded to nearest, ties to
-// even. All else is done in float.
+// HIP's bfloat16 (the upper half of a float) on ordinary CPUs: 2 bytes, to and from float, rounded
+// to nearest, ties to even. All else is done in float.
 #pragma once
 
 #include "hip/on_cpu/short_floats.h"

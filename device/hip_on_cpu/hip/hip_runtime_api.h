@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's host API on ordinary CPUs: devices, memory, IPC, streams, events, graphs. The names, values and error codes
-// are HIP's (ROCm 6); what is not declared here is not there, so that using it does not compile.
-// Invariant: a declaration's signature compiles wherever ROCm's does. hip_runtime.h adds the language of kernels.
-// Included by host code of every kind; the functions live in libmeshmem_hip_cpu.
+// HIP's host API on ordinary CPUs: devices, memory, IPC, streams, events, graphs. The names, values
+// and error codes are HIP's (ROCm 6); what is not declared here is not there, so that using it does
+// not compile.
+// Invariant: a declaration's signature compiles wherever ROCm's does. hip_runtime.h adds the
+// language of kernels. Included by host code of every kind; the functions live in
+// libmeshmem_hip_cpu.
 #pragma once
 
 #include <cstddef>
@@ -236,13 +238,15 @@ hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute attribute, i
 namespace hip_on_cpu {
 struct ThreadState;  // on_cpu/thread.h
 
-// The library is loaded with the program, so that its thread-local words have fixed places: one load, no call.
+// The library is loaded with the program, so that its thread-local words have fixed places: one
+// load, no call.
 extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
 inline bool in_kernel() { return current_thread != nullptr; }
 
-// Who is told of threads of kernels that have waited for over a millisecond, as far as they say what for. say() is
-// called now and then, first with null and then with what it answered before; end() at the end of the wait.
-// `who` is the kernel, block and thread; since_ns is of the monotonic clock.
+// Who is told of threads of kernels that have waited for over a millisecond, as far as they say
+// what for. say() is called now and then, first with null and then with what it answered before;
+// end() at the end of the wait. `who` is the kernel, block and thread; since_ns is of the monotonic
+// clock.
 struct WaitObserver {
   void* (*say)(void* shown, const char* who, const void* awaited, std::uint64_t since_ns);
   void (*end)(void* shown);
@@ -252,13 +256,14 @@ void observe_waits(const WaitObserver* observer);  // which lives as long as the
 // Ends the process with a line that names the kernel and the routine that it called.
 [[noreturn]] void refuse_in_kernel(const char* routine);
 
-// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not compile.
+// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not
+// compile.
 inline void host_only(const char* routine = __builtin_FUNCTION()) {
   if (in_kernel()) refuse_in_kernel(routine);
 }
 
-// Memory that this process has mapped becomes memory of the device, until the process ends: no call frees or
-// closes it.
+// Memory that this process has mapped becomes memory of the device, until the process ends: no call
+// frees or closes it.
 hipError_t adopt_device_memory(void* base, std::size_t size, int device);
 
 hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* source,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <hip/hip_runtime.h> on NVIDIA GPUs: what kernels and those who launch them write in HIP, for nvcc.
+// <hip/hip_runtime.h> on NVIDIA GPUs: what kernels and those who launch them write in HIP, for
+// nvcc.
 // Invariant: wave operations speak of all lanes of a warp, so all of its threads come to them
 // together; masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.
 // Included by device/target.hpp and by programs that are built for cuda.
@@ -11,7 +12,8 @@
 #error "meshmem: kernels for NVIDIA GPUs are compiled by nvcc; host code includes hip_runtime_api.h"
 #endif
 
-// CUDA's headers of short floats define functions of the names that are macros below: they come first.
+// CUDA's headers of short floats define functions of the names that are macros below: they come
+// first.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

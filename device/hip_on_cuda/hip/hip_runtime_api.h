@@ -231,8 +231,8 @@ inline hipError_t hipHostGetDevicePointer(void** on_device, void* on_host, unsig
 
 namespace hip_on_cuda {
 
-// HIP's synchronous calls are over when they return. CUDA's may not be: what comes from pageable memory
-// has been read then, but other streams, and other processes, may not see it yet.
+// HIP's synchronous calls are over when they return. CUDA's may not be: what comes from pageable
+// memory has been read then, but other streams, and other processes, may not see it yet.
 inline hipError_t finished(cudaError_t error) {
   return to_hip(error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting for one, any, some or all of many words, and testing them. Every PE sends every PE a block
+ * Waiting for one, any, some or all of many words, and testing them. Every PE sends every PE a
+ * block
  * and raises its flag there; the receivers take the blocks in whatever order they see them. */
 #include <sched.h>
 #include <shmem.h>

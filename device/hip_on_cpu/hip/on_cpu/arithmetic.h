@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels compute with besides C's mathematics: HIP's names for it, of the types that GPUs have.
-// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out. Pairs of types are those that CUDA
-// takes; ROCm's headers take more, and a signed and an unsigned number as double.
+// What kernels compute with besides C's mathematics: HIP's names for it, of the types that GPUs
+// have.
+// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out. Pairs of types are
+// those that CUDA takes; ROCm's headers take more, and a signed and an unsigned number as double.
 // Included by hip_runtime.h only.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's atomics and fences. As on a GPU an atomic orders nothing but its own word, and the fences order the rest.
-// Invariant: the types are those that HIP takes (integers of 32 and 64 bits; float and double for add and exchange);
-// all others do not compile. Included by hip_runtime.h only.
+// HIP's atomics and fences. As on a GPU an atomic orders nothing but its own word, and the fences
+// order the rest.
+// Invariant: the types are those that HIP takes (integers of 32 and 64 bits; float and double for
+// add and exchange); all others do not compile. Included by hip_runtime.h only.
 #pragma once
 
 #include <type_traits>
@@ -45,7 +46,8 @@ inline T atomic_update(T* address, Next next) {
 }
 
 #ifdef HIP_ON_CPU_TSAN
-// ThreadSanitizer knows no fences. A change of one common word orders all who make it, which is what fences give.
+// ThreadSanitizer knows no fences. A change of one common word orders all who make it, which is
+// what fences give.
 __attribute__((visibility("default"))) inline unsigned fence_word;
 inline void fence() { __atomic_fetch_add(&fence_word, 1u, __ATOMIC_SEQ_CST); }
 #else
@@ -54,7 +56,8 @@ inline void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace hip_on_cpu
 
-// name, constraint, then the body that computes with (T* address, T value); each also as name_system.
+// name, constraint, then the body that computes with (T* address, T value); each also as
+// name_system.
 #define HIP_ON_CPU_ATOMIC(name, Constraint, ...)                                                   \
   template <typename T>                                                                            \
   inline hip_on_cpu::Constraint<T> name(T* address, typename hip_on_cpu::Exactly<T>::type value) { \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else happens when a kernel fails. Invariant: called at most once at a time. Called by start-up of meshmem.
+// What else happens when a kernel fails. Invariant: called at most once at a time. Called by
+// start-up of meshmem.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching a kernel: its arguments are converted to the types of its parameters, copied, and handed to the library.
+// Launching a kernel: its arguments are converted to the types of its parameters, copied, and
+// handed to the library.
 // Invariant: the copies live until no stream or graph can run the launch again.
 // Included by hip_runtime.h only; launch.cpp takes over.
 #pragma once
@@ -13,7 +14,8 @@
 #pragma GCC visibility push(default)
 namespace hip_on_cpu {
 
-// A kernel and its arguments, without their types. `run` is null for a kernel that is; `destroy` ends `arguments`.
+// A kernel and its arguments, without their types. `run` is null for a kernel that is; `destroy`
+// ends `arguments`.
 struct BoundKernel {
   const char* name;
   void (*run)(const void* arguments);
@@ -21,7 +23,8 @@ struct BoundKernel {
   void* arguments;
 };
 
-// Takes over the kernel's arguments, also when it fails; a failure is remembered for hipGetLastError.
+// Takes over the kernel's arguments, also when it fails; a failure is remembered for
+// hipGetLastError.
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative = false);
 
@@ -44,7 +47,8 @@ struct KernelArguments {
   }
 };
 
-// The same of a call that has to choose among kernels of one name, or to deduce what a template is made for.
+// The same of a call that has to choose among kernels of one name, or to deduce what a template is
+// made for.
 template <typename Call, typename... Arguments>
 struct CallArguments {
   Call call;
@@ -57,7 +61,8 @@ struct CallArguments {
   static void destroy(void* self) { delete static_cast<CallArguments*>(self); }
 };
 
-// A name that is called with copies of the arguments: it may be of several kernels, or of a template.
+// A name that is called with copies of the arguments: it may be of several kernels, or of a
+// template.
 template <typename Call>
 struct CalledKernel {
   const char* name;
@@ -77,8 +82,8 @@ struct CalledKernel {
   }
 };
 
-// The name of one kernel: arguments become what its parameters are before it is launched. Where their number is
-// another one, it may have default arguments.
+// The name of one kernel: arguments become what its parameters are before it is launched. Where
+// their number is another one, it may have default arguments.
 template <typename Call, typename... Parameters>
 struct KernelWithAddress {
   CalledKernel<Call> called;
@@ -97,8 +102,8 @@ struct KernelWithAddress {
   }
 };
 
-// The address that a name stands for. With `later` a template's parameter, so that a name of several kernels is no
-// error but an answer.
+// The address that a name stands for. With `later` a template's parameter, so that a name of
+// several kernels is no error but an answer.
 template <typename... Parameters>
 struct Address {
   void (*kernel)(Parameters...);
@@ -139,8 +144,8 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
-// What kernel<<<grid, block, shared, stream>>>(arguments...) does. The kernel may be overloaded, or a template, with or
-// without its arguments, and with or without parentheses around it.
+// What kernel<<<grid, block, shared, stream>>>(arguments...) does. The kernel may be overloaded, or
+// a template, with or without its arguments, and with or without parentheses around it.
 #define hipLaunchKernelGGL(kernel, ...)                                                            \
   ::hip_on_cpu::kernel_of(                                                                         \
       #kernel,                                                                                     \
@@ -160,8 +165,9 @@ inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3
                                    shared, stream);
 }
 
-// All blocks of every launch can wait for each other, so that none has too many for a cooperative one. What is
-// asked for is remembered: kernels that count on it can tell that they were launched otherwise.
+// All blocks of every launch can wait for each other, so that none has too many for a cooperative
+// one. What is asked for is remembered: kernels that count on it can tell that they were launched
+// otherwise.
 template <typename... Parameters>
 inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                              void** arguments, unsigned shared,

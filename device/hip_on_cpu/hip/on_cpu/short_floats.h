@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point numbers of 16 bits, by their bits: `fraction_bits` and `exponent_bits` below a sign.
-// Invariant: subnormal numbers, infinities and NaN (as one that is quiet, with its upper bits) are kept; a number that is
-// too large becomes an infinity.
+// Floating-point numbers of 16 bits, by their bits: `fraction_bits` and `exponent_bits` below a
+// sign.
+// Invariant: subnormal numbers, infinities and NaN (as one that is quiet, with its upper bits) are
+// kept; a number that is too large becomes an infinity.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread of a kernel knows of itself: its indices, its block, and how to let the others run.
-// Invariant: current_thread (hip_runtime_api.h) is null outside of kernels, and inside it is the thread that runs on this
-// OS thread now.
+// Invariant: current_thread (hip_runtime_api.h) is null outside of kernels, and inside it is the
+// thread that runs on this OS thread now.
 // Included by hip_runtime.h only; block.cpp sets these.
 #pragma once
 
@@ -19,7 +19,8 @@ struct BlockState {
   void* dynamic_shared;
   BlockRunner* runner;
   bool is_cooperative;  // as the program launched it
-  // Whether routines of groups were called that have not been compared yet: of the block, and of which warps.
+  // Whether routines of groups were called that have not been compared yet: of the block, and of
+  // which warps.
   mutable bool has_calls;
   mutable std::uint32_t warps_with_calls;
 };
@@ -49,7 +50,8 @@ struct ThreadState {
   unsigned of_grid = 0;  // how many of those of the block
 };
 
-// All threads of a group call its routines. Whether they did is looked at where they meet, and at their end.
+// All threads of a group call its routines. Whether they did is looked at where they meet, and at
+// their end.
 inline void note_call_of_wave(const char* routine) {
   current_thread->of_wave.add(routine);
   current_thread->block->warps_with_calls |= 1u << current_thread->rank / 32;
@@ -63,8 +65,8 @@ inline void note_call_of_grid(const char* routine) {
   ++current_thread->of_grid;
 }
 
-// For every loop that waits: runs another thread of the block, or, when all of them wait, another OS thread.
-// In host code it gives up the rest of the time slice.
+// For every loop that waits: runs another thread of the block, or, when all of them wait, another
+// OS thread. In host code it gives up the rest of the time slice.
 void yield();
 // The same of one that says what it looks at, and after the last time; both do without a kernel.
 void yield_for(const void* awaited);

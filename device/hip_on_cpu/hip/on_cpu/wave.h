@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a warp: barrier, shuffles, votes. All threads of the warp that have not exited, and that do not wait
-// at __syncthreads, take part; they meet at the operation.
-// Invariant: threads of one warp that meet in different operations end the program (block.cpp finds it).
-// Included by hip_runtime.h only.
+// Operations of a warp: barrier, shuffles, votes. All threads of the warp that have not exited, and
+// that do not wait at __syncthreads, take part; they meet at the operation.
+// Invariant: threads of one warp that meet in different operations end the program (block.cpp finds
+// it). Included by hip_runtime.h only.
 #pragma once
 
 #include <cstring>
@@ -54,7 +54,8 @@ inline std::uint32_t vote(bool mine, std::uint32_t* lanes) {
 
 inline void __syncwarp() { hip_on_cpu::wave_barrier(); }
 
-// `width` is a power of two: the warp falls into groups of so many lanes, and `source` counts in the group.
+// `width` is a power of two: the warp falls into groups of so many lanes, and `source` counts in
+// the group.
 template <typename T>
 inline T __shfl(T value, int source, int width = warpSize) {
   const int first = hip_on_cpu::lane() & ~(width - 1);
