@@ -2,19 +2,20 @@
 //
 // All blocks of a kernel as one group: how they meet, alone and with the grids of other PEs. They
 // have to be on the device together, as a cooperative launch makes sure, and any shape will do.
-//
-// A grid's word lies in its PE's sync slab, with the flags of the team's channel 0: in its low half
-// the blocks that have come to a meeting, in the high half the meetings that there have been.
-// Whoever ends a meeting takes both on in one addition.
+// Called by the collectives of grids.
 // Invariant: between two meetings no block is counted, so grids of other sizes may follow, in other
-// kernels and in graphs. The number of meetings may wrap: blocks wait for it to change, and it
-// cannot change again before they have come to the next. The word changes by additions alone, so
-// whoever acquires after a look at it has what each block released before it came. One grid at a
-// time of each PE is on a team; its block 0 is on channel 0, as block b is on channel b.
+// kernels and in graphs. One grid at a time of each PE is on a team.
 #ifndef MESHMEM_DEVICE_GRID_HPP_
 #define MESHMEM_DEVICE_GRID_HPP_
 
 #include "device/sync.hpp"
+
+// A grid's word lies in its PE's sync slab, with the flags of the team's channel 0: in its low half
+// the blocks that have come to a meeting, in the high half the meetings that there have been.
+// Whoever ends a meeting takes both on in one addition. The number of meetings may wrap: blocks
+// wait for it to change, and it cannot change again before they have come to the next. The word
+// changes by additions alone, so whoever acquires after a look at it has what each block released
+// before it came. Block 0 is on channel 0, as block b is on channel b.
 
 namespace meshmem {
 namespace device {

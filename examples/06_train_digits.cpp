@@ -7,7 +7,7 @@
 //
 // Invariant: all PEs have the same model at all times. They start with the same one, and change it
 // by the same sums; so no PE ever has to send its model to another.
-//
+
 // The number of PEs only changes the order of additions, and so the last digits of the losses. With
 // MESHMEM_DETERMINISTIC=1 not even that: see GradientSum.
 

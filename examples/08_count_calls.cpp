@@ -6,7 +6,7 @@
 // Run it:
 //   oshc++ -shared -fPIC 08_count_calls.cpp -o libcount_calls.so
 //   oshrun -n 4 -x LD_PRELOAD=$PWD/libcount_calls.so ./prog
-//
+
 // Every routine shmem_x has a twin pshmem_x (pshmem.h). The loader finds the shmem_ names here
 // first; each counts, and calls its twin. They are made from the tables that shmem.h is made from,
 // so none is forgotten. Within the program shmem_pcontrol(0) stops the counting and

@@ -4,7 +4,7 @@
 // waits for it, adds to it, and passes it on. The hosts only start the kernel and look at the end.
 // Run it:
 //   oshhip -O2 11_kernel_ring.hip arguments.cpp -o ring && oshrun -n 4 ./ring --laps 1000
-//
+
 // The pattern of this example is what most kernels that communicate are made of:
 //   put_signal          stores data in another PE's memory, and then a signal word, so that whoever
 //                       sees the signal sees the data too

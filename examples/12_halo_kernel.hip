@@ -4,7 +4,7 @@
 // pushes the rows at the edges ("halos") to other GPUs itself. The host starts it and sleeps.
 // Run it:
 //   oshhip -O2 12_halo_kernel.hip arguments.cpp -o halo && oshrun -n 4 ./halo
-//
+
 // Every block of threads has a band of rows of its own, and the bands of all blocks of all PEs form
 // one chain. In each step a block puts its outer rows, with a signal, to the two blocks next to it,
 // and waits for theirs. Whether such a neighbour is on the same GPU or on another one makes no

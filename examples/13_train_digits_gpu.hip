@@ -5,7 +5,7 @@
 // are added with shmemx_float_sum_reduce_on_stream.
 // Run it:
 //   oshhip -O2 13_train_digits_gpu.hip arguments.cpp -o train && oshrun -n 4 ./train
-//
+
 // A step of the training is a row of kernels with the reduction among them. It is captured once
 // into a graph, and then the host only says "again": where a step takes microseconds, launching its
 // parts one by one would cost more than the work.

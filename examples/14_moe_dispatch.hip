@@ -5,7 +5,7 @@
 // need, and the results travel back. Kernels send both themselves, as soon as there is something.
 // Run it:
 //   oshhip -O2 14_moe_dispatch.hip arguments.cpp -o moe && oshrun -n 4 ./moe --tokens 256
-//
+
 // A round is three kernels on one stream, without any work of the host in between:
 //   dispatch   a block for each expert: puts the tokens for it into its inbox, wherever it is, and
 //              then, with a signal, the list of which tokens these are

@@ -6,7 +6,7 @@
 // Run it:
 //   oshhip 15_mpi_interop.cpp -o interop $(mpicc --showme:compile) $(mpicc --showme:link)
 //   oshrun -n 4 ./interop
-//
+
 // One launcher starts both libraries, which ask it who they are: oshrun (for Open MPI 4) or mpirun
 // (of any Open MPI; MPICH's has no PMIx and starts no program of meshmem). Either library may be
 // initialized first. Rank and PE have the same number, but nothing promises that for other

@@ -5,11 +5,10 @@
 // ones are already being averaged on a second stream. Nothing is trained here; the averages are
 // checked. Run it:
 //   oshhip -O2 16_allreduce.hip arguments.cpp -o allreduce && oshrun -n 4 ./allreduce
-//
+// Invariant: every average is exact, since all gradients are small whole numbers.
+
 // The gradients lie in plain memory of the GPU, as a framework has it. First each bucket is copied
 // through a buffer of the AllReduce; then the memory is registered, and averaged where it is.
-//
-// Invariant: every average is exact, since all gradients are small whole numbers.
 
 #include <chrono>
 #include <meshmem/allreduce.hpp>

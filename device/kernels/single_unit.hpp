@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions of so little data that a thread has one unit of it, in one hop
-// (collectives/one_shot.hpp), as the whole of a kernel: what a small sum takes is what lies between
-// two arrivals of packets.
+// (collectives/one_shot.hpp), as the whole of a kernel. Called by reductions_of_type.hpp.
 // Invariant: source is as the work before the kernel left it, and nobody looks at dest before its
-// end, so the threads meet only where one of them counts the operation. What depends on no memory
-// is computed before that work has ended; then source and epoch are asked for at the same time, and
-// what the others have sent too. The code is short: what is not in the cache of instructions is
-// waited for.
+// end, so the threads meet only where one of them counts the operation.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 
 #include "device/collectives/one_shot.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
+
+// The time of a small sum lies between two arrivals of packets. So what depends on no memory is
+// computed before the earlier work has ended. Then source and epoch are asked for at the same time,
+// and what the others have sent too. The code is short, since what is not in the cache of
+// instructions is waited for.
 
 namespace meshmem {
 namespace device {

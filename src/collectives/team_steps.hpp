@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the members of a team keep out of each other's way: the steps that all host collectives are
-// made of.
-//
-// An operation begins with the next sequence number. Its messages go through slots of the team's
-// areas, which are used again `depth` operations later, so a PE that writes one must know that all
-// have finished the operation before: reserve(). Where every PE waits for data of every other ("all
-// to all"), it knows afterwards that all have started that operation, and nothing needs to be
-// asked. Where only one writes ("rooted"), the others announce() that they have started, and
-// reserve() looks.
+// made of. Called by the files of collectives/.
 // Invariant: whoever calls reserve(sequence, depth) may find any earlier operation either all to
 // all and completed here, or announced.
 #ifndef MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
@@ -21,6 +14,13 @@
 #include "base/schedule_fuzzing.hpp"
 #include "base/wait.hpp"
 #include "core/node_team.hpp"
+
+// An operation begins with the next sequence number. Its messages go through slots of the team's
+// areas, which are used again `depth` operations later. So a PE that writes one must know that all
+// have finished the operation before: reserve(). Where every PE waits for data of every other ("all
+// to all"), it knows afterwards that all have started that operation, and nothing needs to be
+// asked. Where only one writes ("rooted"), the others announce() that they have started, and
+// reserve() looks.
 
 namespace meshmem {
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which device this PE uses, and the two slabs of its memory that all PEs of the node map: *data*,
-// the device heap, and *sync*, where kernels of different PEs wait for each other.
-//
-//   choose   every PE tells its device; all do with devices or all without
-//   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
-//            where devices are processors: one file for the slabs of all PEs, which each maps once
-//
-// Invariant: a failure of one PE is known to all before anyone takes the next step: all end, with
-// its line. Host code never loads from or stores to a slab. Kept until the process ends, as the
-// arena is: what kernels and captured graphs hold stays valid, and drivers have lost memory over
-// mappings that come and go. Called by start-up.
+// the device heap, and *sync*, where kernels of different PEs wait for each other. Called by
+// start-up.
+// Invariant: a failure of one PE is known to all before anyone takes the next step, so all end,
+// with its line. Host code never loads from or stores to a slab.
 #ifndef MESHMEM_GPU_DEVICE_MEMORY_HPP_
 #define MESHMEM_GPU_DEVICE_MEMORY_HPP_
 
@@ -27,6 +21,13 @@
 #include "base/environment.hpp"
 #include "gpu/device_segments.hpp"
 #include "gpu/shared_range.hpp"
+
+// The steps of start-up:
+//   choose   every PE tells its device; all do with devices or all without
+//   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
+//            where devices are processors: one file for the slabs of all PEs, which each maps once
+// The slabs are kept until the process ends, as the arena is: what kernels and captured graphs hold
+// stays valid, and drivers have lost memory over mappings that come and go.
 
 namespace meshmem {
 
