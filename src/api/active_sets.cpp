@@ -5,7 +5,6 @@
 // Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also when
 // its team is made.
 #include "api/entry.hpp"
-#include "api/transfer.hpp"
 #include "collectives/active_set_team.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"

@@ -4,7 +4,6 @@
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
 
 #include "api/entry.hpp"
-#include "api/transfer.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"

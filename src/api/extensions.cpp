@@ -2,7 +2,7 @@
 //
 // Reductions that the standard does not have (include/shmemx.h), with their types dropped at once.
 // Invariant: as the standard's reductions, on host and device memory alike.
-#include "api/transfer.hpp"
+#include "api/entry.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
 #include "shmemx.h"

@@ -2,102 +2,21 @@
 //
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <new>
-#include <thread>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
-#include "bootstrap/launcher_variables.hpp"
-#include "collectives/reduce_policy.hpp"
-#include "collectives/reduction.hpp"
-#include "collectives/same_call.hpp"
-#include "collectives/sync.hpp"
-#include "transport/completion.hpp"
+#include "collectives/init_finalize.hpp"
 
 namespace meshmem {
 
-void CallInContext::refuse_context() const {
-  if (ctx == SHMEM_CTX_INVALID) fatal("{}: called with SHMEM_CTX_INVALID", routine);
-  fatal("{}: {} is no context of a living team", routine, static_cast<const void*>(ctx));
-}
-
-void refuse_team(shmem_team_t handle, const char* routine) {
-  fatal("{}: {} is no team (destroyed already, or never made)", routine,
-        static_cast<const void*>(handle));
-}
-
-void CallInContext::refuse_team_pe(const Team& team, int pe) const {
-  fatal("{}: PE {} is not in 0..{} of the context's team", routine, pe, team.n - 1);
-}
-
-Team& collective_team(shmem_team_t handle, const char* routine) {
-  Team* team = team_of(handle, routine);
-  if (!team) fatal("{}: called with SHMEM_TEAM_INVALID", routine);
-  team->begin_call(routine);
-  return *team;
-}
-
 namespace {
-
-// One more initialization; the first reads the environment. nullopt or why not.
-std::optional<std::string> start() {
-  const bool first = !runtime().is_active();
-  if (auto error = runtime().enter()) return error;
-  if (!first) return std::nullopt;
-  const Environment& environment = runtime().environment();
-  reduce_policy.settings = {.rule = environment.reduce_algorithm,
-                            .ring_min_bytes = environment.reduce_ring_min_bytes,
-                            .deterministic = environment.deterministic,
-                            .blocks = environment.reduce_blocks,
-                            .threads = environment.reduce_threads};
-  calls_are_compared = environment.check;
-  const auto n_pes = static_cast<int>(address_map.n_pes);
-  if (!runtime().tuning().empty())
-    if (auto error = reduce_policy.use_tuning(runtime().tuning(),
-                                              runtime().device_memory().architecture(), n_pes))
-      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
-  runtime().device_state().limit_reductions(reduce_policy.group_limits(n_pes),
-                                            reduce_policy.grid_limits(n_pes));
-  if (address_map.my_pe != 0) return std::nullopt;
-  if (environment.version)
-    fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
-               SHMEM_MINOR_VERSION);
-  if (environment.info) fmt::print("{}", environment_help());
-  std::fflush(stdout);
-  for (const std::string& name : unknown_variables(environ))
-    debug("the variable {} is not known; see SHMEM_INFO", name);
-  return std::nullopt;
-}
-
-// Whatever may be thrown on the way, by the standard library and by libraries that it calls.
-std::optional<std::string> start_or_say_why() {
-  try {
-    return start();
-  } catch (const std::bad_alloc&) {
-    fatal_without_memory();
-  } catch (const std::exception& exception) {
-    return fmt::format("the C++ library says: {}", exception.what());
-  }
-}
-
-// For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others speak
-// up only if they are still there a second later, so it was theirs alone. A program that must not
-// start by its environment does not ask: PMIx would load what the environment names.
-[[noreturn]] void fail_together(const std::string& message) {
-  if (!refuse_foreign_environment() && connect_to_launcher(Environment().start_timeout).pe != 0)
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  fatal_message(message);
-}
 
 // Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device; nullptr
 // if no way leads there.
@@ -110,24 +29,6 @@ std::byte* find_loadable_copy(const void* address, int pe) {
 }
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
-
-void finish(const char* routine) {
-  Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_finalize");
-  expect_same_call(world, "");  // of those, too, whose program just ends
-  world.begin_call(routine);
-  complete_transfers(routine);
-  sync(world);
-  runtime().leave();
-}
-
-// A call without an initialization to undo changes nothing: programs of other libraries make it on their way out.
-void debug_finalize_of_nothing() {
-  Environment
-      environment;  // where there was no shmem_init nobody has read it yet; it reports bad values
-  if (parse_environment(environment, std::getenv) || !environment.debug) return;
-  print_line(
-      "shmem_finalize: called before shmem_init or after the last shmem_finalize; it does nothing");
-}
 
 int my_pe(const char* routine) {
   require_active(routine);

@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "api/entry.hpp"
-#include "api/transfer.hpp"
 #include "core/variable_set.hpp"
 #include "core/variable_wait.hpp"
+#include "transport/signal_access.hpp"
 
 namespace meshmem {
 namespace {
@@ -29,13 +29,11 @@ const Plain<E>* plain(const E* pointer) {
 template <typename E>
 VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems,
                              const int* status, int cmp, const E& value) {
-  require_active(routine);
   return make_set(routine, plain(ivars), nelems, status, cmp, plain(&value), 0);
 }
 template <typename E>
 VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems,
                              const int* status, int cmp, const E* values) {
-  require_active(routine);
   return make_set(routine, plain(ivars), nelems, status, cmp, plain(values), 1);
 }
 
@@ -43,12 +41,10 @@ VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t ne
 // vector forms.
 template <typename E>
 void wait_until(const char* routine, E* ivar, int cmp, E value) {
-  require_active(routine);
   wait_until_met<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
 }
 template <typename E>
 int test(const char* routine, E* ivar, int cmp, E value) {
-  require_active(routine);
   return test_once<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
 }
 template <typename E, typename V>
@@ -138,12 +134,10 @@ extern "C" MESHMEM_VISIBLE void pshmem_wait_until(long* ivar, int cmp, long cmp_
 }
 
 MESHMEM_ENTRY(std::uint64_t, signal_fetch, (const std::uint64_t* sig_addr)) {
-  require_active("shmem_signal_fetch");
   return fetch_signal("shmem_signal_fetch", sig_addr);
 }
 MESHMEM_ENTRY(std::uint64_t, signal_wait_until,
               (std::uint64_t * sig_addr, int cmp, std::uint64_t cmp_value)) {
-  require_active("shmem_signal_wait_until");
   return wait_until_met<std::uint64_t>("shmem_signal_wait_until", sig_addr, cmp, cmp_value);
 }
 

@@ -27,8 +27,8 @@ struct OnDeviceArrays {
 };
 
 template <typename T>
-const T* copy_once(const char* routine, const T* source, std::size_t count,
-                   std::unique_ptr<HostCopy<T>>& copy) {
+static const T* copy_once(const char* routine, const T* source, std::size_t count,
+                          std::unique_ptr<HostCopy<T>>& copy) {
   if (!source || !is_on_device(source)) return source;
   copy = std::make_unique<HostCopy<T>>(routine, source, count);
   copy->refresh();
@@ -101,8 +101,8 @@ struct VariableSet {
 };
 
 template <typename T, typename Ready>
-void wait_for_set(const char* routine, const VariableSet<T>& set, const char* which,
-                  const Ready& ready) {
+static void wait_for_set(const char* routine, const VariableSet<T>& set, const char* which,
+                         const Ready& ready) {
   wait_until_ready(ready, [&] {
     const T* const place =
         set.copies && set.copies->variables ? set.copies->variables->source() : set.variables;
@@ -114,7 +114,7 @@ void wait_for_set(const char* routine, const VariableSet<T>& set, const char* wh
 }
 
 template <typename T>
-void wait_all(const char* routine, const VariableSet<T>& set) {
+static void wait_all(const char* routine, const VariableSet<T>& set) {
   if (set.copies) [[unlikely]]
     return wait_for_set(routine, set, "all", [&] { return set.all_met(); });
   for (std::size_t i = 0; i < set.count; ++i) {
@@ -122,14 +122,14 @@ void wait_all(const char* routine, const VariableSet<T>& set) {
   }
 }
 template <typename T>
-std::size_t wait_any(const char* routine, const VariableSet<T>& set) {
+static std::size_t wait_any(const char* routine, const VariableSet<T>& set) {
   if (set.is_empty()) return SIZE_MAX;
   std::size_t found = SIZE_MAX;
   wait_for_set(routine, set, "any", [&] { return (found = set.find_met()) != SIZE_MAX; });
   return found;
 }
 template <typename T>
-std::size_t wait_some(const char* routine, const VariableSet<T>& set, std::size_t* indices) {
+static std::size_t wait_some(const char* routine, const VariableSet<T>& set, std::size_t* indices) {
   if (set.is_empty()) return 0;
   std::size_t found = 0;
   wait_for_set(routine, set, "some",
@@ -138,8 +138,8 @@ std::size_t wait_some(const char* routine, const VariableSet<T>& set, std::size_
 }
 
 template <typename T>
-[[gnu::cold, gnu::noinline]] void copy_from_device(const char* routine, VariableSet<T>& set,
-                                                   bool variables) {
+[[gnu::cold, gnu::noinline]] static void copy_from_device(const char* routine, VariableSet<T>& set,
+                                                          bool variables) {
   set.copies = std::make_unique<OnDeviceArrays<T>>();
   if (variables)
     set.variables = copy_once(routine, set.variables, set.count, set.copies->variables);
@@ -149,8 +149,9 @@ template <typename T>
 }
 
 template <typename T>
-VariableSet<T> make_set(const char* routine, const T* variables, std::size_t count,
-                        const int* status, int cmp, const T* wanted, std::size_t wanted_step) {
+static VariableSet<T> make_set(const char* routine, const T* variables, std::size_t count,
+                               const int* status, int cmp, const T* wanted,
+                               std::size_t wanted_step) {
   const bool on_device = check_wait(routine, variables, count, cmp);
   VariableSet<T> set{variables, count, status, wanted, wanted_step, cmp, nullptr};
   if (on_device || any_on_device(status, wanted)) [[unlikely]]

@@ -3,7 +3,8 @@
 // Waits for one variable of this PE (OpenSHMEM 1.6, section 9.11), by the representation of its type.
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
 // it can be read once the condition holds; a variable in device memory by a copy, again and again.
-// Called by api/wait.cpp and by the waits for sets of variables.
+// Called by api/wait.cpp and by the waits for sets of variables; static, so that its functions become
+// part of those that call them.
 #ifndef MESHMEM_CORE_VARIABLE_WAIT_HPP_
 #define MESHMEM_CORE_VARIABLE_WAIT_HPP_
 
@@ -13,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/polling_loop.hpp"
 #include "base/wait.hpp"
+#include "core/call.hpp"
 #include "device/comparison.hpp"
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"
@@ -23,7 +25,7 @@
 namespace meshmem {
 
 template <typename T>
-inline T load(const T* variable) {
+static inline T load(const T* variable) {
   return __atomic_load_n(variable, __ATOMIC_ACQUIRE);
 }
 
@@ -32,10 +34,10 @@ inline const char* sign_of(int cmp) {
   return kSigns[cmp];
 }
 
-// Checked once a call, while the library is active: the loops need not. True: the variables are in
-// device memory.
+// Checked once a call: the loops need not. True: the variables are in device memory.
 template <typename T>
-bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
+static bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
+  require_active(routine);
   if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   const std::size_t bytes = bytes_of(routine, count, sizeof(T));
   const int me = address_map.my_pe;
@@ -49,7 +51,7 @@ bool check_wait(const char* routine, const T* variables, std::size_t count, int 
 }
 
 template <typename T, typename Load>
-T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load& load_it) {
+static T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load& load_it) {
   T seen{};
   wait_until_ready([&] { return device::compare(seen = load_it(variable), cmp, wanted); },
                    [&] {
@@ -61,19 +63,19 @@ T wait_for(const char* routine, const T* variable, int cmp, T wanted, const Load
 }
 
 template <typename T>
-T wait_for(const char* routine, const T* variable, int cmp, T wanted) {
+static T wait_for(const char* routine, const T* variable, int cmp, T wanted) {
   return wait_for(routine, variable, cmp, wanted, [](const T* word) { return load(word); });
 }
 template <typename T>
-[[gnu::cold, gnu::noinline]] T wait_for_on_device(const char* routine, const T* variable, int cmp,
-                                                  T wanted) {
+[[gnu::cold, gnu::noinline]] static T wait_for_on_device(const char* routine, const T* variable,
+                                                         int cmp, T wanted) {
   return wait_for(routine, variable, cmp, wanted,
                   [routine](const T* word) { return load_from_device(routine, word); });
 }
 
 // Checks the variable, and waits. What was seen when the condition held.
 template <typename T>
-T wait_until_met(const char* routine, const T* variable, int cmp, T wanted) {
+static T wait_until_met(const char* routine, const T* variable, int cmp, T wanted) {
   if (check_wait(routine, variable, 1, cmp)) [[unlikely]]
     return wait_for_on_device(routine, variable, cmp, wanted);
   return wait_for(routine, variable, cmp, wanted);
@@ -86,7 +88,7 @@ inline int answer(bool is_met) {
 }
 
 template <typename T>
-int test_once(const char* routine, const T* variable, int cmp, T wanted) {
+static int test_once(const char* routine, const T* variable, int cmp, T wanted) {
   const bool on_device = check_wait(routine, variable, 1, cmp);
   const T seen = on_device ? load_from_device(routine, variable) : load(variable);
   return answer(device::compare<T>(seen, cmp, wanted));

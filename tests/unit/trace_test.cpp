@@ -97,6 +97,23 @@ TEST_F(Trace, SpansSeeCollectivesOnStreams) {
   shmem_free(memory);
 }
 
+TEST_F(Trace, AccessesAreThoseOfTheSymmetricEnd) {
+  long here[2] = {1, 2};
+  shmem_long_p(word_, 7, 0);
+  (void)shmem_long_g(word_ + 1, 0);
+  shmem_long_put(word_, here, 2, 0);
+  shmem_long_get(here, word_ + 2, 2, 0);
+  (void)shmem_long_atomic_fetch_add(word_, 1, 0);
+  shmem_signal_set(reinterpret_cast<std::uint64_t*>(word_ + 3), 1, 0);
+  shmem_long_iput(word_, here, 2, 1, 2, 0);
+  const std::vector<Access> expected{
+      {AccessKind::put, word_, 8, 0},    {AccessKind::get, word_ + 1, 8, 0},
+      {AccessKind::put, word_, 16, 0},   {AccessKind::get, word_ + 2, 16, 0},
+      {AccessKind::atomic, word_, 8, 0}, {AccessKind::signal, word_ + 3, 8, 0},
+      {AccessKind::put, word_, 24, 0}};
+  EXPECT_EQ(accesses(), expected);
+}
+
 TEST_F(Trace, AccessesOfCollectivesAreTheirBuffers) {
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, word_, word_ + 2, 2);
   const std::vector<Access> expected{{AccessKind::collective, word_, 16, 0},

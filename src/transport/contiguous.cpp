@@ -2,9 +2,12 @@
 //
 // The bodies of all contiguous puts and gets. Invariant: what is not plain host memory on both ends
 // leaves by one cold branch.
-#include "api/transfer.hpp"
+#include "transport/contiguous.hpp"
 
+#include "base/trace.hpp"
+#include "memory/address_map.hpp"
 #include "transport/copy_bytes.hpp"
+#include "transport/one_sided.hpp"
 
 namespace meshmem {
 namespace {
@@ -16,6 +19,7 @@ template <ColdPath cold_path>
 [[gnu::always_inline]] inline void put(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
+  note_access(AccessKind::put, dest, bytes, pe);
   if (bytes == 0) return;
   std::byte* there = find_copy(direct_map, dest, bytes, pe);
   if (!is_mapped(there) || may_be_on_device(source)) [[unlikely]]
@@ -27,6 +31,7 @@ template <ColdPath cold_path>
 [[gnu::always_inline]] inline void get(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
+  note_access(AccessKind::get, source, bytes, pe);
   if (bytes == 0) return;
   const std::byte* there = find_copy(direct_map, source, bytes, pe);
   if (!is_mapped(there) || may_be_on_device(dest)) [[unlikely]]

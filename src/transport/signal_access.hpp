@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies and signals between this PE and a mapped one: the bodies that puts, gets and
-// put-with-signal share.
-// Invariant: between host memory no lock, no allocation, no system call and no indirect call but
-// memcpy's. Included by api/ only.
-#ifndef MESHMEM_API_TRANSFER_HPP_
-#define MESHMEM_API_TRANSFER_HPP_
+// The update of a signal of a PE (OpenSHMEM 1.6, section 9.8): a store or an atomic through the
+// mapping of the peer. Invariant: `Where` says the name of the routine and which PE of the world a
+// number means. Called by api/wait.cpp and by puts with a signal.
+#ifndef MESHMEM_TRANSPORT_SIGNAL_ACCESS_HPP_
+#define MESHMEM_TRANSPORT_SIGNAL_ACCESS_HPP_
 
-#include <atomic>
 #include <cstdint>
-#include <cstring>
 
-#include "api/entry.hpp"
 #include "base/error.hpp"
 #include "base/schedule_fuzzing.hpp"
+#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
+#include "shmem.h"
 #include "transport/one_sided.hpp"
 
-#define MESHMEM_UNWRAP(...) __VA_ARGS__
-
 namespace meshmem {
-
-// Out of line, once for all types: what the typed routines jump to. `pe` is a world PE, not checked
-// yet.
-void put_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
-void get_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
-// Complete, within host memory, when they return, which a nonblocking form may be.
-void put_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
-void get_nbi_bytes(const char* routine, void* dest, const void* source, std::size_t bytes, int pe);
 
 // Release: publishes the data of the same call to whoever waits for the signal.
 template <typename Where>
@@ -38,6 +26,7 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
     fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
+  note_access(AccessKind::signal, sig_addr, sizeof *sig_addr, to);
   std::byte* copy = find_copy(direct_map, sig_addr, sizeof *sig_addr, to);
   if (!is_mapped(copy)) [[unlikely]]
     copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to);
@@ -54,4 +43,4 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_API_TRANSFER_HPP_
+#endif  // MESHMEM_TRANSPORT_SIGNAL_ACCESS_HPP_

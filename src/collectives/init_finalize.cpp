@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done once the Runtime is open, and before it closes.
+// Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose alike.
+#include "collectives/init_finalize.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
+#include "bootstrap/launcher_variables.hpp"
+#include "collectives/reduce_policy.hpp"
+#include "collectives/same_call.hpp"
+#include "collectives/sync.hpp"
+#include "core/runtime.hpp"
+#include "transport/completion.hpp"
+
+namespace meshmem {
+namespace {
+
+// What the environment says of collectives. nullopt or what is wrong with it.
+std::optional<std::string> set_up_collectives(const Environment& environment) {
+  reduce_policy.settings = {.rule = environment.reduce_algorithm,
+                            .ring_min_bytes = environment.reduce_ring_min_bytes,
+                            .deterministic = environment.deterministic,
+                            .blocks = environment.reduce_blocks,
+                            .threads = environment.reduce_threads};
+  calls_are_compared = environment.check;
+  const auto n_pes = static_cast<int>(address_map.n_pes);
+  if (!runtime().tuning().empty())
+    if (auto error = reduce_policy.use_tuning(runtime().tuning(),
+                                              runtime().device_memory().architecture(), n_pes))
+      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
+  runtime().device_state().limit_reductions(reduce_policy.group_limits(n_pes),
+                                            reduce_policy.grid_limits(n_pes));
+  return std::nullopt;
+}
+
+// PE 0 says what the environment asks it to say.
+void tell(const Environment& environment) {
+  if (environment.version)
+    fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
+               SHMEM_MINOR_VERSION);
+  if (environment.info) fmt::print("{}", environment_help());
+  std::fflush(stdout);
+  for (const std::string& name : unknown_variables(environ))
+    debug("the variable {} is not known; see SHMEM_INFO", name);
+}
+
+// One more initialization; the first reads the environment. nullopt or why not.
+std::optional<std::string> start() {
+  const bool first = !runtime().is_active();
+  if (auto error = runtime().enter()) return error;
+  if (!first) return std::nullopt;
+  const Environment& environment = runtime().environment();
+  if (auto error = set_up_collectives(environment)) return error;
+  if (address_map.my_pe == 0) tell(environment);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> start_or_say_why() {
+  try {
+    return start();
+  } catch (const std::bad_alloc&) {
+    fatal_without_memory();
+  } catch (const std::exception& exception) {
+    return fmt::format("the C++ library says: {}", exception.what());
+  }
+}
+
+// A program that must not start by its environment does not ask: PMIx would load what the
+// environment names.
+void fail_together(const std::string& message) {
+  if (!refuse_foreign_environment() && connect_to_launcher(Environment().start_timeout).pe != 0)
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  fatal_message(message);
+}
+
+void finish(const char* routine) {
+  Team& world = runtime().world();
+  world.begin_call("shmem_finalize");
+  expect_same_call(world, "");  // of those, too, whose program just ends
+  world.begin_call(routine);
+  complete_transfers(routine);
+  sync(world);
+  runtime().leave();
+}
+
+void debug_finalize_of_nothing() {
+  Environment environment;  // nobody has read it where there was no shmem_init; bad values are told
+  if (parse_environment(environment, std::getenv) || !environment.debug) return;
+  print_line(
+      "shmem_finalize: called before shmem_init or after the last shmem_finalize; it does nothing");
+}
+
+}  // namespace meshmem
