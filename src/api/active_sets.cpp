@@ -2,8 +2,8 @@
 //
 // Collectives of active sets (OpenSHMEM 1.6, section 9.9, deprecated): those of the team that the
 // library keeps for the set.
-// Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also when
-// its team is made.
+// Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also
+// when its team is made.
 #include "api/entry.hpp"
 #include "collectives/active_set_team.hpp"
 #include "collectives/combine.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an entry point is defined: the pair of names (pshmem_x, and shmem_x as its weak alias, so that
-// a tool can take the place of the latter).
-// Invariant: the library itself calls neither name. Included by the files of api/ only.
+// How an entry point is defined: the pair of names (pshmem_x, and shmem_x as its weak alias, so
+// that a tool can take the place of the latter). Invariant: the library itself calls neither name.
+// Included by the files of api/ only.
 #ifndef MESHMEM_API_ENTRY_HPP_
 #define MESHMEM_API_ENTRY_HPP_
 

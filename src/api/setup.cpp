@@ -18,8 +18,8 @@ namespace meshmem {
 
 namespace {
 
-// Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device; nullptr
-// if no way leads there.
+// Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device;
+// nullptr if no way leads there.
 std::byte* find_loadable_copy(const void* address, int pe) {
   std::byte* there = find_copy(address_map, address, 1, pe);
   if (is_mapped(there)) return there;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is done once the Runtime is open, and before it closes.
-// Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose alike.
+// Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose
+// alike.
 #include "collectives/init_finalize.hpp"
 
 #include <fmt/core.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's start and end as a program asks for them: the Runtime, and what the environment says
-// of collectives.
-// Invariant: who initializes several times finalizes as often; the first and the last do the work.
-// Called by api/setup.cpp.
+// The library's start and end as a program asks for them: the Runtime, and what the environment
+// says of collectives. Invariant: who initializes several times finalizes as often; the first and
+// the last do the work. Called by api/setup.cpp.
 #ifndef MESHMEM_COLLECTIVES_INIT_FINALIZE_HPP_
 #define MESHMEM_COLLECTIVES_INIT_FINALIZE_HPP_
 

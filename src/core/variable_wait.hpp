@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for one variable of this PE (OpenSHMEM 1.6, section 9.11), by the representation of its type.
-// Invariant: a variable is read by one acquire load of its width, so that what was written before
-// it can be read once the condition holds; a variable in device memory by a copy, again and again.
-// Called by api/wait.cpp and by the waits for sets of variables; static, so that its functions become
-// part of those that call them.
+// Waits for one variable of this PE (OpenSHMEM 1.6, section 9.11), by the representation of its
+// type. Invariant: a variable is read by one acquire load of its width, so that what was written
+// before it can be read once the condition holds; a variable in device memory by a copy, again and
+// again. Called by api/wait.cpp and by the waits for sets of variables; static, so that its
+// functions become part of those that call them.
 #ifndef MESHMEM_CORE_VARIABLE_WAIT_HPP_
 #define MESHMEM_CORE_VARIABLE_WAIT_HPP_
 

@@ -3,9 +3,9 @@
 // Atomic memory operations, by type (OpenSHMEM 1.6, section 9.7): the processor's own on the peer's
 // mapped host memory, else one_sided's.
 // Invariant: each is one atomic access of the width of its type. Integers wrap, so signed types are
-// computed as unsigned ones. `Where` says the name of the routine and which PE of the world a number
-// means. Called by api/atomics.cpp;
-// static, so that its functions become part of those that call them.
+// computed as unsigned ones. `Where` says the name of the routine and which PE of the world a
+// number means. Called by api/atomics.cpp; static, so that its functions become part of those that
+// call them.
 #ifndef MESHMEM_TRANSPORT_ATOMIC_ACCESS_HPP_
 #define MESHMEM_TRANSPORT_ATOMIC_ACCESS_HPP_
 
@@ -53,9 +53,10 @@ template <typename E, typename Where, typename Host>
   return host(reinterpret_cast<Word<E>*>(there));
 }
 
-// Acquire and release: programs build locks and queues of these; on x86-64 it costs nothing. Programs
-// wait by fetches in a loop, most of them of a word of their own; those that also change the word are
-// not for that. To count costs a nanosecond, which fetches from others pay only where PEs share cores.
+// Acquire and release: programs build locks and queues of these; on x86-64 it costs nothing.
+// Programs wait by fetches in a loop, most of them of a word of their own; those that also change
+// the word are not for that. To count costs a nanosecond, which fetches from others pay only where
+// PEs share cores.
 template <typename E, typename Where>
 static E atomic_fetch(Where where, const E* source, int pe) {
   const auto look = [source](auto* word) {

@@ -101,8 +101,8 @@ template <typename E, typename Where>
   return value;
 }
 
-// A store of the processor would overtake data that a stream or the transport still holds. A signal in
-// device memory has its place behind them on the stream.
+// A store of the processor would overtake data that a stream or the transport still holds. A signal
+// in device memory has its place behind them on the stream.
 [[gnu::cold, gnu::noinline]] static void let_data_go_first(const char* routine,
                                                            const std::uint64_t* sig_addr) {
   if (is_in_segment(address_map, sig_addr, sizeof *sig_addr)) order_transfers(routine);
