@@ -1,32 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ordered access to memory that other PEs see: the verbs that all device code is written in.
-//
-//   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
-//   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access where
-//                                 the target has one; each word for itself is single-copy atomic
-//   store_next                    store_relaxed of the number after `last`, which may still be on its way
-//                                 from memory: what comes before does not wait for it
-//   release_all, release_mine     before a flag is stored; see below
-//   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
-//   complete_all                  quiet: all that the group has stored has arrived, and any of its
-//                                 threads may say so
-//   pause                         between two polls
-//   pause_for, has_waited         the same by one who tells, by find(), the address that it waits for; and after
-//                                 the last. Only processors ask for it
-//   load_plain, store_plain       of memory that the user has declared as what he likes: one access, which no
-//                                 compiler takes to be of another object than his own of float
-//
-// To publish what a group of threads has stored:   To use what a flag announced:
-//   release_all(group);                              one or a few: poll by load_relaxed until it is
-//   one or a few: release_mine(); store the flags      there; acquire_mine()
-//                                                    acquire_all(group);
-//
-// Invariant: on AMD every thread releases before the barrier of the group and acquires after it,
-// since a wave can neither write back nor invalidate for another; on NVIDIA the barrier passes the
-// others' stores on, and one fence by the threads that store the flags, one by those that poll
-// them, is enough. kEachFences says which it is: whether release_all and acquire_all fence, in
-// every thread, or release_mine and acquire_mine.
+// Invariant: who publishes releases before it stores the flag; who was told acquires after it has
+// polled the flag. On AMD every thread of a group does so itself, since a wave can neither write
+// back nor invalidate for another. On NVIDIA the barrier of the group passes the others' stores on,
+// so the threads that store or poll the flags fence for all.
 #ifndef MESHMEM_DEVICE_MEMORY_HPP_
 #define MESHMEM_DEVICE_MEMORY_HPP_
 
@@ -35,6 +13,32 @@
 #include <cstring>
 
 #include "device/target.hpp"
+
+//   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
+//   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access
+//                                 where the target has one; each word for itself is single-copy
+//                                 atomic
+//   store_next                    store_relaxed of the number after `last`, which may still be on
+//                                 its way from memory: what comes before does not wait for it
+//   release_all, release_mine     before a flag is stored; see below
+//   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
+//   complete_all                  quiet: all that the group has stored has arrived, and any of its
+//                                 threads may say so
+//   pause                         between two polls
+//   pause_for, has_waited         the same by one who tells, by find(), the address that it waits
+//                                 for; and after the last. Only processors ask for it
+//   load_plain, store_plain       of memory that the user has declared as what he likes: one
+//                                 access, which no compiler takes to be of another object than his
+//                                 own of float
+//
+// To publish what a group of threads has stored:   To use what a flag announced:
+//   release_all(group);                              one or a few: poll by load_relaxed until it is
+//   one or a few: release_mine(); store the flags      there; acquire_mine()
+//                                                    acquire_all(group);
+//
+// kEachFences says which of the two the target needs: release_all and acquire_all fence, in every
+// thread; or release_mine and acquire_mine do, once by the threads that store the flags and once by
+// those that poll them.
 
 namespace meshmem {
 namespace device {

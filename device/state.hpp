@@ -73,9 +73,11 @@ constexpr int kStepBits = 16;
 // for each other. The first teams have many channels with large rows, the many that there may be
 // have one.
 //
-//   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team | their progress, a Flag each | grid ]
+//   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team
+//                        | their progress, a Flag each | grid ]
 //           channel 1: ...
-//   the packets of all channels, then their wide lines, then plain data: [ parity ][ sender ][ row ]
+//   the packets of all channels, then their wide lines, then plain data:
+//                      [ parity ][ sender ][ row ]
 //
 // Arrivals lie side by side, so that who looks at those of 16 PEs asks for one line: it takes 0.1
 // to 0.2 us off a meeting of 4 GPUs.

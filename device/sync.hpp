@@ -2,27 +2,29 @@
 //
 // Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.10 and 9.12): flat,
 // every PE tells every other with one store, so it takes one hop.
-//
-// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which
-// lies in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of
-// one kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
-// Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
-// operations, long after which a packet of a long message might still lie in its row. So whoever
-// takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
-// there, wipes the channel's packets and meets them again.
 // Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there,
 // so that all have finished e - 1: by a meeting, or because what it got depends on what each of
-// them brought. That is what makes two halves of space for data, by the parity of e, enough for any
-// mixture of operations. Epochs are compared by signed difference and never reset while the team
-// lives; next_epoch() and Meeting count them up, and the kernels of kernels/single_unit.hpp and
-// single_wide_line.hpp, by the same rule: the leader writes the epoch between two barriers of the
-// group within an operation, before the first of which the others have looked at it. One group at a
-// time of each PE is on a channel.
+// them brought. One group at a time of each PE is on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
 #include "device/poll.hpp"
 #include "device/teams.hpp"
+
+// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which
+// lies in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of
+// one kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
+//
+// The invariant above makes two halves of space for data, by the parity of e, enough for any
+// mixture of operations. Epochs are compared by signed difference and never reset while the team
+// lives. next_epoch() and Meeting count them up, and the kernels of kernels/single_unit.hpp and
+// single_wide_line.hpp, by the same rule: the leader writes the epoch between two barriers of the
+// group within an operation, before the first of which the others have looked at it.
+//
+// Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
+// operations, long after which a packet of a long message might still lie in its row. So whoever
+// takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
+// there, wipes the channel's packets and meets them again.
 
 namespace meshmem {
 namespace device {

@@ -2,14 +2,10 @@
  *
  * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later;
  * they are overloads there). Holds what the standard names, and names of its own that begin with
- * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from two
- * tables: shmem/types.h (types) and shmem/ops.h (routines, each documented there); what the
- * standard has deprecated, from shmem/deprecated.h.
- *
- * Unless a routine says otherwise: addresses called dest, source, ivar or sig_addr on the remote
- * side are symmetric (in the heap of shmem_malloc, or global and static variables of the
- * executable); a PE number outside 0..n_pes-1 and an address that is not symmetric end the job with
- * a line that says so.
+ * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from
+ * shmem/types.h (types), shmem/ops.h (routines, each documented there) and shmem/deprecated.h.
+ * Invariant, unless a routine says otherwise: a PE number outside 0..n_pes-1, or an address that
+ * is not symmetric but has to be, ends the job with a line that says so.
  */
 #ifndef MESHMEM_SHMEM_H
 #define MESHMEM_SHMEM_H
@@ -19,6 +15,10 @@
 #include "shmem/ops.h"
 #include "shmem/thread_sanitizer.h"
 #include "shmem/types.h"
+
+/* Symmetric, unless a routine says otherwise, are the addresses called dest, source, ivar or
+ * sig_addr on the remote side: they lie in the heap of shmem_malloc, or are global and static
+ * variables of the executable. */
 
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU))

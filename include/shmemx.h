@@ -26,16 +26,16 @@ typedef void* shmemx_stream_t;
 extern "C" {
 #endif
 
-/* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address then
- * stands for each PE's own buffer, which need not have the same address there. A collective of all
- * PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all PEs if
- * one of them cannot share its buffer, as with host memory that is not symmetric, or if only a
- * part of it is symmetric. Undone, as collectively and by the same address, before the memory is
+/* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
+ * then stands for each PE's own buffer, which need not have the same address there. A collective of
+ * all PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all
+ * PEs if one of them cannot share its buffer, as with host memory that is not symmetric, or if only
+ * a part of it is symmetric. Undone, as collectively and by the same address, before the memory is
  * freed: registrations are not counted, and the first call undoes it. 0, and nothing has changed,
  * of memory that is symmetric without it; nonzero on all PEs if no buffer begins there on one of
  * them. On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data
- * that a
- * running kernel waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. */
+ * that a running kernel waits for, allocate with hipExtMallocWithFlags and
+ * hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
@@ -43,34 +43,36 @@ int shmemx_buffer_unregister(void* ptr);
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
-/* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory, a registered buffer)
- * when the stream itself may be gone by then. *mark is NULL at first, and may be set again: it then
- * stands behind the newer work alone. While the stream is captured nothing changes: a graph's work
- * is on the stream that it is launched on. The wait gives the mark back, leaves NULL, and of NULL
- * returns at once. Not collective. shmem_team_destroy waits for the team's collectives on streams
- * by itself, and shmem_finalize for all that the device does;
- * of graphs that have captured the team's collectives the program must have seen the end. */
+/* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory,
+ * a registered buffer) when the stream itself may be gone by then. *mark is NULL at first, and may
+ * be set again: it then stands behind the newer work alone. While the stream is captured nothing
+ * changes: a graph's work is on the stream that it is launched on. The wait gives the mark back,
+ * leaves NULL, and of NULL returns at once. Not collective. shmem_team_destroy waits for the team's
+ * collectives on streams by itself, and shmem_finalize for all that the device does; of graphs that
+ * have captured the team's collectives the program must have seen the end. */
 typedef struct shmemx_mark_of_stream* shmemx_mark_t;
 void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream);
 void shmemx_stream_mark_wait(shmemx_mark_t* mark);
 
-/* Again what start-up did for each module of device code: for a module that was loaded later in a way
- * that does not run its initializers, and on AMD GPUs after each dlopen of a library with kernels. */
+/* Again what start-up did for each module of device code: for a module that was loaded later in a
+ * way that does not run its initializers, and on AMD GPUs after each dlopen of a library with
+ * kernels. */
 void shmemx_module_init(void);
 
-/* ---- Reductions beyond the standard: collectives of a team, as its reductions (9.10), for the types
- * that kernels have; on host and device memory, in kernels (also _wave and _block), and on streams
- * (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...).
+/* ---- Reductions beyond the standard: collectives of a team, as its reductions (9.10), for the
+ * types that kernels have; on host and device memory, in kernels (also _wave and _block), and on
+ * streams (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...).
  *
  *   shmemx_<type>_avg_reduce(team, dest, source, nreduce)
  *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the
  *     number of PEs once, at the end. Integers: the sum wraps, and the quotient is cut toward zero.
- *     Of half and bfloat16, in kernels and on streams, the quotient is a float before it is rounded.
+ *     Of half and bfloat16, in kernels and on streams, the quotient is a float before it is
+ *     rounded.
  *
  *   shmemx_<type>_<op>_reduce_scatter(team, dest, source, nreduce)
- *     op: sum, prod, min, max, avg, and, or, xor. source holds a block of nreduce elements for each PE
- *     of the team; PE i's dest, of nreduce elements, becomes the combination of the blocks i. dest may
- *     be block i of source itself (source + i * nreduce); otherwise they do not overlap.
+ *     op: sum, prod, min, max, avg, and, or, xor. source holds a block of nreduce elements for each
+ *     PE of the team; PE i's dest, of nreduce elements, becomes the combination of the blocks i.
+ *     dest may be block i of source itself (source + i * nreduce); otherwise they do not overlap.
  */
 #ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
@@ -78,24 +80,22 @@ MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #undef MESHMEM_DECLARE_EXTENSION
 #endif
 
-/* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is for all
- * reductions on device memory that the host calls, or puts on a stream or into a graph, from then
- * on;
- * NULL: as the environment and the measured tables say. All PEs must give the same before the same
- * reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there are 1 to 128
- * blocks and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team has are left
- * away. What this is for is to measure: meshmem-bench --tune makes a table for
+/* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is
+ * for all reductions on device memory that the host calls, or puts on a stream or into a graph,
+ * from then on; NULL: as the environment and the measured tables say. All PEs must give the same
+ * before the same reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there
+ * are 1 to 128 blocks and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team
+ * has are left away. What this is for is to measure: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
 /* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */
 const char* shmemx_reduce_plan_algorithm(int number);
 
-/* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that of
- * the standard's routine is done when it returns. All can be captured into a graph and replayed.
+/* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that
+ * of the standard's routine is done when it returns. All can be captured into a graph and replayed.
  * dest and source are addresses that the device reaches: of the device heap, of a registered
  * buffer, or (for what is not symmetric) of any memory of the device. Collectives of one team must
- * be in one
- * order: the same stream, or streams that wait for each other. */
+ * be in one order: the same stream, or streams that wait for each other. */
 void shmemx_putmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
                              shmemx_stream_t stream);
 void shmemx_getmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
@@ -123,10 +123,9 @@ int shmemx_collectmem_on_stream(shmem_team_t team, void* dest, const void* sourc
 int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
                                  shmemx_stream_t stream);
 
-/* shmemx_<type>_<op>_reduce_on_stream, shmemx_<type>_sum_inscan_on_stream, _sum_exscan_on_stream, and
- * the reductions beyond the standard, for the types that kernels have: (team, dest, source,
- * nreduce,
- * stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
+/* shmemx_<type>_<op>_reduce_on_stream, shmemx_<type>_sum_inscan_on_stream, _sum_exscan_on_stream,
+ * and the reductions beyond the standard, for the types that kernels have: (team, dest, source,
+ * nreduce, stream). Overloads in C++: shmemx_sum_reduce_on_stream(team, float*, ...). */
 #define MESHMEM_REDUCTIONS(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_REDUCTION_ROW, F, IN)
 #define MESHMEM_REDUCTION_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
   IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))                           \
@@ -139,12 +138,11 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
 /* All of these. */
 #define MESHMEM_COMPUTED_ON_STREAM(F, IN) \
   MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
-/* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min, max
- * and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once; those
- * that go around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no ring).
- * dest and source are void*, since few compilers for hosts have the types: any type of 16 bits of
- * that format does, as
- * __half and _Float16. */
+/* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min,
+ * max and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once;
+ * those that go around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no
+ * ring). dest and source are void*, since few compilers for hosts have the types: any type of 16
+ * bits of that format does, as __half and _Float16. */
 #define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \
   MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)    \
   MESHMEM_OPS_REDUCE_ARITH(F, NAME##_, E)    \

@@ -105,7 +105,7 @@ std::vector<Ticket> all_of(Streams& streams, const std::shared_ptr<Stream>& stre
 
 }  // namespace
 
-hipError_t run_in_default_stream(Operation operation) {
+hipError_t run_in_default_stream(const Operation& operation) {
   if (device_count() == 0) return hipErrorNoDevice;
   Streams& streams = Streams::get();
   std::vector<Ticket> tickets;

@@ -45,7 +45,7 @@ hipError_t submit(hipStream_t stream, Operation operation);
 // The same, behind what `ticket` names, which then names this operation; a capture has no tickets.
 hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
 // Runs it as the default stream would, and waits for it.
-hipError_t run_in_default_stream(Operation operation);
+hipError_t run_in_default_stream(const Operation& operation);
 hipError_t synchronize_device(int device);
 // Calls that wait, allocate or free ask this first.
 hipError_t refuse_while_capturing();

@@ -2,6 +2,19 @@
 //
 // All-reduce over GPU buffers in C++17: for programs that know an all-reduce library and not
 // OpenSHMEM. A header over shmemx.h; every call here is one that a C program can make.
+// Invariant: errors that a call can see are returned, and then it has done nothing; what breaks the
+// job ends it, as in all of OpenSHMEM. Units: bytes in names that say so, else elements.
+#ifndef MESHMEM_MESHMEM_ALLREDUCE_HPP
+#define MESHMEM_MESHMEM_ALLREDUCE_HPP
+
+#include <shmemx.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// An average over all PEs:
 //
 //   shmem_init();
 //   {
@@ -17,18 +30,6 @@
 //   symmetric   from SymmetricMemory::allocate (or shmem_malloc_with_hints): nothing is copied
 //   registered  by SymmetricMemory::register_buffer: nothing is copied
 //   any other   copied through a buffer of the AllReduce, chunk by chunk, in the stream's order
-//
-// Invariant: errors that a call can see are returned, and then it has done nothing; what breaks the
-// job ends it, as in all of OpenSHMEM. Units: bytes in names that say so, else elements.
-#ifndef MESHMEM_MESHMEM_ALLREDUCE_HPP
-#define MESHMEM_MESHMEM_ALLREDUCE_HPP
-
-#include <shmemx.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cstddef>
-#include <cstdint>
 
 namespace meshmem {
 

@@ -10,7 +10,8 @@
 #ifndef MESHMEM_SHMEM_DEPRECATED_H
 #define MESHMEM_SHMEM_DEPRECATED_H
 
-/* Active sets: elements of pSync and pWrk. The library uses neither array, and leaves both as they are. */
+/* Active sets: elements of pSync and pWrk. The library uses neither array, and leaves both as they
+ * are. */
 #define SHMEM_SYNC_VALUE 0L
 #define SHMEM_SYNC_SIZE 1
 #define SHMEM_BARRIER_SYNC_SIZE SHMEM_SYNC_SIZE

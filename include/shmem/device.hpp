@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenSHMEM inside kernels. shmem.h includes this where kernels are compiled (hipcc, nvcc, oshhip).
+ * Routines of the standard keep their names and are called by one thread; those for groups end with
+ * _wave, _block or _grid.
+ * Invariant: all threads of a group make the call with the same arguments, and the group shares the
+ * work.
+ */
+#ifndef MESHMEM_SHMEM_DEVICE_HPP
+#define MESHMEM_SHMEM_DEVICE_HPP
+
+#include "device/routines.hpp"
+
+/* The names:
  *
- *   shmem_x             the standard's routine, on the host and in a kernel; there by one thread
- *   shmemx_x_wave       in a kernel, by all threads of a wave (32 or 64, those that run together)
- *   shmemx_x_block      in a kernel, by all threads of a block
- *   shmemx_x_grid       in a kernel, by all threads of all its blocks
- *   shmemx_half_x       in a kernel, of half and bfloat16 (meshmem_half, meshmem_bfloat16), which the standard has not:
- *                       by one thread; and with the endings above
+ *   shmem_x         the standard's routine, on the host and in a kernel; there by one thread
+ *   shmemx_x_wave   in a kernel, by all threads of a wave (32 or 64, those that run together)
+ *   shmemx_x_block  in a kernel, by all threads of a block
+ *   shmemx_x_grid   in a kernel, by all threads of all its blocks
+ *   shmemx_half_x   in a kernel, of half and bfloat16 (meshmem_half, meshmem_bfloat16), which the
+ *                   standard has not: by one thread; and with the endings above
  *
  * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as
- * overloads (shmemx_put_block). All threads of the group make the call with the same arguments, and
- * the group shares the work. In kernels addresses are in memory of shmem_malloc and its like, or
+ * overloads (shmemx_put_block). In kernels addresses are in memory of shmem_malloc and its like, or
  * registered; static variables and the stack are not symmetric there. long double and complex are
  * for the host alone. half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x) but
  * for atomics: puts and gets of all kinds, signals with data, collectives, reductions, whose sums
@@ -22,17 +32,13 @@
  *
  * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is
  * launched by hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on
- * every PE of the team.
- */
-#ifndef MESHMEM_SHMEM_DEVICE_HPP
-#define MESHMEM_SHMEM_DEVICE_HPP
-
-#include "device/routines.hpp"
+ * every PE of the team. */
 
 #define MESHMEM_LIST(...) __VA_ARGS__
 
-/* A function for kernels alone that the compiler makes only where it is called: a template with nothing to choose. There
- * are thousands of them, and to make them all takes longer than most programs. */
+/* A function for kernels alone that the compiler makes only where it is called: a template with
+ * nothing to choose. There are thousands of them, and to make them all takes longer than most
+ * programs. */
 #define MESHMEM_DEVICE_IF_CALLED \
   template <int = 0>             \
   MESHMEM_DEVICE
@@ -200,20 +206,21 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
                            (shmem_ctx_t ctx, const int* target_pes, size_t npes),
                            (, ctx, target_pes, npes))
 
-/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data that says by itself
- * when it has come, so that no fence stands between it and a signal. A message takes half the time
- * of put_signal, and twice the bytes.
+/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data
+ * that says by itself when it has come, so that no fence stands between it and a signal. A message
+ * takes half the time of put_signal, and twice the bytes.
  *
- *   shmemx_put_packets   the group puts `nbytes` from `source` (any memory of this PE, any alignment) as packets into
- *                        the symmetric `packets` of PE `pe`
- *   shmemx_wait_packets  the group waits until such a message of `nbytes` and with this tag is whole in the `packets`
- *                        of this PE, and takes its data to `dest`, where all threads of the group find it
+ *   shmemx_put_packets   the group puts `nbytes` from `source` (any memory of this PE, any
+ *                        alignment) as packets into the symmetric `packets` of PE `pe`
+ *   shmemx_wait_packets  the group waits until such a message of `nbytes` and with this tag is
+ *                        whole in the `packets` of this PE, and takes its data to `dest`, where all
+ *                        threads of the group find it
  *
  * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) of them. At first it holds
  * zeros, and no tag is 0. A message has another tag than any that has lain there since its bytes
  * were last zeroed (count them up). Its sender knows that the receiver has taken out the one
- * before, be it by an answer. Other data is not ordered by them: puts that
- * shall be there before need a signal. nbytes is below 32 GiB. The two sides may call with different groups. */
+ * before, be it by an answer. Other data is not ordered by them: puts that shall be there before
+ * need a signal. nbytes is below 32 GiB. The two sides may call with different groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
   MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \
@@ -237,8 +244,8 @@ MESHMEM_KERNEL_PACKETS(_wave, Wave)
 MESHMEM_KERNEL_PACKETS(_block, Block)
 #undef MESHMEM_KERNEL_PACKETS
 
-/* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread; those of the standard's
- * names are in shmem/generic.h. */
+/* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread;
+ * those of the standard's names are in shmem/generic.h. */
 #define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args) \
   MESHMEM_DEVICE_IF_CALLED result shmemx_##op##ending params { return shmemx_##name##ending args; }
 #define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args) \

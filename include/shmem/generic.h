@@ -38,9 +38,9 @@ MESHMEM_TYPED_IN_KERNELS(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC
 MESHMEM_OLDER_TYPES(MESHMEM_OVERLOAD_OLDER, )
 #undef MESHMEM_OVERLOAD_OLDER
 
-/* std::complex, or a class template like it, for C's complex types, whose layout it has. A template, since
- * <complex> would bring all of <math.h> into programs that have no use for it. The typed names stay
- * functions of one signature, whose address can be taken. */
+/* std::complex, or a class template like it, for C's complex types, whose layout it has. A
+ * template, since <complex> would bring all of <math.h> into programs that have no use for it. The
+ * typed names stay functions of one signature, whose address can be taken. */
 namespace meshmem {
 template <template <class> class Complex>
 inline meshmem_complexf* in_c(Complex<float>* numbers) {

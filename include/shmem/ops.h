@@ -3,20 +3,24 @@
  * The routines of OpenSHMEM 1.6: one row a routine, with its result, parameters and arguments.
  * Prototypes, pshmem_ twins, definitions, C++ overloads, and the tests are readings of these rows;
  * the types come from shmem/types.h.
- *
- *   F(name, op, E, result, (parameters), (arguments))
- *
- *   name  the routine is shmem_<name>; in the families with contexts there is a shmem_ctx_<name> too
- *   op    the operation without its type: what the library's template for it is called
- *   E     the type of an element (T is the type that pointers are declared with: E, or void in sized and mem forms)
- *
- * A row serves the typed, sized and mem form of a routine: shmem_<type>_put_signal is made with PRE
- * = <type>_ and an empty MID, shmem_put32_signal with an empty PRE and MID = 32,
- * shmem_putmem_signal with MID = mem. Numbers of elements and strides count elements of E. A PE
- * number is of the context's team; a team collective's root too.
+ * Invariant: numbers of elements and strides count elements of E. A PE number is of the context's
+ * team; a team collective's root too.
  */
 #ifndef MESHMEM_SHMEM_OPS_H
 #define MESHMEM_SHMEM_OPS_H
+
+/* A row:
+ *
+ *   F(name, op, E, result, (parameters), (arguments))
+ *
+ *   name  the routine is shmem_<name>; the families with contexts have a shmem_ctx_<name> too
+ *   op    the operation without its type: what the library's template for it is called
+ *   E     the type of an element (T is the type that pointers are declared with: E, or void in
+ *         sized and mem forms)
+ *
+ * A row serves the typed, sized and mem form of a routine: shmem_<type>_put_signal is made with
+ * PRE = <type>_ and an empty MID, shmem_put32_signal with an empty PRE and MID = 32,
+ * shmem_putmem_signal with MID = mem. */
 
 /* clang-format off */
 

@@ -5,6 +5,11 @@
  * tests, is read from this table.
  * Invariant: a column holds 2 in exactly one row for each distinct C type of its family, so that a
  * _Generic or a set of C++ overloads made of the rows with a 2 names no type twice.
+ */
+#ifndef MESHMEM_SHMEM_TYPES_H
+#define MESHMEM_SHMEM_TYPES_H
+
+/* What a column says:
  *
  *   0  the family has no routine of that name
  *   1  it has one, reached by its name only, since an alias (int32_t for int) stands for the type
@@ -15,10 +20,7 @@
  *   amo    the other arithmetic atomics, and point-to-point synchronization ("standard AMO types")
  *   bit    bitwise atomics
  *   arith  sum and prod reductions, scans
- *   logic  and, or, xor reductions
- */
-#ifndef MESHMEM_SHMEM_TYPES_H
-#define MESHMEM_SHMEM_TYPES_H
+ *   logic  and, or, xor reductions */
 
 /* clang-format off */
 #define MESHMEM_TYPES(X, ...) MESHMEM_KERNEL_TYPES(X, __VA_ARGS__) MESHMEM_HOST_TYPES(X, __VA_ARGS__)
@@ -71,8 +73,8 @@
     X(128, meshmem_bits128, __VA_ARGS__)
 /* clang-format on */
 
-/* MESHMEM_IN_<column>(...) is its argument where the family has the type at all; MESHMEM_GENERIC_<column>(...) where the
- * type-generic form of the family uses that row. */
+/* MESHMEM_IN_<column>(...) is its argument where the family has the type at all;
+ * MESHMEM_GENERIC_<column>(...) where the type-generic form of the family uses that row. */
 #define MESHMEM_IN_0(...)
 #define MESHMEM_IN_1(...) __VA_ARGS__
 #define MESHMEM_IN_2(...) __VA_ARGS__

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Start-up and end.
-//   connect  launcher -> arena -> the same settings? -> copies of segments -> static data -> devices
+//   connect  launcher, arena, the same settings?, copies of segments, static data, devices
 //   open     heaps, teams, WORLD and SHARED, the address map, what kernels know
 // Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file
 // knows the order of steps.

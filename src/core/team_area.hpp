@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a PE shows the other members of a team: flags and small messages, in the arena, one TeamArea
-// for each PE and slot of a team. Words: an *operation* of a team has a sequence number, the same
-// on all members; a *line* is a cache line that carries such a number (its epoch) and up to 56
-// bytes that were written before it.
+// for each PE and slot of a team. Used by collectives/.
 // Invariant: only the owning PE writes an area (but for the two words of the counting barrier, the
 // dissemination flags and the last word before the job ends). Epochs only grow, and they go on
-// growing when a slot is used by a later
-// team: none is ever reset. Used by collectives/.
+// growing when a slot is used by a later team: none is ever reset.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_
 
@@ -19,6 +16,8 @@ namespace meshmem {
 
 inline constexpr std::size_t kCacheLine = 64;
 
+// A cache line that carries the sequence number of an operation of the team (its epoch), the same
+// on all members, and up to 56 bytes that were written before it.
 struct alignas(kCacheLine) Line {
   std::byte
       payload[kCacheLine - sizeof(std::uint64_t)];  // first, so that it is aligned for any type

@@ -5,9 +5,7 @@
 // place and not, on the heap and on static data. MESHMEM_TEST_SEED repeats a run,
 // MESHMEM_TEST_SECONDS says how long it is.
 // Invariant: all PEs draw the same numbers, also for calls that they have no part in, so they agree
-// on every call and know all data. No PE waits for another between two calls, which the library
-// allows for the same buffers too (docs/memory_model.md, rule 10), but where it has just used what
-// it got.
+// on every call and know all data.
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -15,6 +13,9 @@
 #include <thread>
 
 #include "random_routines.hpp"
+
+// No PE waits for another between two calls, but where it has just used what it got. The library
+// allows that for the same buffers too (docs/memory_model.md, rule 10).
 
 namespace meshmem {
 namespace {

@@ -2,8 +2,8 @@
 //
 // Frames for the pieces of programs that the documents show; documents.py puts them in place of the
 // comments that are @declarations and @statements, and runs what comes of it by two PEs.
-// Invariant: a frame begins with the document that the piece is in and words that it holds. A program ends
-// with 0 only if the piece did what the page says.
+// Invariant: a frame begins with the document that the piece is in and words that it holds. A
+// program ends with 0 only if the piece did what the page says.
 
 //// docs/gpu.md: shmemx_float_sum_reduce_grid
 #include <hip/hip_runtime.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every template and macro of hip_on_cuda once, since a compiler looks into those only where they are used.
-// Compiled by nvcc of each CUDA that is there (cuda_toolkits.sh), and never run.
+// Every template and macro of hip_on_cuda once, since a compiler looks into those only where they
+// are used. Compiled by nvcc of each CUDA that is there (cuda_toolkits.sh), and never run.
 #include <hip/hip_runtime.h>
 
 #ifndef hipDeviceMallocUncached

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that lines of code end at 100 columns, comments too, and that a file begins with at most seven lines of comment.
+"""Checks that lines of C and C++ end at 100 columns, comments too, and that a file begins with at
+most seven lines of comment. Rows of tables may be longer: between "clang-format off" and "on".
+Scripts, CMake's files and pages are not looked at.
 
-lines.py TOP         complains of each line and each head that is longer; LONG_LINES and LONG_HEADS say where some may be
-lines.py --self-test plants both kinds and looks for the complaint
+lines.py TOP          complains of each line and each head that is longer; 1 if there is one
+lines.py --self-test  plants both kinds, and a table, and looks for the complaints
 """
 import pathlib
 import re
@@ -58,14 +60,19 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)
         (top / "src").mkdir()
-        right = "// SPDX-License-Identifier: x\n//\n" + "// why\n" * HEAD + "int x;  // " + "w" * (WIDTH - 11) + "\n"
-        (top / "src/right.cpp").write_text(right + "// clang-format off\n" + "w" * 200 + "\n// clang-format on\n")
+        right = "// SPDX-License-Identifier: x\n//\n" + "// why\n" * HEAD
+        right += "int x;  // " + "w" * (WIDTH - 11) + "\n"
+        table = "// clang-format off\n" + "w" * 200 + "\n// clang-format on\n"
+        (top / "src/right.cpp").write_text(right + table)
         assert list(complaints(top)) == [], list(complaints(top))
         (top / "src/wide.cpp").write_text("int a;\n// " + "w" * WIDTH + "\n")
         (top / "src/deep.h").write_text("/* SPDX\n" + " * why\n" * HEAD + " */\nint x;\n")
-        (top / "src/table.def").write_text("// clang-format off\n// clang-format on\n" + "w" * 101 + "\n")
-        assert list(complaints(top)) == ["src/deep.h: begins with 8 lines of comment", "src/table.def: line 3 has 101 columns",
-                                         "src/wide.cpp: line 2 has 103 columns"], list(complaints(top))
+        (top / "src/table.def").write_text(table + "w" * 101 + "\n")
+        assert list(complaints(top)) == [
+            "src/deep.h: begins with 8 lines of comment",
+            "src/table.def: line 4 has 101 columns",
+            "src/wide.cpp: line 2 has 103 columns",
+        ], list(complaints(top))
 
 
 def main():

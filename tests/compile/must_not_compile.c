@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Misuse that a compiler has to refuse. must_not_compile.py compiles this file once a case, as C11 and as
-// C++17, and looks for the message that the line above the case gives as
+// Misuse that a compiler has to refuse. must_not_compile.py compiles this file once a case, as C11
+// and as C++17, and looks for the message that the line above the case gives as
 //     case NAME | in C | in C++   (regular expressions; none: it compiles)
 // Each case that is refused differs from a line of the case `control` in the misuse alone.
 #include <shmem.h>
@@ -55,7 +55,7 @@ int main(void) {
   shmem_put(SHMEM_TEAM_WORLD, floats, more_floats, 4, 0);
 #endif
 
-  // case number_is_no_context | has_no_routine_for_this_type | invalid conversion from|no match.*shmem_put
+  // case number_is_no_context | has_no_routine_for_this_type | conversion from|no match.*shmem_put
 #ifdef case_number_is_no_context
   shmem_put(1, floats, more_floats, 4, 0);
 #endif
@@ -65,7 +65,7 @@ int main(void) {
   shmem_sum_reduce(SHMEM_CTX_DEFAULT, floats, floats, 4);
 #endif
 
-  // case const_is_no_destination | discards .*qualifier | invalid conversion from|no match.*shmem_put
+  // case const_is_no_destination | discards .*qualifier | conversion from|no match.*shmem_put
 #ifdef case_const_is_no_destination
   shmem_put(constants, floats, 4, 0);
 #endif
@@ -75,7 +75,7 @@ int main(void) {
   shmem_put(doubles, floats, 4, 0);
 #endif
 
-  // case typed_put_of_another_type | incompatible.pointer | cannot convert|no match.*shmem_float_put
+  // case typed_put_of_another_type | incompatible.pointer | cannot convert|no match.*float_put
 #ifdef case_typed_put_of_another_type
   shmem_float_put(floats, doubles, 4, 0);
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What HIP on CPUs does not have, or not so: it is refused by the compiler, and never ignored.
-// must_not_compile.py compiles this file once a case, as C++17, and looks for the message that the line
-// above the case gives as
+// must_not_compile.py compiles this file once a case, as C++17, and looks for the message that the
+// line above the case gives as
 //     case NAME | message   (a regular expression; none: it compiles)
 // Each case that is refused differs from a line of the case `control` in the misuse alone.
 #ifdef case_cooperative_groups

@@ -28,8 +28,8 @@ template <typename Group>
 MESHMEM_DEVICE void use(Group, Result* result, const Word* data) {
   result[here()] = made_of(data[here()]);
 }
-// Whoever has waited for a load has waited for the stores before it; what they left in caches is yet to
-// be written back, and that to be awaited.
+// Whoever has waited for a load has waited for the stores before it; what they left in caches is
+// yet to be written back, and that to be awaited.
 MESHMEM_DEVICE bool is_drained(const Word* other) { return load_relaxed(other) == 0; }
 // Whoever speaks for the group need not be its leader.
 template <typename Group>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels with packets and wide lines, and such as wait for earlier kernels, that are compiled to PTX and
-// read by ptx.py, never run.
+// Kernels with packets and wide lines, and such as wait for earlier kernels, that are compiled to
+// PTX and read by ptx.py, never run.
 // Invariant: those called planted_* break one of its rules each.
 #include <hip/hip_runtime.h>
 

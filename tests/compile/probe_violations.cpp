@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for instructions.py to complain of, never run: each breaks a rule, another one, by a verb of
-// device/memory.hpp that it misuses or a wrong one of the same name.
+// Kernels for instructions.py to complain of, never run: each breaks a rule, another one, by a verb
+// of device/memory.hpp that it misuses or a wrong one of the same name.
 // Invariant: planted_<word>_<what is wrong>_<thread|wave|block>, as in probe_kernels.cpp.
 #include "tests/compile/probe.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload that makes one call fail: FAILING_CALL=name, the FAILING_NUMBER-th one, with errno
-// FAILING_ERRNO, in the process that FAILING_IN names (PMIX_RANK of a PE, or a program's name).
-// Invariant: nothing else changes; a call that was made to fail is appended to FAILING_LOG, with the
-// library that made it. Run by test_faults.py.
+// A library to preload that makes one call fail: FAILING_CALL=name, the FAILING_NUMBER-th one, with
+// errno FAILING_ERRNO, in the process that FAILING_IN names (PMIX_RANK of a PE, or a program's
+// name).
+// Invariant: nothing else changes; a call that was made to fail is appended to FAILING_LOG, with
+// the library that made it. Run by test_faults.py.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -63,7 +64,8 @@ const char* library_of(const void* caller) {
   return base_name(about.dli_fname);
 }
 
-// libevent wakes its own thread by a write to a descriptor of its own, which cannot fail, and does not look.
+// libevent wakes its own thread by a write to a descriptor of its own, which cannot fail, and does
+// not look.
 bool cannot_fail(const char* name, const char* library) {
   return std::strcmp(name, "write") == 0 && std::strncmp(library, "libevent", 8) == 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program for tools that look over its shoulder: valgrind, gdb, the sanitizers. Its first argument
-// says what it does: `right`, which nobody may report, or one of the mistakes below, which PE 0 makes.
-// Run by test_tools.py.
+// A program for tools that look over its shoulder: valgrind, gdb, the sanitizers. Its first
+// argument says what it does: `right`, which nobody may report, or one of the mistakes below, which
+// PE 0 makes. Run by test_tools.py.
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>

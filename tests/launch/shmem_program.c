@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
-// Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only the
-// launcher can end them. Standard OpenSHMEM only.
+// Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only
+// the launcher can end them. Standard OpenSHMEM only.
 // Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE |
 //        exit PE CODE | die PE SIGNAL | mistake PE | hang | work
 #define _GNU_SOURCE

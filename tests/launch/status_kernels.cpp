@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose kernels wait in a way that test_status.py asks for, until SIGUSR1 comes to PE 0.
-// Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0 when the wait is over.
+// Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0
+// when the wait is over.
 // Usage: status_kernels variable | barrier | reduce | host_reduce
 #include <hip/hip_runtime.h>
 #include <shmem.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose PEs wait in a way that test_status.py asks for, until SIGUSR1 comes.
-// Invariant: a PE prints "ready" when it is about to wait, and ends with status 0 when the wait is over.
+// Invariant: a PE prints "ready" when it is about to wait, and ends with status 0 when the
+// wait is over.
 // Usage: status_program barrier PE | variable | set | lock | team | threads | start PE
 #include <pthread.h>
 #include <shmem.h>
@@ -28,7 +29,8 @@ static void ready(void) {
   fflush(stdout);
 }
 
-// Does something after the barrier, so that the call is no jump, of which the stack would know nothing.
+// Does something after the barrier, so that the call is no jump, of which the stack would know
+// nothing.
 __attribute__((noinline)) static void meet_the_others(void) {
   shmem_barrier_all();
   told = 1;

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP on ordinary CPUs, for developing and testing device code where there is no GPU.
-//
-// There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each
-// with its conversions alone); __global__ and its relatives; threadIdx, blockIdx, blockDim,
-// gridDim, warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads,
-// __syncwarp, __shfl*, __ballot, __any, __all; atomics (also _system) and __threadfence*; min, max,
-// __popc and its like, C's mathematics and assert; clock64, wall_clock64, printf, abort;
-// hipLaunchKernelGGL. A block runs on an OS thread of its own, and its threads are fibers there,
-// which change at barriers, at operations of the warp and in hip_on_cpu::yield(). A loop that waits
-// for another thread of its block must call that.
-//
-// Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
-// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, managed memory, cooperative
-// groups, warp operations with a mask, launching by an address without its type, and whatever else
-// meshmem and its examples have no use for. What only the host may call (HIP's functions, launches,
-// and meshmem's own host routines) compiles in kernels, since the compiler cannot tell the sides
-// apart, and ends them with a line that names the call. Different from a GPU: device memory can be
-// read by the host (do not); one copy of a __device__ variable serves all devices of a process; a
-// `__shared__` variable keeps what the last block on the same OS thread left in it.
+// Included by kernels' sources; what it has, and what it leaves out, is listed below.
+// Invariant: a block runs on an OS thread of its own, and its threads are fibers there, which
+// change at barriers, at operations of the warp and in hip_on_cpu::yield(). A loop that waits for
+// another thread of its block must call that.
 #pragma once
 
 #include <assert.h>
@@ -31,6 +17,22 @@
 #include "hip/on_cpu/launch.h"
 #include "hip/on_cpu/thread.h"
 #include "hip/on_cpu/wave.h"
+
+// There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each
+// with its conversions alone); __global__ and its relatives; threadIdx, blockIdx, blockDim,
+// gridDim, warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads,
+// __syncwarp, __shfl*, __ballot, __any, __all; atomics (also _system) and __threadfence*; min, max,
+// __popc and its like, C's mathematics and assert; clock64, wall_clock64, printf, abort;
+// hipLaunchKernelGGL.
+//
+// Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
+// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, managed memory, cooperative
+// groups, warp operations with a mask, launching by an address without its type, and whatever else
+// meshmem and its examples have no use for. What only the host may call (HIP's functions, launches,
+// and meshmem's own host routines) compiles in kernels, since the compiler cannot tell the sides
+// apart, and ends them with a line that names the call. Different from a GPU: device memory can be
+// read by the host (do not); one copy of a __device__ variable serves all devices of a process; a
+// `__shared__` variable keeps what the last block on the same OS thread left in it.
 
 #define __global__
 #define __device__

@@ -169,7 +169,7 @@ bool runs_outside(const std::string& name) {
   return true;
 }
 
-// Without devices there is no such memory, on all PEs alike; so it is a null pointer that is put to.
+// Without devices there is no such memory, on all PEs alike; so the put goes to a null pointer.
 bool makes_no_device_memory(const std::string& name) {
   if (name != "no_device_memory") return false;
   void* block = shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE);

@@ -3,9 +3,14 @@
 // Runs the examples of examples.h, several times each: their static variables are used again.
 // Invariant: every example of the text of OpenSHMEM 1.6 is in this list, by the name of its file
 // there, with the function that stands for it, or with what else shows it.
-//
-//   setup.c        hello-openshmem, shmem_npes_example: hello. shmem_finalize_example: finalize_waits.
-//                  What shmem_ctx and shmem_ctx_invalid do first: ask_for_threads
+#include <gtest/gtest.h>
+#include <shmem.h>
+
+#include "examples.h"
+
+// The list: file here, example of the text: function.
+//   setup.c        hello-openshmem, shmem_npes_example: hello. shmem_finalize_example:
+//                  finalize_waits. What shmem_ctx and shmem_ctx_invalid do first: ask_for_threads
 //   transfers.c    shmem_init_example: put_one. shmem_put_example, writing_shmem_example:
 //                  put_array_to_all. shmem_p_example, shmem_g_example: single_elements.
 //                  shmem_iput_example: strided_put. shmem_ptr_example: direct_access.
@@ -17,9 +22,9 @@
 //                  one_domain_at_a_time, where they are not
 //   collectives.c  shmem_barrierall_example: barrier_after_puts. shmem_broadcast_example:
 //                  broadcast_from_the_last. shmem_collect_example: collect_a_triangle.
-//                  shmem_alltoall_example, shmem_alltoalls_example: transpose. shmem_reduce_example:
-//                  find_by_reductions. shmem_scan_example: pack_by_scan. shmem_sync_example:
-//                  sync_of_two_teams
+//                  shmem_alltoall_example, shmem_alltoalls_example: transpose.
+//                  shmem_reduce_example: find_by_reductions. shmem_scan_example: pack_by_scan.
+//                  shmem_sync_example: sync_of_two_teams
 //   teams.c        shmem_team_split_strided, shmem_team_translate_pe: every_second.
 //                  shmem_team_split_2D: grid. shmem_team_context: rings_of_two_teams
 //   contexts.c     shmem_ctx: share_tasks. shmem_ctx_invalid: threads_of_a_library.
@@ -34,14 +39,11 @@
 //                  shmem_collect_example and writing_shmem_example: lines_stay_together
 //   profiling.c    pshmem_example: count_puts. pshmem_weak_symbol_1 and _2, pshmem_no_weak_symbol
 //                  are advice to who writes a library: tests/compile/symbols.py looks at the names
-//   deprecated.c   shmem_barrier_example: barrier_of_even. The rest are examples of earlier versions
+//   deprecated.c   shmem_barrier_example: barrier_of_even. The rest are examples of earlier
+//                  versions
 //   elsewhere      shmem_global_exit_example ends the job: api.errors.exit_7 and exit_0. The last
 //                  finalize: init_rounds_test.cpp. start_pes: old_program.c. hybrid_mpi_mapping_id,
 //                  hybrid_mpi_mapping_id_shmem_comm: examples/15_mpi_interop.cpp
-#include <gtest/gtest.h>
-#include <shmem.h>
-
-#include "examples.h"
 
 namespace {
 

@@ -122,7 +122,7 @@ static int quiet_then_get(void) {
   return wrong;
 }
 
-/* A message travels once around all PEs, each passing it on when its signal says that it is there. */
+/* A message goes once around all PEs, each passing it on when its signal says that it is there. */
 static int signal_relay(void) {
   static uint64_t arrived;
   const int me = shmem_my_pe(), n = shmem_n_pes();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistakes in kernels that end the job: device_misuse <mistake>. The last PE makes it, the others wait
-// in a barrier.
-// Invariant: compiled without NDEBUG, since only then do kernels say what is wrong. Run by CMakeLists.txt
-// in this folder, which knows what each mistake should print.
+// Mistakes in kernels that end the job: device_misuse <mistake>. The last PE makes it, the others
+// wait in a barrier.
+// Invariant: compiled without NDEBUG, since only then do kernels say what is wrong. Run by
+// CMakeLists.txt in this folder, which knows what each mistake should print.
 #include <hip/hip_runtime.h>
 #include <pshmem.h>
 #include <shmem.h>
@@ -261,7 +261,8 @@ bool launch_differently(const char* mistake, long* heap) {
   return true;
 }
 
-// All PEs call, the last one something else: the host finds it when it puts the kernels on the streams.
+// All PEs call, the last one something else: the host finds it when it puts the kernels on the
+// streams.
 bool call_differently(const char* mistake, long* heap) {
   const bool am_last = shmem_my_pe() == shmem_n_pes() - 1;
   if (std::strcmp(mistake, "stream_count") == 0) {
