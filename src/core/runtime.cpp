@@ -188,19 +188,24 @@ void Runtime::compare_with_others() {
 }
 
 void Runtime::find_nodes() {
-  for (int pe = 0; pe < n_pes_; ++pe) {
-    node_of_pe_.push_back(arena_->directory()[pe].node);
-    has_far_pes_ = has_far_pes_ || node_of_pe_.back() != first_pe_of_node_;
-  }
+  const DirectoryEntry* directory = arena_->directory();
+  has_far_pes_ = std::any_of(directory, directory + n_pes_, [this](const DirectoryEntry& entry) {
+    return entry.node != first_pe_of_node_;
+  });
+  if (!has_far_pes_) return;
+  for (int pe = 0; pe < n_pes_; ++pe) node_of_pe_.push_back(directory[pe].node);
+}
+
+int Runtime::node_of(int pe) const {
+  return has_far_pes_ ? node_of_pe_[static_cast<std::size_t>(pe)] : first_pe_of_node_;
 }
 
 void Runtime::find_copies_of_segments() {
   heap_of_pe_.reserve(layout_.n_pes);
   statics_of_pe_.reserve(layout_.n_pes);
   for (int i = 0; i < n_pes_; ++i) {
-    const bool is_near = node_of_pe_[static_cast<std::size_t>(i)] == first_pe_of_node_;
-    heap_of_pe_.push_back(is_near ? arena_->base() + layout_.heap(i) : kFar);
-    statics_of_pe_.push_back(is_near ? arena_->base() + layout_.statics(i) : kFar);
+    heap_of_pe_.push_back(is_near(i) ? arena_->base() + layout_.heap(i) : kFar);
+    statics_of_pe_.push_back(is_near(i) ? arena_->base() + layout_.statics(i) : kFar);
   }
   heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
                    layout_.heap_bytes, heap_of_pe_.data()};
@@ -306,8 +311,7 @@ void Runtime::open_teams() {
       [this](int world_pe, int slot) {
         return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
       },
-      [this](int world_pe) { return node_of_pe_[static_cast<std::size_t>(world_pe)]; },
-      more_pes_than_cores_, first_sequence_);
+      [this](int world_pe) { return node_of(world_pe); }, more_pes_than_cores_, first_sequence_);
   active_sets_ =
       reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) + kActiveSetsOffset);
 }
@@ -316,9 +320,7 @@ void Runtime::add_predefined_teams() {
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   std::iota(everyone.begin(), everyone.end(), 0);
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
-  std::erase_if(everyone, [this](int pe) {
-    return node_of_pe_[static_cast<std::size_t>(pe)] != first_pe_of_node_;
-  });
+  std::erase_if(everyone, [this](int pe) { return !is_near(pe); });
   add_team(everyone, kSharedSlot, first_sequence_, {});
 }
 
@@ -375,8 +377,7 @@ void Runtime::remove_team(Team& team) {
 }
 
 int Runtime::slot_of_active_set(const ActiveSet& set) {
-  const bool is_list_near = node_of_pe_[0] == first_pe_of_node_;
-  if (is_list_near) return active_sets_->slot_of(set);
+  if (is_near(0)) return active_sets_->slot_of(set);
   return slot_of(set, [](std::size_t place, std::uint64_t name) {
     const RemotePlace there{0, RemoteSegment::control, kActiveSetsOffset + place * sizeof name};
     return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});

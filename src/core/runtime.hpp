@@ -75,6 +75,8 @@ class Runtime {
   void find_copies_of_segments();
   void share_statics(const StaticData& statics);
   void connect_transport();
+  int node_of(int pe) const;
+  bool is_near(int pe) const { return node_of(pe) == first_pe_of_node_; }
   std::byte* address_of(const RemotePlace& place) const;  // of any PE in the arena
   void connect_device();
   NodePeers node_peers();
@@ -101,7 +103,7 @@ class Runtime {
   ArenaLayout layout_;
   bool has_fake_nodes_ = false;
   int first_pe_of_node_ = 0;
-  std::vector<int> node_of_pe_;  // the first PE on each one's node
+  std::vector<int> node_of_pe_;  // the first PE on each one's node; empty where all are near
   bool has_far_pes_ = false;
   std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
   std::vector<std::byte*> statics_of_pe_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -29,20 +30,23 @@ std::vector<Team::Node> nodes_of(const std::vector<int>& pes, const NodeOf& node
 }  // namespace
 
 Team make_team(std::vector<int> pes, const AddressMap& map, const NodeOf& node_of) {
+  const auto is_near = [&](int pe) { return node_of(pe) == node_of(map.my_pe); };
   Team team;
   team.n = static_cast<int>(pes.size());
-  team.pes = std::move(pes);
-  team.me = team.find_world_pe(map.my_pe);
-  team.nodes = nodes_of(team.pes, node_of);
-  std::vector<int> here;
-  for (const int pe : team.pes)
-    if (node_of(pe) == node_of(map.my_pe)) here.push_back(pe);
-  team.node = make_node_team(std::move(here), map.my_pe, map);
-  if (team.nodes.size() == 1) {
-    team.nodes.clear();
+  if (std::all_of(pes.begin(), pes.end(), is_near)) {
+    team.node = make_node_team(std::move(pes), map.my_pe, map);
+    team.pes = team.node.pes;
+    team.me = team.node.me;
     return team;
   }
+  std::vector<int> here;
+  std::copy_if(pes.begin(), pes.end(), std::back_inserter(here), is_near);
+  team.node = make_node_team(std::move(here), map.my_pe, map);
   team.node.is_whole = false;
+  team.nodes = nodes_of(pes, node_of);
+  team.all_pes = std::move(pes);
+  team.pes = team.all_pes;
+  team.me = team.find_world_pe(map.my_pe);
   const auto is_mine = [&](const Team::Node& node) {
     return std::find(node.members.begin(), node.members.end(), team.me) != node.members.end();
   };

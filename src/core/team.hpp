@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ namespace meshmem {
 struct Team {
   int me = 0;
   int n = 1;
-  std::vector<int> pes;  // world PE of each PE of the team
-  int slot = 0;          // of team areas, on all nodes
+  std::span<const int> pes;  // world PE of each PE of the team: those of `node`, or of all_pes
+  int slot = 0;              // of team areas, on all nodes
   shmem_team_config_t config{};
 
   NodeTeam node;
@@ -32,7 +33,9 @@ struct Team {
     std::vector<int> members;  // numbers in the team, ascending
     int leader() const { return members.front(); }
   };
-  std::vector<Node> nodes;  // in the order of their leaders; empty where there is one node
+  // In the order of their leaders. Both are empty where there is one node.
+  std::vector<Node> nodes;
+  std::vector<int> all_pes;
   int my_node = 0;
   std::uint64_t far_sequence = 0;  // operations between nodes so far
 

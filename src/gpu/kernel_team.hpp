@@ -5,14 +5,14 @@
 #ifndef MESHMEM_GPU_KERNEL_TEAM_HPP_
 #define MESHMEM_GPU_KERNEL_TEAM_HPP_
 
-#include <vector>
+#include <span>
 
 namespace meshmem {
 
 struct KernelTeam {
   int slot;
   int me;
-  const std::vector<int>& pes;  // world PE of each PE of the team
+  std::span<const int> pes;  // world PE of each PE of the team
 };
 
 }  // namespace meshmem

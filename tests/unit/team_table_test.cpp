@@ -181,7 +181,7 @@ void expect_sum(const Pe& pe, Team& team, std::size_t at, std::uint64_t salt) {
 void split_often(const Pe& pe, TeamTable& table, Team& parent, std::size_t at, std::uint64_t seed) {
   std::mt19937_64 random(seed);  // the same in all members of the parent
   for (int round = 0; round < 60; ++round) {
-    std::vector<int> pes = parent.pes;
+    std::vector<int> pes(parent.pes.begin(), parent.pes.end());
     std::shuffle(pes.begin(), pes.end(), random);
     pes.resize(2 + random() % (pes.size() - 1));
     const std::uint64_t salt = random();
