@@ -24,11 +24,13 @@ constexpr std::size_t kMostOfPiece = 16 * 1024;
 
 // Into the ring or out of it, across its end.
 void copy_in(Inbox& inbox, std::uint64_t at, const void* data, std::size_t bytes) {
+  if (bytes == 0) return;  // of a message that only says that it has come; data may be null
   const std::size_t begin = at % kInboxBytes, first = std::min(bytes, kInboxBytes - begin);
   std::memcpy(inbox.bytes + begin, data, first);
   std::memcpy(inbox.bytes, static_cast<const std::byte*>(data) + first, bytes - first);
 }
 void copy_out(void* data, const Inbox& inbox, std::uint64_t at, std::size_t bytes) {
+  if (bytes == 0) return;  // of a message that only says that it has come; data may be null
   const std::size_t begin = at % kInboxBytes, first = std::min(bytes, kInboxBytes - begin);
   std::memcpy(data, inbox.bytes + begin, first);
   std::memcpy(static_cast<std::byte*>(data) + first, inbox.bytes, bytes - first);

@@ -94,6 +94,9 @@ TEST_F(Trace, SpansSeeCollectivesOnStreams) {
   EXPECT_EQ(events(), span("shmemx_float_sum_reduce_on_stream"));
   const Access buffer{AccessKind::collective, memory, 4 * sizeof(float), 0};
   EXPECT_EQ(accesses(), (std::vector<Access>{buffer, buffer}));
+  shmemx_mark_t mark = nullptr;  // the stream is done with the memory before that is freed
+  shmemx_stream_mark(&mark, nullptr);
+  shmemx_stream_mark_wait(&mark);
   shmem_free(memory);
 }
 
