@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What carries messages between processes of different machines: the network as network_transport
+// sees it. It is made by a library of its own, which is loaded when a job needs it.
+// Invariant: messages of one sender to one peer arrive whole, once, and in the order in which they
+// were sent. One thread at a time calls a Wire (network_transport holds a lock); take() and lose()
+// are called from within progress() only. Nothing of libmeshmem is called from here.
+#ifndef MESHMEM_TRANSPORT_WIRE_HPP_
+#define MESHMEM_TRANSPORT_WIRE_HPP_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace meshmem {
+
+class WireListener {
+ public:
+  virtual ~WireListener() = default;
+
+  // A message in two parts, which stay until take() returns. `sender` is a peer to answer to where
+  // the message introduced its sender, else -1. May call send(), and nothing else of the Wire.
+  virtual void take(int sender, const std::byte* head, std::size_t head_bytes,
+                    const std::byte* body, std::size_t body_bytes) = 0;
+  // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
+  virtual void lose(int peer, const std::string& why) = 0;
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  struct Message {
+    const void* head;  // at most kMostOfHead bytes, 8-byte aligned
+    std::size_t head_bytes;
+    const void* body;
+    std::size_t body_bytes;
+    bool introduces;  // the receiver learns whom to answer to
+    // Both parts stay as they are until sent(argument) is called, from within send() or a later
+    // progress(). Called for every message, for those to a lost peer too.
+    void (*sent)(void* argument);
+    void* argument;
+  };
+  static constexpr std::size_t kMostOfHead = 64;
+
+  // Where other processes reach this one: bytes for connect(), at most some hundred.
+  virtual std::string address() const = 0;
+  // A peer to send to, from 0 on. Returns at once: the first message makes the connection.
+  virtual int connect(std::string_view address) = 0;
+  virtual void send(int peer, const Message& message) = 0;
+  // Sends and takes what can be, without waiting. True: something was done.
+  virtual bool progress() = 0;
+
+  // A descriptor that becomes readable when progress() has something to do, if arm() returned true
+  // after the last progress(). False: call progress() first.
+  virtual int event_fd() const = 0;
+  virtual bool arm() = 0;
+
+  // "tcp over eth0, UCX 1.13.1": for debug output and meshmem-info.
+  virtual std::string description() const = 0;
+};
+
+// How a library of a wire is asked for it. `device`: which network (as MESHMEM_NETWORK_DEVICE names
+// it), empty for the wire's own choice. Returns nullptr, and a line in *error, where there is none.
+// The listener lives as long as the wire.
+struct WireRequest {
+  int version;  // kWireVersion of the caller
+  WireListener* listener;
+  const char* device;
+  double keepalive_seconds;  // a silent peer is lost after so long; 0: never
+  bool debug;                // the network's own messages are shown
+};
+inline constexpr int kWireVersion = 1;
+using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
+inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_WIRE_HPP_
