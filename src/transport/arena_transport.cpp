@@ -65,6 +65,14 @@ void ArenaTransport::put(const RemotePlace& dest, const void* source, std::size_
   pending_work.count_issued();
 }
 
+void ArenaTransport::put_signal(const RemotePlace& dest, const void* source, std::size_t bytes,
+                                const SignalUpdate& signal) {
+  complete();  // what was issued before stays before the signal
+  if (bytes > 0) put(dest, source, bytes);
+  const RemotePlace place{dest.pe, signal.segment, signal.offset};
+  atomic(place, {signal.op, sizeof(std::uint64_t), signal.value, 0, false});
+}
+
 void ArenaTransport::get(void* dest, const RemotePlace& source, std::size_t bytes) {
   fuzz_schedule();
   copy_bytes(dest, mapping_.address_of(source), bytes);

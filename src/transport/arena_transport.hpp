@@ -40,6 +40,8 @@ class ArenaTransport : public Transport {
   void get(void* dest, const RemotePlace& source, std::size_t bytes) override;
   void put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) override;
   void get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) override;
+  void put_signal(const RemotePlace& dest, const void* source, std::size_t bytes,
+                  const SignalUpdate& signal) override;
   std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) override;
   void order() override { complete(); }
   void complete() override;

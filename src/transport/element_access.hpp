@@ -19,6 +19,7 @@
 #include "transport/contiguous.hpp"
 #include "transport/one_sided.hpp"
 #include "transport/signal_access.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 
@@ -108,9 +109,28 @@ template <typename E, typename Where>
   if (is_in_segment(address_map, sig_addr, sizeof *sig_addr)) order_transfers(routine);
 }
 
+// In one message where the PE is far.
+template <typename Where>
+[[gnu::cold, gnu::noinline]] static bool try_put_signal_far(Where where, void* dest,
+                                                            const void* source, std::size_t bytes,
+                                                            const one_sided::Signal& signal,
+                                                            int pe) {
+  check_signal_op(where.routine, signal.op);
+  const int to = where.world_pe(pe);
+  check_pe(direct_map, to, where.routine);
+  if (!one_sided::try_put_signal(where.routine, dest, source, bytes, signal, to)) return false;
+  note_access(AccessKind::put, dest, bytes, to);
+  note_access(AccessKind::signal, signal.address, sizeof *signal.address, to);
+  return true;
+}
+
 template <typename E, typename Where>
 static void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
                        std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  if (transport() &&
+      try_put_signal_far(where, dest, source, bytes_to_move<E>(where.routine, nelems),
+                         {sig_addr, signal, sig_op}, pe)) [[unlikely]]
+    return;
   put<E>(where, dest, source, nelems, pe);
   if (pending_work.is_under_way()) [[unlikely]]
     let_data_go_first(where.routine, sig_addr);

@@ -137,6 +137,10 @@ RemotePlace moved(RemotePlace place, std::ptrdiff_t bytes) {
   return place;
 }
 
+device::AtomicOp op_of_signal(int sig_op) {
+  return sig_op == SHMEM_SIGNAL_SET ? device::AtomicOp::set : device::AtomicOp::add;
+}
+
 }  // namespace
 
 namespace one_sided {
@@ -189,14 +193,29 @@ void get_blocks(const char* routine, void* dest, const void* source, const Block
 
 void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op, int pe) {
   if (const auto far = find_far(routine, sig_addr, sizeof *sig_addr, pe)) {
-    const auto op = sig_op == SHMEM_SIGNAL_SET ? device::AtomicOp::set : device::AtomicOp::add;
-    transport()->atomic(*far, {op, sizeof *sig_addr, value, 0, false});
+    transport()->atomic(*far, {op_of_signal(sig_op), sizeof *sig_addr, value, 0, false});
     return;
   }
   check_block(routine, sig_addr, sizeof *sig_addr);
   const DevicePlace there =
       translate_on_device(address_map, sig_addr, sizeof *sig_addr, pe, routine);
   device_transfer().issue_signal(there, value, sig_op);
+}
+
+bool try_put_signal(const char* routine, void* dest, const void* source, std::size_t bytes,
+                    const Signal& signal, int pe) {
+  const auto far_signal = find_far(routine, signal.address, sizeof *signal.address, pe);
+  if (!far_signal) return false;
+  RemotePlace to = *far_signal;  // of no data, any place
+  if (bytes > 0) {
+    const auto far = find_far(routine, dest, bytes, pe);
+    if (!far) return false;
+    to = *far;
+  }
+  transport()->put_signal(
+      to, source, bytes,
+      {far_signal->segment, far_signal->offset, op_of_signal(signal.op), signal.value});
+  return true;
 }
 
 std::uint64_t atomic(const char* routine, const void* address, const AtomicRequest& request,

@@ -50,6 +50,17 @@ struct Blocks {
 [[gnu::cold, gnu::noinline]] void signal(const char* routine, std::uint64_t* sig_addr,
                                          std::uint64_t value, int sig_op, int pe);
 
+struct Signal {
+  const std::uint64_t* address;
+  std::uint64_t value;
+  int op;
+};
+// The data and then the signal, to a far PE. False: nothing is done, since an end is no host memory
+// of a far PE.
+[[gnu::cold, gnu::noinline]] bool try_put_signal(const char* routine, void* dest,
+                                                 const void* source, std::size_t bytes,
+                                                 const Signal& signal, int pe);
+
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 

@@ -18,12 +18,16 @@
 
 namespace meshmem {
 
+inline void check_signal_op(const char* routine, int sig_op) {
+  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) [[unlikely]]
+    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, sig_op);
+}
+
 // Release: publishes the data of the same call to whoever waits for the signal.
 template <typename Where>
 inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
                           int pe) {
-  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) [[unlikely]]
-    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", where.routine, sig_op);
+  check_signal_op(where.routine, sig_op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
   note_access(AccessKind::signal, sig_addr, sizeof *sig_addr, to);

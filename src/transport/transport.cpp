@@ -7,11 +7,6 @@
 #include "base/wait.hpp"
 
 namespace meshmem {
-namespace {
-Transport* the_transport = nullptr;
-}
-
-Transport* transport() { return the_transport; }
 
 void use_transport(std::unique_ptr<Transport> implementation) {
   the_transport = implementation.release();

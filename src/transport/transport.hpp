@@ -37,6 +37,14 @@ struct MessageKey {
   auto operator<=>(const MessageKey&) const = default;
 };
 
+// How a signal is to change; it is of the PE that gets the data.
+struct SignalUpdate {
+  RemoteSegment segment;
+  std::size_t offset;
+  device::AtomicOp op;  // set or add
+  std::uint64_t value;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -47,6 +55,9 @@ class Transport {
   // Until complete() returns, the source must stay as it is, and dest is not filled.
   virtual void put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) = 0;
   virtual void get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) = 0;
+  // As put(); whoever sees the signal changed sees the data.
+  virtual void put_signal(const RemotePlace& dest, const void* source, std::size_t bytes,
+                          const SignalUpdate& signal) = 0;
   // One that fetches has its answer when it returns; another is done after complete().
   virtual std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) = 0;
 
@@ -65,8 +76,9 @@ class Transport {
   virtual void progress() = 0;
 };
 
+inline constinit Transport* the_transport = nullptr;
 // nullptr where all PEs are near. Start-up sets it, before any thread waits.
-Transport* transport();
+inline Transport* transport() { return the_transport; }
 void use_transport(std::unique_ptr<Transport> implementation);
 
 }  // namespace meshmem
