@@ -9,6 +9,7 @@
 #define MESHMEM_TRANSPORT_WIRE_HPP_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ class WireListener {
  public:
   virtual ~WireListener() = default;
 
-  // A message in two parts, which stay until take() returns. `sender` is a peer to answer to where
-  // the message introduced its sender, else -1. May call send(), and nothing else of the Wire.
+  // A message in two parts, which stay until take() returns; only the head is aligned. `sender` is
+  // a peer to answer to where the message introduced its sender, else -1: the number that connect()
+  // gives for the sender's address. May call send(), and nothing else of the Wire.
   virtual void take(int sender, const std::byte* head, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
@@ -46,7 +48,8 @@ class Wire {
 
   // Where other processes reach this one: bytes for connect(), at most some hundred.
   virtual std::string address() const = 0;
-  // A peer to send to, from 0 on. Returns at once: the first message makes the connection.
+  // A peer to send to, from 0 on, the same for the same address. Returns at once: the first message
+  // makes the connection.
   virtual int connect(std::string_view address) = 0;
   virtual void send(int peer, const Message& message) = 0;
   // Sends and takes what can be, without waiting. True: something was done.
@@ -74,6 +77,12 @@ struct WireRequest {
 inline constexpr int kWireVersion = 1;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
+
+// For meshmem-info: tells the networks of this machine, and which of them a wire for `device` would
+// use. False, and a line in *error, where such a wire cannot be.
+using TellNetwork = std::function<void(const std::string& name, const std::string& about)>;
+using ListNetworks = bool (*)(const char* device, const TellNetwork& tell, std::string* error);
+inline constexpr const char* kListNetworksSymbol = "meshmem_list_networks";
 
 }  // namespace meshmem
 

@@ -28,6 +28,9 @@ ALLOWED = {
 for index, layer in enumerate(LAYERS):
     ALLOWED[f"src/{layer}"] = ({f"src/{below}" for below in LAYERS[:index + 1]}
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
+# A library of its own, which shares one header with the library that loads it, and with meshmem-info.
+ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
+WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher"}
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/operations.hpp",
                 "device/collectives/algorithms.hpp", "device/collectives/algorithms.def"}
@@ -35,7 +38,8 @@ HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.
-OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"}, "fmt": {"launcher", "src"}, "png": {"examples"}}
+OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"}, "fmt": {"launcher", "src"}, "png": {"examples"},
+           "ucp": {"src/transport/ucx"}, "ucs": {"src/transport/ucx"}}
 # What a program may be made to include by including a public header.
 STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
                   complex cstddef cstdint type_traits utility""".split())
@@ -53,6 +57,8 @@ LONG_FILE = 400
 def area_of(path):
     """The directory that answers for a file, as ALLOWED names it; path is relative to the top."""
     parts = path.parts
+    if parts[:3] == ("src", "transport", "ucx"):
+        return "src/transport/ucx"
     divided = (parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
                or parts[:2] == ("launcher", "bench"))
     return "/".join(parts[:2]) if divided and len(parts) > 2 else parts[0]
@@ -81,6 +87,8 @@ def complaint_about(top, source, quoted, angled):
         used = area_of(header)
         allowed = used in ALLOWED[area] or (str(source) == KERNEL_API and used == "device")
         if area == "launcher" and name in HIP_FOR_THE_HOST:
+            allowed = True
+        if str(header) == WIRE and area in KNOW_THE_WIRE:
             allowed = True
         if area.startswith("src/") and used.startswith("device"):
             allowed = str(header) in FOR_THE_HOST or name in HIP_FOR_THE_HOST
@@ -176,6 +184,9 @@ RIGHT = {
     "src/base/error.hpp": "#include <string>\n#include <fmt/format.h>\n",
     "src/bootstrap/job.hpp": '#include <pmix.h>\n#include "base/error.hpp"\n',
     "src/memory/arena.hpp": '#include "bootstrap/job.hpp"\n',
+    "src/transport/wire.hpp": "",
+    "src/transport/ucx/ucx_wire.cpp": '#include "transport/wire.hpp"\n#include <ucp/api/ucp.h>\n#include <fmt/format.h>\n',
+    "src/transport/ucx/ucx_wire.hpp": "",
     "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
     "src/core/team.cpp": '#include "core/team.hpp"\n#include "core/team_table.hpp"\n',
     "src/core/team_table.hpp": "",
@@ -199,6 +210,9 @@ PLANTED = [
     ("src/memory/arena.hpp", '#include "../core/team.hpp"', "src/memory may not use src/core"),
     ("src/memory/arena.hpp", "#include <pmix.h>", "src/memory may not know of pmix"),
     ("src/core/team.hpp", '#include "api/none.hpp"', "is no file of the project"),
+    ("src/transport/ucx/ucx_wire.cpp", '#include "base/error.hpp"', "src/transport/ucx may not use src/base"),
+    ("src/transport/wire.hpp", '#include "transport/ucx/ucx_wire.hpp"', "src/transport may not use src/transport/ucx"),
+    ("src/transport/wire.hpp", "#include <ucp/api/ucp.h>", "src/transport may not know of ucp"),
     ("src/odds/ends.cpp", "#include <vector>", "src/odds is no layer"),
     ("device/rma.hpp", '#include "base/error.hpp"', "device may not use src/base"),
     ("src/memory/arena.hpp", '#include "device/rma.hpp"', "src/memory may not use device (device/rma.hpp)"),

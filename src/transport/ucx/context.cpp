@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The settings are what was measured to be best over TCP; docs/machines.md says which are worth
+// changing. UCX has no call that says which networks it found, so its printed list is read.
+#include "transport/ucx/context.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace meshmem {
+namespace {
+
+// Until 1.17, settings of one transport were changed by their names without the transport.
+bool names_have_transports() {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  return major > 1 || minor >= 17;
+}
+
+class Settings {
+ public:
+  Settings() {
+    if (ucp_config_read(nullptr, nullptr, &config_) != UCS_OK) config_ = nullptr;
+  }
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+  ~Settings() {
+    if (config_ != nullptr) ucp_config_release(config_);
+  }
+
+  // A setting that this version does not know is none that it needs.
+  void set(const char* name, const std::string& value) {
+    if (config_ != nullptr) (void)ucp_config_modify(config_, name, value.c_str());
+  }
+  void set_unless_told(const std::string& name, const std::string& value) {
+    if (std::getenv(("UCX_" + name).c_str()) == nullptr) set(name.c_str(), value);
+  }
+  void set_tcp_unless_told(const std::string& name, const std::string& value) {
+    const std::string full = "TCP_" + name;
+    if (std::getenv(("UCX_" + full).c_str()) != nullptr) return;
+    set((names_have_transports() ? full : name).c_str(), value);
+  }
+  const ucp_config_t* get() const { return config_; }
+
+ private:
+  ucp_config_t* config_ = nullptr;
+};
+
+// TCP asks three times within the second half of the time; it counts in whole seconds.
+void set_keepalive(Settings& settings, double seconds) {
+  if (seconds <= 0) return settings.set_unless_told("KEEPALIVE_INTERVAL", "inf");
+  const auto part = [&](double share) {
+    return fmt::format("{}s", std::max(1.0, std::floor(seconds * share)));
+  };
+  settings.set_unless_told("KEEPALIVE_INTERVAL", fmt::format("{}s", seconds));
+  settings.set_tcp_unless_told("KEEPIDLE", part(0.5));
+  settings.set_tcp_unless_told("KEEPINTVL", part(1.0 / 6));
+  settings.set_tcp_unless_told("KEEPCNT", "3");
+}
+
+void set_all(Settings& settings, const std::string& device, double keepalive_seconds) {
+  // Networks only: within a machine there is the arena.
+  settings.set_unless_told("TLS", "^shm,cma,self");
+  settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
+  // UCX 1.13 takes messages apart into 8 KB otherwise.
+  settings.set_tcp_unless_told("TX_SEG_SIZE", "256k");
+  settings.set_tcp_unless_told("RX_SEG_SIZE", "512k");
+  if (!device.empty()) settings.set("NET_DEVICES", device);
+  set_keepalive(settings, keepalive_seconds);
+}
+
+UcxContext try_open(const Settings& settings, ucs_status_t* status) {
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  ucp_context_h context = nullptr;
+  *status = ucp_init(&params, settings.get(), &context);
+  return UcxContext(*status == UCS_OK ? context : nullptr);
+}
+
+std::string names_of_all_networks() {
+  Settings settings;
+  set_all(settings, "all", 0);
+  ucs_status_t status = UCS_OK;
+  const UcxContext context = try_open(settings, &status);
+  if (context == nullptr) return "none";
+  return fmt::format("{}", fmt::join(networks_of(context.get()), ", "));
+}
+
+// "tcp/eth0" is a network; "tcp/eth0.3" one of an endpoint, with a number of UCX's own behind.
+std::string network_in(const std::string& word) {
+  const std::size_t slash = word.find('/');
+  if (slash == std::string::npos || slash == 0) return {};
+  const std::size_t colon = word.rfind(':', slash);
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
+  return fmt::format("{} over {}", word.substr(begin, slash - begin), word.substr(slash + 1));
+}
+
+}  // namespace
+
+std::string text_of(const std::function<void(FILE*)>& print) {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  FILE* file = open_memstream(&text, &bytes);
+  if (file == nullptr) return {};
+  print(file);
+  std::fclose(file);
+  std::string copy(text, bytes);
+  std::free(text);
+  return copy;
+}
+
+std::vector<std::string> networks_in(const std::string& printed, const std::string& word) {
+  std::vector<std::string> networks;
+  std::istringstream lines(printed);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string hash, first;
+    words >> hash >> first;
+    if (first.rfind(word, 0) != 0) continue;
+    for (std::string next; words >> next;) {
+      const std::string network = network_in(next);
+      if (network.empty()) continue;
+      networks.push_back(network);
+      break;
+    }
+  }
+  std::sort(networks.begin(), networks.end());
+  networks.erase(std::unique(networks.begin(), networks.end()), networks.end());
+  return networks;
+}
+
+std::vector<std::string> networks_of(ucp_context_h context) {
+  return networks_in(text_of([&](FILE* file) { ucp_context_print_info(context, file); }),
+                     "resource");
+}
+
+UcxContext open_context(const std::string& device, double keepalive_seconds, std::string* error) {
+  Settings settings;
+  set_all(settings, device, keepalive_seconds);
+  ucs_status_t status = UCS_OK;
+  UcxContext context = try_open(settings, &status);
+  if (context == nullptr && !device.empty()) {
+    *error = fmt::format("UCX finds no network device \"{}\"; it finds {}", device,
+                         names_of_all_networks());
+  } else if (context == nullptr) {
+    *error = fmt::format("UCX finds no network: {}", reason_of(status));
+  }
+  return context;
+}
+
+std::string ucx_version() { return ucp_get_version_string(); }
+
+std::string reason_of(ucs_status_t status) {
+  std::string text = ucs_status_string(status);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(text[0]));
+  return text;
+}
+
+}  // namespace meshmem
