@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What UCX is told before it is loaded, where to look for the library, and what to say when it is
+// not there. UCX reads these variables while it is loaded, so no later call could set them.
+// Invariant: the environment is afterwards as it was before.
+#include "base/network_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace meshmem {
+namespace {
+
+// Environment variables that hold while the object lives, where the user has not set them.
+class Defaults {
+ public:
+  Defaults() = default;
+  Defaults(const Defaults&) = delete;
+  Defaults& operator=(const Defaults&) = delete;
+  ~Defaults() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  void add(const char* name, const char* value) {
+    if (std::getenv(name) != nullptr) return;
+    setenv(name, value, 0);
+    set_.push_back(name);
+  }
+
+ private:
+  std::vector<const char*> set_;
+};
+
+void add_defaults_of_ucx(Defaults& defaults, bool debug) {
+  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and its like
+  defaults.add("UCX_DEBUG_SIGNO", "0");       // nor of SIGHUP
+  defaults.add("UCX_MEM_EVENTS", "n");        // mmap and free stay the C library's
+  defaults.add("UCX_VFS_ENABLE", "n");        // no thread that shows UCX's objects as files
+  defaults.add("UCX_LOG_FILE", "stderr");
+  if (!debug) defaults.add("UCX_LOG_LEVEL", "fatal");
+}
+
+std::string folder_of_this_code() {
+  Dl_info about{};
+  if (dladdr(reinterpret_cast<void*>(&open_network_library), &about) == 0) return {};
+  const std::string path = about.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string last_loader_error() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "no reason given";
+}
+
+std::string missing(const std::string& network, const std::string& name,
+                    const std::string& reason) {
+  // The loader names the file that it did not find: the library itself or one that it needs.
+  if (reason.rfind(name + ":", 0) == 0) {
+    return fmt::format(
+        "there is no {} beside the library: meshmem was built without {} (configure it with "
+        "-DMESHMEM_UCX=ON; Debian has what that needs in libucx-dev)",
+        name, network);
+  }
+  return fmt::format(
+      "cannot load {}: {}; this machine needs the libraries of {} (in Debian: apt-get install "
+      "libucx0)",
+      name, reason, network);
+}
+
+}  // namespace
+
+void* open_network_library(const std::string& network, bool debug, std::string* error) {
+  Defaults defaults;
+  add_defaults_of_ucx(defaults, debug);
+  const std::string name = fmt::format("libmeshmem_{}.so", network);
+  const std::string beside = folder_of_this_code() + "/" + name;
+  const std::string& path = access(beside.c_str(), F_OK) == 0 ? beside : name;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) *error = missing(network, name, last_loader_error());
+  return library;
+}
+
+void* network_symbol(void* library, const char* name, std::string* error) {
+  void* symbol = dlsym(library, name);
+  if (symbol == nullptr) *error = fmt::format("not of this meshmem: {}", last_loader_error());
+  return symbol;
+}
+
+}  // namespace meshmem
