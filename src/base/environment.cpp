@@ -249,6 +249,31 @@ struct Syntax<Kind::heap_kind> {
 };
 
 template <>
+struct Syntax<Kind::network_kind> {
+  static constexpr std::string_view accepted = "auto, ucx or none";
+  static bool parse(std::string_view text, NetworkKind& out) {
+    out = text == "ucx"    ? NetworkKind::ucx
+          : text == "none" ? NetworkKind::none
+                           : NetworkKind::automatic;
+    return text == "auto" || text == "ucx" || text == "none";
+  }
+  static std::string show(NetworkKind value) {
+    return value == NetworkKind::ucx ? "ucx" : value == NetworkKind::none ? "none" : "auto";
+  }
+};
+
+template <>
+struct Syntax<Kind::network_device> {
+  static constexpr std::string_view accepted =
+      "the name of an interface, or of a device as UCX has it";
+  static bool parse(std::string_view text, std::string& out) {
+    out = text;
+    return !text.empty();
+  }
+  static std::string show(const std::string& value) { return value.empty() ? "not set" : value; }
+};
+
+template <>
 struct Syntax<Kind::reduce_algorithm> {
   static constexpr std::string_view accepted = kRulesAccepted;
   static bool parse(std::string_view text, ReduceRule& out) {
@@ -359,40 +384,6 @@ std::vector<Variable> environment_variables() {
 #include "base/environment_table.hpp"
 #undef X
   };
-}
-
-const std::vector<LaunchVariable>& launch_variables() {
-  static const std::vector<LaunchVariable> variables = {
-      {"MESHMEM_OUTPUT_TTY",
-       "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
-       "pipe to oshrun may still draw a progress bar."},
-      {"MESHMEM_OSHRUN_PES",
-       "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
-       "reaches, such as that of another launcher in between, says another number."},
-      {"MESHMEM_OSHRUN_FAKE_NODES",
-       "For tests of the library itself: oshrun tells the PEs apart as if they were on so many "
-       "machines. They share this one's memory, but reach each other's as if it were far away."},
-      {"MESHMEM_OSHRUN_STATUS",
-       "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
-       "Without it, as under other launchers, they write it to memory of their own."},
-  };
-  return variables;
-}
-
-std::vector<std::string> unknown_variables(const char* const* entries) {
-  const auto variables = environment_variables();
-  const auto& launched = launch_variables();
-  const auto has = [](const auto& rows, std::string_view name) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
-  };
-  std::vector<std::string> unknown;
-  for (; entries != nullptr && *entries != nullptr; ++entries) {
-    const std::string_view entry = *entries;
-    const std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(launched, name)) continue;
-    unknown.emplace_back(name);
-  }
-  return unknown;
 }
 
 }  // namespace meshmem

@@ -44,8 +44,9 @@ constexpr unsigned kMostCpuDevices = 64;
 // bits.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
-enum class AbortBy { exit, core };     // how the library ends a job on an error
-enum class HeapKind { host, device };  // where shmem_malloc takes memory from
+enum class AbortBy { exit, core };                // how the library ends a job on an error
+enum class HeapKind { host, device };             // where shmem_malloc takes memory from
+enum class NetworkKind { automatic, ucx, none };  // how PEs of other machines are reached
 
 std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
 
@@ -64,6 +65,8 @@ enum class Kind {
   reduce_algorithm,
   abort_by,
   heap_kind,
+  network_kind,
+  network_device,
   file
 };
 
@@ -125,6 +128,14 @@ struct Value<Kind::heap_kind> {
 template <>
 struct Value<Kind::reduce_algorithm> {
   using Type = ReduceRule;
+};
+template <>
+struct Value<Kind::network_kind> {
+  using Type = NetworkKind;
+};
+template <>
+struct Value<Kind::network_device> {
+  using Type = std::string;  // empty: not set
 };
 template <>
 struct Value<Kind::file> {

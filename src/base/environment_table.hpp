@@ -49,6 +49,15 @@ X(MESHMEM_ABORT, abort, abort_by, AbortBy::exit,
 X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
   "A step of start-up that lasts longer, such as waiting for the other PEs, ends the job likewise. "
   "0 waits for ever.")
+X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
+  "How PEs of other machines are reached. auto: by UCX. ucx: the same; with oshrun --fake-nodes, a "
+  "test of the library, PEs of other nodes too. none: not at all; a job over several machines does "
+  "not start. The same on all PEs.")
+X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
+  "The network to use, as in eth0 or mlx5_0:1. Unset: UCX chooses.")
+X(MESHMEM_KEEPALIVE, keepalive, seconds, 10,
+  "A PE of another machine that does not answer for about so long is lost, which ends the job. 0: "
+  "only one whose connection breaks is.")
 X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")

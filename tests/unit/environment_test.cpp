@@ -128,6 +128,8 @@ TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
   EXPECT_FALSE(environment.check);
   EXPECT_EQ(environment.timeout, 0.0);
   EXPECT_EQ(environment.start_timeout, 60.0);
+  EXPECT_EQ(environment.network, NetworkKind::automatic);
+  EXPECT_EQ(environment.network_device, "");
   EXPECT_EQ(environment.spin, std::nullopt);
 }
 
@@ -142,6 +144,9 @@ TEST(Environment, ReadsEveryVariable) {
                                           {"MESHMEM_CHECK", "on"},
                                           {"MESHMEM_TIMEOUT", ".25"},
                                           {"MESHMEM_START_TIMEOUT", "5"},
+                                          {"MESHMEM_NETWORK", "ucx"},
+                                          {"MESHMEM_NETWORK_DEVICE", "eth0"},
+                                          {"MESHMEM_KEEPALIVE", "1.5"},
                                           {"MESHMEM_SPIN", "4294967295"}});
   EXPECT_TRUE(environment.version && environment.info && environment.debug);
   EXPECT_EQ(environment.symmetric_size, std::size_t{3} << 29);
@@ -150,6 +155,9 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_TRUE(environment.deterministic && environment.check);
   EXPECT_EQ(environment.timeout, 0.25);
   EXPECT_EQ(environment.start_timeout, 5.0);
+  EXPECT_EQ(environment.network, NetworkKind::ucx);
+  EXPECT_EQ(environment.network_device, "eth0");
+  EXPECT_EQ(environment.keepalive, 1.5);
   EXPECT_EQ(environment.spin, 4294967295u);
 }
 
@@ -209,7 +217,8 @@ TEST(Environment, AcceptsEachWordThatItListsAndNothingLikeOne) {
                               variable.accepted));
     }
   }
-  for (const char* name : {"MESHMEM_REDUCE_ALGORITHM", "MESHMEM_HEAP", "MESHMEM_CHECK"})
+  for (const char* name :
+       {"MESHMEM_REDUCE_ALGORITHM", "MESHMEM_HEAP", "MESHMEM_CHECK", "MESHMEM_NETWORK"})
     EXPECT_EQ(lists.count(name), 1u) << name;
 }
 
