@@ -17,7 +17,7 @@ namespace meshmem {
 // Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is
 // one.
 void open_launcher_board();
-// Uses this board, if there is none yet.
+// Uses this board, if there is none yet. `pe`: its place there.
 void open_board(const StatusBoard& board, int pe);
 
 void set_phase(PePhase phase);

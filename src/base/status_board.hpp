@@ -64,6 +64,7 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<PePhase> phase;
   std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
   std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
+  std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
   std::atomic<std::uint64_t> waits_done;  // of those that had come to a row
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 

@@ -82,7 +82,9 @@ std::string text_of_idle(const PeStatus& pe) {
   return "has not come to shmem_init";
 }
 
-void add_pe(Lines& lines, int number, const PeStatus& pe) {
+void add_pe(Lines& lines, int place, const PeStatus& pe) {
+  const std::uint32_t told = pe.number.load(std::memory_order_relaxed);
+  const int number = told == 0 ? place : static_cast<int>(told - 1);
   if (const std::uint32_t ended = pe.ended.load(std::memory_order_relaxed); ended != 0)
     return lines.add(number, 0, text_of_end(ended));
   bool waits = false;
@@ -131,7 +133,7 @@ std::string pe_list(const std::vector<int>& pes) {
 
 std::string status_table(const StatusBoard& board, std::uint64_t now_ns) {
   Lines lines;
-  for (int number = 0; number < board.n_pes(); ++number) add_pe(lines, number, board.pe(number));
+  for (int place = 0; place < board.n_pes(); ++place) add_pe(lines, place, board.pe(place));
   const JobStatus& job = board.job();
   const bool is_one = board.n_pes() == 1;
   std::string table =

@@ -169,6 +169,13 @@ TEST(StatusTable, CountsAlikeWaitsOfThreadsAndBlocks) {
       "waits)");
 }
 
+TEST(StatusTable, GivesAPeOfSeveralMachinesItsNumber) {
+  Board board(2);
+  board->pe(0).number.store(4 + 1);
+  board->pe(1).number.store(7 + 1);
+  EXPECT_EQ(board.rows(), "  4,7              -   has not come to shmem_init");
+}
+
 TEST(StatusTable, NamesPesByRanges) {
   EXPECT_EQ(pe_list({0}), "0");
   EXPECT_EQ(pe_list({0, 1, 2, 5}), "0..2,5");
