@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The PMIx client. Uses only the keys that every launcher sets alike (job size, local peers).
-// Invariant: PMIx fences occur in start-up only. An own thread of PMIx calls on_lost_connection().
+// Invariant: PMIx fences occur in start-up only, and at the end of jobs over several nodes. An own
+// thread of PMIx calls on_lost_connection().
 #include "bootstrap/job.hpp"
 
 #include <pmix.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -34,6 +36,7 @@ constexpr int kFilesOfPmix = 12;
 
 Job this_job;
 pmix_proc_t this_process;
+std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
 
 void check_pmix(pmix_status_t status, const char* what) {
   if (status != PMIX_SUCCESS) fatal("cannot {}: PMIx says {}", what, PMIx_Error_string(status));
@@ -239,6 +242,58 @@ void on_fence_end(pmix_status_t status, void* data) {
   end.changed.notify_all();
 }
 
+struct Fence {
+  Among who;
+  bool collects;        // what has been published
+  const char* routine;  // that brings the others here
+  const char* limit;    // the variable
+};
+
+std::vector<pmix_proc_t> processes_of(Among who) {
+  if (who == Among::job) return {process_of(PMIX_RANK_WILDCARD)};
+  std::vector<pmix_proc_t> processes;
+  for (const int pe : this_job.node_pes)
+    processes.push_back(process_of(static_cast<pmix_rank_t>(pe)));
+  return processes;
+}
+
+std::string awaited_text(const Fence& fence) {
+  if (fence.who == Among::job)
+    return fmt::format("all {} PEs to call {}", this_job.n_pes, fence.routine);
+  return fmt::format("the {} PEs of this machine to call {}", this_job.node_pes.size(),
+                     fence.routine);
+}
+
+// No PMIx_Abort while a fence is pending; a nonzero exit ends the job under every launcher.
+[[noreturn]] void end_in_fence(const Fence& fence, double timeout_seconds) {
+  print_line(fmt::format("waited {:g} s for {}; the limit is {}", timeout_seconds,
+                         awaited_text(fence), fence.limit));
+  print_status_table();
+  _exit(1);
+}
+
+void run(const Fence& fence, double timeout_seconds) {
+  const std::vector<pmix_proc_t> who = processes_of(fence.who);
+  pmix_info_t collect;
+  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &fence.collects, PMIX_BOOL);
+  FenceEnd end;
+  const pmix_status_t status =
+      PMIx_Fence_nb(who.data(), who.size(), &collect, 1, on_fence_end, &end);
+  if (status == PMIX_OPERATION_SUCCEEDED) return;
+  check_pmix(status, "meet the other PEs");
+  std::unique_lock lock(end.mutex);
+  ShownWait shown(monotonic_ns());
+  shown.say("waits for " + awaited_text(fence));
+  const auto limit = std::chrono::duration<double>(timeout_seconds > 0 ? timeout_seconds : 1e9);
+  if (!end.changed.wait_for(lock, limit, [&] { return end.status.has_value(); }))
+    end_in_fence(fence, timeout_seconds);
+  if (*end.status == PMIX_SUCCESS) return;
+  // Partial success: a PE has died.
+  print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", fence.routine,
+                         PMIx_Error_string(*end.status)));
+  _exit(1);
+}
+
 }  // namespace
 
 const Job& connect_to_launcher(double timeout_seconds) {
@@ -264,48 +319,46 @@ const Job& connect_to_launcher(double timeout_seconds) {
   check_pmix(words.of_size, "ask the launcher for the size of the job");
   if (this_job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
   compare_with_oshrun();
+  others_may_be_in_a_fence = this_job.n_pes != static_cast<int>(this_job.node_pes.size());
   this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;
 }
 
-void publish(std::string_view key, std::string_view value) {
+const Job& joined_job() { return this_job; }
+
+void publish(std::string_view key, std::string_view value, Among who) {
   if (!this_job.launched) return;
   pmix_value_t packed;
   PMIX_VALUE_CONSTRUCT(&packed);
   packed.type = PMIX_BYTE_OBJECT;
   packed.data.bo.bytes = const_cast<char*>(value.data());
   packed.data.bo.size = value.size();
-  check_pmix(PMIx_Put(PMIX_GLOBAL, std::string(key).c_str(), &packed), "publish start-up data");
+  check_pmix(
+      PMIx_Put(who == Among::job ? PMIX_GLOBAL : PMIX_LOCAL, std::string(key).c_str(), &packed),
+      "publish start-up data");
 }
 
-void exchange_published(double timeout_seconds) {
+void exchange_published(Among who, double timeout_seconds) {
   if (!this_job.launched) return;
   check_pmix(PMIx_Commit(), "publish start-up data");
-  pmix_info_t collect;
-  bool yes = true;
-  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
-  FenceEnd end;
-  const pmix_proc_t everyone = process_of(PMIX_RANK_WILDCARD);
-  const pmix_status_t status = PMIx_Fence_nb(&everyone, 1, &collect, 1, on_fence_end, &end);
-  if (status == PMIX_OPERATION_SUCCEEDED) return;
-  check_pmix(status, "exchange start-up data");
-  std::unique_lock lock(end.mutex);
-  ShownWait shown(monotonic_ns());
-  shown.say(fmt::format("waits for all {} PEs to call shmem_init", this_job.n_pes));
-  const auto limit = std::chrono::duration<double>(timeout_seconds > 0 ? timeout_seconds : 1e9);
-  if (!end.changed.wait_for(lock, limit, [&] { return end.status.has_value(); })) {
-    print_line(fmt::format(
-        "waited {:g} s for all {} PEs to call shmem_init; the limit is MESHMEM_START_TIMEOUT",
-        timeout_seconds, this_job.n_pes));
-    print_status_table();
-    _exit(1);  // no PMIx_Abort while a fence is pending; a nonzero exit ends the job under every
-               // launcher
-  }
-  if (*end.status != PMIX_SUCCESS) {  // partial success: a PE has died
-    print_line(fmt::format("the exchange of start-up data failed: PMIx says {}",
-                           PMIx_Error_string(*end.status)));
-    _exit(1);
-  }
+  if (who == Among::node && this_job.node_pes.size() == 1) return;
+  run({.who = who,
+       .collects = who == Among::job,
+       .routine = "shmem_init",
+       .limit = "MESHMEM_START_TIMEOUT"},
+      timeout_seconds);
+  if (who == Among::job) others_may_be_in_a_fence = false;
+}
+
+void meet_at_end(double timeout_seconds) {
+  if (!this_job.launched) return;
+  others_may_be_in_a_fence = true;
+  run({.who = Among::job,
+       .collects = false,
+       .routine = "shmem_finalize",
+       .limit = "MESHMEM_TIMEOUT"},
+      timeout_seconds);
+  others_may_be_in_a_fence = false;
 }
 
 std::string lookup(int pe, std::string_view key) {
@@ -321,7 +374,7 @@ std::string lookup(int pe, std::string_view key) {
 }
 
 void abort_job(int status, const char* reason) {
-  if (this_job.launched) PMIx_Abort(status, reason, nullptr, 0);
+  if (this_job.launched && !others_may_be_in_a_fence) PMIx_Abort(status, reason, nullptr, 0);
   _exit(status);
 }
 

@@ -25,15 +25,22 @@ struct Job {
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be
 // reached, or does not answer in time (0: whenever it does).
 const Job& connect_to_launcher(double timeout_seconds);
+const Job& joined_job();  // what it has found
 
-// One exchange: publish() any number of times, exchange() by all PEs, then lookup().
-void publish(std::string_view key, std::string_view value);
-void exchange_published(double timeout_seconds);
+enum class Among { node, job };  // who exchanges, and can look it up
+
+// One exchange: publish() any number of times, exchange_published() by all PEs of the node or the
+// job, then lookup(). Over several nodes an exchange of each node comes before that of all.
+void publish(std::string_view key, std::string_view value, Among who);
+void exchange_published(Among who, double timeout_seconds);
 std::string lookup(int pe, std::string_view key);
 
-// Ends all PEs and this process. Never called while a PE may be in exchange_published, which some
-// launchers answer with a hang. `reason` tells the launcher that it was an error; nullptr: the
-// program asked for it.
+// A meeting of all PEs by the launcher, for their last one. 0: without a limit.
+void meet_at_end(double timeout_seconds);
+
+// Ends all PEs and this process. `reason` tells the launcher that it was an error; nullptr: the
+// program asked for it. While PEs of other nodes may be in an exchange the launcher is not asked,
+// since some answer with a hang; it sees this process end with `status`.
 [[noreturn]] void abort_job(int status, const char* reason = nullptr);
 
 // Says goodbye, so that the end of the process is no failure. At exit only.

@@ -41,13 +41,9 @@
 namespace meshmem {
 namespace {
 
-constexpr const char* kArenaKey = "meshmem.arena";
 // Before a PE that has a core for itself yields: some tens of microseconds.
 constexpr unsigned kPolls = 4000;
 static_assert(device::kTeamSlots == kMaxTeams);
-// In a PE's control segment, behind its team areas.
-constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kMaxTeams;
-constexpr std::size_t kInboxOffset = kActiveSetsOffset + sizeof(ActiveSetList);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 
@@ -70,7 +66,7 @@ Runtime& runtime() {
 std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 0) {
-    if (!arena_) {
+    if (!memory_.is_open()) {
       if (auto error = read_settings()) return error;
       connect();
     }
@@ -107,19 +103,18 @@ void Runtime::leave() {
 void Runtime::connect() {
   join_job();
   const StaticData statics = find_static_data();
-  make_or_attach_arena(statics.bytes());
+  open_memory(statics.bytes());
   fill_directory_entry(statics.fingerprint);
-  meet("attach to the shared memory of the node");
-  compare_with_others();
+  memory_.meet("attach to the shared memory of the node");
   find_nodes();
   find_copies_of_segments();
   share_statics(statics);
-  more_pes_than_cores_ = share_cores(arena_->directory(), n_pes_);
-  meet("share the static data");
+  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n());
+  memory_.meet("share the static data");
   end_offer();
-  arena_->close_file();
+  memory_.arena().close_file();
   connect_transport();
-  if (!has_far_pes_) connect_device();
+  if (!nodes_.has_several()) connect_device();
   wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
                  .timeout_seconds = environment_.timeout,
                  .timeout_name = "MESHMEM_TIMEOUT"};
@@ -136,10 +131,8 @@ void Runtime::join_job() {
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
-  has_fake_nodes_ = job.has_fake_nodes;
-  first_pe_of_node_ = job.node_pes.front();
   const int far_pes = n_pes_ - static_cast<int>(job.node_pes.size());
-  if (far_pes != 0 && !has_fake_nodes_) {
+  if (far_pes != 0 && !job.has_fake_nodes) {
     fatal(
         "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
         far_pes, n_pes_);
@@ -147,104 +140,76 @@ void Runtime::join_job() {
   disconnect_at_exit();
 }
 
-// The node's first PE chooses the layout and makes the arena; the others learn both from it.
-void Runtime::make_or_attach_arena(std::size_t static_bytes) {
-  if (me_ == 0) {
-    layout_ = {.n_pes = static_cast<std::size_t>(n_pes_),
-               .control_bytes = kInboxOffset + (has_fake_nodes_ ? sizeof(Inbox) : 0),
-               .static_bytes = static_bytes,
-               .heap_bytes = heap_bytes(environment_, n_pes_)};
-    arena_.emplace(Arena::create(layout_));
-    publish(kArenaKey, arena_->ticket());
-  }
-  exchange_published(environment_.start_timeout);
-  if (me_ != 0) {
-    const std::string ticket = lookup(0, kArenaKey);
-    layout_ = Arena::layout_of(ticket);
-    arena_.emplace(Arena::attach(ticket, me_));
-  }
-  open_board(arena_->status_board(), me_);
+void Runtime::open_memory(std::size_t static_bytes) {
+  std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  memory_.open({.pes = everyone,
+                .me = me_,
+                .exchange = Among::job,
+                .has_inboxes = joined_job().has_fake_nodes,
+                .has_wire_addresses = false,
+                .static_bytes = static_bytes,
+                .heap_bytes = heap_bytes(environment_, n_pes_),
+                .start_timeout = environment_.start_timeout});
 }
 
 void Runtime::fill_directory_entry(std::uint64_t program) {
-  DirectoryEntry& mine = arena_->directory()[me_];
+  DirectoryEntry& mine = memory_.mine();
   mine.pe = me_;
-  mine.layout = layout_;
   mine.program = program;
-  mine.node = first_pe_of_node_;
-  tell_settings(mine, environment_, tuning_);
+  mine.node = joined_job().node_pes.front();
+  tell_settings(mine, memory_.layout(), environment_, tuning_);
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
-  mine.heap_alignment = alignment_of(arena_->base() + layout_.heap(me_));
+  mine.heap_alignment = alignment_of(memory_.base_of(memory_.index(), RemoteSegment::heap));
   mine.present.store(1, std::memory_order_release);
 }
 
-void Runtime::compare_with_others() {
-  const DirectoryEntry* directory = arena_->directory();
-  require_same_settings(directory, n_pes_, me_);
-  if (is_any_checked(directory, n_pes_)) gap_ = kRedZone;
-  heap_alignment_ = directory[0].heap_alignment;
-  for (int i = 0; i < n_pes_; ++i)
-    heap_alignment_ = std::min(heap_alignment_, directory[i].heap_alignment);
-}
-
+// From the directory, where all PEs are. They are on several nodes if the launcher says so.
 void Runtime::find_nodes() {
-  const DirectoryEntry* directory = arena_->directory();
-  has_far_pes_ = std::any_of(directory, directory + n_pes_, [this](const DirectoryEntry& entry) {
-    return entry.node != first_pe_of_node_;
-  });
-  if (!has_far_pes_) return;
-  for (int pe = 0; pe < n_pes_; ++pe) node_of_pe_.push_back(directory[pe].node);
-}
-
-int Runtime::node_of(int pe) const {
-  return has_far_pes_ ? node_of_pe_[static_cast<std::size_t>(pe)] : first_pe_of_node_;
+  const DirectoryEntry* directory = memory_.directory();
+  require_same_settings(directory, memory_.n(), memory_.index());
+  facts_ = facts_of_node(directory, memory_.layout());
+  if (facts_.is_checked) gap_ = kRedZone;
+  if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
 }
 
 void Runtime::find_copies_of_segments() {
-  heap_of_pe_.reserve(layout_.n_pes);
-  statics_of_pe_.reserve(layout_.n_pes);
-  for (int i = 0; i < n_pes_; ++i) {
-    heap_of_pe_.push_back(is_near(i) ? arena_->base() + layout_.heap(i) : kFar);
-    statics_of_pe_.push_back(is_near(i) ? arena_->base() + layout_.statics(i) : kFar);
+  heap_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  statics_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  for (const int pe : memory_.pes()) {
+    if (!nodes_.is_near(pe)) continue;
+    const int index = memory_.index_of(pe);
+    const auto place = static_cast<std::size_t>(pe);
+    heap_of_pe_[place] = memory_.base_of(index, RemoteSegment::heap);
+    statics_of_pe_[place] = memory_.base_of(index, RemoteSegment::statics);
   }
   heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
-                   layout_.heap_bytes, heap_of_pe_.data()};
+                   facts_.heap_bytes(), heap_of_pe_.data()};
 }
 
 void Runtime::share_statics(const StaticData& statics) {
-  if (!run_one_program(arena_->directory(), n_pes_)) {
+  if (facts_.program == 0) {
     debug("the PEs run different programs, so their static data is not symmetric");
     return;
   }
   std::byte*& mine = statics_of_pe_[static_cast<std::size_t>(me_)];
-  move_to_shared_memory(statics, arena_->file(), layout_.statics(me_), mine);
+  move_to_shared_memory(statics, memory_.arena().file(), memory_.layout().statics(memory_.index()),
+                        mine);
   mine = reinterpret_cast<std::byte*>(statics.begin);
   statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
 }
 
 // Far PEs of fake nodes are reached by this machine's memory.
 void Runtime::connect_transport() {
-  if (!has_far_pes_) return;
+  if (!nodes_.has_several()) return;
   debug("PEs are on several nodes: device memory is not shared between them");
   const ArenaTransport::Mapping mapping{
-      .address_of = [this](const RemotePlace& place) { return address_of(place); },
-      .inbox_of =
-          [this](int pe) {
-            return reinterpret_cast<Inbox*>(arena_->base() + layout_.region(pe) + kInboxOffset);
-          }};
+      .address_of =
+          [this](const RemotePlace& place) {
+            return memory_.base_of(memory_.index_of(place.pe), place.segment) + place.offset;
+          },
+      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); }};
   use_transport(std::make_unique<ArenaTransport>(me_, mapping));
-}
-
-std::byte* Runtime::address_of(const RemotePlace& place) const {
-  switch (place.segment) {
-    case RemoteSegment::heap:
-      return arena_->base() + layout_.heap(place.pe) + place.offset;
-    case RemoteSegment::statics:
-      return arena_->base() + layout_.statics(place.pe) + place.offset;
-    case RemoteSegment::control:
-      break;
-  }
-  return arena_->base() + layout_.region(place.pe) + place.offset;
 }
 
 void Runtime::connect_device() {
@@ -259,29 +224,18 @@ void Runtime::connect_device() {
                          }});
   if constexpr (kDevicesAreProcessors) {
     // All heaps in one entry, so that copies from there and to there take their turn on a stream.
-    register_host_heaps(arena_->base(), layout_.total());
+    register_host_heaps(memory_.arena().base(), memory_.layout().total());
   } else {
-    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, layout_.heap_bytes, environment_, peers);
+    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, facts_.heap_bytes(), environment_, peers);
   }
 }
 
 NodePeers Runtime::node_peers() {
-  DirectoryEntry* directory = arena_->directory();
+  DirectoryEntry* directory = memory_.directory();
   return {.me = me_,
           .n = n_pes_,
           .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
-          .meet = [this](const char* step) { meet(step); }};
-}
-
-void Runtime::meet(const char* where) {
-  const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n_pes_);
-  std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
-  arrivals.fetch_add(1, std::memory_order_acq_rel);
-  wait_until_ready([&] { return arrivals.load(std::memory_order_acquire) >= target; },
-                   [&] {
-                     const std::uint64_t come = std::min(arrivals.load(), target);
-                     return fmt::format("{} of {} PEs to {}", target - come, n_pes_, where);
-                   });
+          .meet = [this](const char* step) { memory_.meet(step); }};
 }
 
 void Runtime::open() {
@@ -292,41 +246,37 @@ void Runtime::open() {
   add_predefined_teams();
   device_state_.publish();
   address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
-  meet("start");
+  memory_.meet("start");
   spread_over_cores();
 }
 
 void Runtime::open_host_heap() {
   watch_blocks(environment_.check ? &heap_ : nullptr, &device_heap_);
-  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], layout_.heap_bytes, heap_alignment_, gap_,
-             kBelowHeap);
+  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], facts_.heap_bytes(), facts_.heap_alignment,
+             gap_, kBelowHeap);
 }
 
 void Runtime::open_teams() {
   // Sequence numbers go on where the teams of an earlier round stopped.
-  for (int i = 0; i < n_pes_; ++i)
-    first_sequence_ = std::max(first_sequence_, arena_->directory()[i].highest_sequence);
+  for (int i = 0; i < memory_.n(); ++i)
+    first_sequence_ = std::max(first_sequence_, memory_.directory()[i].highest_sequence);
   teams_.emplace(
-      address_map,
-      [this](int world_pe, int slot) {
-        return reinterpret_cast<TeamArea*>(arena_->base() + layout_.region(world_pe)) + slot;
-      },
-      [this](int world_pe) { return node_of(world_pe); }, more_pes_than_cores_, first_sequence_);
-  active_sets_ =
-      reinterpret_cast<ActiveSetList*>(arena_->base() + layout_.region(0) + kActiveSetsOffset);
+      address_map, [this](int world_pe, int slot) { return memory_.team_area(world_pe, slot); },
+      [this](int world_pe) { return nodes_.node_of(world_pe); }, more_pes_than_cores_,
+      first_sequence_);
 }
 
 void Runtime::add_predefined_teams() {
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   std::iota(everyone.begin(), everyone.end(), 0);
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
-  std::erase_if(everyone, [this](int pe) { return !is_near(pe); });
+  std::erase_if(everyone, [this](int pe) { return !nodes_.is_near(pe); });
   add_team(everyone, kSharedSlot, first_sequence_, {});
 }
 
 void Runtime::spread_over_cores() {
-  meshmem::spread_over_cores(arena_->directory(), n_pes_, me_, environment_.spread,
-                             [this] { meet("tell on which cores they run"); });
+  meshmem::spread_over_cores(memory_.directory(), memory_.n(), memory_.index(), environment_.spread,
+                             [this] { memory_.meet("tell on which cores they run"); });
 }
 
 void Runtime::open_device() {
@@ -344,7 +294,7 @@ void Runtime::open_device() {
 }
 
 HostHeaps Runtime::host_heaps_for_kernels() const {
-  return {reinterpret_cast<const void*>(heap_segment_.base), layout_.heap_bytes,
+  return {reinterpret_cast<const void*>(heap_segment_.base), facts_.heap_bytes(),
           kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_};
 }
 
@@ -377,9 +327,9 @@ void Runtime::remove_team(Team& team) {
 }
 
 int Runtime::slot_of_active_set(const ActiveSet& set) {
-  if (is_near(0)) return active_sets_->slot_of(set);
+  if (nodes_.is_near(0)) return memory_.active_sets()->slot_of(set);
   return slot_of(set, [](std::size_t place, std::uint64_t name) {
-    const RemotePlace there{0, RemoteSegment::control, kActiveSetsOffset + place * sizeof name};
+    const RemotePlace there{0, RemoteSegment::control, NodeMemory::place_of_active_set(place)};
     return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});
   });
 }
@@ -397,11 +347,11 @@ Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
 
 void Runtime::close() {
   if (has_devices()) await_streams("shmem_finalize");
-  meet("finalize");
+  memory_.meet("finalize");
   device_state_.close();
   close_device_segments();
   contexts_.remove_all();
-  arena_->directory()[me_].highest_sequence = teams_->highest_sequence();
+  memory_.mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;
   watch_blocks(nullptr, nullptr);
@@ -410,7 +360,7 @@ void Runtime::close() {
   if (registered_heap_of_pe_.empty()) heap_.give_back();
   heap_.close();
   device_heap_.close();
-  meet("finalize");
+  memory_.meet("finalize");
   set_phase(PePhase::finalized);
 }
 

@@ -18,14 +18,15 @@
 #include "base/environment.hpp"
 #include "core/active_sets.hpp"
 #include "core/context.hpp"
+#include "core/node_card.hpp"
+#include "core/node_memory.hpp"
+#include "core/nodes.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_state.hpp"
-#include "memory/arena.hpp"
 #include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
-#include "transport/transport.hpp"
 
 namespace meshmem {
 
@@ -68,16 +69,12 @@ class Runtime {
   // Once a process, the steps in the order in which connect() takes them.
   void connect();
   void join_job();
-  void make_or_attach_arena(std::size_t static_bytes);
+  void open_memory(std::size_t static_bytes);
   void fill_directory_entry(std::uint64_t program);
-  void compare_with_others();
   void find_nodes();
   void find_copies_of_segments();
   void share_statics(const StaticData& statics);
   void connect_transport();
-  int node_of(int pe) const;
-  bool is_near(int pe) const { return node_of(pe) == first_pe_of_node_; }
-  std::byte* address_of(const RemotePlace& place) const;  // of any PE in the arena
   void connect_device();
   NodePeers node_peers();
 
@@ -92,27 +89,20 @@ class Runtime {
   void spread_over_cores();
   void close();
   void close_device_segments();
-  // A barrier in the arena's header, before there are teams and after them.
-  void meet(const char* where);
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   Environment environment_;
   std::string tuning_;
-  std::optional<Arena> arena_;
-  ArenaLayout layout_;
-  bool has_fake_nodes_ = false;
-  int first_pe_of_node_ = 0;
-  std::vector<int> node_of_pe_;  // the first PE on each one's node; empty where all are near
-  bool has_far_pes_ = false;
+  NodeMemory memory_;
+  Nodes nodes_;
+  NodeFacts facts_;                     // of all PEs
   std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
   std::vector<std::byte*> statics_of_pe_;
-  std::size_t heap_alignment_ = 0;  // what the own heaps of all PEs have
   Segment heap_segment_;
   Segment statics_segment_;
   int n_pes_ = 0;
   int me_ = 0;
-  std::uint64_t meetings_ = 0;
   bool more_pes_than_cores_ = false;
   std::size_t gap_ = 0;  // behind blocks of the symmetric heaps
 
@@ -126,8 +116,7 @@ class Runtime {
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
-  ActiveSetList* active_sets_ = nullptr;
-  std::mutex active_sets_mutex_;  // to make a team once
+  std::mutex active_sets_mutex_;      // to make a team once
   ContextTable contexts_;
 };
 

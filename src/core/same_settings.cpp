@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PEs' settings side by side, in the directory of the arena.
+// The PEs' settings side by side, in the directory of the arena, then those of the nodes.
 // Invariant: all compare each entry with the first one, so all find the same PE that differs; that
 // one prints the line and ends the job, and the others wait for the end.
 #include "core/same_settings.hpp"
@@ -35,34 +35,32 @@ std::uint64_t hash_of_plans(const Environment& environment) {
   return std::hash<std::string>()(text);
 }
 
-// The line without "; give all PEs the same" says what differs between one PE and PE 0 of the node.
+// The line without "; give all PEs the same" says what differs from the other, at `where`.
 void end_by_the_other(bool is_me, const std::string& difference) {
   if (is_me) print_line(difference + "; give all PEs the same");
   if (is_me) abort_job(1, "error");
   pause();  // the one that differs ends the job
 }
 
-void require_same_heap(const DirectoryEntry& entry, const DirectoryEntry& first, bool is_me) {
-  const std::size_t wanted = entry.layout.heap_bytes;
-  if (wanted == first.layout.heap_bytes) return;
-  end_by_the_other(
-      is_me, fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in PE {}",
-                         wanted, first.layout.heap_bytes, first.pe));
-}
-
-void require_same_plans(const DirectoryEntry& entry, const DirectoryEntry& first, bool is_me) {
-  if (entry.tuning != first.tuning)
-    end_by_the_other(
-        is_me, fmt::format("MESHMEM_TUNING names another table here than in PE {}", first.pe));
-  if (entry.plans != first.plans)
-    end_by_the_other(is_me,
-                     fmt::format("MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, "
-                                 "MESHMEM_REDUCE_BLOCKS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
-                                 "MESHMEM_DEVICE_FIRST_EPOCH is another here than in PE {}",
-                                 first.pe));
-}
-
 }  // namespace
+
+std::optional<std::string> difference_of(const Settings& settings, const Settings& first,
+                                         const std::string& where) {
+  const bool heap_matters = settings.heap_is_asked_for != 0 || first.heap_is_asked_for != 0;
+  if (heap_matters && settings.heap_bytes != first.heap_bytes)
+    return fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in {}",
+                       settings.heap_bytes, first.heap_bytes, where);
+  if (settings.tuning != first.tuning)
+    return fmt::format("MESHMEM_TUNING names another table here than in {}", where);
+  if (settings.plans != first.plans)
+    return fmt::format(
+        "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
+        "MESHMEM_DETERMINISTIC, MESHMEM_CHECK or MESHMEM_DEVICE_FIRST_EPOCH is another here than "
+        "in "
+        "{}",
+        where);
+  return std::nullopt;
+}
 
 std::size_t heap_bytes(const Environment& environment, int n_pes) {
   if (environment.symmetric_size > 0) return round_up(environment.symmetric_size, kMinAlignment);
@@ -75,28 +73,28 @@ std::size_t heap_bytes(const Environment& environment, int n_pes) {
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
 }
 
-void tell_settings(DirectoryEntry& mine, const Environment& environment,
+void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Environment& environment,
                    const std::string& tuning) {
-  if (environment.symmetric_size > 0) mine.layout.heap_bytes = heap_bytes(environment, 1);
-  mine.tuning = tuning.empty() ? 0 : std::hash<std::string>()(tuning);
-  mine.plans = hash_of_plans(environment);
+  const bool asks = environment.symmetric_size > 0;
+  mine.settings = {.heap_bytes = asks ? heap_bytes(environment, 1) : layout.heap_bytes,
+                   .heap_is_asked_for = asks ? 1u : 0u,
+                   .tuning = tuning.empty() ? 0 : std::hash<std::string>()(tuning),
+                   .plans = hash_of_plans(environment)};
   mine.is_checked = memory_checker() != MemoryChecker::none;
 }
 
 void require_same_settings(const DirectoryEntry* directory, int n_pes, int me) {
-  for (int i = 0; i < n_pes; ++i) require_same_heap(directory[i], directory[0], i == me);
-  for (int i = 0; i < n_pes; ++i) require_same_plans(directory[i], directory[0], i == me);
+  const std::string where = fmt::format("PE {}", directory[0].pe);
+  for (int i = 0; i < n_pes; ++i) {
+    const auto difference = difference_of(directory[i].settings, directory[0].settings, where);
+    if (difference) end_by_the_other(i == me, *difference);
+  }
 }
 
-bool run_one_program(const DirectoryEntry* directory, int n_pes) {
-  return std::all_of(directory, directory + n_pes, [&](const DirectoryEntry& entry) {
-    return entry.program == directory[0].program;
-  });
-}
-
-bool is_any_checked(const DirectoryEntry* directory, int n_pes) {
-  return std::any_of(directory, directory + n_pes,
-                     [](const DirectoryEntry& entry) { return entry.is_checked; });
+void require_same_settings(const Settings& of_node, const Settings& first, const std::string& where,
+                           bool is_me) {
+  if (const auto difference = difference_of(of_node, first, where))
+    end_by_the_other(is_me, *difference);
 }
 
 }  // namespace meshmem

@@ -23,9 +23,13 @@ std::size_t board_offset(std::size_t n_pes) {
   return round_up(sizeof(ArenaHeader) + n_pes * sizeof(DirectoryEntry), kStatusPage);
 }
 
-std::size_t front_bytes(std::size_t n_pes) {
-  return round_up(board_offset(n_pes) + StatusBoard::bytes_for(static_cast<int>(n_pes)),
-                  kRegionAlignment);
+std::size_t wire_addresses_offset(std::size_t n_pes) {
+  return board_offset(n_pes) + StatusBoard::bytes_for(static_cast<int>(n_pes));
+}
+
+std::size_t front_bytes(const ArenaLayout& layout) {
+  const std::size_t addresses = layout.has_wire_addresses ? layout.n_pes * sizeof(WireAddress) : 0;
+  return round_up(wire_addresses_offset(layout.n_pes) + addresses, kRegionAlignment);
 }
 
 std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
@@ -47,7 +51,7 @@ std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
 std::size_t ArenaLayout::region(int index) const {
   const std::size_t stride = round_up(control_bytes + static_bytes + kBelowHeap, kRegionAlignment) +
                              round_up(heap_bytes, kRegionAlignment);
-  return front_bytes(n_pes) + static_cast<std::size_t>(index) * stride;
+  return front_bytes(*this) + static_cast<std::size_t>(index) * stride;
 }
 std::size_t ArenaLayout::statics(int index) const { return region(index) + control_bytes; }
 std::size_t ArenaLayout::heap(int index) const {
@@ -88,17 +92,24 @@ StatusBoard Arena::status_board() const {
                      StatusBoard::bytes_for(static_cast<int>(layout_.n_pes)));
 }
 
-// "<PEs> <control> <static> <heap bytes> <ticket of the file>"
+WireAddress& Arena::wire_address(int index) const {
+  auto* const addresses =
+      reinterpret_cast<WireAddress*>(base_ + wire_addresses_offset(layout_.n_pes));
+  return addresses[index];
+}
+
+// "<PEs> <control> <static> <heap bytes> <wire addresses?> <ticket of the file>"
 std::string Arena::ticket() const {
-  return fmt::format("{} {} {} {} {}", layout_.n_pes, layout_.control_bytes, layout_.static_bytes,
-                     layout_.heap_bytes, offer_file(file_));
+  return fmt::format("{} {} {} {} {:d} {}", layout_.n_pes, layout_.control_bytes,
+                     layout_.static_bytes, layout_.heap_bytes, layout_.has_wire_addresses,
+                     offer_file(file_));
 }
 
 ArenaLayout Arena::layout_of(const std::string& ticket) {
   ArenaLayout layout;
   std::istringstream numbers(ticket);
   if (!(numbers >> layout.n_pes >> layout.control_bytes >> layout.static_bytes >>
-        layout.heap_bytes)) {
+        layout.heap_bytes >> layout.has_wire_addresses)) {
     fatal("the start-up data '{}' of the node's first PE cannot be read", ticket);
   }
   return layout;
@@ -106,7 +117,7 @@ ArenaLayout Arena::layout_of(const std::string& ticket) {
 
 Arena Arena::attach(const std::string& ticket, int index) {
   std::size_t file_ticket = 0;
-  for (int field = 0; field < 4; ++field) file_ticket = ticket.find(' ', file_ticket) + 1;
+  for (int field = 0; field < 5; ++field) file_ticket = ticket.find(' ', file_ticket) + 1;
   return Arena(take_file(ticket.substr(file_ticket)), layout_of(ticket), index);
 }
 

@@ -26,12 +26,21 @@ namespace meshmem {
 // Bytes before each heap that are nobody's: an access below the first block hits them.
 inline constexpr std::size_t kBelowHeap = 64;
 
-// Offsets follow from these four numbers, which all PEs of the node must have in common.
+inline constexpr std::size_t kMostWireAddressBytes = 510;
+
+// How other processes reach a PE by the network, in the arena until start-up has told other nodes.
+struct WireAddress {
+  std::uint16_t size = 0;
+  char bytes[kMostWireAddressBytes] = {};
+};
+
+// Offsets follow from these numbers, which all PEs of the node must have in common.
 struct ArenaLayout {
   std::size_t n_pes = 0;
   std::size_t control_bytes = 0;
   std::size_t static_bytes = 0;
   std::size_t heap_bytes = 0;
+  bool has_wire_addresses = false;
 
   std::size_t region(int index) const;   // offset of a PE's region; index counts the node's PEs
   std::size_t statics(int index) const;  // ... of its static data
@@ -40,26 +49,33 @@ struct ArenaLayout {
   bool operator==(const ArenaLayout&) const = default;
 };
 
+// What a PE would do differently from others that have not the same.
+struct Settings {
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t heap_is_asked_for = 0;  // by SHMEM_SYMMETRIC_SIZE, so nothing else will do
+  std::uint64_t tuning = 0;             // a hash of what MESHMEM_TUNING names
+  std::uint64_t plans = 0;  // a hash of the variables that choose how reductions are done
+};
+
 // What a PE tells the others of its node.
 struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
   int node = 0;  // the first PE on its node
-  ArenaLayout layout;
-  std::uint64_t program = 0;       // StaticData::fingerprint
-  std::uint64_t tuning = 0;        // a hash of what MESHMEM_TUNING names
-  bool is_checked = false;         // by a memory checker
-  std::uint64_t plans = 0;         // a hash of the variables that choose how reductions are done
-  std::size_t heap_alignment = 0;  // of its own heap, where it maps it itself
+  Settings settings;
+  std::uint64_t program = 0;           // StaticData::fingerprint
+  bool is_checked = false;             // by a memory checker
+  std::size_t heap_alignment = 0;      // of its own heap, where it maps it itself
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
   int core = -1;  // where this PE ran at the end of start-up; -1: not told apart
   DeviceOffer device;
 };
 
-// Both atomics are zero in a fresh arena. `arrivals` counts entries into start-up barriers.
+// All zero in a fresh arena. `arrivals` counts entries into start-up barriers.
 struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
+  std::atomic<std::uint64_t> highest_sequence{0};  // of the teams of other nodes, from the first PE
 };
 
 class Arena {
@@ -86,6 +102,7 @@ class Arena {
   DirectoryEntry* directory() const {
     return reinterpret_cast<DirectoryEntry*>(base_ + sizeof(ArenaHeader));
   }
+  WireAddress& wire_address(int index) const;  // of a layout that has them
 
  private:
   Arena(int file, const ArenaLayout& layout, int index);

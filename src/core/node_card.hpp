@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node tells the other nodes at start-up, in one text: who is on it, how to reach them, and
+// what all PEs must have in common.
+// Invariant: unpack_card() believes nothing: a text that is cut, too long or of another version is
+// refused with a reason. The node's first PE makes the card, every PE of the job reads all.
+#ifndef MESHMEM_CORE_NODE_CARD_HPP_
+#define MESHMEM_CORE_NODE_CARD_HPP_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/arena.hpp"
+
+namespace meshmem {
+
+// Of the PEs of a node, and then of all nodes: what is the same, or the least that all have.
+struct NodeFacts {
+  Settings settings;  // of the first PE
+  std::uint64_t control_bytes = 0;
+  std::uint64_t static_bytes = 0;
+  std::uint64_t program = 0;  // 0: not all run the same
+  std::uint64_t heap_alignment = 0;
+  std::uint64_t is_checked = 0;          // a memory checker runs one PE at least
+  std::array<std::uint64_t, 2> token{};  // of the job, on the card of PE 0's node
+  std::uint64_t heap_bytes() const { return settings.heap_bytes; }
+};
+
+NodeFacts facts_of_node(const DirectoryEntry* directory, const ArenaLayout& layout);
+// Of one more node, which has passed the comparison of settings.
+void add_facts(NodeFacts& all, const NodeFacts& node);
+
+struct NodeCard {
+  std::vector<int> pes;                // of the world, ascending
+  std::vector<std::string> addresses;  // of each one's wire
+  std::string host;
+  NodeFacts facts;
+};
+
+inline constexpr std::size_t kMostHostBytes = 255;
+
+std::string pack_card(const NodeCard& card);
+// nullopt, or why the text is not a card of a job of `n_pes`.
+std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCard& card);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_NODE_CARD_HPP_

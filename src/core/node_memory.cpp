@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes or finds the arena, and what is where in a PE's control segment: team areas, the list of
+// active sets, and for fake nodes the inbox. The first PE chooses the layout; the others learn it
+// from the ticket.
+#include "core/node_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/own_status.hpp"
+#include "base/wait.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr const char* kArenaKey = "meshmem.arena";
+// In a PE's control segment, behind its team areas.
+constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kMaxTeams;
+constexpr std::size_t kInboxOffset = kActiveSetsOffset + sizeof(ActiveSetList);
+
+ArenaLayout layout_of(const NodeMemory::Plan& plan) {
+  return {.n_pes = plan.pes.size(),
+          .control_bytes = kInboxOffset + (plan.has_inboxes ? sizeof(Inbox) : 0),
+          .static_bytes = plan.static_bytes,
+          .heap_bytes = plan.heap_bytes,
+          .has_wire_addresses = plan.has_wire_addresses};
+}
+
+// The board of an arena names its PEs by their places.
+void number_rows(const StatusBoard& board, const std::vector<int>& pes) {
+  int place = 0;
+  for (const int pe : pes)
+    board.pe(place++).number.store(static_cast<std::uint32_t>(pe) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void NodeMemory::open(Plan plan) {
+  pes_ = std::move(plan.pes);
+  index_ = index_of(plan.me);
+  if (is_first()) {
+    plan.pes = pes_;
+    layout_ = layout_of(plan);
+    arena_.emplace(Arena::create(layout_));
+    if (pes_.back() != n() - 1) number_rows(arena_->status_board(), pes_);
+    publish(kArenaKey, arena_->ticket(), plan.exchange);
+  }
+  exchange_published(plan.exchange, plan.start_timeout);
+  if (!is_first()) {
+    const std::string ticket = lookup(pes_.front(), kArenaKey);
+    layout_ = Arena::layout_of(ticket);
+    arena_.emplace(Arena::attach(ticket, index_));
+  }
+  open_board(arena_->status_board(), index_);
+}
+
+int NodeMemory::index_of(int pe) const {
+  return static_cast<int>(std::lower_bound(pes_.begin(), pes_.end(), pe) - pes_.begin());
+}
+
+std::byte* NodeMemory::base_of(int index, RemoteSegment segment) const {
+  switch (segment) {
+    case RemoteSegment::heap:
+      return arena_->base() + layout_.heap(index);
+    case RemoteSegment::statics:
+      return arena_->base() + layout_.statics(index);
+    case RemoteSegment::control:
+      break;
+  }
+  return arena_->base() + layout_.region(index);
+}
+
+TeamArea* NodeMemory::team_area(int pe, int slot) const {
+  return reinterpret_cast<TeamArea*>(base_of(index_of(pe), RemoteSegment::control)) + slot;
+}
+
+ActiveSetList* NodeMemory::active_sets() const {
+  std::byte* const control = base_of(0, RemoteSegment::control);
+  return reinterpret_cast<ActiveSetList*>(control + kActiveSetsOffset);
+}
+
+std::size_t NodeMemory::place_of_active_set(std::size_t place) {
+  return kActiveSetsOffset + place * sizeof ActiveSetList::names[0];
+}
+
+Inbox* NodeMemory::inbox_of(int pe) const {
+  return reinterpret_cast<Inbox*>(base_of(index_of(pe), RemoteSegment::control) + kInboxOffset);
+}
+
+void NodeMemory::meet(const char* where) {
+  const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n());
+  std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
+  arrivals.fetch_add(1, std::memory_order_acq_rel);
+  wait_until_ready([&] { return arrivals.load(std::memory_order_acquire) >= target; },
+                   [&] {
+                     const std::uint64_t come = std::min(arrivals.load(), target);
+                     return fmt::format("{} of {} PEs to {}", target - come, n(), where);
+                   });
+}
+
+}  // namespace meshmem

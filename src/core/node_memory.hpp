@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arena as the PEs that share it use it: who they are, and where each one's memory is in it.
+// Invariant: an index counts the PEs of this arena, a PE those of the job. They are the PEs of a
+// node; those of fake nodes share one arena unless MESHMEM_NETWORK=ucx. Part of the Runtime, made
+// once a process.
+#ifndef MESHMEM_CORE_NODE_MEMORY_HPP_
+#define MESHMEM_CORE_NODE_MEMORY_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "bootstrap/job.hpp"
+#include "core/active_sets.hpp"
+#include "core/team_area.hpp"
+#include "memory/arena.hpp"
+#include "transport/arena_transport.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem {
+
+class NodeMemory {
+ public:
+  struct Plan {
+    std::vector<int> pes;  // that share the arena, ascending, this one among them
+    int me;
+    Among exchange;  // what pes are
+    bool has_inboxes;
+    bool has_wire_addresses;
+    std::size_t static_bytes;
+    std::size_t heap_bytes;
+    double start_timeout;
+  };
+  // Collective. The first PE's plan counts.
+  void open(Plan plan);
+  bool is_open() const { return arena_.has_value(); }
+
+  int n() const { return static_cast<int>(pes_.size()); }
+  int index() const { return index_; }
+  bool is_first() const { return index_ == 0; }
+  const std::vector<int>& pes() const { return pes_; }
+  int index_of(int pe) const;  // of one that shares the arena
+
+  Arena& arena() { return *arena_; }
+  const ArenaLayout& layout() const { return layout_; }
+  DirectoryEntry* directory() const { return arena_->directory(); }
+  DirectoryEntry& mine() const { return directory()[index_]; }
+
+  std::byte* base_of(int index, RemoteSegment segment) const;
+  TeamArea* team_area(int pe, int slot) const;
+  ActiveSetList* active_sets() const;                         // of the first PE
+  static std::size_t place_of_active_set(std::size_t place);  // in the control segment
+  Inbox* inbox_of(int pe) const;
+
+  // Returns when all PEs of the arena have come, before there are teams and after them.
+  void meet(const char* where);
+
+ private:
+  std::optional<Arena> arena_;
+  ArenaLayout layout_;
+  std::vector<int> pes_;
+  int index_ = 0;
+  std::uint64_t meetings_ = 0;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_NODE_MEMORY_HPP_
