@@ -12,10 +12,10 @@ namespace {
 
 using enum ForeignAnswer;
 
-constexpr std::string_view kOneMachine =
-    "this version runs all PEs on this machine; leave it out (oshrun -n 4 ./hello)";
+constexpr std::string_view kMachines =
+    "machines are named by --hosts a:4,b:4 or by --hostfile FILE";
 constexpr std::string_view kPerMachine =
-    "this version runs all PEs on this machine; -n says how many (oshrun -n 4 ./hello)";
+    "write oshrun -n 4 for this machine, or --hosts a:4,b:4 for several";
 constexpr std::string_view kBinding =
     "oshrun binds no PE to a core or place; leave it out (to bind: oshrun -n 4 taskset ...)";
 constexpr std::string_view kComponents =
@@ -32,24 +32,20 @@ constexpr ForeignOption kForeignOptions[] = {
     {"label", same_as, "--tag-output"},
     {"prepend-rank", same_as, "--tag-output"},
     {"V", same_as, "--version"},
+    {"H", same_as, "--hosts"},
+    {"host", same_as, "--hosts"},
+    {"machinefile", same_as, "--hostfile"},
 
-    {"oversubscribe", left_out, ""},
-    {"allow-run-as-root", left_out, ""},
     {"envall", left_out, ""},
     {"genvall", left_out, ""},
 
-    {"H", refused, kOneMachine},
-    {"f", refused, kOneMachine},
-    {"host", refused, kOneMachine},
-    {"hosts", refused, kOneMachine},
-    {"hostfile", refused, kOneMachine},
-    {"machinefile", refused, kOneMachine},
-    {"default-hostfile", refused, kOneMachine},
-    {"w", refused, kOneMachine},
-    {"nodelist", refused, kOneMachine},
-    {"nodes", refused, kOneMachine},
-    {"rankfile", refused, kOneMachine},
-    {"rf", refused, kOneMachine},
+    {"f", refused, "write --hostfile FILE, with a line 'a slots=4' for each machine"},
+    {"default-hostfile", refused, kMachines},
+    {"w", refused, kMachines},
+    {"nodelist", refused, kMachines},
+    {"nodes", refused, kMachines},
+    {"rankfile", refused, kMachines},
+    {"rf", refused, kMachines},
 
     {"c", refused, "it is the number of PEs to some launchers and cores per PE to others; use -n"},
     {"N", refused, kPerMachine},

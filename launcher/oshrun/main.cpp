@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oshrun: starts a program as the PEs of one OpenSHMEM job on this machine.
+// oshrun: starts a program as the PEs of one OpenSHMEM job on this machine, or hands it to the
+// launcher that starts it on several.
 // Invariant: signals are blocked before the first thread or process is made; the guard and the
 // scratch folder outlive the PMIx server's use of them.
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "environment.hpp"
 #include "failure.hpp"
 #include "guard.hpp"
+#include "hosts.hpp"
 #include "job.hpp"
 #include "mailbox.hpp"
 #include "options.hpp"
@@ -84,6 +86,7 @@ int run(int argc, char** argv) {
     show_status_of(*options->status_of);
     return 0;
   }
+  if (options->is_for_several_machines()) hand_over(*options);
   enter_working_folder(options->working_folder);
   set_up_signals();
   const rlimit files_of_pes = raise_file_limit(options->pes);

@@ -26,6 +26,7 @@ constexpr const char* kExamples =
     "  oshrun -n 4 ./hello                     4 PEs\n"
     "  oshrun --tag-output -n 8 ./a.out -n 3   each line says which PE wrote it; -n 3 is a.out's\n"
     "  oshrun -x SHMEM_SYMMETRIC_SIZE=1G --timeout 60 ./a.out\n"
+    "  oshrun --hosts a:4,b:4 ./hello          4 PEs on each of two machines\n"
     "Exit status: that of the first PE to end with a nonzero one, 128 + signal for a PE that was\n"
     "killed, 124 after --timeout, 127 or 126 when the program cannot be run, 2 for wrong options,\n"
     "1 when the job cannot start or when its output is lost, as on a full disk.";
@@ -180,12 +181,22 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
                "Put the PE's number before each line: [3] text");
   app.add_option("--wdir", options.working_folder, "Run the program in this folder")
       ->type_name("FOLDER");
+  app.add_option("--hosts", options.hosts,
+                 "Run on these machines (also --host, -H) by prterun or mpirun, whose\n"
+                 "command is printed; without PES the PEs of -n are spread evenly")
+      ->type_name("NAME[:PES],...");
+  app.add_option("--hostfile", options.hostfile,
+                 "The same from a file with a line 'NAME slots=PES' for each machine")
+      ->type_name("FILE");
   app.add_option("--status", texts.status,
                  "Print where the PEs of the oshrun with this process id are. SIGQUIT to\n"
                  "that oshrun (Ctrl-\\) prints it there; twice within 2 s it ends the job")
       ->type_name("PID");
   // For tests of the path between nodes: the PEs are told that they are on this many machines.
   app.add_option("--fake-nodes", texts.fake_nodes)->group("");
+  // They change nothing on this machine.
+  app.add_flag("--allow-run-as-root", options.allow_root)->group("");
+  app.add_flag("--oversubscribe", options.oversubscribe)->group("");
 }
 
 void fill_in_status(Options& options, const std::string& text) {
@@ -202,17 +213,35 @@ void fill_in_status(Options& options, const std::string& text) {
   options.status_of = pid;
 }
 
-void fill_in(Options& options, const Texts& texts, bool pes_given) {
-  options.pes = pes_given ? parse_count(texts.pes, "-n", "PEs") : count_usable_cores();
+void check_machines(const Options& options, const Texts& texts, const CLI::App& app) {
+  const bool hosts = app.count("--hosts") > 0, hostfile = app.count("--hostfile") > 0;
+  if (hosts && options.hosts.empty()) throw Failure(kUsageError, "--hosts names no machine");
+  if (hostfile && options.hostfile.empty()) throw Failure(kUsageError, "--hostfile names no file");
+  if (hosts && hostfile) throw Failure(kUsageError, "--hosts and --hostfile exclude each other");
+  if (!hosts && !hostfile) return;
+  if (!texts.fake_nodes.empty() || !texts.status.empty()) {
+    throw Failure(kUsageError, fmt::format("{} is for jobs on this machine; leave out {}",
+                                           texts.status.empty() ? "--fake-nodes" : "--status",
+                                           hosts ? "--hosts" : "--hostfile"));
+  }
+}
+
+void fill_in(Options& options, const Texts& texts, const CLI::App& app) {
+  check_machines(options, texts, app);
+  if (app.count("-n") > 0) {
+    options.pes = parse_count(texts.pes, "-n", "PEs");
+  } else if (!options.is_for_several_machines()) {
+    options.pes = count_usable_cores();
+  }
   if (!texts.timeout.empty()) options.timeout = parse_seconds(texts.timeout);
   if (!texts.fake_nodes.empty()) {
     options.fake_nodes = parse_count(texts.fake_nodes, "--fake-nodes", "nodes");
+    if (options.fake_nodes > options.pes) {
+      throw Failure(kUsageError, fmt::format("--fake-nodes {} is more than the {} PEs",
+                                             options.fake_nodes, options.pes));
+    }
   }
   for (const std::string& text : options.exports) check_export(text);
-  if (options.fake_nodes > options.pes) {
-    throw Failure(kUsageError, fmt::format("--fake-nodes {} is more than the {} PEs",
-                                           options.fake_nodes, options.pes));
-  }
   if (!texts.status.empty()) return fill_in_status(options, texts.status);
   if (options.program.empty()) {
     throw Failure(kUsageError, "no program to run; try: oshrun -n 4 ./hello (or oshrun --help)");
@@ -224,7 +253,7 @@ void fill_in(Options& options, const Texts& texts, bool pes_given) {
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
   Texts texts;
-  CLI::App app("oshrun starts an OpenSHMEM program as several PEs on this machine.", "oshrun");
+  CLI::App app("oshrun starts an OpenSHMEM program as several PEs.", "oshrun");
   declare_options(app, options, texts);
   std::vector<std::string> own = take_own_words(app, argc, argv, options.program);
   std::reverse(own.begin(), own.end());  // CLI11 takes words from the back
@@ -236,7 +265,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw Failure(kUsageError, fmt::format("{}; see oshrun --help", error.what()));
   }
-  fill_in(options, texts, app.count("-n") > 0);
+  fill_in(options, texts, app);
   return options;
 }
 

