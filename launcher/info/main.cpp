@@ -19,6 +19,7 @@
 #include "base/machine.hpp"
 #include "base/standard_output.hpp"
 #include "info/devices.hpp"
+#include "info/networks.hpp"
 
 extern char** environ;
 
@@ -113,6 +114,8 @@ int run(int argc, char** argv) {
     print_machine();
     fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
     print_devices(print_row);
+    fmt::print("\nNetworks (of jobs over several machines)\n");
+    print_networks(print_row);
     print_environment();
     status = report_mistakes();
   }
