@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` lays down for programs that use meshmem: library, headers, CMake package, pkg-config file.
 # Every path in it is computed from the file's own place, so that the whole prefix can be moved.
-# (The programs beside the library are installed by launcher/.)
+# (The programs beside the library are installed by launcher/, the libraries of networks by src/transport/.)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshmem)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

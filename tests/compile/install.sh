@@ -107,6 +107,11 @@ done
 for file in valgrind.supp tsan.supp; do
   [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
 done
+# The network's library comes along where it was built, and is found from the moved prefix.
+if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
+  networks=$("$prefix/bin/meshmem-info")
+  grep -q '^  UCX  *[0-9]' <<<"$networks" || fail "meshmem-info finds no network: $networks"
+fi
 wrappers_ask_for_files
 through_wrappers
 through_oshhip
