@@ -403,6 +403,15 @@ TEST(UcxWire, RefusesAnotherVersion) {
   });
 }
 
+TEST(UcxWire, SaysWhatIsMissing) {
+  in_child([] {
+    std::string error;
+    EXPECT_EQ(open_network_library("no_such", false, &error), nullptr);
+    EXPECT_EQ(error.rfind("there is no libmeshmem_no_such.so beside the library: ", 0), 0u)
+        << error;
+  });
+}
+
 TEST(UcxWire, LeavesTheProcessAsItWas) {
   in_child([] {
     std::vector<struct sigaction> before(32), after(32);
