@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
@@ -27,31 +27,47 @@ NodeCard card_of(const Nodes& nodes, int first_pe) {
   return card;
 }
 
+std::string host_name() {
+  char name[kMostHostBytes + 1] = "";
+  gethostname(name, kMostHostBytes);
+  return name;
+}
+
 }  // namespace
 
-NodeFacts exchange_cards(NodeCard card, bool is_first, Nodes& nodes, double start_timeout) {
+void publish_card(const NodeMemory& memory) {
+  NodeCard card{.pes = memory.pes(),
+                .addresses = {},
+                .host = host_name(),
+                .facts = facts_of_node(memory.directory(), memory.layout())};
+  for (int index = 0; index < memory.n(); ++index) {
+    const WireAddress& address = memory.arena().wire_address(index);
+    card.addresses.emplace_back(address.bytes, address.size);
+  }
   if (card.pes.front() == 0)
     check(getrandom(card.facts.token.data(), sizeof card.facts.token, 0), "get random bits");
-  if (is_first) publish(kCardKey, pack_card(card), Among::job);
-  exchange_published(Among::job, start_timeout);
+  publish(kCardKey, pack_card(card), Among::job);
+}
+
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes) {
   std::optional<NodeFacts> all;
   Settings first;
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
-    const NodeCard read = card_of(nodes, first_pe);
-    if (const auto error = nodes.add(read))
+    const NodeCard card = card_of(nodes, first_pe);
+    if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
             first_pe, *error);
     if (!all) {
-      all = read.facts;
-      first = read.facts.settings;
+      all = card.facts;
+      first = card.facts.settings;
     }
-    require_same_settings(read.facts.settings, first, nodes.name_of(0),
-                          is_first && first_pe == card.pes.front());
-    if (read.facts.control_bytes != all->control_bytes)
+    const bool is_me = memory.is_first() && memory.pes().front() == first_pe;
+    require_same_settings(card.facts.settings, first, nodes.name_of(0), is_me);
+    if (card.facts.control_bytes != all->control_bytes)
       fatal("{} runs another build of meshmem; start the same on all machines",
             nodes.name_of(first_pe));
-    add_facts(*all, read.facts);
+    add_facts(*all, card.facts);
   }
   return *all;
 }

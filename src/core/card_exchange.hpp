@@ -10,13 +10,16 @@
 #include <string>
 
 #include "core/node_card.hpp"
+#include "core/node_memory.hpp"
 #include "core/nodes.hpp"
 
 namespace meshmem {
 
-// Collective. `card`: this node's, which its first PE (`is_first`) publishes. Fills the table.
-// Returns what all nodes have in common.
-NodeFacts exchange_cards(NodeCard card, bool is_first, Nodes& nodes, double start_timeout);
+// By the first PE of each node, before the exchange.
+void publish_card(const NodeMemory& memory);
+
+// By all PEs after it. Fills the table, and returns what all nodes have in common.
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes);
 
 // Of any PE of the world.
 std::string wire_address_of(const Nodes& nodes, int pe);

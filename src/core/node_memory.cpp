@@ -11,6 +11,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/own_status.hpp"
 #include "base/wait.hpp"
 
@@ -60,6 +61,23 @@ void NodeMemory::open(Plan plan) {
 
 int NodeMemory::index_of(int pe) const {
   return static_cast<int>(std::lower_bound(pes_.begin(), pes_.end(), pe) - pes_.begin());
+}
+
+std::uint64_t NodeMemory::highest_sequence() const {
+  std::uint64_t highest = arena_->header().highest_sequence.load(std::memory_order_relaxed);
+  for (int i = 0; i < n(); ++i) highest = std::max(highest, directory()[i].highest_sequence);
+  return highest;
+}
+
+void NodeMemory::tell_wire_address(const std::string& address) {
+  if (address.size() > kMostWireAddressBytes)
+    fatal(
+        "the network's address of this PE has {} bytes, and {} are kept; choose one network by "
+        "MESHMEM_NETWORK_DEVICE",
+        address.size(), kMostWireAddressBytes);
+  WireAddress& mine = arena_->wire_address(index_);
+  mine.size = static_cast<std::uint16_t>(address.size());
+  std::copy(address.begin(), address.end(), mine.bytes);
 }
 
 std::byte* NodeMemory::base_of(int index, RemoteSegment segment) const {

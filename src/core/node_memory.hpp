@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bootstrap/job.hpp"
@@ -44,9 +45,15 @@ class NodeMemory {
   int index_of(int pe) const;  // of one that shares the arena
 
   Arena& arena() { return *arena_; }
+  const Arena& arena() const { return *arena_; }
   const ArenaLayout& layout() const { return layout_; }
   DirectoryEntry* directory() const { return arena_->directory(); }
   DirectoryEntry& mine() const { return directory()[index_]; }
+
+  // Of teams of this and other nodes, when they last finalized.
+  std::uint64_t highest_sequence() const;
+  // How others reach this PE by the network, for the first PE to tell.
+  void tell_wire_address(const std::string& address);
 
   std::byte* base_of(int index, RemoteSegment segment) const;
   TeamArea* team_area(int pe, int slot) const;

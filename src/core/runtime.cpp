@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Start-up and end.
-//   connect  launcher, arena, the same settings?, copies of segments, static data, devices
-//   open     heaps, teams, WORLD and SHARED, the address map, what kernels know
-// Invariant: a failure of one PE ends the job; no PE waits for one that has gone. Only this file
-// knows the order of steps.
+// From an init to its finalize: heaps, teams, WORLD and SHARED, the address map, what kernels know.
+// What is made once a process is in connect.cpp.
+// Invariant: PEs meet before they use what others open, and before they close what others use.
 #include "core/runtime.hpp"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,45 +13,26 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/file_handover.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/schedule_fuzzing.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
-#include "bootstrap/job.hpp"
 #include "bootstrap/launcher_variables.hpp"
-#include "core/core_file.hpp"
-#include "core/kernel_waits.hpp"
-#include "core/same_settings.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/hip_error.hpp"
-#include "gpu/host_heap_access.hpp"
 #include "gpu/stream_uses.hpp"
 #include "memory/room.hpp"
-#include "memory/static_data.hpp"
-#include "transport/arena_transport.hpp"
 
 namespace meshmem {
 namespace {
 
-// Before a PE that has a core for itself yields: some tens of microseconds.
-constexpr unsigned kPolls = 4000;
 static_assert(device::kTeamSlots == kMaxTeams);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
-
-// A PE that exits without shmem_finalize must look like the failure that it is, and a child of
-// fork is not the PE.
-void disconnect_at_exit() {
-  static const pid_t connected_process = getpid();
-  std::atexit([] {
-    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
-  });
-}
 
 }  // namespace
 
@@ -100,145 +78,19 @@ void Runtime::leave() {
   depth_.fetch_sub(1, std::memory_order_release);
 }
 
-void Runtime::connect() {
-  join_job();
-  const StaticData statics = find_static_data();
-  open_memory(statics.bytes());
-  fill_directory_entry(statics.fingerprint);
-  memory_.meet("attach to the shared memory of the node");
-  find_nodes();
-  find_copies_of_segments();
-  share_statics(statics);
-  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n());
-  memory_.meet("share the static data");
-  end_offer();
-  memory_.arena().close_file();
-  connect_transport();
-  if (!nodes_.has_several()) connect_device();
-  wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
-                 .timeout_seconds = environment_.timeout,
-                 .timeout_name = "MESHMEM_TIMEOUT"};
-}
-
-// Who this PE is and who the others are. From here on a mistake ends the job, not this PE only.
-void Runtime::join_job() {
-  open_launcher_board();
-  wait_policy = {.polls = 1,
-                 .timeout_seconds = environment_.start_timeout,
-                 .timeout_name = "MESHMEM_START_TIMEOUT"};
-  const Job& job = connect_to_launcher(environment_.start_timeout);
-  if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
-  n_pes_ = job.n_pes;
-  me_ = job.pe;
-  if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
-  const int far_pes = n_pes_ - static_cast<int>(job.node_pes.size());
-  if (far_pes != 0 && !job.has_fake_nodes) {
-    fatal(
-        "{} of the {} PEs are on other machines; this version of meshmem runs on one machine only",
-        far_pes, n_pes_);
+// Between nodes their first PEs meet, and find the highest sequence number of any team.
+void Runtime::meet(const char* where) {
+  memory_.meet(where);
+  if (!network_.is_connected()) return;
+  if (memory_.is_first()) {
+    std::atomic<std::uint64_t>& highest = memory_.arena().header().highest_sequence;
+    highest.store(network_.meet(memory_.highest_sequence(), where), std::memory_order_relaxed);
   }
-  disconnect_at_exit();
-}
-
-void Runtime::open_memory(std::size_t static_bytes) {
-  std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  memory_.open({.pes = everyone,
-                .me = me_,
-                .exchange = Among::job,
-                .has_inboxes = joined_job().has_fake_nodes,
-                .has_wire_addresses = false,
-                .static_bytes = static_bytes,
-                .heap_bytes = heap_bytes(environment_, n_pes_),
-                .start_timeout = environment_.start_timeout});
-}
-
-void Runtime::fill_directory_entry(std::uint64_t program) {
-  DirectoryEntry& mine = memory_.mine();
-  mine.pe = me_;
-  mine.program = program;
-  mine.node = joined_job().node_pes.front();
-  tell_settings(mine, memory_.layout(), environment_, tuning_);
-  sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
-  mine.heap_alignment = alignment_of(memory_.base_of(memory_.index(), RemoteSegment::heap));
-  mine.present.store(1, std::memory_order_release);
-}
-
-// From the directory, where all PEs are. They are on several nodes if the launcher says so.
-void Runtime::find_nodes() {
-  const DirectoryEntry* directory = memory_.directory();
-  require_same_settings(directory, memory_.n(), memory_.index());
-  facts_ = facts_of_node(directory, memory_.layout());
-  if (facts_.is_checked) gap_ = kRedZone;
-  if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
-}
-
-void Runtime::find_copies_of_segments() {
-  heap_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
-  statics_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
-  for (const int pe : memory_.pes()) {
-    if (!nodes_.is_near(pe)) continue;
-    const int index = memory_.index_of(pe);
-    const auto place = static_cast<std::size_t>(pe);
-    heap_of_pe_[place] = memory_.base_of(index, RemoteSegment::heap);
-    statics_of_pe_[place] = memory_.base_of(index, RemoteSegment::statics);
-  }
-  heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
-                   facts_.heap_bytes(), heap_of_pe_.data()};
-}
-
-void Runtime::share_statics(const StaticData& statics) {
-  if (facts_.program == 0) {
-    debug("the PEs run different programs, so their static data is not symmetric");
-    return;
-  }
-  std::byte*& mine = statics_of_pe_[static_cast<std::size_t>(me_)];
-  move_to_shared_memory(statics, memory_.arena().file(), memory_.layout().statics(memory_.index()),
-                        mine);
-  mine = reinterpret_cast<std::byte*>(statics.begin);
-  statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
-}
-
-// Far PEs of fake nodes are reached by this machine's memory.
-void Runtime::connect_transport() {
-  if (!nodes_.has_several()) return;
-  debug("PEs are on several nodes: device memory is not shared between them");
-  const ArenaTransport::Mapping mapping{
-      .address_of =
-          [this](const RemotePlace& place) {
-            return memory_.base_of(memory_.index_of(place.pe), place.segment) + place.offset;
-          },
-      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); }};
-  use_transport(std::make_unique<ArenaTransport>(me_, mapping));
-}
-
-void Runtime::connect_device() {
-  const NodePeers peers = node_peers();
-  if (!device_memory_.choose(environment_, peers)) return;
-  device_transfer().open(device_memory_.device());
-  device_memory_.open(device_transfer().stream());
-  show_waits_of_kernels({.sync = device_memory_.sync(),
-                         .state = device_state_,
-                         .team_in = [this](int slot) -> const Team* {
-                           return is_active() ? teams_->find(handle_of(slot)) : nullptr;
-                         }});
-  if constexpr (kDevicesAreProcessors) {
-    // All heaps in one entry, so that copies from there and to there take their turn on a stream.
-    register_host_heaps(memory_.arena().base(), memory_.layout().total());
-  } else {
-    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, facts_.heap_bytes(), environment_, peers);
-  }
-}
-
-NodePeers Runtime::node_peers() {
-  DirectoryEntry* directory = memory_.directory();
-  return {.me = me_,
-          .n = n_pes_,
-          .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
-          .meet = [this](const char* step) { memory_.meet(step); }};
+  memory_.meet(where);
 }
 
 void Runtime::open() {
+  if (network_.is_connected()) network_.restart();
   address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
   open_host_heap();
   open_teams();
@@ -246,7 +98,7 @@ void Runtime::open() {
   add_predefined_teams();
   device_state_.publish();
   address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
-  memory_.meet("start");
+  meet("start");
   spread_over_cores();
 }
 
@@ -258,8 +110,7 @@ void Runtime::open_host_heap() {
 
 void Runtime::open_teams() {
   // Sequence numbers go on where the teams of an earlier round stopped.
-  for (int i = 0; i < memory_.n(); ++i)
-    first_sequence_ = std::max(first_sequence_, memory_.directory()[i].highest_sequence);
+  first_sequence_ = std::max(first_sequence_, memory_.highest_sequence());
   teams_.emplace(
       address_map, [this](int world_pe, int slot) { return memory_.team_area(world_pe, slot); },
       [this](int world_pe) { return nodes_.node_of(world_pe); }, more_pes_than_cores_,
@@ -360,7 +211,8 @@ void Runtime::close() {
   if (registered_heap_of_pe_.empty()) heap_.give_back();
   heap_.close();
   device_heap_.close();
-  memory_.meet("finalize");
+  meet("finalize");
+  if (network_.is_connected()) network_.stop(environment_.timeout);
   set_phase(PePhase::finalized);
 }
 

@@ -18,6 +18,7 @@
 #include "base/environment.hpp"
 #include "core/active_sets.hpp"
 #include "core/context.hpp"
+#include "core/network.hpp"
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
@@ -69,6 +70,8 @@ class Runtime {
   // Once a process, the steps in the order in which connect() takes them.
   void connect();
   void join_job();
+  void choose_network(int far_pes);
+  int pes_of_machine() const;
   void open_memory(std::size_t static_bytes);
   void fill_directory_entry(std::uint64_t program);
   void find_nodes();
@@ -90,11 +93,16 @@ class Runtime {
   void close();
   void close_device_segments();
 
+  // Returns when all PEs of the job have come, before there are teams and after them.
+  void meet(const char* where);
+
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   Environment environment_;
   std::string tuning_;
+  bool uses_network_ = false;
   NodeMemory memory_;
+  Network network_;
   Nodes nodes_;
   NodeFacts facts_;                     // of all PEs
   std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes

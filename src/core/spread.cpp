@@ -56,8 +56,9 @@ void leave_shared_core(const DirectoryEntry* directory, int n_pes, int me) {
 
 }  // namespace
 
-bool share_cores(const DirectoryEntry* directory, int n_pes) {
-  return n_pes > std::min(static_cast<double>(count_cores(directory, n_pes)), cpu_quota());
+bool share_cores(const DirectoryEntry* directory, int n_pes, int pes_of_machine) {
+  const auto cores = static_cast<double>(count_cores(directory, n_pes));
+  return pes_of_machine > std::min(cores, cpu_quota());
 }
 
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, bool is_wanted,

@@ -11,8 +11,9 @@
 
 namespace meshmem {
 
-// The PEs outnumber the cores, or what a container grants of them.
-bool share_cores(const DirectoryEntry* directory, int n_pes);
+// The PEs of this machine outnumber the cores of those in the directory, or what a container grants
+// of them.
+bool share_cores(const DirectoryEntry* directory, int n_pes, int pes_of_machine);
 
 // Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where
 // PEs outnumber the cores, to the core that is dealt to this PE; with a core for each, away from

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Runtime does once a process: the launcher, the arena of the node, the other nodes, static
+// data, the transport, devices.
+// Invariant: only connect() knows the order of these steps. A failure of one PE ends the job; no PE
+// waits for one that has gone.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/file_handover.hpp"
+#include "base/memory_checker.hpp"
+#include "base/own_status.hpp"
+#include "base/schedule_fuzzing.hpp"
+#include "base/wait.hpp"
+#include "bootstrap/job.hpp"
+#include "core/card_exchange.hpp"
+#include "core/core_file.hpp"
+#include "core/kernel_waits.hpp"
+#include "core/runtime.hpp"
+#include "core/same_settings.hpp"
+#include "core/spread.hpp"
+#include "gpu/device_target.hpp"
+#include "gpu/device_transfer.hpp"
+#include "gpu/host_heap_access.hpp"
+#include "memory/static_data.hpp"
+#include "transport/arena_transport.hpp"
+
+namespace meshmem {
+namespace {
+
+// Before a PE that has a core for itself yields: some tens of microseconds.
+constexpr unsigned kPolls = 4000;
+
+// A PE that exits without shmem_finalize must look like the failure that it is, and a child of
+// fork is not the PE.
+void disconnect_at_exit() {
+  static const pid_t connected_process = getpid();
+  std::atexit([] {
+    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
+  });
+}
+
+}  // namespace
+
+void Runtime::connect() {
+  join_job();
+  const StaticData statics = find_static_data();
+  open_memory(statics.bytes());
+  fill_directory_entry(statics.fingerprint);
+  memory_.meet("attach to the shared memory of the node");
+  find_nodes();
+  find_copies_of_segments();
+  share_statics(statics);
+  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), pes_of_machine());
+  connect_transport();
+  meet("share the static data");
+  end_offer();
+  memory_.arena().close_file();
+  if (!nodes_.has_several()) connect_device();
+  wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
+                 .timeout_seconds = environment_.timeout,
+                 .timeout_name = "MESHMEM_TIMEOUT"};
+}
+
+// Who this PE is and who the others are. From here on a mistake ends the job, not this PE only.
+void Runtime::join_job() {
+  open_launcher_board();
+  wait_policy = {.polls = 1,
+                 .timeout_seconds = environment_.start_timeout,
+                 .timeout_name = "MESHMEM_START_TIMEOUT"};
+  const Job& job = connect_to_launcher(environment_.start_timeout);
+  if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
+  n_pes_ = job.n_pes;
+  me_ = job.pe;
+  if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
+  choose_network(n_pes_ - static_cast<int>(job.node_pes.size()));
+  disconnect_at_exit();
+}
+
+// Fake nodes do without, as one arena serves them all, unless they are asked to be as real ones.
+void Runtime::choose_network(int far_pes) {
+  const bool is_real = !joined_job().has_fake_nodes;
+  uses_network_ = far_pes != 0 && (is_real || environment_.network == NetworkKind::ucx);
+  if (uses_network_ && environment_.network == NetworkKind::none) {
+    fatal(
+        "{} of the {} PEs are on other machines, which MESHMEM_NETWORK=none does not reach; unset "
+        "it, or start all PEs on one machine",
+        far_pes, n_pes_);
+  }
+}
+
+int Runtime::pes_of_machine() const {
+  const Job& job = joined_job();
+  return job.has_fake_nodes ? job.n_pes : static_cast<int>(job.node_pes.size());
+}
+
+void Runtime::open_memory(std::size_t static_bytes) {
+  std::vector<int> pes = joined_job().node_pes;
+  if (!uses_network_) {
+    pes.resize(static_cast<std::size_t>(n_pes_));
+    std::iota(pes.begin(), pes.end(), 0);
+  }
+  memory_.open({.pes = std::move(pes),
+                .me = me_,
+                .exchange = uses_network_ ? Among::node : Among::job,
+                .has_inboxes = joined_job().has_fake_nodes && !uses_network_,
+                .has_wire_addresses = uses_network_,
+                .static_bytes = static_bytes,
+                .heap_bytes = heap_bytes(environment_, pes_of_machine()),
+                .start_timeout = environment_.start_timeout});
+  if (uses_network_) {
+    network_.open_wire(environment_);
+    memory_.tell_wire_address(network_.wire_address());
+  }
+}
+
+void Runtime::fill_directory_entry(std::uint64_t program) {
+  DirectoryEntry& mine = memory_.mine();
+  mine.pe = me_;
+  mine.program = program;
+  mine.node = joined_job().node_pes.front();
+  tell_settings(mine, memory_.layout(), environment_, tuning_);
+  sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
+  mine.heap_alignment = alignment_of(memory_.base_of(memory_.index(), RemoteSegment::heap));
+  mine.present.store(1, std::memory_order_release);
+}
+
+// All PEs are in the arena's directory, or each node has its own and they exchange cards.
+void Runtime::find_nodes() {
+  const DirectoryEntry* directory = memory_.directory();
+  if (uses_network_ && memory_.is_first()) publish_card(memory_);
+  if (uses_network_) exchange_published(Among::job, environment_.start_timeout);
+  require_same_settings(directory, memory_.n(), memory_.index());
+  if (uses_network_) {
+    nodes_ = Nodes(n_pes_, me_, memory_.index());
+    facts_ = read_cards(memory_, nodes_);
+  } else {
+    facts_ = facts_of_node(directory, memory_.layout());
+    if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
+  }
+  if (facts_.is_checked) gap_ = kRedZone;
+}
+
+void Runtime::find_copies_of_segments() {
+  heap_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  statics_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  for (const int pe : memory_.pes()) {
+    if (!nodes_.is_near(pe)) continue;
+    const int index = memory_.index_of(pe);
+    const auto place = static_cast<std::size_t>(pe);
+    heap_of_pe_[place] = memory_.base_of(index, RemoteSegment::heap);
+    statics_of_pe_[place] = memory_.base_of(index, RemoteSegment::statics);
+  }
+  heap_segment_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
+                   facts_.heap_bytes(), heap_of_pe_.data()};
+}
+
+void Runtime::share_statics(const StaticData& statics) {
+  if (facts_.program == 0) {
+    debug("the PEs run different programs, so their static data is not symmetric");
+    return;
+  }
+  std::byte*& mine = statics_of_pe_[static_cast<std::size_t>(me_)];
+  move_to_shared_memory(statics, memory_.arena().file(), memory_.layout().statics(memory_.index()),
+                        mine);
+  mine = reinterpret_cast<std::byte*>(statics.begin);
+  statics_segment_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
+}
+
+// Far PEs of fake nodes are reached by this machine's memory.
+void Runtime::connect_transport() {
+  if (!nodes_.has_several()) return;
+  debug("PEs are on several nodes: device memory is not shared between them");
+  if (uses_network_) return network_.connect(me_, memory_, nodes_, facts_);
+  const ArenaTransport::Mapping mapping{
+      .address_of =
+          [this](const RemotePlace& place) {
+            return memory_.base_of(memory_.index_of(place.pe), place.segment) + place.offset;
+          },
+      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); }};
+  use_transport(std::make_unique<ArenaTransport>(me_, mapping));
+}
+
+void Runtime::connect_device() {
+  const NodePeers peers = node_peers();
+  if (!device_memory_.choose(environment_, peers)) return;
+  device_transfer().open(device_memory_.device());
+  device_memory_.open(device_transfer().stream());
+  show_waits_of_kernels({.sync = device_memory_.sync(),
+                         .state = device_state_,
+                         .team_in = [this](int slot) -> const Team* {
+                           return is_active() ? teams_->find(handle_of(slot)) : nullptr;
+                         }});
+  if constexpr (kDevicesAreProcessors) {
+    // All heaps in one entry, so that copies from there and to there take their turn on a stream.
+    register_host_heaps(memory_.arena().base(), memory_.layout().total());
+  } else {
+    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, facts_.heap_bytes(), environment_, peers);
+  }
+}
+
+NodePeers Runtime::node_peers() {
+  DirectoryEntry* directory = memory_.directory();
+  return {.me = me_,
+          .n = n_pes_,
+          .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
+          .meet = [this](const char* step) { memory_.meet(step); }};
+}
+
+}  // namespace meshmem

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Meetings of nodes by messages among their first PEs, under a slot that no team has; and the last
+// one, for which the launcher's fence follows: only that tells when nothing is under way any more.
+#include "core/network.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
+#include "core/card_exchange.hpp"
+#include "core/team_area.hpp"
+#include "transport/wire_library.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr int kSlotOfMeetings = kMaxTeams;
+NetworkTransport* to_abandon = nullptr;  // at the process's end
+
+// A process that ends without shmem_finalize must not have a thread that still takes messages. A
+// child of fork has none.
+void abandon_at_exit(NetworkTransport* transport) {
+  static const pid_t own_process = getpid();
+  to_abandon = transport;
+  std::atexit([] {
+    if (getpid() == own_process) to_abandon->abandon();
+  });
+}
+
+}  // namespace
+
+void Network::open_wire(const Environment& environment) {
+  unconnected_ = std::make_unique<NetworkTransport>();
+  transport_ = unconnected_.get();
+  transport_->use_wire(make_wire("ucx", {.version = kWireVersion,
+                                         .listener = transport_->listener(),
+                                         .device = environment.network_device.c_str(),
+                                         .keepalive_seconds = environment.keepalive,
+                                         .debug = environment.debug}));
+}
+
+void Network::connect(int me, const NodeMemory& memory, const Nodes& nodes,
+                      const NodeFacts& facts) {
+  nodes_ = &nodes;
+  transport_->open(
+      {.me = me,
+       .n_pes = nodes.n_pes(),
+       .token = {facts.token[0], facts.token[1]},
+       .n_local = memory.n(),
+       .base_of = [&memory](int index,
+                            RemoteSegment segment) { return memory.base_of(index, segment); },
+       .segment_bytes = {facts.heap_bytes(), facts.program == 0 ? 0 : facts.static_bytes,
+                         facts.control_bytes},
+       .node_of = [&nodes](int pe) { return nodes.node_of(pe); },
+       .local_index_of = [&nodes](int pe) { return nodes.index_of(pe); },
+       .server_of = [&nodes](int pe) { return nodes.server_of(pe); },
+       .wire_address_of = [&nodes](int pe) { return meshmem::wire_address_of(nodes, pe); },
+       .name_of = [&nodes](int pe) { return nodes.name_of(pe); }});
+  use_transport(std::move(unconnected_));
+  abandon_at_exit(transport_);
+}
+
+// A dissemination: after round r a node knows the greatest number of 2^(r+1) nodes.
+std::uint64_t Network::meet(std::uint64_t number, const char* where) {
+  MessageKey key{kSlotOfMeetings, ++meetings_, 0};
+  const int n = nodes_->n(), me = nodes_->mine();
+  for (int distance = 1; distance < n; distance *= 2, ++key.step) {
+    const int source = nodes_->first_pe_of((me - distance + n) % n);
+    transport_->send(nodes_->first_pe_of((me + distance) % n), key, &number, sizeof number);
+    std::uint64_t theirs = 0;
+    transport_->receive(source, key, &theirs, sizeof theirs, [&] {
+      return fmt::format("the node of {} to {}", nodes_->name_of(source), where);
+    });
+    number = std::max(number, theirs);
+  }
+  return number;
+}
+
+void Network::stop(double timeout) {
+  meet_at_end(timeout);
+  transport_->close();
+  is_stopped_ = true;
+}
+
+void Network::restart() {
+  if (is_stopped_) transport_->reopen();
+  is_stopped_ = false;
+}
+
+}  // namespace meshmem

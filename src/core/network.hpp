@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This PE's network, in jobs over several nodes: its wire, its transport, and the meetings of all
+// nodes.
+// Invariant: no PE stops before all have said that they come no more, so nobody is missed who ends
+// as it should. Part of the Runtime, which calls it in the order of these functions.
+#ifndef MESHMEM_CORE_NETWORK_HPP_
+#define MESHMEM_CORE_NETWORK_HPP_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/environment.hpp"
+#include "core/node_card.hpp"
+#include "core/node_memory.hpp"
+#include "core/nodes.hpp"
+#include "transport/network_transport.hpp"
+
+namespace meshmem {
+
+class Network {
+ public:
+  void open_wire(const Environment& environment);
+  std::string wire_address() const { return transport_->wire_address(); }
+
+  // From now on other nodes can send. All three live for ever.
+  void connect(int me, const NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);
+  bool is_connected() const { return nodes_ != nullptr; }
+
+  // Of the first PEs of all nodes: returns the greatest of their numbers when all have come.
+  std::uint64_t meet(std::uint64_t number, const char* where);
+
+  // All PEs, when all nodes have met for the last time; and again when they come back.
+  void stop(double timeout);
+  void restart();
+
+ private:
+  std::unique_ptr<NetworkTransport> unconnected_;
+  NetworkTransport* transport_ = nullptr;
+  const Nodes* nodes_ = nullptr;
+  std::uint64_t meetings_ = 0;
+  bool is_stopped_ = false;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_NETWORK_HPP_
