@@ -17,10 +17,6 @@ namespace {
 
 constexpr int kMostPes = 1 << (kRingStepBits - 1);
 
-std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
-  return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
-}
-
 struct Ring {
   NodeTeam& team;
   const Reduction& op;

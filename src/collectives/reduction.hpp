@@ -9,6 +9,7 @@
 #define MESHMEM_COLLECTIVES_REDUCTION_HPP_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/node_team.hpp"
 #include "device/operations.hpp"
@@ -51,6 +52,9 @@ void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const v
 // step. Few bits for the step, so that a line that saw no ring for a long time (2^49 operations)
 // still compares as the past.
 inline constexpr int kRingStepBits = 14;
+inline std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
+  return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
+}
 
 // The algorithms that device/collectives/algorithms.def gives to the host, for teams of two PEs or
 // more:

@@ -9,6 +9,7 @@
 #define MESHMEM_COLLECTIVES_SCHEDULE_HPP_
 
 #include <cstddef>
+#include <vector>
 
 namespace meshmem::schedule {
 
@@ -53,6 +54,12 @@ Exchange doubling_exchange(int n, int pe, int step);
 // for p - 2^k.
 int dissemination_rounds(int n);
 int dissemination_target(int n, int pe, int round);
+
+// Trees from PE 0 on: to whom a PE passes on what it has. Binomial: log2 n hops; the child with the
+// largest subtree first. A chain: n - 1 hops, and each sends once.
+int binomial_parent(int pe);  // of one that is not 0
+std::vector<int> binomial_children(int n, int pe);
+std::vector<int> chain_children(int n, int pe);
 
 }  // namespace meshmem::schedule
 
