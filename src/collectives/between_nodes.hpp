@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of which collectives over several nodes are made: what a node's members have in common
-// goes from its leader to the other leaders in one message, and from there to the members.
+// The collectives of teams over several nodes: what a node's members have in common goes to other
+// nodes in one message, large data from several PEs of each node at once.
 // Invariant: an operation between nodes has the same number on all members, which is part of its
-// messages' keys. Data is in host memory and need not be symmetric. Called by sync() and
-// by_messages.
+// messages' keys. Buffers as by_messages takes them; what is symmetric and in host memory may be
+// read and written by other PEs of the node. Called by dispatch.cpp, sync() and the splits.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_HPP_
 
 #include <cstddef>
 
+#include "collectives/data_movement.hpp"
+#include "collectives/reduction.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::between_nodes {
@@ -17,11 +19,19 @@ namespace meshmem::between_nodes {
 // All members have entered when one leaves.
 void sync(Team& team);
 
-// Block i of `all` becomes PE i's `mine`. At most kStageBytes a block.
-void gather(Team& team, std::byte* all, const void* mine, std::size_t bytes);
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
+void collect(Team& team, void* dest, const void* source, std::size_t bytes);
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+// Up to 16 KiB dest and source may be any memory.
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count);
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive);
 
-// `data` becomes on all members what it is on PE `root` of the team. At most kStageBytes.
-void broadcast(Team& team, std::byte* data, std::size_t bytes, int root);
+// Block i of `all` becomes PE i's `mine`, in any host memory.
+void gather(Team& team, std::byte* all, const void* mine, std::size_t bytes);
 
 }  // namespace meshmem::between_nodes
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives by messages. Words: a *batch* is what one message holds.
-// Invariant: exchange() is the only communication, and the broadcast between nodes.
+// Invariant: exchange() is the only communication.
 #include "collectives/by_messages.hpp"
 
 #include <algorithm>
@@ -88,24 +88,7 @@ void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
   });
 }
 
-namespace {
-
-void broadcast_between_nodes(Team& team, void* dest, const void* source, std::size_t bytes,
-                             int root) {
-  std::vector<std::byte> batch(std::min(bytes, kStageBytes));
-  for (std::size_t offset = 0; offset < bytes; offset += batch.size()) {
-    const std::size_t length = std::min(batch.size(), bytes - offset);
-    if (team.me == root) copy_local(team.routine(), batch.data(), at(source, offset), length);
-    between_nodes::broadcast(team, batch.data(), length, root);
-    if (team.me != root || dest != source)
-      copy_local(team.routine(), at(dest, offset), batch.data(), length);
-  }
-}
-
-}  // namespace
-
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
-  if (!team.is_on_one_node()) return broadcast_between_nodes(team, dest, source, bytes, root);
   const std::size_t own_bytes = team.me == root ? bytes : 0;
   const bool in_place = team.me == root && dest == source;
   exchange_in_batches(team, source, own_bytes, bytes,

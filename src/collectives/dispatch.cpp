@@ -2,7 +2,7 @@
 //
 // What is wrong with a collective's arguments, and the choice: the processor where both buffers are
 // in host memory, else kernels where they reach both buffers on all PEs and have the type, else
-// messages.
+// messages; and all that is between nodes.
 // Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
 // and one for MESHMEM_CHECK.
 #include "collectives/dispatch.hpp"
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
@@ -122,6 +123,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   check_broadcast(team, dest, source, bytes, root, true);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::broadcast(team.node, dest, source, bytes, root);
+  if (!team.is_on_one_node()) return between_nodes::broadcast(team, dest, source, bytes, root);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::broadcast(team, dest, source, bytes, root);
   by_messages::broadcast(team, dest, source, bytes, root);
@@ -132,6 +134,7 @@ void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t
   void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::broadcast(team.node, own_dest, source, bytes, root);
+  if (!team.is_on_one_node()) return between_nodes::broadcast(team, own_dest, source, bytes, root);
   // A kernel would write to all.
   by_messages::broadcast(team, own_dest, source, bytes, root);
 }
@@ -140,6 +143,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::fcollect(team.node, dest, source, bytes);
+  if (!team.is_on_one_node()) return between_nodes::fcollect(team, dest, source, bytes);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::fcollect(team, dest, source, bytes);
   by_messages::fcollect(team, dest, source, bytes);
@@ -153,6 +157,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
   if (!on_host(dest, source) && !is_symmetric(address_map, source, 1))
     refuse_address(address_map, source, 1, team.routine());
+  if (!team.is_on_one_node()) return between_nodes::collect(team, dest, source, bytes);
   if (by_kernels(dest, source)) return on_device::collect(team, dest, source, bytes);
   by_messages::collect(team, dest, source, bytes);
 }
@@ -161,6 +166,7 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
   check_alltoall(team, dest, source, shape);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::alltoall(team.node, dest, source, shape);
+  if (!team.is_on_one_node()) return between_nodes::alltoall(team, dest, source, shape);
   if (shape.count == 0) return;
   if (by_kernels(dest, source)) return on_device::alltoall(team, dest, source, shape);
   by_messages::alltoall(team, dest, source, shape);
@@ -170,6 +176,7 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::reduce(team.node, op, dest, source, count);
+  if (!team.is_on_one_node()) return between_nodes::reduce(team, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(op, dest, source)) return on_device::reduce(team, op, dest, source, count);
   by_messages::reduce(team, op, dest, source, count);
@@ -182,6 +189,7 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::reduce_scatter(team.node, op, dest, source, count);
+  if (!team.is_on_one_node()) return between_nodes::reduce_scatter(team, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(dest, source)) return on_device::reduce_scatter(team, op, dest, source, count);
   by_messages::reduce_scatter(team, op, dest, source, count);
@@ -192,6 +200,7 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::scan(team.node, op, dest, source, count, inclusive);
+  if (!team.is_on_one_node()) return between_nodes::scan(team, op, dest, source, count, inclusive);
   if (count == 0) return;
   if (by_kernels(op, dest, source))
     return on_device::scan(team, op, dest, source, count, inclusive);

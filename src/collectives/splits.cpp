@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
@@ -36,8 +37,12 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
 // All PEs' offers in one. True: another thread of some PE is making a team, so try again.
 bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
   agreed = offer;
-  if (parent.n > 1)
-    by_messages::reduce(parent, {&TeamTable::combine_offers, sizeof offer}, &agreed, &offer, 1);
+  const Reduction op{&TeamTable::combine_offers, sizeof offer};
+  if (!parent.is_on_one_node()) {
+    between_nodes::reduce(parent, op, &agreed, &offer, 1);
+  } else if (parent.n > 1) {
+    by_messages::reduce(parent, op, &agreed, &offer, 1);
+  }
   return agreed.busy && !agreed.invalid;
 }
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// alltoall and alltoalls between nodes, small ones: the blocks from all members of a node to all of
+// another are one message between their leaders. Words: a *row* is what a PE has for all PEs; an
+// *inflow* is what comes to a node from all others, ordered by whom it is for.
+// Invariant: at most kStageBytes a row, and of an element at least one a batch.
+#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/alltoall_direct.hpp"
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/message.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+// The members of a node have posted their rows; all blocks have `block` bytes.
+struct Rows {
+  NodeTeam& node;
+  std::uint64_t sequence;
+  std::size_t bytes;
+  std::size_t block;
+
+  // For PE `pe` from member `index`.
+  void read(std::byte* to, int index, int pe) const {
+    receive_range(node, sequence, to, bytes, index, static_cast<std::size_t>(pe) * block, block);
+  }
+};
+
+// What this node's members have for those of another, ordered by whom it is for.
+void send_packs(const Team& team, const Operation& operation, const Rows& rows) {
+  const auto n_near = static_cast<std::size_t>(team.node.n);
+  for_other_nodes(team, [&](int number) {
+    const Team::Node& there = node_at(team, number);
+    const std::size_t bytes = there.members.size() * n_near * rows.block;
+    const Room pack = make_room(bytes);
+    std::byte* to = pack.get();
+    for (const int pe : there.members) {
+      for (int index = 0; index < team.node.n; ++index, to += rows.block) rows.read(to, index, pe);
+    }
+    operation.send(there.leader(), pack.get(), bytes);
+  });
+}
+
+// The inflow of this node: for each member what comes from all far PEs, by node.
+void receive_packs(const Team& team, const Operation& operation, std::size_t block,
+                   std::byte* inflow) {
+  const auto n_near = static_cast<std::size_t>(team.node.n);
+  const std::size_t for_one = (static_cast<std::size_t>(team.n) - n_near) * block;
+  std::size_t begin = 0;
+  for_other_nodes(team, [&](int number) {
+    const Team::Node& there = node_at(team, number);
+    const std::size_t length = there.members.size() * block;
+    const Room pack = make_room(length * n_near);
+    operation.receive(there.leader(), pack.get(), length * n_near);
+    for (std::size_t index = 0; index < n_near; ++index)
+      std::copy_n(pack.get() + index * length, length, inflow + index * for_one + begin);
+    begin += length;
+  });
+}
+
+// Shows the leader's `inflow` to all, a stage after another. `mine` becomes this PE's part of it.
+void hand_out(NodeTeam& node, const std::byte* inflow, std::byte* mine, std::size_t for_one) {
+  const std::size_t total = for_one * static_cast<std::size_t>(node.n);
+  const std::size_t my_begin = for_one * static_cast<std::size_t>(node.me);
+  if (node.n == 1) {
+    std::copy_n(inflow, total, mine);
+    return;
+  }
+  for (std::size_t offset = 0; offset < total; offset += kStageBytes) {
+    const std::size_t length = std::min(kStageBytes, total - offset);
+    const std::uint64_t sequence = begin_operation(node);
+    announce(node, sequence);
+    const std::size_t begin = std::max(offset, my_begin);
+    const std::size_t end = std::min(offset + length, my_begin + for_one);
+    if (node.me == 0) post_message(node, sequence, inflow + offset, length);
+    if (begin >= end) continue;
+    if (node.me == 0) {
+      std::copy_n(inflow + begin, end - begin, mine + begin);
+    } else {
+      receive_range(node, sequence, mine + (begin - my_begin), length, 0, begin - offset,
+                    end - begin);
+    }
+  }
+}
+
+// take(pe, data) gets the blocks for this PE, one after the other.
+template <typename Take>
+void alltoall_batch(Team& team, const std::byte* row, std::size_t block, const Take& take) {
+  const Operation operation(team);
+  NodeTeam& node = team.node;
+  const Rows rows{node, begin_operation(node), block * static_cast<std::size_t>(team.n), block};
+  post_message(node, rows.sequence, row, rows.bytes);
+  const Room one = make_room(block);
+  const Team::Node& here = my_node(team);
+  for (int index = 0; index < node.n; ++index) {
+    rows.read(one.get(), index, team.me);
+    take(member(here, index), one.get());
+  }
+  if (team.is_leader()) send_packs(team, operation, rows);
+  all_have_started(node, rows.sequence);
+  const std::size_t for_one = static_cast<std::size_t>(team.n - node.n) * block;
+  const Room inflow = make_room(team.is_leader() ? for_one * here.members.size() : 0);
+  if (team.is_leader()) receive_packs(team, operation, block, inflow.get());
+  const Room mine = make_room(for_one);
+  hand_out(node, inflow.get(), mine.get(), for_one);
+  const std::byte* next = mine.get();
+  for_other_nodes(team, [&](int number) {
+    for (const int pe : node_at(team, number).members) {
+      take(pe, next);
+      next += block;
+    }
+  });
+}
+
+// Elements of a block whose row, and what goes from a node to another, are not too long; 0 where
+// no row fits into a stage.
+std::size_t elements_at_once(const Team& team, std::size_t elem_bytes) {
+  const auto members = static_cast<std::size_t>(most_members(team));
+  const std::size_t row = kStageBytes / elem_bytes / static_cast<std::size_t>(team.n);
+  const std::size_t pair = kNodePairBytes / elem_bytes / members / members;
+  return std::min(row, std::max<std::size_t>(pair, 1));
+}
+
+void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
+                         std::size_t most) {
+  const auto n = static_cast<std::size_t>(team.n);
+  const Room row = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
+  const auto elem = static_cast<std::ptrdiff_t>(shape.elem_bytes);
+  const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
+    return static_cast<std::ptrdiff_t>(block * shape.count + element) * stride * elem;
+  };
+  for (std::size_t done = 0; done < shape.count; done += most) {
+    const std::size_t count = std::min(most, shape.count - done);
+    const std::size_t block_bytes = count * shape.elem_bytes;
+    for (std::size_t block = 0; block < n; ++block) {
+      copy_local_blocks(
+          team.routine(), row.get() + block * block_bytes,
+          static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
+          {shape.elem_bytes, count, elem, shape.source_stride * elem});
+    }
+    alltoall_batch(team, row.get(), block_bytes, [&](int pe, const std::byte* data) {
+      copy_local_blocks(team.routine(),
+                        static_cast<std::byte*>(dest) +
+                            offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),
+                        data, {shape.elem_bytes, count, shape.dest_stride * elem, elem});
+    });
+  }
+}
+
+}  // namespace
+
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+  if (shape.count == 0) return;
+  const std::size_t most = elements_at_once(team, shape.elem_bytes);
+  if (shape.count > most && are_in_host_memory(dest, source))
+    return alltoall_direct(team, dest, source, shape);
+  alltoall_in_batches(team, dest, source, shape, std::max<std::size_t>(most, 1));
+}
+
+}  // namespace meshmem::between_nodes

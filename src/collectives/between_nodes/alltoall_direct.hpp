@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Large blocks between all PEs of several nodes: a PE sends its blocks for all PEs of a node to one
+// PE there, which puts each into the dest that it is for.
+// Invariant: a PE's dest is written only by PEs of its node, while it is inside its call. Called by
+// alltoall between nodes.
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_
+
+#include "collectives/data_movement.hpp"
+#include "core/team.hpp"
+
+namespace meshmem::between_nodes {
+
+// dest and source are symmetric, in host memory.
+void alltoall_direct(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Broadcast between nodes. Words: a node's *head* is the root on its node, and the leader on the
+// others. Heads pass the data on, along a binomial tree of the nodes, or where there are many
+// chunks along a chain; the others take it from their head.
+// Invariant: rooted in the sense of team_steps.hpp: all announce the operation. dest may be source.
+#include <vector>
+
+#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/message.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/schedule.hpp"
+#include "memory/copy.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+// How this PE's node takes part in the broadcasts of one root.
+struct Tree {
+  int parent = -1;            // the head that this node gets the data from; none at the root
+  std::vector<int> children;  // the heads that it passes it on to
+  int head = 0;               // of this node, as one of its members
+
+  Tree(const Team& team, int root, bool is_chain) {
+    const int n = count_nodes(team), root_node = node_of(team, root);
+    const int mine = (team.my_node - root_node + n) % n;  // numbers from the root's node on
+    const auto head_of = [&](int number) {
+      return number == 0 ? root : node_at(team, (root_node + number) % n).leader();
+    };
+    if (mine == 0) head = index_in(my_node(team), root);
+    if (mine > 0) parent = head_of(is_chain ? mine - 1 : schedule::binomial_parent(mine));
+    const std::vector<int> numbers =
+        is_chain ? schedule::chain_children(n, mine) : schedule::binomial_children(n, mine);
+    for (const int number : numbers) children.push_back(head_of(number));
+  }
+};
+
+// At most kStageBytes, in host memory.
+void broadcast_message(Team& team, const Tree& tree, void* dest, const void* source,
+                       std::size_t bytes) {
+  const Operation operation(team);
+  NodeTeam& node = team.node;
+  const std::uint64_t sequence = begin_operation(node);
+  announce(node, sequence);
+  if (node.me != tree.head) return receive_message(node, sequence, dest, bytes, tree.head);
+  const bool is_root = tree.parent < 0;
+  const void* data = is_root ? source : dest;
+  if (!is_root) operation.receive(tree.parent, dest, bytes);
+  for (const int child : tree.children) operation.send(child, data, bytes);
+  if (node.n > 1) post_message(node, sequence, data, bytes);
+  if (dest != data) std::memcpy(dest, data, bytes);
+}
+
+void broadcast_in_messages(Team& team, void* dest, const void* source, std::size_t bytes,
+                           int root) {
+  const Tree tree(team, root, false);
+  if (are_in_host_memory(dest, source) && bytes <= kBroadcastMessage)
+    return broadcast_message(team, tree, dest, source, bytes);
+  const Room batch = make_room(std::min(bytes, kStageBytes));
+  for (std::size_t offset = 0; offset < bytes; offset += kStageBytes) {
+    const std::size_t length = std::min(kStageBytes, bytes - offset);
+    if (team.me == root) copy_local(team.routine(), batch.get(), at(source, offset), length);
+    broadcast_message(team, tree, batch.get(), batch.get(), length);
+    if (team.me != root || dest != source)
+      copy_local(team.routine(), at(dest, offset), batch.get(), length);
+  }
+}
+
+// Large data in host memory: the head receives it in its dest, from where the others copy what the
+// head's line says is there.
+class InChunks {
+ public:
+  InChunks(Team& team, void* dest, const void* source, std::size_t bytes)
+      : team_(team), dest_(dest), source_(source), bytes_(bytes) {
+    constexpr std::size_t kMostChunks = std::size_t{1} << (kRingStepBits - 1);
+    chunk_ = std::max(kBroadcastChunk, bytes / kMostChunks + 1);
+    chunks_ = static_cast<int>((bytes + chunk_ - 1) / chunk_);
+  }
+
+  void run(int root) {
+    const Operation operation(team_);
+    const Tree tree(team_, root, chunks_ >= count_nodes(team_));
+    NodeTeam& node = team_.node;
+    const std::uint64_t sequence = begin_operation(node);
+    announce(node, sequence);
+    if (node.me == tree.head) {
+      pass_on(operation, tree, sequence);
+      for (int i = 0; i < node.n; ++i) {
+        if (i != node.me) await(node, node.of(i).done, sequence, i);
+      }
+      return all_have_started(node, sequence);
+    }
+    // Within the root's node the data is in the root's source.
+    copy_from(tree.head, node_of(team_, root) == team_.my_node ? source_ : dest_, sequence);
+    signal(node.mine().done, sequence);
+  }
+
+ private:
+  std::size_t begin(int chunk) const { return static_cast<std::size_t>(chunk) * chunk_; }
+  std::size_t length(int chunk) const { return std::min(chunk_, bytes_ - begin(chunk)); }
+
+  void pass_on(const Operation& operation, const Tree& tree, std::uint64_t sequence) {
+    const bool is_root = tree.parent < 0;
+    const void* data = is_root ? source_ : dest_;
+    const auto say = [&](int chunks) {
+      signal(team_.node.mine().ring, ring_epoch(sequence, chunks));
+    };
+    if (is_root) say(chunks_);
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      if (!is_root) {
+        operation.receive(tree.parent, at(dest_, begin(chunk)), length(chunk), chunk);
+        say(chunk + 1);
+      }
+      for (const int child : tree.children)
+        operation.send(child, at(data, begin(chunk)), length(chunk), chunk);
+    }
+    if (is_root && dest_ != source_) copy_buffer(dest_, source_, bytes_);
+  }
+
+  void copy_from(int head, const void* data, std::uint64_t sequence) {
+    NodeTeam& node = team_.node;
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      await(node, node.of(head).ring, ring_epoch(sequence, chunk + 1), head);
+      copy_buffer(at(dest_, begin(chunk)),
+                  node.translate(at(data, begin(chunk)), length(chunk), head), length(chunk));
+    }
+  }
+
+  Team& team_;
+  void* const dest_;
+  const void* const source_;
+  const std::size_t bytes_;
+  std::size_t chunk_;
+  int chunks_;
+};
+
+}  // namespace
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  if (bytes == 0) return;
+  if (bytes <= kBroadcastMessage || !are_in_host_memory(dest, source))
+    return broadcast_in_messages(team, dest, source, bytes, root);
+  InChunks(team, dest, source, bytes).run(root);
+}
+
+}  // namespace meshmem::between_nodes

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which way a collective between nodes takes: the limits, and why they are where they are.
+// Invariant: an answer depends only on what all members have in common. Read by the files of this
+// folder. The ways:
+//   through leaders  what a node has in common is one message between two leaders
+//   direct           buffers in host memory, of which every PE, or some of them, sends its own part
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "collectives/between_nodes/operation.hpp"
+#include "core/team_area.hpp"
+#include "memory/address_map.hpp"
+
+namespace meshmem::between_nodes {
+
+inline constexpr std::size_t kKiB = 1024;
+
+// Up to so many nodes the leaders send to all others at once: one hop, and the operands stay in the
+// order of nodes. Beyond, the number of messages counts: log2 of the nodes.
+inline constexpr int kMostFlatNodes = 4;
+
+// A scan goes from node to node, one hop for each. Beyond so many nodes small ones are gathered.
+inline constexpr int kMostChainNodes = 8;
+
+// A reduction up to here goes through the leaders, each of which reads all of its node's data; a
+// larger one is shared by lanes.
+inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
+// A lane's share is no smaller, or messages cost more than they carry.
+inline constexpr std::size_t kLeastShare = 16 * kKiB;
+// What a lane combines and sends at once, while the network carries the chunk before.
+inline constexpr std::size_t kReduceChunk = 64 * kKiB;
+// Chunks that are under way before the first answer is waited for.
+inline constexpr int kChunksAhead = 2;
+
+// A broadcast up to here is one message that each node hands out of its stage.
+inline constexpr std::size_t kBroadcastMessage = 32 * kKiB;
+// A larger one travels in chunks of so much, which follow each other from node to node.
+inline constexpr std::size_t kBroadcastChunk = 128 * kKiB;
+
+// Of fcollect and collect: what all PEs bring together, up to which it goes through the leaders at
+// any rate, and the block up to which it does so in several batches.
+inline constexpr std::size_t kGatherThroughLeaders = kStageBytes;
+inline constexpr std::size_t kGatherBlock = 2 * kKiB;
+// Of alltoall and reduce-scatter: what goes from one node to another through the leaders. Beyond,
+// a block is a message.
+inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
+// What is sent of a block at once.
+inline constexpr std::size_t kMoveChunk = 128 * kKiB;
+
+// The processors of their nodes reach both buffers of all members.
+inline bool are_in_host_memory(const void* dest, const void* source) {
+  return !any_on_device(dest, source);
+}
+
+inline int most_members(const Team& team) {
+  int most = 1;
+  for (const Team::Node& node : team.nodes) most = std::max(most, count_members(node));
+  return most;
+}
+inline int fewest_members(const Team& team) {
+  int fewest = team.n;
+  for (const Team::Node& node : team.nodes) fewest = std::min(fewest, count_members(node));
+  return fewest;
+}
+
+// PEs of each node that share a reduction of so many bytes.
+inline int count_lanes(const Team& team, std::size_t bytes) {
+  const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
+  return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));
+}
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_

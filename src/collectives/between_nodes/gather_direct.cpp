@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gathering of large blocks, chunk by chunk of each.
+// Invariant: nobody begins a chunk before it has received the one before from all who send to it,
+// so no more than two chunks of a block lie unread anywhere.
+#include "collectives/between_nodes/gather_direct.hpp"
+
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/operation.hpp"
+#include "collectives/between_nodes/partners.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/team_steps.hpp"
+#include "memory/copy.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+class Gathering {
+ public:
+  Gathering(Team& team, const Layout& layout, void* dest, const void* source)
+      : team_(team),
+        operation_(team),
+        layout_(layout),
+        dest_(static_cast<std::byte*>(dest)),
+        source_(static_cast<const std::byte*>(source)) {
+    constexpr std::size_t kMostChunks = std::size_t{1} << (kRingStepBits - 1);
+    chunk_ = std::max(kMoveChunk, layout.largest() / kMostChunks + 1);
+  }
+
+  void run() {
+    NodeTeam& node = team_.node;
+    const std::uint64_t sequence = begin_operation(node);
+    const int chunks = static_cast<int>((layout_.largest() + chunk_ - 1) / chunk_);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      send(chunk);
+      if (chunk == 0) copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
+      receive(chunk);
+      signal(node.mine().ring, ring_epoch(sequence, chunk + 1));
+      for (int i = 1; i < node.n; ++i) {
+        const int near = (node.me + i) % node.n;
+        await(node, node.of(near).ring, ring_epoch(sequence, chunk + 1), near);
+        copy_from(near, chunk);
+      }
+    }
+    finish_together(node, sequence);
+  }
+
+ private:
+  std::size_t offset(int chunk) const { return static_cast<std::size_t>(chunk) * chunk_; }
+  std::size_t length(int pe, int chunk) const { return layout_.length(pe, offset(chunk), chunk_); }
+  std::byte* place(int pe, int chunk) const { return dest_ + layout_.begin(pe) + offset(chunk); }
+
+  void send(int chunk) {
+    const std::size_t bytes = length(team_.me, chunk);
+    if (bytes == 0) return;
+    for_other_nodes(team_, [&](int node) {
+      operation_.send(partner_on(team_, node), source_ + offset(chunk), bytes, chunk);
+    });
+  }
+
+  void receive(int chunk) {
+    for_partners_of(team_, team_.node.me, [&](int pe) {
+      const std::size_t bytes = length(pe, chunk);
+      if (bytes > 0) operation_.receive(pe, place(pe, chunk), bytes, chunk);
+    });
+  }
+
+  // What another member of this node brings, and what it has received.
+  void copy_from(int near, int chunk) {
+    const NodeTeam& node = team_.node;
+    const int pe = member(my_node(team_), near);
+    const auto copy = [&](int from, const std::byte* data) {
+      const std::size_t bytes = length(from, chunk);
+      if (bytes > 0) copy_buffer(place(from, chunk), node.translate(data, bytes, near), bytes);
+    };
+    copy(pe, source_ + offset(chunk));
+    for_partners_of(team_, near, [&](int far) { copy(far, place(far, chunk)); });
+  }
+
+  Team& team_;
+  const Operation operation_;
+  const Layout& layout_;
+  std::byte* const dest_;
+  const std::byte* const source_;
+  std::size_t chunk_;
+};
+
+}  // namespace
+
+void gather_direct(Team& team, const Layout& layout, void* dest, const void* source) {
+  Gathering(team, layout, dest, source).run();
+}
+
+}  // namespace meshmem::between_nodes

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One collective of a team over several nodes, as its members see it: its messages, and who is
+// where. PEs are numbers in the team, nodes in the order of team.nodes.
+// Invariant: all members begin the same operations in the same order. Whoever receives a message
+// waits for it inside the operation that it belongs to, so a key may come up again as soon as the
+// number has. Used by the files of this folder.
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+#include "core/team.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem::between_nodes {
+
+class Operation {
+ public:
+  explicit Operation(Team& team) : team_(team), number_(++team.far_sequence) {}
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // `data` may be used again when send() returns. Of two messages from one PE to another one that
+  // may be under way at once `step` differs.
+  void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
+    transport()->send(team_.world_pe(pe), key(step), data, bytes);
+  }
+  void receive(int pe, void* dest, std::size_t bytes, int step = 0) const {
+    transport()->receive(team_.world_pe(pe), key(step), dest, bytes, [this, pe] {
+      return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());
+    });
+  }
+
+ private:
+  MessageKey key(int step) const { return {team_.slot, number_, step}; }
+  Team& team_;
+  const std::uint64_t number_;
+};
+
+inline int count_nodes(const Team& team) { return static_cast<int>(team.nodes.size()); }
+inline const Team::Node& node_at(const Team& team, int node) {
+  return team.nodes[static_cast<std::size_t>(node)];
+}
+inline const Team::Node& my_node(const Team& team) { return node_at(team, team.my_node); }
+inline int count_members(const Team::Node& node) { return static_cast<int>(node.members.size()); }
+// Member `index` of a node.
+inline int member(const Team::Node& node, int index) {
+  return node.members[static_cast<std::size_t>(index)];
+}
+
+// The node that is `distance` after this PE's, or before it if negative, in a ring of them all.
+inline int node_after(const Team& team, int distance) {
+  const int n = count_nodes(team);
+  return (team.my_node + distance + n) % n;
+}
+// Calls run(node) for the others, in an order in which not all turn to the same one at once.
+template <typename Run>
+void for_other_nodes(const Team& team, const Run& run) {
+  for (int i = 1; i < count_nodes(team); ++i) run(node_after(team, i));
+}
+
+inline int node_of(const Team& team, int pe) {
+  const auto has = [pe](const Team::Node& node) {
+    return std::binary_search(node.members.begin(), node.members.end(), pe);
+  };
+  return static_cast<int>(std::find_if(team.nodes.begin(), team.nodes.end(), has) -
+                          team.nodes.begin());
+}
+inline int index_in(const Team::Node& node, int pe) {
+  return static_cast<int>(std::lower_bound(node.members.begin(), node.members.end(), pe) -
+                          node.members.begin());
+}
+
+// Where data goes that lasts no longer than an operation.
+using Room = std::unique_ptr<std::byte[]>;
+inline Room make_room(std::size_t bytes) {
+  return std::make_unique_for_overwrite<std::byte[]>(bytes);
+}
+
+inline std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
+}
+inline const std::byte* at(const void* base, std::size_t offset) {
+  return static_cast<const std::byte*>(base) + offset;
+}
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_

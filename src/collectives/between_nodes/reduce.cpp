@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions between nodes: each node's data is combined by its leader, in the order of its
+// members, and the results of the nodes by the leaders; large data in host memory by lanes.
+// Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
+// bytes alone. dest may be source.
+#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/lanes.hpp"
+#include "collectives/between_nodes/node_order.hpp"
+#include "collectives/between_nodes/through_leader.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/reduce_policy.hpp"
+#include "collectives/schedule.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+// Every leader sends its node's result to all others.
+void exchange_flat(const Team& team, const Operation& operation, const Reduction& op,
+                   std::byte* data, std::size_t count, std::byte* room) {
+  const std::size_t bytes = count * op.elem_bytes;
+  for_other_nodes(team,
+                  [&](int node) { operation.send(node_at(team, node).leader(), data, bytes); });
+  combine_nodes(team, op, data, count, room, [&](int node, std::byte* to) {
+    operation.receive(node_at(team, node).leader(), to, bytes);
+  });
+}
+
+void take_doubling_step(const Team& team, const Operation& operation, const Reduction& op,
+                        std::byte* data, std::size_t count, std::byte* room, int step) {
+  using schedule::Role;
+  const schedule::Exchange exchange =
+      schedule::doubling_exchange(count_nodes(team), team.my_node, step);
+  if (exchange.role == Role::idle) return;
+  const std::size_t bytes = count * op.elem_bytes;
+  const int partner = node_at(team, exchange.partner).leader();
+  if (exchange.role == Role::give || exchange.role == Role::exchange)
+    operation.send(partner, data, bytes, step);
+  if (exchange.role == Role::give) return;
+  if (exchange.role == Role::receive) return operation.receive(partner, data, bytes, step);
+  operation.receive(partner, room, bytes, step);
+  const bool is_before = exchange.partner < team.my_node;
+  op.combine(data, is_before ? room : data, is_before ? data : room, count);
+}
+
+void exchange_among_leaders(const Team& team, const Operation& operation, const Reduction& op,
+                            std::byte* data, std::size_t count) {
+  const Room room = make_room(2 * count * op.elem_bytes);
+  const int n = count_nodes(team);
+  if (n <= kMostFlatNodes) return exchange_flat(team, operation, op, data, count, room.get());
+  for (int step = 0; step < schedule::doubling_steps(n); ++step)
+    take_doubling_step(team, operation, op, data, count, room.get(), step);
+}
+
+// `data`, in host memory, becomes the result.
+void reduce_batch(Team& team, const Reduction& op, std::byte* data, std::size_t count) {
+  const Operation operation(team);
+  ThroughLeader node(team.node);
+  const std::size_t bytes = count * op.elem_bytes;
+  if (!team.is_leader()) {
+    node.bring(data, bytes);
+    return node.take(data, bytes);
+  }
+  for (int i = 1; i < team.node.n; ++i) op.combine(data, data, node.brought_by(i, bytes), count);
+  exchange_among_leaders(team, operation, op, data, count);
+  node.hand_out(data, bytes);
+}
+
+void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const void* source,
+                            std::size_t count) {
+  if (are_in_host_memory(dest, source)) {
+    if (dest != source) std::memcpy(dest, source, count * op.elem_bytes);
+    reduce_batch(team, op, static_cast<std::byte*>(dest), count);
+    return finish(op, dest, count, team.n);
+  }
+  const std::size_t most = kStageBytes / op.elem_bytes;
+  const Room batch = make_room(std::min(most, count) * op.elem_bytes);
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t elems = std::min(most, count - done);
+    const std::size_t offset = done * op.elem_bytes, bytes = elems * op.elem_bytes;
+    copy_local(team.routine(), batch.get(), at(source, offset), bytes);
+    reduce_batch(team, op, batch.get(), elems);
+    finish(op, batch.get(), elems, team.n);
+    copy_local(team.routine(), at(dest, offset), batch.get(), bytes);
+  }
+}
+
+}  // namespace
+
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  if (count == 0) return;
+  if (reduce_policy.settings.deterministic)
+    return by_messages::reduce(team, op, dest, source, count);
+  if (count * op.elem_bytes <= kReduceThroughLeaders || !are_in_host_memory(dest, source))
+    return reduce_through_leaders(team, op, dest, source, count);
+  reduce_in_lanes(team, op, dest, source, count);
+}
+
+}  // namespace meshmem::between_nodes

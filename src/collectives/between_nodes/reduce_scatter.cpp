@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduce-scatter between nodes: each node combines what its members have for a PE of another one,
+// and sends that alone. Small blocks go through the leaders, large ones in host memory straight to
+// whom they are for, from that one's partner.
+// Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
+// own block of source, which no other node's PE reads.
+#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/node_order.hpp"
+#include "collectives/between_nodes/partners.hpp"
+#include "collectives/between_nodes/through_leader.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/reduce_policy.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+// The blocks of a node's members, of the `all` blocks.
+void pack(const Team::Node& node, std::byte* blocks, const std::byte* all, std::size_t block) {
+  for (const int pe : node.members) {
+    std::copy_n(all + static_cast<std::size_t>(pe) * block, block, blocks);
+    blocks += block;
+  }
+}
+
+// `row` is what this node has for all PEs. `mine` becomes the results of its members.
+void exchange_rows(Team& team, const Operation& operation, const Reduction& op,
+                   const std::byte* row, std::byte* mine, std::size_t count) {
+  const std::size_t block = count * op.elem_bytes;
+  const Team::Node& here = my_node(team);
+  const Room blocks = make_room(static_cast<std::size_t>(team.n) * block);
+  for_other_nodes(team, [&](int number) {
+    const Team::Node& node = node_at(team, number);
+    pack(node, blocks.get(), row, block);
+    operation.send(node.leader(), blocks.get(), node.members.size() * block);
+  });
+  pack(here, mine, row, block);
+  const std::size_t elems = here.members.size() * count;
+  const Room room = make_room(2 * elems * op.elem_bytes);
+  combine_nodes(team, op, mine, elems, room.get(), [&](int node, std::byte* to) {
+    operation.receive(node_at(team, node).leader(), to, elems * op.elem_bytes);
+  });
+}
+
+// At most kStageBytes a row.
+void scatter_batch(Team& team, const Reduction& op, std::byte* row, std::byte* result,
+                   std::size_t count) {
+  const Operation operation(team);
+  ThroughLeader node(team.node);
+  const std::size_t elems = static_cast<std::size_t>(team.n) * count;
+  const std::size_t bytes = elems * op.elem_bytes, block = count * op.elem_bytes;
+  const std::size_t near_bytes = static_cast<std::size_t>(team.node.n) * block;
+  if (!team.is_leader()) {
+    node.bring(row, bytes);
+    return node.take_range(result, near_bytes, static_cast<std::size_t>(team.node.me) * block,
+                           block);
+  }
+  for (int i = 1; i < team.node.n; ++i) op.combine(row, row, node.brought_by(i, bytes), elems);
+  const Room results = make_room(near_bytes);
+  exchange_rows(team, operation, op, row, results.get(), count);
+  node.hand_out(results.get(), near_bytes);
+  std::copy_n(results.get(), block, result);
+}
+
+void scatter_through_leaders(Team& team, const Reduction& op, void* dest, const void* source,
+                             std::size_t count, std::size_t most) {
+  const auto n = static_cast<std::size_t>(team.n);
+  const std::size_t most_bytes = std::min(most, count) * op.elem_bytes;
+  const Room row = make_room(n * most_bytes), result = make_room(most_bytes);
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t elems = std::min(most, count - done), block = elems * op.elem_bytes;
+    for (std::size_t pe = 0; pe < n; ++pe) {
+      copy_local(team.routine(), row.get() + pe * block,
+                 at(source, (pe * count + done) * op.elem_bytes), block);
+    }
+    scatter_batch(team, op, row.get(), result.get(), elems);
+    finish(op, result.get(), elems, team.n);
+    copy_local(team.routine(), at(dest, done * op.elem_bytes), result.get(), block);
+  }
+}
+
+// A chunk of all blocks.
+struct Chunk {
+  std::size_t begin;
+  std::size_t count;
+};
+
+// Sends what this node has for those far PEs that this PE is the partner of.
+void send_partial_results(Team& team, const Operation& operation, const Reduction& op,
+                          const std::byte* source, std::size_t count, const Chunk& chunk,
+                          std::byte* room) {
+  for_other_nodes(team, [&](int node) {
+    for_partners_on(team, node, team.node.me, [&](int pe) {
+      const std::size_t elem = static_cast<std::size_t>(pe) * count + chunk.begin;
+      combine_near(team.node, op, room, source + elem * op.elem_bytes, chunk.count);
+      operation.send(pe, room, chunk.count * op.elem_bytes);
+    });
+  });
+}
+
+void scatter_direct(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  NodeTeam& node = team.node;
+  const std::uint64_t sequence = begin_operation(node);
+  announce(node, sequence);
+  await_all_announced(node, sequence);
+  const std::size_t most = kReduceChunk / op.elem_bytes;
+  const Room room = make_room(2 * kReduceChunk);
+  const auto* from = static_cast<const std::byte*>(source);
+  for (std::size_t done = 0; done < count; done += most) {
+    const Operation operation(team);
+    const Chunk chunk{done, std::min(most, count - done)};
+    send_partial_results(team, operation, op, from, count, chunk, room.get());
+    std::byte* mine = at(dest, done * op.elem_bytes);
+    const std::size_t elem = static_cast<std::size_t>(team.me) * count + done;
+    combine_near(node, op, mine, from + elem * op.elem_bytes, chunk.count);
+    combine_nodes(team, op, mine, chunk.count, room.get(), [&](int there, std::byte* to) {
+      operation.receive(partner_on(team, there), to, chunk.count * op.elem_bytes);
+    });
+  }
+  finish(op, dest, count, team.n);
+  finish_together(node, sequence);
+}
+
+}  // namespace
+
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  if (count == 0) return;
+  if (reduce_policy.settings.deterministic)
+    return by_messages::reduce_scatter(team, op, dest, source, count);
+  const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
+  if (count > most && are_in_host_memory(dest, source))
+    return scatter_direct(team, op, dest, source, count);
+  scatter_through_leaders(team, op, dest, source, count, std::max<std::size_t>(most, 1));
+}
+
+}  // namespace meshmem::between_nodes

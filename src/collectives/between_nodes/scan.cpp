@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scans between nodes whose members follow each other in the team: a leader takes over what all
+// PEs before its node have, goes on with its members, and hands it to the next node's leader.
+// Otherwise everything is gathered.
+// Invariant: combined one PE after another, in PE order. dest may be source.
+#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/through_leader.hpp"
+#include "collectives/by_messages.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+bool nodes_follow_each_other(const Team& team) {
+  return std::all_of(team.nodes.begin(), team.nodes.end(), [](const Team::Node& node) {
+    return node.members.back() - node.members.front() + 1 == count_members(node);
+  });
+}
+
+// What the PEs have that a leader has come across, if any.
+class Running {
+ public:
+  Running(const Reduction& op, std::byte* total, std::size_t count)
+      : op_(op), total_(total), count_(count) {}
+
+  std::byte* total() { return total_; }
+  void begin_with_total() { is_empty_ = false; }
+  void add(const std::byte* data) {
+    if (is_empty_) {
+      std::copy_n(data, bytes(), total_);
+    } else {
+      op_.combine(total_, total_, data, count_);
+    }
+    is_empty_ = false;
+  }
+  void copy_to(std::byte* result) const {
+    if (is_empty_) {
+      std::fill_n(result, bytes(), std::byte{0});
+    } else {
+      std::copy_n(total_, bytes(), result);
+    }
+  }
+
+ private:
+  std::size_t bytes() const { return count_ * op_.elem_bytes; }
+  const Reduction& op_;
+  std::byte* const total_;
+  const std::size_t count_;
+  bool is_empty_ = true;
+};
+
+// `data` becomes this PE's result. `room` is for the results of a node and one more.
+void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t count, bool inclusive,
+                std::byte* room) {
+  const Operation operation(team);
+  ThroughLeader node(team.node);
+  const std::size_t bytes = count * op.elem_bytes;
+  const auto place = [&](int index) { return static_cast<std::size_t>(index) * bytes; };
+  if (!team.is_leader()) {
+    node.bring(data, bytes);
+    return node.take_range(data, place(team.node.n), place(team.node.me), bytes);
+  }
+  Running running(op, room + place(team.node.n), count);
+  if (team.my_node > 0) {
+    operation.receive(node_at(team, team.my_node - 1).leader(), running.total(), bytes);
+    running.begin_with_total();
+  }
+  for (int i = 0; i < team.node.n; ++i) {
+    if (!inclusive) running.copy_to(room + place(i));
+    running.add(i == 0 ? data : node.brought_by(i, bytes));
+    if (inclusive) running.copy_to(room + place(i));
+  }
+  if (team.my_node + 1 < count_nodes(team))
+    operation.send(node_at(team, team.my_node + 1).leader(), running.total(), bytes);
+  node.hand_out(room, place(team.node.n));
+  std::copy_n(room, bytes, data);
+}
+
+}  // namespace
+
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
+  const std::size_t most =
+      kStageBytes / op.elem_bytes / static_cast<std::size_t>(most_members(team));
+  const bool is_long_chain =
+      count_nodes(team) > kMostChainNodes &&
+      count * op.elem_bytes * static_cast<std::size_t>(team.n) <= kGatherThroughLeaders;
+  if (most == 0 || is_long_chain || !nodes_follow_each_other(team))
+    return by_messages::scan(team, op, dest, source, count, inclusive);
+  const std::size_t batch_bytes = std::min(most, count) * op.elem_bytes;
+  const Room data = make_room(batch_bytes);
+  const Room room = make_room(batch_bytes * static_cast<std::size_t>(team.node.n + 1));
+  for (std::size_t done = 0; done < count; done += most) {
+    const std::size_t elems = std::min(most, count - done), offset = done * op.elem_bytes;
+    copy_local(team.routine(), data.get(), at(source, offset), elems * op.elem_bytes);
+    scan_batch(team, op, data.get(), elems, inclusive, room.get());
+    copy_local(team.routine(), at(dest, offset), data.get(), elems * op.elem_bytes);
+  }
+}
+
+}  // namespace meshmem::between_nodes

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the members of a node do while their leader speaks for them: each brings it something, and
+// takes what it hands out when it is back. One operation of the node.
+// Invariant: the leader has taken what all have brought before it hands anything out, so whoever
+// has that knows that all have started: all to all, in the sense of team_steps.hpp. At most
+// kStageBytes each. Used by the files of this folder.
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
+
+#include "collectives/message.hpp"
+
+namespace meshmem::between_nodes {
+
+class ThroughLeader {
+ public:
+  explicit ThroughLeader(NodeTeam& node) : node_(node), sequence_(begin_operation(node)) {}
+  ~ThroughLeader() { all_have_started(node_, sequence_); }
+  ThroughLeader(const ThroughLeader&) = delete;
+  ThroughLeader& operator=(const ThroughLeader&) = delete;
+
+  // The members, but for the leader, which is member 0.
+  void bring(const void* data, std::size_t bytes) { post_message(node_, sequence_, data, bytes); }
+  void take(void* dest, std::size_t bytes) { take_range(dest, bytes, 0, bytes); }
+  // A part of the `bytes` that are handed out.
+  void take_range(void* dest, std::size_t bytes, std::size_t begin, std::size_t length) {
+    if (length > 0) {
+      receive_range(node_, sequence_, dest, bytes, 0, begin, length);
+    } else {
+      await_message(node_, sequence_, bytes, 0, room_);
+    }
+  }
+
+  // The leader; what it gets stays until the next call.
+  const std::byte* brought_by(int index, std::size_t bytes) {
+    return await_message(node_, sequence_, bytes, index, room_);
+  }
+  void hand_out(const void* data, std::size_t bytes) {
+    if (node_.n > 1) post_message(node_, sequence_, data, bytes);
+  }
+
+ private:
+  NodeTeam& node_;
+  const std::uint64_t sequence_;
+  MessageRoom room_;
+};
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
