@@ -292,7 +292,7 @@ void run(const Fence& fence, double timeout_seconds) {
   if (*end->status == PMIX_SUCCESS) return;
   // Partial success: a PE has died.
   print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", fence.routine,
-                         PMIx_Error_string(*end.status)));
+                         PMIx_Error_string(*end->status)));
   _exit(1);
 }
 
