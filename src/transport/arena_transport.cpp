@@ -55,7 +55,6 @@ struct ArenaTransport::Frame {
   int from;
   MessageKey key;
   std::size_t total;
-  std::size_t offset;
   std::size_t bytes;
 };
 
@@ -108,7 +107,7 @@ void ArenaTransport::send(int pe, const MessageKey& key, const void* data, std::
   std::size_t offset = 0;
   do {
     const std::size_t piece = std::min(bytes - offset, kMostOfPiece);
-    send_piece(pe, {me_, key, bytes, offset, piece}, from + offset);
+    send_piece(pe, {me_, key, bytes, piece}, from + offset);
     offset += piece;
   } while (offset < bytes);
 }
@@ -143,7 +142,7 @@ void ArenaTransport::progress() {
     copy_out(&frame, inbox, at, sizeof frame);
     piece.resize(frame.bytes);
     copy_out(piece.data(), inbox, at + sizeof frame, frame.bytes);
-    mailbox_.deliver(frame.from, frame.key, {frame.total, frame.offset, piece.data(), frame.bytes});
+    mailbox_.deliver(frame.from, frame.key, {frame.total, piece.data(), frame.bytes});
     at += sizeof frame + frame.bytes;
     inbox.read.store(at, std::memory_order_release);  // the room is a sender's again
   }

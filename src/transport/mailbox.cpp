@@ -1,37 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The map of messages. Invariant: a message that is taken as another length than it was sent is a
+// The table of messages. Invariant: a message that is taken as another length than it was sent is a
 // mistake of the library's, or of members that call differently: the job ends with a line.
 #include "transport/mailbox.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.hpp"
 
 namespace meshmem {
+namespace {
 
-void Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
+constexpr std::size_t kMostKept = 64 * 1024;  // of memory for messages to come
+
+void check_length(int from, std::size_t sent, std::size_t expected) {
+  if (sent == expected) return;
+  fatal(
+      "a message of PE {} has {} bytes, and {} are expected; MESHMEM_CHECK=1 finds calls of a "
+      "collective that differ",
+      from, sent, expected);
+}
+
+}  // namespace
+
+// The link to the message, or to the end of its chain.
+Mailbox::Message** Mailbox::find(int from, const MessageKey& key) {
+  const std::uint64_t mixed =
+      (static_cast<std::uint64_t>(from) * 31 + static_cast<std::uint64_t>(key.slot)) * 31 +
+      key.sequence + static_cast<std::uint64_t>(key.step) * 57;
+  Message** link = &chains_[mixed % chains_.size()];
+  while (*link && ((*link)->from != from || (*link)->key != key)) link = &(*link)->next;
+  return link;
+}
+
+Mailbox::Message& Mailbox::add(Message** place, int from, const MessageKey& key) {
+  if (!free_) free_ = all_.emplace_back(std::make_unique<Message>()).get();
+  Message& message = *free_;
+  free_ = message.next;
+  message.from = from;
+  message.key = key;
+  message.has_begun = false;
+  message.total = message.arrived = message.dest_bytes = 0;
+  message.dest = nullptr;
+  message.data.clear();
+  message.next = nullptr;
+  return *(*place = &message);
+}
+
+void Mailbox::remove(Message** place) {
+  Message& message = **place;
+  *place = message.next;
+  if (message.data.capacity() > kMostKept) message.data = {};
+  message.next = free_;
+  free_ = &message;
+}
+
+bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   const std::lock_guard lock(mutex_);
-  Message& message = messages_[{from, key}];
-  message.data.resize(piece.total);
-  std::copy_n(piece.data, piece.bytes,
-              message.data.begin() + static_cast<std::ptrdiff_t>(piece.offset));
+  Message** const link = find(from, key);
+  Message& message = *link ? **link : add(link, from, key);
+  if (!message.has_begun) {
+    message.has_begun = true;
+    message.total = piece.total;
+    if (message.dest) check_length(from, message.total, message.dest_bytes);
+  } else if (message.total != piece.total || message.arrived == message.total) {
+    return false;
+  }
+  if (piece.bytes > message.total - message.arrived) return false;
+  if (message.dest && piece.bytes > 0) {
+    std::memcpy(message.dest + message.arrived, piece.data, piece.bytes);
+  } else {
+    message.data.insert(message.data.end(), piece.data, piece.data + piece.bytes);
+  }
   message.arrived += piece.bytes;
+  return true;
 }
 
 bool Mailbox::try_take(int from, const MessageKey& key, void* dest, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto found = messages_.find({from, key});
-  if (found == messages_.end() || found->second.arrived < found->second.data.size()) return false;
-  const Message& message = found->second;
-  if (message.data.size() != bytes) {
-    fatal(
-        "a message of PE {} has {} bytes, and {} are expected; MESHMEM_CHECK=1 finds calls of a "
-        "collective that differ",
-        from, message.data.size(), bytes);
+  Message** const link = find(from, key);
+  Message& message = *link ? **link : add(link, from, key);
+  if (!message.dest) {
+    if (message.has_begun) check_length(from, message.total, bytes);
+    message.dest = static_cast<std::byte*>(dest);
+    message.dest_bytes = bytes;
+    if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
   }
-  std::copy(message.data.begin(), message.data.end(), static_cast<std::byte*>(dest));
-  messages_.erase(found);
+  if (!message.has_begun || message.arrived < message.total) return false;
+  remove(link);
   return true;
 }
 

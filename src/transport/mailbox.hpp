@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages that have arrived and that nobody has asked for yet.
-// Invariant: pieces of a message may come in any order; it is there when all of them are. Used by
-// transports, from any thread.
+// Messages that have arrived, and those that somebody waits for already: these go straight to where
+// they are wanted.
+// Invariant: pieces of a message come in order; it is there when all of them are. No message is
+// there twice. Used by transports, from any thread.
 #ifndef MESHMEM_TRANSPORT_MAILBOX_HPP_
 #define MESHMEM_TRANSPORT_MAILBOX_HPP_
 
+#include <array>
 #include <cstddef>
-#include <map>
+#include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "transport/transport.hpp"
@@ -19,22 +20,36 @@ namespace meshmem {
 class Mailbox {
  public:
   struct Piece {
-    std::size_t total;   // bytes of the whole message
-    std::size_t offset;  // where the piece begins in it
+    std::size_t total;  // bytes of the whole message
     const std::byte* data;
     std::size_t bytes;
   };
-  void deliver(int from, const MessageKey& key, const Piece& piece);
-  // The message, out of the box; false if it is not there.
+  // False: it does not fit what has come of the message; it is dropped.
+  bool deliver(int from, const MessageKey& key, const Piece& piece);
+  // The message, out of the box; false if it is not there. Until it has been taken, the same caller
+  // asks again with the same dest, which may be filled from now on.
   bool try_take(int from, const MessageKey& key, void* dest, std::size_t bytes);
 
  private:
   struct Message {
-    std::vector<std::byte> data;
-    std::size_t arrived = 0;
+    int from;
+    MessageKey key;
+    bool has_begun;  // total is known
+    std::size_t total;
+    std::size_t arrived;
+    std::byte* dest;  // nullptr: nobody has asked
+    std::size_t dest_bytes;
+    std::vector<std::byte> data;  // what came before
+    Message* next;
   };
+  Message** find(int from, const MessageKey& key);
+  Message& add(Message** place, int from, const MessageKey& key);
+  void remove(Message** place);
+
   std::mutex mutex_;
-  std::map<std::pair<int, MessageKey>, Message> messages_;
+  std::array<Message*, 256> chains_{};
+  Message* free_ = nullptr;
+  std::vector<std::unique_ptr<Message>> all_;
 };
 
 }  // namespace meshmem
