@@ -1,43 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transport between machines. Invariant: nothing is taken in before open().
+// Opening and closing, quiet, and the messages of collectives. Invariant: the wire is not asked for
+// progress while the transport is closed.
 #include "transport/network_transport.hpp"
 
-#include <cstdlib>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/schedule_fuzzing.hpp"
+#include "transport/network_arrivals.hpp"
+#include "transport/network_state.hpp"
 
 namespace meshmem {
 
-struct NetworkTransport::State : WireListener {
-  void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override {}
-  void lose(int, const std::string&) override {}
-  std::unique_ptr<Wire> wire;
-  NetworkPlan plan;
-};
+using network::Allowance;
+using network::Flow;
+using network::Leaves;
+using network::Record;
+using network::RecordKind;
 
-NetworkTransport::NetworkTransport() : state_(std::make_unique<State>()) {}
-NetworkTransport::~NetworkTransport() = default;
-WireListener* NetworkTransport::listener() { return state_.get(); }
-void NetworkTransport::use_wire(std::unique_ptr<Wire> wire) { state_->wire = std::move(wire); }
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// Who executes acknowledges without being asked when it has nothing else to do. Where it takes
+// longer than an idle network does, it is asked.
+constexpr auto kAcknowledgementComes = std::chrono::microseconds(30);
+
+// At most: who has ended already takes in no bye.
+constexpr auto kPartingTakes = std::chrono::milliseconds(500);
+
+// A PE may have sent so much that the other has not received, and one message more.
+constexpr std::uint64_t kMostAhead = 4 << 20;
+constexpr std::uint64_t kToldAfter = kMostAhead / 4;
+// What a message takes beside its bytes.
+std::uint64_t cost_of(std::size_t bytes) { return bytes + 128; }
+
+}  // namespace
+
+NetworkTransport::NetworkTransport()
+    : state_(std::make_unique<NetworkState>()),
+      arrivals_(std::make_unique<network::Arrivals>(*state_)) {}
+NetworkTransport::~NetworkTransport() { abandon(); }
+
+WireListener* NetworkTransport::listener() { return arrivals_.get(); }
+void NetworkTransport::use_wire(std::unique_ptr<Wire> wire) {
+  state_->wire = std::move(wire);
+  state_->outlet.wire = state_->wire.get();
+}
 std::string NetworkTransport::wire_address() const { return state_->wire->address(); }
-void NetworkTransport::open(NetworkPlan plan) { state_->plan = std::move(plan); }
-void NetworkTransport::close() {}
-void NetworkTransport::abandon() {}
-void NetworkTransport::reopen() {}
-void NetworkTransport::put(const RemotePlace&, const void*, std::size_t) { std::abort(); }
-void NetworkTransport::get(void*, const RemotePlace&, std::size_t) { std::abort(); }
-void NetworkTransport::put_nbi(const RemotePlace&, const void*, std::size_t) { std::abort(); }
-void NetworkTransport::get_nbi(void*, const RemotePlace&, std::size_t) { std::abort(); }
-void NetworkTransport::put_signal(const RemotePlace&, const void*, std::size_t,
-                                  const SignalUpdate&) {
-  std::abort();
+
+void NetworkTransport::open(NetworkPlan plan) {
+  state_->plan = std::move(plan);
+  const NetworkPlan& known = state_->plan;
+  network::Outlet& outlet = state_->outlet;
+  outlet.me = static_cast<std::uint32_t>(known.me);
+  std::copy_n(known.token, 2, outlet.token);
+  outlet.wire_address_of = known.wire_address_of;
+  debug("other machines are reached by {}", state_->wire->description());
+  reopen();
 }
-std::uint64_t NetworkTransport::atomic(const RemotePlace&, const AtomicRequest&) { std::abort(); }
-void NetworkTransport::complete() {}
-void NetworkTransport::send(int, const MessageKey&, const void*, std::size_t) { std::abort(); }
-void NetworkTransport::receive(int, const MessageKey&, void*, std::size_t,
-                               const std::function<std::string()>&) {
-  std::abort();
+
+void NetworkTransport::reopen() {
+  NetworkState& state = *state_;
+  {
+    const Lock lock(state.mutex);
+    state.memory.map(state.plan.n_local, state.plan.base_of, state.plan.segment_bytes);
+    state.is_ending = false;
+    state.is_open = true;
+  }
+  state.thread.start({.event_fd = state.wire->event_fd(),
+                      .progress =
+                          [&state] {
+                            const Lock lock(state.mutex);
+                            return state.take_in(lock);
+                          },
+                      .arm =
+                          [&state] {
+                            const Lock lock(state.mutex);
+                            return state.wire->arm();
+                          },
+                      .polls = [&state] { return state.polls.load(std::memory_order_relaxed); }});
 }
-void NetworkTransport::progress() {}
+
+void NetworkTransport::close() {
+  NetworkState& state = *state_;
+  if (!state.is_open) return;
+  {
+    Lock lock(state.mutex);
+    state.is_ending = true;
+    state.outlet.acknowledge_all();
+    for (const auto& flow : state.flows) {
+      if (flow->peer() >= 0) flow->say_bye();
+    }
+    const auto end = Clock::now() + kPartingTakes;
+    const auto all_has_left = [&] {
+      return Clock::now() > end ||
+             std::all_of(state.flows.begin(), state.flows.end(),
+                         [](const auto& flow) { return flow->n_leaving() == 0; });
+    };
+    state.wait(lock, all_has_left, [] { return "the last messages to leave"; });
+  }
+  abandon();
+}
+
+void NetworkTransport::abandon() {
+  NetworkState& state = *state_;
+  state.is_open = false;
+  state.thread.stop();
+  const Lock lock(state.mutex);
+  state.is_ending = true;
+}
+
+void NetworkTransport::progress() {
+  NetworkState& state = *state_;
+  if (!state.is_open) return;
+  const Lock lock(state.mutex, std::try_to_lock);
+  if (lock) state.poll(lock);
+}
+
+// What waits to leave asks on its way; who has got all that there is acknowledges it on its own,
+// as a rule before a question would arrive.
+void NetworkTransport::complete() {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  Lock lock(state.mutex);
+  for (const auto& flow : state.flows) flow->send_open(network::kAsks);
+  const auto late = Clock::now() + kAcknowledgementComes;
+  for (std::size_t i = 0; i < state.flows.size(); ++i) {
+    Flow& flow = *state.flows[i];
+    const network::Issued issued = flow.issued();
+    if (flow.is_done(issued)) continue;
+    const auto is_done = [&] {
+      if (flow.is_done(issued)) return true;
+      if (Clock::now() > late) flow.ask();
+      return false;
+    };
+    state.wait(lock, is_done, [&] {
+      return fmt::format("{} to acknowledge what it has been sent", state.plan.name_of(flow.pe()));
+    });
+  }
+}
+
+void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std::size_t bytes) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  Lock lock(state.mutex);
+  Flow& flow = state.flow_to(pe);
+  Allowance& allowance = flow.allowance(key.slot);
+  state.wait(
+      lock, [&] { return allowance.sent - allowance.received <= kMostAhead; },
+      [&] { return fmt::format("{} to receive its messages", state.plan.name_of(pe)); });
+  allowance.sent += cost_of(bytes);
+  const Record record{.kind = RecordKind::message,
+                      .index = static_cast<std::uint32_t>(key.slot),
+                      .offset = static_cast<std::uint32_t>(key.step),
+                      .bytes = bytes,
+                      .first = key.sequence,
+                      .second = bytes};
+  state.send(lock, flow, record, data, Leaves::at_once);
+}
+
+void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
+                               const std::function<std::string()>& what) {
+  NetworkState& state = *state_;
+  wait_until_ready(
+      [&] {
+        if (state.mailbox.try_take(pe, key, dest, bytes)) return true;
+        progress();
+        return false;
+      },
+      what);
+  const Lock lock(state.mutex);
+  Flow& flow = state.flow_to(pe);
+  Allowance& allowance = flow.allowance(key.slot);
+  allowance.taken += cost_of(bytes);
+  if (allowance.taken - allowance.told < kToldAfter) return;
+  allowance.told = allowance.taken;
+  flow.add({.kind = RecordKind::credit,
+            .index = static_cast<std::uint32_t>(key.slot),
+            .first = allowance.told},
+           nullptr, Leaves::at_once);
+}
 
 }  // namespace meshmem

@@ -8,31 +8,17 @@
 #define MESHMEM_TRANSPORT_NETWORK_TRANSPORT_HPP_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "transport/network_plan.hpp"
 #include "transport/transport.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem {
 
-struct NetworkPlan {
-  int me;                  // of the world
-  int n_pes;               // of the world
-  std::uint64_t token[2];  // of the job, secret
-  int n_local;             // PEs of this node
-  // Memory of this node's PEs, mapped here.
-  std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;
-  std::size_t segment_bytes[3];  // by RemoteSegment, the same for all PEs
-  // Of any PE of the world.
-  std::function<int(int pe)> node_of;
-  std::function<int(int pe)> local_index_of;
-  std::function<int(int pe)> server_of;  // who executes this PE's operations on the node of `pe`
-  std::function<std::string(int pe)> wire_address_of;
-  std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
-};
+struct NetworkState;
 
 class NetworkTransport : public Transport {
  public:
@@ -68,8 +54,8 @@ class NetworkTransport : public Transport {
   void progress() override;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<NetworkState> state_;
+  std::unique_ptr<WireListener> arrivals_;
 };
 
 }  // namespace meshmem

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrived records become accesses of memory, answers, and messages in the mailbox.
+// Invariant: a parcel counts as executed after all of its records have been.
+#include "transport/network_arrivals.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace meshmem::network {
+namespace {
+
+const char* name_of(RecordKind kind) {
+  constexpr const char* kNames[] = {"nothing", "hello", "bye",    "put",     "put_signal", "atomic",
+                                    "fetch",   "get",   "answer", "message", "credit"};
+  return kind > kLastKind ? "no known kind" : kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+void Arrivals::take(int sender, const std::byte* head_bytes, std::size_t n_head,
+                    const std::byte* body, std::size_t body_bytes) {
+  Head head;
+  if (n_head == sizeof head) std::memcpy(&head, head_bytes, sizeof head);
+  Flow* const from = n_head == sizeof head ? find_sender(sender, head) : nullptr;
+  if (!from) {
+    state_.refused.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const Record& lone = head.lone;
+  from->has_said_bye = lone.kind == RecordKind::bye;
+  if (!from->note_acknowledged(head.acknowledged)) refuse(*from, lone);
+  if (lone.kind == RecordKind::none) {
+    execute_all(*from, body, body_bytes);
+  } else {
+    if (data_bytes(lone) != body_bytes) refuse(*from, lone);
+    execute(*from, lone, body);
+  }
+  if (head.flags & kCounted) from->note_executed();
+  if (from->has_answers()) from->send_open();
+  if (head.flags & kAsks) from->acknowledge();
+}
+
+void Arrivals::lose(int peer, const std::string& why) {
+  const auto& pes = state_.outlet.pe_of_peer;
+  if (state_.is_ending || static_cast<std::size_t>(peer) >= pes.size()) return;
+  const int pe = pes[static_cast<std::size_t>(peer)];
+  const Flow* const flow = state_.find_flow(pe);
+  if (flow && !flow->has_said_bye) fatal("lost {}: {}", state_.plan.name_of(pe), why);
+}
+
+Flow* Arrivals::find_sender(int sender, const Head& head) {
+  const NetworkPlan& plan = state_.plan;
+  if (head.token != plan.token[0] || head.version != kFormatVersion) return nullptr;
+  if (head.source >= static_cast<std::uint32_t>(plan.n_pes)) return nullptr;
+  const int pe = static_cast<int>(head.source);
+  if (head.lone.kind == RecordKind::hello && head.lone.first == plan.token[1])
+    greet_back(sender, head);
+  Flow* const flow = state_.find_flow(pe);
+  return flow && flow->has_introduced_itself ? flow : nullptr;
+}
+
+// Who has come by a way of its own is answered by it.
+void Arrivals::greet_back(int sender, const Head& head) {
+  const int pe = static_cast<int>(head.source);
+  Flow& flow = state_.flow_to(pe);
+  flow.has_introduced_itself = true;
+  if (sender < 0) return;
+  state_.outlet.note_peer(sender, pe);
+  if (flow.peer() < 0) flow.use_peer(sender);
+}
+
+void Arrivals::execute_all(Flow& from, const std::byte* body, std::size_t bytes) {
+  RecordReader records(body, bytes);
+  while (records.next()) {
+    const RecordKind kind = records.record().kind;
+    const bool stands_alone = kind == RecordKind::hello || kind == RecordKind::bye;
+    if (kind == RecordKind::none || stands_alone) refuse(from, records.record());
+    execute(from, records.record(), records.data());
+  }
+  if (!records.is_at_end()) refuse(from, records.record());
+}
+
+void Arrivals::execute(Flow& from, const Record& record, const std::byte* data) {
+  const NodeMemory& memory = state_.memory;
+  std::uint64_t before = 0;
+  switch (record.kind) {
+    case RecordKind::put:
+      if (!memory.put(record, data)) refuse(from, record);
+      return;
+    case RecordKind::put_signal:
+      if (!memory.put_signal(record, data)) refuse(from, record);
+      return;
+    case RecordKind::atomic:
+      if (!memory.execute_atomic(record, &before)) refuse(from, record);
+      return;
+    case RecordKind::fetch:
+      return answer_fetch(from, record);
+    case RecordKind::get:
+      return answer_get(from, record);
+    case RecordKind::reply:
+      return take_answer(from, record, data);
+    case RecordKind::message:
+      return take_message(from, record, data);
+    case RecordKind::credit:
+      return take_credit(from, record);
+    case RecordKind::none:
+    case RecordKind::hello:
+    case RecordKind::bye:
+      return;
+  }
+  refuse(from, record);
+}
+
+void Arrivals::answer_fetch(Flow& from, const Record& record) {
+  std::uint64_t before = 0;
+  if (!state_.memory.execute_atomic(record, &before)) refuse(from, record);
+  from.add_answer(record.bytes, &before, sizeof before);
+}
+
+// What is long is sent from where it lies.
+void Arrivals::answer_get(Flow& from, const Record& record) {
+  const std::byte* const there = state_.memory.find(record, record.bytes);
+  if (!there || record.bytes > kChunkBytes) refuse(from, record);
+  if (record.bytes > kMostCombined) {
+    from.send_lone({.kind = RecordKind::reply, .bytes = record.bytes, .first = record.first}, there,
+                   nullptr);
+    return;
+  }
+  std::array<std::byte, kMostCombined> data;
+  load_bytes(data.data(), there, record.bytes);
+  from.add_answer(record.first, data.data(), record.bytes);
+}
+
+void Arrivals::take_answer(Flow& from, const Record& record, const std::byte* data) {
+  if (!state_.requests.answer(record.first, from.pe(), data, record.bytes)) refuse(from, record);
+  from.note_answered(record.bytes);
+}
+
+void Arrivals::take_message(Flow& from, const Record& record, const std::byte* data) {
+  const MessageKey key{static_cast<int>(record.index), record.first,
+                       static_cast<int>(record.offset)};
+  if (!state_.mailbox.deliver(from.pe(), key, {record.second, data, record.bytes}))
+    refuse(from, record);
+}
+
+void Arrivals::take_credit(Flow& from, const Record& record) {
+  Allowance& allowance = from.allowance(static_cast<int>(record.index));
+  if (record.first > allowance.sent || record.first < allowance.received) refuse(from, record);
+  allowance.received = record.first;
+}
+
+void Arrivals::refuse(const Flow& from, const Record& record) const {
+  fatal(
+      "{} has sent what cannot be: {} of {} bytes at offset {} of segment {}, of the PE with local "
+      "number {}",
+      state_.plan.name_of(from.pe()), name_of(record.kind), record.bytes, record.offset,
+      record.segment, record.index);
+}
+
+}  // namespace meshmem::network

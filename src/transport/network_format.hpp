@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What travels over a wire: parcels of a head and a body. The body holds records one behind the
+// other, or the data of the one record in the head.
+// Invariant: the layout has no gaps, and all processes of a job have the same. A record comes from
+// outside: whoever reads one has checked nothing yet.
+#ifndef MESHMEM_TRANSPORT_NETWORK_FORMAT_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_FORMAT_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/wire.hpp"
+
+namespace meshmem::network {
+
+inline constexpr std::uint8_t kFormatVersion = 1;
+inline constexpr std::size_t kRoomBytes = 8 * 1024;     // of a parcel's records
+inline constexpr std::size_t kMostCombined = 2 * 1024;  // data of one record among them
+inline constexpr std::size_t kChunkBytes = 256 * 1024;  // most data of a parcel
+
+// The fields of a record by kind; `index` is the local index of a PE where nothing else is said:
+//   put         segment index offset bytes; data
+//   put_signal  the same, and the signal: op, width (its segment), first (offset), second (value)
+//   atomic      segment index offset op width, first (operand), second (condition)
+//   fetch       the same, and bytes (the number of the request)
+//   get         segment index offset bytes, first (the number of the request)
+//   reply       first (the number of the request), bytes; data
+//   message     index (slot), offset (step), first (sequence), second (all bytes), bytes; data
+//   credit      index (slot), first (cost of the messages that have been received)
+//   hello       first (the second half of the token)
+enum class RecordKind : std::uint8_t {
+  none,
+  hello,
+  bye,
+  put,
+  put_signal,
+  atomic,
+  fetch,
+  get,
+  reply,
+  message,
+  credit,
+};
+inline constexpr auto kLastKind = RecordKind::credit;
+
+struct Record {
+  RecordKind kind = RecordKind::none;
+  std::uint8_t segment = 0;
+  std::uint8_t op = 0;
+  std::uint8_t width = 0;
+  std::uint32_t index = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+static_assert(sizeof(Record) == 40);
+
+struct Head {
+  std::uint64_t token;
+  std::uint32_t source;  // PE of the world
+  std::uint8_t version;
+  std::uint8_t flags;
+  std::uint16_t unused;
+  std::uint64_t acknowledged;  // so many counted parcels of the receiver have been executed
+  Record lone;                 // none: the body holds records
+};
+static_assert(sizeof(Head) == Wire::kMostOfHead);
+
+inline constexpr std::uint8_t kCounted = 1;  // something of it is waited for by quiet
+inline constexpr std::uint8_t kAsks = 2;     // for an acknowledgement at once
+
+// What quiet waits for is acknowledged; what is answered or received needs no more than that.
+inline bool is_counted(RecordKind kind) {
+  return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic;
+}
+
+// Bytes of data behind a record.
+inline std::uint64_t data_bytes(const Record& record) {
+  const bool has_data = record.kind == RecordKind::put || record.kind == RecordKind::put_signal ||
+                        record.kind == RecordKind::reply || record.kind == RecordKind::message;
+  return has_data ? record.bytes : 0;
+}
+
+// In a body a put has no more than the fields that it uses.
+inline std::size_t record_bytes(RecordKind kind) {
+  return kind == RecordKind::put ? offsetof(Record, first) : sizeof(Record);
+}
+inline std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+inline std::size_t packed_bytes(const Record& record) {
+  return record_bytes(record.kind) + padded(data_bytes(record));
+}
+
+// Writes a record and its data.
+void pack(std::byte* to, const Record& record, const void* data);
+
+// Goes through the records of a body.
+class RecordReader {
+ public:
+  RecordReader(const std::byte* body, std::size_t bytes) : at_(body), left_(bytes) {}
+  // False at the end, and where what follows is no whole record.
+  bool next();
+  const Record& record() const { return record_; }
+  const std::byte* data() const { return data_; }
+  bool is_at_end() const { return left_ == 0; }
+
+ private:
+  const std::byte* at_;
+  std::size_t left_;
+  Record record_;
+  const std::byte* data_ = nullptr;
+};
+
+}  // namespace meshmem::network
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_FORMAT_HPP_

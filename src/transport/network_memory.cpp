@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records become stores, loads and the processor's atomics.
+// Invariant: bounds are compared without adding, so that no offset wraps.
+#include "transport/network_memory.hpp"
+
+#include <cstring>
+
+#include "base/fence.hpp"
+
+namespace meshmem::network {
+namespace {
+
+template <typename Word>
+bool store_word(std::byte* to, const void* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  // Release: publishes what the records before have stored to whoever waits for this flag.
+  __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
+  return true;
+}
+
+template <typename Word>
+bool load_word(void* to, const std::byte* from) {
+  const Word word = __atomic_load_n(reinterpret_cast<const Word*>(from), __ATOMIC_ACQUIRE);
+  std::memcpy(to, &word, sizeof word);
+  return true;
+}
+
+bool is_flag(const std::byte* place, std::size_t bytes) {
+  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+         reinterpret_cast<std::uintptr_t>(place) % bytes == 0;
+}
+
+bool is_atomic(const AtomicRequest& request, std::uint64_t offset) {
+  return (request.bytes == 4 || request.bytes == 8) && offset % request.bytes == 0 &&
+         request.op <= device::AtomicOp::bit_xor;
+}
+
+}  // namespace
+
+void store_bytes(std::byte* to, const void* from, std::size_t bytes) {
+  if (!is_flag(to, bytes)) {
+    order_stores();
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  } else if (bytes == 8) {
+    store_word<std::uint64_t>(to, from);
+  } else if (bytes == 4) {
+    store_word<std::uint32_t>(to, from);
+  } else if (bytes == 2) {
+    store_word<std::uint16_t>(to, from);
+  } else {
+    store_word<std::uint8_t>(to, from);
+  }
+}
+
+void load_bytes(void* to, const std::byte* from, std::size_t bytes) {
+  if (!is_flag(from, bytes)) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  } else if (bytes == 8) {
+    load_word<std::uint64_t>(to, from);
+  } else if (bytes == 4) {
+    load_word<std::uint32_t>(to, from);
+  } else if (bytes == 2) {
+    load_word<std::uint16_t>(to, from);
+  } else {
+    load_word<std::uint8_t>(to, from);
+  }
+}
+
+void NodeMemory::map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]) {
+  bases_.clear();
+  for (int pe = 0; pe < n_local; ++pe) {
+    for (const auto segment : {RemoteSegment::heap, RemoteSegment::statics, RemoteSegment::control})
+      bases_.push_back(base_of(pe, segment));
+  }
+  std::memcpy(segment_bytes_, segment_bytes, sizeof segment_bytes_);
+}
+
+std::byte* NodeMemory::find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
+                            std::uint64_t bytes) const {
+  if (segment > 2 || index >= bases_.size() / 3) return nullptr;
+  const std::size_t all = segment_bytes_[segment];
+  if (bytes > all || offset > all - bytes) return nullptr;
+  std::byte* const base = bases_[index * 3 + segment];
+  return base ? base + offset : nullptr;
+}
+
+bool NodeMemory::put(const Record& record, const std::byte* data) const {
+  std::byte* const there = find(record, record.bytes);
+  if (there) store_bytes(there, data, record.bytes);
+  return there != nullptr;
+}
+
+bool NodeMemory::put_signal(const Record& record, const std::byte* data) const {
+  const AtomicRequest update{static_cast<device::AtomicOp>(record.op), sizeof(std::uint64_t),
+                             record.second, 0, false};
+  std::byte* const signal = find(record.index, record.width, record.first, update.bytes);
+  if (!signal || !is_atomic(update, record.first) || !put(record, data)) return false;
+  execute(update, signal);
+  return true;
+}
+
+bool NodeMemory::execute_atomic(const Record& record, std::uint64_t* before) const {
+  const AtomicRequest request{static_cast<device::AtomicOp>(record.op), record.width, record.first,
+                              record.second, record.kind == RecordKind::fetch};
+  std::byte* const there = find(record, record.width);
+  if (!there || !is_atomic(request, record.offset)) return false;
+  *before = execute(request, there);
+  return true;
+}
+
+}  // namespace meshmem::network

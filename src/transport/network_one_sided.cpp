@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets, signals and atomics as records. Invariant: what quiet has to wait for is in a flow
+// before it is counted as issued.
+#include "base/pending_work.hpp"
+#include "base/schedule_fuzzing.hpp"
+#include "transport/network_state.hpp"
+#include "transport/network_transport.hpp"
+
+namespace meshmem {
+
+using network::Answers;
+using network::Flow;
+using network::kMostCombined;
+using network::Leaves;
+using network::Record;
+using network::RecordKind;
+
+void NetworkTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  {
+    Lock lock(state.mutex);
+    Flow& flow = state.server_flow(dest.pe);
+    state.send(lock, flow, state.record_for(RecordKind::put, dest, bytes), source,
+               Leaves::when_few_are_under_way);
+  }
+  pending_work.count_issued();
+}
+
+void NetworkTransport::put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) {
+  if (bytes <= kMostCombined) return put(dest, source, bytes);
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  {
+    Lock lock(state.mutex);
+    Flow& flow = state.server_flow(dest.pe);
+    state.send_chunks(lock, flow, state.record_for(RecordKind::put, dest, bytes), source,
+                      flow.lent());
+  }
+  pending_work.count_issued();
+}
+
+void NetworkTransport::put_signal(const RemotePlace& dest, const void* source, std::size_t bytes,
+                                  const SignalUpdate& signal) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  {
+    Lock lock(state.mutex);
+    Flow& flow = state.server_flow(dest.pe);
+    Record record = state.record_for(RecordKind::put_signal, dest, bytes);
+    record.op = static_cast<std::uint8_t>(signal.op);
+    record.width = static_cast<std::uint8_t>(signal.segment);
+    record.first = signal.offset;
+    record.second = signal.value;
+    state.send(lock, flow, record, source, Leaves::when_few_are_under_way);
+  }
+  pending_work.count_issued();
+}
+
+void NetworkTransport::get(void* dest, const RemotePlace& source, std::size_t bytes) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  Lock lock(state.mutex);
+  Flow& flow = state.server_flow(source.pe);
+  Answers answers;
+  state.request(lock, flow, source, dest, bytes, &answers);
+  state.wait_for(lock, flow, answers.missing);
+}
+
+void NetworkTransport::get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  {
+    Lock lock(state.mutex);
+    state.request(lock, state.server_flow(source.pe), source, dest, bytes, nullptr);
+  }
+  pending_work.count_issued();
+}
+
+std::uint64_t NetworkTransport::atomic(const RemotePlace& dest, const AtomicRequest& request) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  const auto kind = request.fetches ? RecordKind::fetch : RecordKind::atomic;
+  Record record = state.record_for(kind, dest, 0);
+  record.op = static_cast<std::uint8_t>(request.op);
+  record.width = static_cast<std::uint8_t>(request.bytes);
+  record.first = request.operand;
+  record.second = request.condition;
+  std::uint64_t before = 0;
+  Lock lock(state.mutex);
+  Flow& flow = state.server_flow(dest.pe);
+  if (request.fetches) {
+    state.fetch(lock, flow, record, &before);
+  } else {
+    state.send(lock, flow, record, nullptr, Leaves::when_few_are_under_way);
+    lock.unlock();
+    pending_work.count_issued();
+  }
+  return before;
+}
+
+}  // namespace meshmem

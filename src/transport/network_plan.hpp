@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What start-up tells the transport between machines: who is where, and where this node's memory is
+// mapped. Invariant: stays as it is from open() on.
+#ifndef MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "transport/transport.hpp"
+
+namespace meshmem {
+
+struct NetworkPlan {
+  int me;                  // of the world
+  int n_pes;               // of the world
+  std::uint64_t token[2];  // of the job, secret
+  int n_local;             // PEs of this node
+  // Memory of this node's PEs, mapped here.
+  std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;
+  std::size_t segment_bytes[3];  // by RemoteSegment, the same for all PEs
+  // Of any PE of the world.
+  std::function<int(int pe)> node_of;
+  std::function<int(int pe)> local_index_of;
+  std::function<int(int pe)> server_of;  // who executes this PE's operations on the node of `pe`
+  std::function<std::string(int pe)> wire_address_of;
+  std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gets and fetching atomics that have not been answered, by number.
+// Invariant: a number is used once, so that an answer that nobody waits for is known as such; no
+// address travels. Under the lock of the transport, but for who waits for `missing`.
+#ifndef MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace meshmem::network {
+
+// Where one who waits sees how many answers are to come.
+struct Answers {
+  std::atomic<std::size_t> missing{0};
+};
+
+class Requests {
+ public:
+  // The number of a request to PE `from`, whose answer fills dest. `answers` is raised here;
+  // nullptr: nobody waits for this one alone.
+  std::uint64_t add(int from, void* dest, std::size_t bytes, Answers* answers);
+  // False: PE `from` has not been asked for these bytes.
+  bool answer(std::uint64_t number, int from, const std::byte* data, std::uint64_t bytes);
+
+ private:
+  struct Request {
+    std::uint32_t uses = 0;  // of this place
+    int from = -1;           // -1: free
+    void* dest = nullptr;
+    std::size_t bytes = 0;
+    Answers* answers = nullptr;
+  };
+  std::vector<Request> requests_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace meshmem::network
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_

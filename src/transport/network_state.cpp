@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flows of a PE, what goes out by them, and what all who wait do.
+// Invariant: a flow that has been made stays.
+#include "transport/network_state.hpp"
+
+#include <algorithm>
+
+namespace meshmem {
+
+using network::Answers;
+using network::Flow;
+using network::kChunkBytes;
+using network::kMostCombined;
+using network::Leaves;
+using network::Record;
+using network::RecordKind;
+
+namespace {
+
+// What one PE may have under way to another; who has more waits.
+constexpr std::size_t kMostLeaving = 64;  // parcels
+constexpr std::uint64_t kMostRequests = 1024;
+constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
+
+bool may_ask_for(const Flow& flow, std::size_t bytes) {
+  return flow.n_requested() - flow.n_answered() < kMostRequests &&
+         (flow.bytes_requested() == 0 || flow.bytes_requested() + bytes <= kMostRequestedBytes);
+}
+
+}  // namespace
+
+Flow* NetworkState::find_flow(int pe) const {
+  const auto found = flow_of_pe.find(pe);
+  return found == flow_of_pe.end() ? nullptr : found->second;
+}
+
+Flow& NetworkState::flow_to(int pe) {
+  Flow*& flow = flow_of_pe[pe];
+  if (!flow) flow = flows.emplace_back(std::make_unique<Flow>(outlet, pe)).get();
+  return *flow;
+}
+
+Flow& NetworkState::server_flow(int pe) {
+  const auto node = static_cast<std::size_t>(plan.node_of(pe));
+  if (node >= flow_of_node.size()) flow_of_node.resize(node + 1, nullptr);
+  Flow*& flow = flow_of_node[node];
+  if (!flow) flow = &flow_to(plan.server_of(pe));
+  return *flow;
+}
+
+bool NetworkState::take_in(const Lock&) { return wire->progress() || outlet.acknowledge_all(); }
+
+void NetworkState::poll(const Lock& lock) {
+  polls.fetch_add(1, std::memory_order_relaxed);
+  outlet.send_open();
+  take_in(lock);
+}
+
+Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,
+                                std::size_t bytes) const {
+  return {.kind = kind,
+          .segment = static_cast<std::uint8_t>(place.segment),
+          .index = static_cast<std::uint32_t>(plan.local_index_of(place.pe)),
+          .offset = place.offset,
+          .bytes = bytes};
+}
+
+void NetworkState::wait_for_room(Lock& lock, const Flow& flow) {
+  wait(
+      lock, [&] { return flow.n_leaving() < kMostLeaving; },
+      [&] { return plan.name_of(flow.pe()) + " to take in what it has been sent"; });
+}
+
+void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {
+  // Acquire: what has been answered, or read, is so once none is missing.
+  const auto is_done = [&] { return missing.load(std::memory_order_acquire) == 0; };
+  wait(lock, is_done, [&] { return "an answer of " + plan.name_of(flow.pe()); });
+}
+
+// Chunks of one message have the same offset, which is its step.
+void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void* data,
+                               std::atomic<std::size_t>* under_way) {
+  const auto* from = static_cast<const std::byte*>(data);
+  const std::size_t all = record.bytes;
+  const RecordKind last_kind = record.kind;
+  for (std::size_t done = 0; done < all; done += kChunkBytes) {
+    record.bytes = std::min(kChunkBytes, all - done);
+    const bool is_last = done + record.bytes == all;
+    if (last_kind == RecordKind::put_signal) record.kind = is_last ? last_kind : RecordKind::put;
+    wait_for_room(lock, flow);
+    flow.send_lone(record, from + done, under_way);
+    if (last_kind != RecordKind::message) record.offset += record.bytes;
+  }
+}
+
+void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void* data,
+                        Leaves leaves) {
+  if (record.bytes <= kMostCombined) {
+    wait_for_room(lock, flow);
+    return flow.add(record, data, leaves);
+  }
+  std::atomic<std::size_t> under_way{0};
+  send_chunks(lock, flow, record, data, &under_way);
+  wait_for(lock, flow, under_way);
+}
+
+// All requests leave before an answer is waited for, as far as there may be so many.
+void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
+                           std::size_t bytes, Answers* answers) {
+  Record record = record_for(RecordKind::get, source, 0);
+  auto* to = static_cast<std::byte*>(dest);
+  const bool is_alone = !answers && bytes <= kMostCombined;
+  for (std::size_t done = 0; done < bytes || done == 0; done += kChunkBytes) {
+    record.bytes = std::min(kChunkBytes, bytes - done);
+    record.offset = source.offset + done;
+    wait_for_room(lock, flow);
+    wait(
+        lock, [&] { return may_ask_for(flow, record.bytes); },
+        [&] { return "an answer of " + plan.name_of(flow.pe()); });
+    record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
+    flow.add(record, nullptr, is_alone ? Leaves::when_few_are_under_way : Leaves::at_once);
+    flow.note_requested(record.bytes);
+  }
+}
+
+void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before) {
+  wait_for_room(lock, flow);
+  wait(
+      lock, [&] { return may_ask_for(flow, sizeof *before); },
+      [&] { return "an answer of " + plan.name_of(flow.pe()); });
+  Answers answers;
+  record.bytes = requests.add(flow.pe(), before, sizeof *before, &answers);
+  flow.add(record, nullptr, Leaves::at_once);
+  flow.note_requested(sizeof *before);
+  wait_for(lock, flow, answers.missing);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the operations of NetworkTransport and the messages that arrive have in common.
+// Invariant: `mutex` guards everything but the mailbox, which has a lock of its own, and the
+// atomics. Whoever waits does so without it.
+#ifndef MESHMEM_TRANSPORT_NETWORK_STATE_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_STATE_HPP_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/wait.hpp"
+#include "transport/mailbox.hpp"
+#include "transport/network_flow.hpp"
+#include "transport/network_memory.hpp"
+#include "transport/network_plan.hpp"
+#include "transport/network_requests.hpp"
+#include "transport/network_thread.hpp"
+
+namespace meshmem {
+
+using Lock = std::unique_lock<std::mutex>;
+
+struct NetworkState {
+  std::mutex mutex;
+  std::unique_ptr<Wire> wire;
+  NetworkPlan plan;
+  network::Outlet outlet;
+  network::Requests requests;
+  network::NodeMemory memory;
+  Mailbox mailbox;
+  std::vector<std::unique_ptr<network::Flow>> flows;
+  std::unordered_map<int, network::Flow*> flow_of_pe;
+  std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
+  std::atomic<bool> is_open{false};
+  bool is_ending = false;  // who disappears now is not missed
+  std::atomic<std::uint32_t> polls{0};
+  std::atomic<std::uint64_t> refused{0};  // messages of strangers
+  network::ProgressThread thread;
+
+  // To PE `pe`; made when it is first asked for.
+  network::Flow& flow_to(int pe);
+  network::Flow* find_flow(int pe) const;
+  // To the process that executes operations on PE `pe`.
+  network::Flow& server_flow(int pe);
+
+  network::Record record_for(network::RecordKind kind, const RemotePlace& place,
+                             std::size_t bytes) const;
+  // Sends a record with data, which may be changed when it returns.
+  void send(Lock& lock, network::Flow& flow, const network::Record& record, const void* data,
+            network::Leaves leaves);
+  // A long one, from where its data lies until *under_way has come down to 0.
+  void send_chunks(Lock& lock, network::Flow& flow, network::Record record, const void* data,
+                   std::atomic<std::size_t>* under_way);
+  void request(Lock& lock, network::Flow& flow, const RemotePlace& source, void* dest,
+               std::size_t bytes, network::Answers* answers);
+  void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before);
+  // Back-pressure: who sends faster than the network waits here.
+  void wait_for_room(Lock& lock, const network::Flow& flow);
+  void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
+
+  // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
+  bool take_in(const Lock& lock);
+  // The same, and sends what waits to leave. For those who wait.
+  void poll(const Lock& lock);
+
+  // Returns when ready() is true, asked under the lock. describe() as for wait_until_ready().
+  template <typename Ready, typename Describe>
+  void wait(Lock& lock, const Ready& ready, const Describe& describe) {
+    while (!ready()) {
+      lock.unlock();
+      wait_until_ready(
+          [&] {
+            const Lock again(mutex);
+            if (ready()) return true;
+            poll(again);
+            return ready();
+          },
+          describe);
+      lock.lock();
+    }
+  }
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_STATE_HPP_

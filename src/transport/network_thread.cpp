@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sleeping and waking. Invariant: before it sleeps for an unlimited time, nobody has polled for a
+// while, and there was nothing to do after the wire had been told to wake it.
+#include "transport/network_thread.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/relax.hpp"
+#include "base/thread.hpp"
+
+namespace meshmem::network {
+namespace {
+
+using std::chrono::microseconds;
+constexpr microseconds kShortestNap{100}, kLongestNap{1000};
+// Who polls less often in a nap is about to sleep too.
+constexpr std::uint32_t kPollsOfOneWhoPolls = 4;
+
+void watch(int epoll_fd, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  check(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event), "watch the network");
+}
+
+// A signal is for the program's threads.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+void ProgressThread::start(Work work) {
+  work_ = std::move(work);
+  stop_fd_ = check(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an event for a thread");
+  epoll_fd_ = check(epoll_create1(EPOLL_CLOEXEC), "watch the network");
+  watch(epoll_fd_, stop_fd_);
+  watch(epoll_fd_, work_.event_fd);
+  stops_ = false;
+  const WithoutSignals inherited;
+  thread_ = start_thread("that takes in messages of other machines", [this] { run(); });
+}
+
+void ProgressThread::stop() {
+  if (!thread_.joinable()) return;
+  stops_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof one);
+  thread_.join();
+  ::close(stop_fd_);
+  ::close(epoll_fd_);
+}
+
+void ProgressThread::run() {
+  while (!stops_) {
+    if (others_poll()) leave_it_to_others();
+    while (work_.progress() && !stops_) {
+    }
+    if (work_.arm()) sleep_until_event();
+  }
+}
+
+// Whether somebody else looks right now.
+bool ProgressThread::others_poll() const {
+  constexpr int kLooks = 50;  // a microsecond or two
+  const std::uint32_t before = work_.polls();
+  for (int i = 0; i < kLooks; ++i) {
+    relax();
+    if (work_.polls() - before >= 2) return true;
+  }
+  return false;
+}
+
+void ProgressThread::leave_it_to_others() {
+  microseconds nap = kShortestNap;
+  for (std::uint32_t before = work_.polls(); !stops_; nap = std::min(nap * 2, kLongestNap)) {
+    std::this_thread::sleep_for(nap);
+    const std::uint32_t now = work_.polls();
+    if (now - before < kPollsOfOneWhoPolls) return;
+    before = now;
+  }
+}
+
+void ProgressThread::sleep_until_event() const {
+  epoll_event event;
+  epoll_wait(epoll_fd_, &event, 1, -1);
+}
+
+}  // namespace meshmem::network

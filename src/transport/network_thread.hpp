@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thread that takes in messages while the program computes.
+// Invariant: it never polls. It sleeps until the wire has something, and while others poll it takes
+// naps of at most a millisecond. No signal is delivered to it. Made by network_transport.
+#ifndef MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+namespace meshmem::network {
+
+class ProgressThread {
+ public:
+  struct Work {
+    int event_fd;
+    std::function<bool()> progress;        // false: there was nothing
+    std::function<bool()> arm;             // false: progress first
+    std::function<std::uint32_t()> polls;  // how often others have made progress, ever
+  };
+  ~ProgressThread() { stop(); }
+  void start(Work work);
+  // Returns when the thread has ended. Not called by it.
+  void stop();
+
+ private:
+  void run();
+  bool others_poll() const;
+  void leave_it_to_others();
+  void sleep_until_event() const;
+
+  Work work_;
+  int stop_fd_ = -1, epoll_fd_ = -1;
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
+}  // namespace meshmem::network
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_

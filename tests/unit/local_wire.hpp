@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network within a process, whose PEs are threads: messages wait at their sender and at their
+// receiver for a random number of looks, and arrive in order, each pair's by itself.
+// Invariant: a message's memory is read when it leaves, which sent() says, and no earlier; so who
+// changes it before is found. Included by the tests of NetworkTransport.
+#ifndef MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
+#define MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/wire.hpp"
+
+namespace meshmem {
+
+class LocalWire;
+
+// Where wires find one another. A wire's address is its number.
+struct LocalNetwork {
+  std::mutex mutex;
+  std::vector<LocalWire*> wires;
+};
+
+class LocalWire : public Wire {
+ public:
+  // One of `slowness` looks finds something; 1: each.
+  LocalWire(LocalNetwork& network, WireListener* listener, unsigned slowness)
+      : network_(network),
+        listener_(listener),
+        slowness_(slowness),
+        event_fd_(eventfd(0, EFD_NONBLOCK)) {
+    const std::lock_guard lock(network_.mutex);
+    number_ = static_cast<int>(network_.wires.size());
+    random_.seed(static_cast<unsigned>(number_) + 1);
+    network_.wires.push_back(this);
+  }
+  ~LocalWire() override { close(event_fd_); }
+
+  std::string address() const override { return std::to_string(number_); }
+  int connect(std::string_view address) override {
+    return add_peer(std::stoi(std::string(address)));
+  }
+
+  void send(int peer, const Message& message) override {
+    outbox_.push_back({peers_[static_cast<std::size_t>(peer)], message});
+    if (is_lucky()) leave();
+    if (!outbox_.empty()) wake();
+  }
+
+  bool progress() override {
+    bool any = false;
+    while (!outbox_.empty() && is_lucky()) any = leave();
+    for (const auto& [peer, why] : std::exchange(lost_, {})) listener_->lose(peer, why);
+    for (Arrived arrived; try_take(arrived); any = true) {
+      const int sender = arrived.introduces ? add_peer(arrived.from) : -1;
+      listener_->take(sender, arrived.head.data(), arrived.head.size(), arrived.body.data(),
+                      arrived.body.size());
+    }
+    return any;
+  }
+
+  int event_fd() const override { return event_fd_; }
+  bool arm() override {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t count;
+    [[maybe_unused]] const ssize_t n = read(event_fd_, &count, sizeof count);
+    return outbox_.empty() && n_arrived_ == 0;
+  }
+  std::string description() const override { return "a local wire"; }
+
+  // The wire with this number says nothing more. Called under the lock of the transport.
+  void lose(int number, const std::string& why) {
+    for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+      if (peers_[peer] == number) lost_.emplace_back(static_cast<int>(peer), why);
+    }
+    wake();
+  }
+  std::size_t n_sent() const { return n_sent_; }
+
+ private:
+  struct Leaving {
+    int to;
+    Message message;
+  };
+  struct Arrived {
+    int from;
+    bool introduces;
+    std::vector<std::byte> head, body;
+  };
+
+  bool is_lucky() { return slowness_ <= 1 || random_() % slowness_ == 0; }
+  int add_peer(int number) {
+    peers_.push_back(number);
+    return static_cast<int>(peers_.size()) - 1;
+  }
+  void wake() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = write(event_fd_, &one, sizeof one);
+  }
+
+  bool leave() {
+    const Leaving leaving = outbox_.front();
+    outbox_.pop_front();
+    const Message& message = leaving.message;
+    const auto bytes = [](const void* data, std::size_t n) {
+      const auto* begin = static_cast<const std::byte*>(data);
+      return std::vector<std::byte>(begin, begin + n);
+    };
+    wire(leaving.to)
+        .arrive({number_, message.introduces, bytes(message.head, message.head_bytes),
+                 bytes(message.body, message.body_bytes)});
+    ++n_sent_;
+    message.sent(message.argument);
+    return true;
+  }
+  LocalWire& wire(int number) {
+    const std::lock_guard lock(network_.mutex);
+    return *network_.wires[static_cast<std::size_t>(number)];
+  }
+  void arrive(Arrived message) {
+    const std::lock_guard lock(mutex_);
+    inbox_[message.from].push_back(std::move(message));
+    ++n_arrived_;
+    wake();
+  }
+  bool try_take(Arrived& message) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [from, queue] : inbox_) {
+      if (queue.empty() || !is_lucky()) continue;
+      message = std::move(queue.front());
+      queue.pop_front();
+      --n_arrived_;
+      return true;
+    }
+    return false;
+  }
+
+  LocalNetwork& network_;
+  WireListener* const listener_;
+  const unsigned slowness_;
+  const int event_fd_;
+  int number_;
+  std::minstd_rand random_;
+  std::vector<int> peers_;  // numbers of wires
+  std::deque<Leaving> outbox_;
+  std::vector<std::pair<int, std::string>> lost_;
+  std::size_t n_sent_ = 0;
+
+  std::mutex mutex_;
+  std::map<int, std::deque<Arrived>> inbox_;
+  std::size_t n_arrived_ = 0;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PEs that are threads of one process, on nodes that reach each other by NetworkTransport over a
+// LocalWire, as start-up connects them.
+// Invariant: the segments of a PE are separate allocations, so that AddressSanitizer sees an access
+// beyond one. Included by the tests of NetworkTransport.
+#ifndef MESHMEM_TESTS_UNIT_NETWORK_PES_HPP_
+#define MESHMEM_TESTS_UNIT_NETWORK_PES_HPP_
+
+#include <barrier>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "local_wire.hpp"
+#include "transport/network_transport.hpp"
+
+namespace meshmem {
+
+class NetworkPes {
+ public:
+  static constexpr std::uint64_t kToken[2] = {0x1122334455667788, 0x99aabbccddeeff00};
+
+  struct Shape {
+    int nodes;
+    int pes_of_node;
+    std::size_t heap_bytes = 1 << 16;
+    unsigned slowness = 1;
+    bool opens = true;
+  };
+
+  explicit NetworkPes(const Shape& shape) : shape_(shape), barrier_(n()) {
+    for (int pe = 0; pe < n(); ++pe) add_pe();
+    for (int pe = 0; pe < n() && shape.opens; ++pe) of(pe).open(plan(pe));
+  }
+
+  // All threads end before the first wire does.
+  ~NetworkPes() {
+    for (int pe = 0; pe < n(); ++pe) of(pe).abandon();
+  }
+
+  std::size_t heap_bytes() const { return shape_.heap_bytes; }
+  int n() const { return shape_.nodes * shape_.pes_of_node; }
+  NetworkTransport& of(int pe) { return *pes_[static_cast<std::size_t>(pe)].transport; }
+  LocalWire& wire(int pe) { return *pes_[static_cast<std::size_t>(pe)].wire; }
+  LocalNetwork& network() { return network_; }
+  std::byte* heap(int pe) { return base_of(pe, RemoteSegment::heap); }
+  std::byte* base_of(int pe, RemoteSegment segment) {
+    return reinterpret_cast<std::byte*>(
+        pes_[static_cast<std::size_t>(pe)].memory[static_cast<std::size_t>(segment)].get());
+  }
+  template <typename T>
+  T* heap_of(int pe) {
+    return reinterpret_cast<T*>(heap(pe));
+  }
+
+  // Runs body(pe) on a thread of each PE.
+  void run(const std::function<void(int pe)>& body) {
+    std::vector<std::thread> threads;
+    for (int pe = 0; pe < n(); ++pe) threads.emplace_back(body, pe);
+    for (std::thread& thread : threads) thread.join();
+  }
+  // Of the threads of run(); says nothing to the transports.
+  void meet() { barrier_.arrive_and_wait(); }
+
+  NetworkPlan plan(int me) {
+    const int per_node = shape_.pes_of_node;
+    const int first = me / per_node * per_node, mine = me % per_node;
+    NetworkPlan plan{
+        .me = me,
+        .n_pes = n(),
+        .token = {kToken[0], kToken[1]},
+        .n_local = per_node,
+        .base_of = [this, first](int index, RemoteSegment s) { return base_of(first + index, s); },
+        .segment_bytes = {shape_.heap_bytes, kOtherBytes, kOtherBytes},
+        .node_of = [per_node](int pe) { return pe / per_node; },
+        .local_index_of = [per_node](int pe) { return pe % per_node; },
+        .server_of = [per_node, mine](int pe) { return pe / per_node * per_node + mine; },
+        .wire_address_of = [](int pe) { return std::to_string(pe); },
+        .name_of = [](int pe) { return "PE " + std::to_string(pe) + " on host t"; }};
+    return plan;
+  }
+  static constexpr std::size_t kOtherBytes = 4096;
+
+ private:
+  struct Pe {
+    std::unique_ptr<std::uint64_t[]> memory[3];
+    std::unique_ptr<NetworkTransport> transport;
+    LocalWire* wire;
+  };
+
+  void add_pe() {
+    Pe& pe = pes_.emplace_back();
+    std::size_t bytes = shape_.heap_bytes;
+    for (auto& memory : pe.memory) {
+      memory = std::make_unique<std::uint64_t[]>(bytes / sizeof(std::uint64_t));
+      bytes = kOtherBytes;
+    }
+    pe.transport = std::make_unique<NetworkTransport>();
+    auto wire = std::make_unique<LocalWire>(network_, pe.transport->listener(), shape_.slowness);
+    pe.wire = wire.get();
+    pe.transport->use_wire(std::move(wire));
+  }
+
+  const Shape shape_;
+  LocalNetwork network_;
+  std::vector<Pe> pes_;
+  std::barrier<> barrier_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TESTS_UNIT_NETWORK_PES_HPP_
