@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "ending_threads.hpp"
 #include "launch.hpp"
 
 namespace hip_on_cpu {
@@ -86,9 +87,13 @@ BlockRunner& BlockRunner::of_this_os_thread() {
   return *runner;
 }
 
-BlockRunner::BlockRunner() { prctl(PR_SET_TIMERSLACK, kTimerSlack); }
+BlockRunner::BlockRunner() {
+  prctl(PR_SET_TIMERSLACK, kTimerSlack);
+  watch_end_of_process();
+}
 
 BlockRunner::~BlockRunner() {
+  const EndingThread until_all_are_destroyed;
   ending_ = true;  // each fiber ends in an orderly way, which the sanitizers want to see
   for (Fiber* fiber : idle_) resume(main_, *fiber);
   for (const auto& fiber : fibers_) destroy_fiber(*fiber);

@@ -20,8 +20,11 @@ const char* __tsan_default_options(void);
 /* The lines of tsan.supp. */
 __attribute__((weak, visibility("default"))) const char* __tsan_default_suppressions(void) {
   return "race:libmeshmem.so\n"
+         "mutex:libmeshmem.so\n"
          "race:libmeshmem_hip_cpu.so\n"
+         "mutex:libmeshmem_hip_cpu.so\n"
          "race:libpmix.so\n"
+         "mutex:libpmix.so\n"
          "race:libevent\n";
 }
 

@@ -236,7 +236,8 @@ void hand_over(const Options& options) {
   std::string line = "oshrun: several machines:";
   std::vector<char*> arguments;
   for (const std::string& word : words) {
-    line += " " + as_shell_word(word);
+    line += ' ';
+    line += as_shell_word(word);
     arguments.push_back(const_cast<char*>(word.c_str()));
   }
   arguments.push_back(nullptr);

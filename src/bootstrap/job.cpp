@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -228,7 +229,8 @@ void check_stands_alone(pmix_status_t status) {
         PMIx_Error_string(status));
 }
 
-// What a nonblocking fence reports to, from PMIx's thread.
+// What a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer does not see
+// the frames of this library and would take a mutex on the stack for an earlier one that lay there.
 struct FenceEnd {
   std::mutex mutex;
   std::condition_variable changed;
@@ -276,21 +278,21 @@ void run(const Fence& fence, double timeout_seconds) {
   const std::vector<pmix_proc_t> who = processes_of(fence.who);
   pmix_info_t collect;
   PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &fence.collects, PMIX_BOOL);
-  FenceEnd end;
+  const auto end = std::make_unique<FenceEnd>();
   const pmix_status_t status =
-      PMIx_Fence_nb(who.data(), who.size(), &collect, 1, on_fence_end, &end);
+      PMIx_Fence_nb(who.data(), who.size(), &collect, 1, on_fence_end, end.get());
   if (status == PMIX_OPERATION_SUCCEEDED) return;
   check_pmix(status, "meet the other PEs");
-  std::unique_lock lock(end.mutex);
+  std::unique_lock lock(end->mutex);
   ShownWait shown(monotonic_ns());
   shown.say("waits for " + awaited_text(fence));
   const auto limit = std::chrono::duration<double>(timeout_seconds > 0 ? timeout_seconds : 1e9);
-  if (!end.changed.wait_for(lock, limit, [&] { return end.status.has_value(); }))
+  if (!end->changed.wait_for(lock, limit, [&] { return end->status.has_value(); }))
     end_in_fence(fence, timeout_seconds);
-  if (*end.status == PMIX_SUCCESS) return;
+  if (*end->status == PMIX_SUCCESS) return;
   // Partial success: a PE has died.
   print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", fence.routine,
-                         PMIx_Error_string(*end.status)));
+                         PMIx_Error_string(*end->status)));
   _exit(1);
 }
 

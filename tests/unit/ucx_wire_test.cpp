@@ -387,6 +387,11 @@ TEST(UcxWire, SaysWhichNetworksThereAre) {
     End on_loopback("lo");
     EXPECT_EQ(on_loopback.wire().description().rfind("tcp over lo, UCX ", 0), 0u)
         << on_loopback.wire().description();
+    End peer("lo");
+    on_loopback.send(on_loopback.wire().connect(peer.wire().address()), 8, true);
+    ASSERT_TRUE(progress_until({&on_loopback, &peer}, [&] { return peer.taken() == 1; }));
+    EXPECT_EQ(on_loopback.wire().description().rfind("tcp over lo, UCX ", 0), 0u)
+        << on_loopback.wire().description();
   });
 }
 

@@ -94,13 +94,16 @@ std::string names_of_all_networks() {
   return fmt::format("{}", fmt::join(networks_of(context.get()), ", "));
 }
 
-// "tcp/eth0" is a network; "tcp/eth0.3" one of an endpoint, with a number of UCX's own behind.
+// "tcp/eth0" is a network; "2:tcp/eth0.3" one of an endpoint, between two numbers of UCX's own.
 std::string network_in(const std::string& word) {
   const std::size_t slash = word.find('/');
   if (slash == std::string::npos || slash == 0) return {};
   const std::size_t colon = word.rfind(':', slash);
-  const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
-  return fmt::format("{} over {}", word.substr(begin, slash - begin), word.substr(slash + 1));
+  const bool is_of_endpoint = colon != std::string::npos;
+  const std::size_t begin = is_of_endpoint ? colon + 1 : 0;
+  const std::size_t end = is_of_endpoint ? word.rfind('.') : word.size();
+  return fmt::format("{} over {}", word.substr(begin, slash - begin),
+                     word.substr(slash + 1, end - slash - 1));
 }
 
 }  // namespace

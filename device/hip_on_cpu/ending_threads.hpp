@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of the process waits for threads that destroy their fibers. These run on stacks of their
+// own meanwhile, and what only the stack of their OS thread refers to is a leak to a sanitizer that
+// looks for leaks at that moment.
+// Invariant: a thread that began to end before the process did has ended. Used by block.cpp.
+#pragma once
+
+namespace hip_on_cpu {
+
+// To be called before the first EndingThread can be made.
+void watch_end_of_process();
+
+// Lives while a thread destroys its fibers.
+class EndingThread {
+ public:
+  EndingThread();
+  ~EndingThread();
+  EndingThread(const EndingThread&) = delete;
+  EndingThread& operator=(const EndingThread&) = delete;
+};
+
+}  // namespace hip_on_cpu
