@@ -117,9 +117,12 @@ void check_alltoall(Team& team, const void* dest, const void* source, const Allt
         shape.source_stride);
 }
 
-}  // namespace
+// Calls whose arguments have to be looked at, or whose buffers are not both in a host heap that is
+// mapped here.
+namespace with_checks {
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+[[gnu::noinline]] void broadcast(Team& team, void* dest, const void* source, std::size_t bytes,
+                                 int root) {
   check_broadcast(team, dest, source, bytes, root, true);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::broadcast(team.node, dest, source, bytes, root);
@@ -129,7 +132,8 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   by_messages::broadcast(team, dest, source, bytes, root);
 }
 
-void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+[[gnu::noinline]] void broadcast_to_others(Team& team, void* dest, const void* source,
+                                           std::size_t bytes, int root) {
   check_broadcast(team, dest, source, bytes, root, false);
   void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
   if (within_reach(team, dest, source)) [[likely]]
@@ -139,7 +143,7 @@ void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t
   by_messages::broadcast(team, own_dest, source, bytes, root);
 }
 
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+[[gnu::noinline]] void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::fcollect(team.node, dest, source, bytes);
@@ -150,7 +154,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
 }
 
 // How much of dest is written is known once all have said how much they bring.
-void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+[[gnu::noinline]] void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   check(team, {dest, bytes, source, bytes}, Rule::any, "");
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::collect(team.node, dest, source, bytes);
@@ -162,7 +166,8 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   by_messages::collect(team, dest, source, bytes);
 }
 
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+[[gnu::noinline]] void alltoall(Team& team, void* dest, const void* source,
+                                const AlltoallShape& shape) {
   check_alltoall(team, dest, source, shape);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::alltoall(team.node, dest, source, shape);
@@ -172,7 +177,8 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
   by_messages::alltoall(team, dest, source, shape);
 }
 
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+[[gnu::noinline]] void reduce(Team& team, const Reduction& op, void* dest, const void* source,
+                              std::size_t count) {
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::reduce(team.node, op, dest, source, count);
@@ -183,8 +189,8 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
 }
 
 // dest may be this PE's own block of source, so it need not be the same address on all.
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count) {
+[[gnu::noinline]] void reduce_scatter(Team& team, const Reduction& op, void* dest,
+                                      const void* source, std::size_t count) {
   const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
   check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
   if (within_reach(team, dest, source)) [[likely]]
@@ -195,8 +201,8 @@ void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* sou
   by_messages::reduce_scatter(team, op, dest, source, count);
 }
 
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive) {
+[[gnu::noinline]] void scan(Team& team, const Reduction& op, void* dest, const void* source,
+                            std::size_t count, bool inclusive) {
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::scan(team.node, op, dest, source, count, inclusive);
@@ -205,6 +211,74 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   if (by_kernels(op, dest, source))
     return on_device::scan(team, op, dest, source, count, inclusive);
   by_messages::scan(team, op, dest, source, count, inclusive);
+}
+
+}  // namespace with_checks
+
+// What most calls are: both buffers in host heaps that all members reach by loads and stores. Where
+// calls are compared, direct_map has no heap; where accesses are traced, all calls are looked at.
+[[gnu::always_inline]] inline bool is_plain(const Team& team, const void* dest,
+                                            std::size_t dest_bytes, const void* source,
+                                            std::size_t source_bytes) {
+  if (kHasTrace) return false;
+  const Segment& heap = direct_map.heap;
+  return heap.holds(dest, dest_bytes) && heap.holds(source, source_bytes) && team.is_on_one_node();
+}
+
+}  // namespace
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  if (is_plain(team, dest, bytes, source, bytes)) [[likely]]
+    return meshmem::broadcast(team.node, dest, source, bytes, root);
+  with_checks::broadcast(team, dest, source, bytes, root);
+}
+
+void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  with_checks::broadcast_to_others(team, dest, source, bytes, root);
+}
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  if (is_plain(team, dest, for_all(team, bytes), source, bytes)) [[likely]]
+    return meshmem::fcollect(team.node, dest, source, bytes);
+  with_checks::fcollect(team, dest, source, bytes);
+}
+
+void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  with_checks::collect(team, dest, source, bytes);
+}
+
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+  std::size_t elems = 0, bytes = 0;
+  const bool is_dense =
+      shape.dest_stride == 1 && shape.source_stride == 1 &&
+      !__builtin_mul_overflow(shape.count, static_cast<unsigned>(team.n), &elems) &&
+      !__builtin_mul_overflow(elems, shape.elem_bytes, &bytes);
+  if (is_dense && is_plain(team, dest, bytes, source, bytes)) [[likely]]
+    return meshmem::alltoall(team.node, dest, source, shape);
+  with_checks::alltoall(team, dest, source, shape);
+}
+
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
+  if (is_plain(team, dest, bytes, source, bytes)) [[likely]]
+    return meshmem::reduce(team.node, op, dest, source, count);
+  with_checks::reduce(team, op, dest, source, count);
+}
+
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
+  if (is_plain(team, dest, bytes, source, for_all(team, bytes))) [[likely]]
+    return meshmem::reduce_scatter(team.node, op, dest, source, count);
+  with_checks::reduce_scatter(team, op, dest, source, count);
+}
+
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
+  const std::size_t bytes = bytes_of(team.routine(), count, op.elem_bytes);
+  if (is_plain(team, dest, bytes, source, bytes)) [[likely]]
+    return meshmem::scan(team.node, op, dest, source, count, inclusive);
+  with_checks::scan(team, op, dest, source, count, inclusive);
 }
 
 }  // namespace meshmem::dispatch

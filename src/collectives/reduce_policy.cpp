@@ -80,7 +80,7 @@ std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t b
   return algorithm;
 }
 
-ReduceAlgorithm ReducePolicy::host_algorithm(std::size_t bytes, int n_pes) const {
+ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes) const {
   const auto by_settings = algorithm_by_settings(bytes);
   const ReduceAlgorithm algorithm =
       by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;

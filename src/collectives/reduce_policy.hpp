@@ -44,8 +44,14 @@ class ReducePolicy {
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
-  // On host memory: one that the host has.
-  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const;
+  // On host memory: one that the host has. What is small is answered without a look at the tables,
+  // which would take as long as a tenth of the reduction.
+  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
+    if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
+        !settings.ring_min_bytes) [[likely]]
+      return ReduceAlgorithm::one_shot;
+    return host_algorithm_of_tables(bytes, n_pes);
+  }
   // In a kernel of a team with so many channels.
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
   // The same for a reduce-scatter with so many bytes for each PE: around the ring, or in one hop.
@@ -58,7 +64,11 @@ class ReducePolicy {
   device::ReduceLimits group_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
 
+  // Up to so many bytes the host's table has one_shot for any number of PEs.
+  static constexpr std::size_t kOneShotBytes = 512;
+
  private:
+  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes) const;
   std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes) const;
   std::optional<device::ReduceLimits> limits_by_settings() const;
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;

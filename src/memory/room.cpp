@@ -8,8 +8,6 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/trace.hpp"
-#include "memory/address_map.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
@@ -21,14 +19,6 @@ bool blocks_are_watched() { return watched_heaps[0] != nullptr; }
 
 bool begins_in(const Segment& segment, const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - segment.base < segment.bytes;
-}
-
-[[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const void* address,
-                                             std::size_t bytes) {
-  if (is_symmetric(address_map, address, bytes)) return check_block(routine, address, bytes);
-  if (blocks_are_watched() || begins_in(address_map.heap, address) ||
-      begins_in(address_map.statics, address) || device_segments().holds(address))
-    refuse_address(address_map, address, bytes, routine);
 }
 
 }  // namespace
@@ -47,11 +37,11 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
         count, stride, name);
 }
 
-void check_room(const char* routine, const void* address, std::size_t bytes) {
-  note_access(AccessKind::collective, address, bytes, address_map.my_pe);
-  if (bytes == 0 || is_in_segment(direct_map, address, bytes)) [[likely]]
-    return;
-  check_rare(routine, address, bytes);
+void check_rare(const char* routine, const void* address, std::size_t bytes) {
+  if (is_symmetric(address_map, address, bytes)) return check_block(routine, address, bytes);
+  if (blocks_are_watched() || begins_in(address_map.heap, address) ||
+      begins_in(address_map.statics, address) || device_segments().holds(address))
+    refuse_address(address_map, address, bytes, routine);
 }
 
 void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap) {

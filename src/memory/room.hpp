@@ -9,6 +9,9 @@
 
 #include <cstddef>
 
+#include "base/trace.hpp"
+#include "memory/address_map.hpp"
+
 namespace meshmem {
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_count(const char* routine, std::size_t count,
@@ -29,7 +32,14 @@ namespace meshmem {
 
 // The bytes of a buffer of a collective, which may be 0. Of memory that is not symmetric nothing is
 // known: MESHMEM_CHECK refuses it, else it is left to whoever needs a peer's copy of it.
-void check_room(const char* routine, const void* address, std::size_t bytes);
+[[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const void* address,
+                                             std::size_t bytes);
+[[gnu::always_inline]] inline void check_room(const char* routine, const void* address,
+                                              std::size_t bytes) {
+  note_access(AccessKind::collective, address, bytes, address_map.my_pe);
+  if (bytes != 0 && !is_in_segment(direct_map, address, bytes)) [[unlikely]]
+    check_rare(routine, address, bytes);
+}
 
 // Under MESHMEM_CHECK: that bytes in a symmetric heap lie within one block that is allocated. Of
 // other memory nothing is known. Makes direct_map of address_map: without the heap if there are

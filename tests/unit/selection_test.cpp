@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/reduce_policy.hpp"
+#include "collectives/reduce_tables.hpp"
 
 namespace meshmem {
 namespace {
@@ -51,6 +52,15 @@ TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
   EXPECT_EQ(policy.host_algorithm(100, 4), ReduceAlgorithm::ring);
   policy.settings.rule = ReduceAlgorithm::direct;
   EXPECT_EQ(policy.host_algorithm(8, 4), ReduceAlgorithm::two_shot);
+}
+
+TEST(Selection, AnswersForSmallReductionsWhatTheTableSays) {
+  ReducePolicy policy;
+  for (const int n_pes : {2, 3, 4, 5, 64, 1000}) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{8}, ReducePolicy::kOneShotBytes})
+      EXPECT_EQ(find_row(host_rows(), bytes, n_pes)->algorithm,
+                policy.host_algorithm(bytes, n_pes));
+  }
 }
 
 }  // namespace
