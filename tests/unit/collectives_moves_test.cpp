@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "blocks.hpp"
 #include "collectives/data_movement.hpp"
 #include "pe_threads.hpp"
 
@@ -23,29 +24,6 @@ constexpr std::size_t kHalf = 200 * 1024;
 class Moves : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Pes, Moves, testing::Values(1, 2, 3, 4, 5, 7, 8),
                          [](const auto& info) { return std::to_string(info.param); });
-
-using Bytes = std::vector<std::byte>;
-
-Bytes block_of(int pe, std::size_t bytes, std::uint64_t salt) {
-  Bytes block(bytes);
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < bytes; ++i, word >>= 8) {
-    if (i % 8 == 0) word = mixed(static_cast<std::uint64_t>(pe), i, salt);
-    block[i] = static_cast<std::byte>(word);
-  }
-  return block;
-}
-// The blocks of n PEs one after another; PE i's has length(i) bytes.
-template <typename Length>
-Bytes joined_blocks(int n, const Length& length, std::uint64_t salt) {
-  Bytes joined;
-  for (int pe = 0; pe < n; ++pe) {
-    const Bytes block = block_of(pe, length(pe), salt);
-    joined.insert(joined.end(), block.begin(), block.end());
-  }
-  return joined;
-}
-void put_block(std::byte* at, const Bytes& block) { std::copy(block.begin(), block.end(), at); }
 
 // Lengths on both sides of every change of algorithm.
 const std::size_t kLengths[] = {
@@ -87,11 +65,6 @@ TEST_P(Moves, FcollectGivesAllTheBlocksInPeOrder) {
       EXPECT_EQ(dest[expected.size()], std::byte{99});
     }
   });
-}
-
-// Every third PE brings nothing.
-std::size_t uneven(std::size_t bytes, int pe) {
-  return pe % 3 == 1 ? 0 : bytes - bytes * static_cast<std::size_t>(pe) / 10;
 }
 
 TEST_P(Moves, CollectJoinsBlocksOfDifferentLengths) {
