@@ -5,12 +5,16 @@
 #include "transport/network_arrivals.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/error.hpp"
 
 namespace meshmem::network {
 namespace {
+
+constexpr auto kLaunchersTurn = std::chrono::milliseconds(300);
 
 const char* name_of(RecordKind kind) {
   constexpr const char* kNames[] = {"nothing", "hello", "bye",    "put",     "put_signal", "atomic",
@@ -48,7 +52,11 @@ void Arrivals::lose(int peer, const std::string& why) {
   if (state_.is_ending || static_cast<std::size_t>(peer) >= pes.size()) return;
   const int pe = pes[static_cast<std::size_t>(peer)];
   const Flow* const flow = state_.find_flow(pe);
-  if (flow && !flow->has_said_bye) fatal("lost {}: {}", state_.plan.name_of(pe), why);
+  if (!flow || flow->has_said_bye) return;
+  // A launcher that sees how the other process ended says it better, and ends the job with its
+  // status.
+  std::this_thread::sleep_for(kLaunchersTurn);
+  fatal("lost {}: {}", state_.plan.name_of(pe), why);
 }
 
 Flow* Arrivals::find_sender(int sender, const Head& head) {
