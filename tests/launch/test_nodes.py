@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Several machines pretended, each with memory of its own and reached by UCX: how jobs start and end there."""
+import re
+
+import launching
+from launching import SHMEM_PROGRAM
+
+
+class Nodes(launching.LaunchTest):
+    def setUp(self):
+        super().setUp()
+        self.environment["MESHMEM_NETWORK"] = "ucx"
+
+    def run_job(self, pes, nodes, *words, **options):
+        return self.oshrun("-n", pes, "--fake-nodes", nodes, *words, seconds=60, **options)
+
+    def assert_pes(self, result, pes, rounds=1):
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(sorted(result.out.splitlines()), sorted([f"PE {pe} of {pes}" for pe in range(pes)] * rounds))
+        self.assert_nothing_left()
+
+    def where(self, condition, assignment):
+        """The program, with a variable that only some PEs have."""
+        return ["sh", "-c", f'if [ "$PMIX_RANK" {condition} ]; then export {assignment}; fi; exec "$0" "$@"',
+                SHMEM_PROGRAM, "ring"]
+
+    def assert_refused(self, result, pe, other, variable):
+        lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+        self.assertEqual(len(lines), 1, result)
+        self.assertRegex(lines[0], rf"^meshmem: PE {pe} .*{variable}.* in {other}; give all PEs the same$", result)
+        self.assertEqual(result.status, 1, result)
+        self.assert_nothing_left()
+
+    def test_pes_find_each_other(self):
+        for pes, nodes in ((2, 2), (4, 2), (5, 3), (6, 6)):
+            self.assert_pes(self.run_job(pes, nodes, SHMEM_PROGRAM, "ring"), pes)
+
+    def test_init_and_finalize_again(self):
+        self.assert_pes(self.run_job(5, 2, SHMEM_PROGRAM, "rounds", 4), 5, 4)
+
+    def test_settings_that_differ_are_refused(self):
+        host = r"PE 0 on host \S+"
+        for assignment in ("SHMEM_SYMMETRIC_SIZE=32M", "MESHMEM_DETERMINISTIC=1"):
+            variable = assignment.split("=", maxsplit=1)[0]
+            result = self.run_job(4, 2, *self.where("-ge 2", assignment))
+            self.assert_refused(result, 2, host, variable)
+            result = self.run_job(4, 2, *self.where("-eq 3", assignment))
+            self.assert_refused(result, 3, "PE 2", variable)
+
+    def test_a_pe_that_fails_ends_the_job_with_its_status(self):
+        for how, number, status in (("exit", 7, 7), ("die", 9, 137), ("global_exit", 5, 5)):
+            result = self.run_job(4, 2, SHMEM_PROGRAM, how, 3, number)
+            self.assertEqual(result.status, status, result)
+            self.assertRegex(result.err, r"^oshrun: PE 3 [^\n]*\n$", result)
+            self.assert_nothing_left()
+
+    def test_a_pe_that_does_not_come_is_named(self):
+        result = self.run_job(4, 2, SHMEM_PROGRAM, "hang", 3, env={"MESHMEM_TIMEOUT": "1"})
+        self.assertRegex(result.err, r"waited 1 s for PE \d in shmem_barrier_all", result)
+        self.assertRegex(result.err, re.compile(r"^  2 +1\.\d s   waits for PE 3 in shmem_barrier_all", re.M), result)
+        self.assertEqual(result.status, 1, result)
+
+    def test_a_network_that_is_not_there_is_refused(self):
+        result = self.run_job(2, 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_NETWORK_DEVICE": "none7"})
+        self.assertIn("none7", result.err, result)
+        self.assertEqual(result.status, 1, result)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    launching.main()
