@@ -229,8 +229,8 @@ void check_stands_alone(pmix_status_t status) {
         PMIx_Error_string(status));
 }
 
-// What a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer does not see
-// the frames of this library and would take a mutex on the stack for an earlier one that lay there.
+// What a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer does not
+// see the frames of this library and would take a mutex on the stack for an earlier one there.
 struct FenceEnd {
   std::mutex mutex;
   std::condition_variable changed;
