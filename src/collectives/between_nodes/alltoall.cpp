@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // alltoall and alltoalls between nodes, small ones: the blocks from all members of a node to all of
-// another are one message between their leaders. Words: a *row* is what a PE has for all PEs; an
-// *inflow* is what comes to a node from all others, ordered by whom it is for.
-// Invariant: at most kStageBytes a row, and of an element at least one a batch.
+// another are one message between their leaders. Words: an *outflow* is what a PE has for all PEs;
+// the *inflow* what comes to a node from all others, ordered by whom it is for.
+// Invariant: at most kStageBytes an outflow, and of an element at least one a batch.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/alltoall_direct.hpp"
 #include "collectives/between_nodes/choice.hpp"
@@ -13,8 +13,8 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// The members of a node have posted their rows; all blocks have `block` bytes.
-struct Rows {
+// The members of a node have posted their outflows; all blocks have `block` bytes.
+struct Outflows {
   NodeTeam& node;
   std::uint64_t sequence;
   std::size_t bytes;
@@ -27,15 +27,16 @@ struct Rows {
 };
 
 // What this node's members have for those of another, ordered by whom it is for.
-void send_packs(const Team& team, const Operation& operation, const Rows& rows) {
+void send_packs(const Team& team, const Operation& operation, const Outflows& outflows) {
   const auto n_near = static_cast<std::size_t>(team.node.n);
   for_other_nodes(team, [&](int number) {
     const Team::Node& there = node_at(team, number);
-    const std::size_t bytes = there.members.size() * n_near * rows.block;
+    const std::size_t bytes = there.members.size() * n_near * outflows.block;
     const Room pack = make_room(bytes);
     std::byte* to = pack.get();
     for (const int pe : there.members) {
-      for (int index = 0; index < team.node.n; ++index, to += rows.block) rows.read(to, index, pe);
+      for (int index = 0; index < team.node.n; ++index, to += outflows.block)
+        outflows.read(to, index, pe);
     }
     operation.send(there.leader(), pack.get(), bytes);
   });
@@ -85,19 +86,20 @@ void hand_out(NodeTeam& node, const std::byte* inflow, std::byte* mine, std::siz
 
 // take(pe, data) gets the blocks for this PE, one after the other.
 template <typename Take>
-void alltoall_batch(Team& team, const std::byte* row, std::size_t block, const Take& take) {
+void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, const Take& take) {
   const Operation operation(team);
   NodeTeam& node = team.node;
-  const Rows rows{node, begin_operation(node), block * static_cast<std::size_t>(team.n), block};
-  post_message(node, rows.sequence, row, rows.bytes);
+  const Outflows outflows{node, begin_operation(node), block * static_cast<std::size_t>(team.n),
+                          block};
+  post_message(node, outflows.sequence, outflow, outflows.bytes);
   const Room one = make_room(block);
   const Team::Node& here = my_node(team);
   for (int index = 0; index < node.n; ++index) {
-    rows.read(one.get(), index, team.me);
+    outflows.read(one.get(), index, team.me);
     take(member(here, index), one.get());
   }
-  if (team.is_leader()) send_packs(team, operation, rows);
-  all_have_started(node, rows.sequence);
+  if (team.is_leader()) send_packs(team, operation, outflows);
+  all_have_started(node, outflows.sequence);
   const std::size_t for_one = static_cast<std::size_t>(team.n - node.n) * block;
   const Room inflow = make_room(team.is_leader() ? for_one * here.members.size() : 0);
   if (team.is_leader()) receive_packs(team, operation, block, inflow.get());
@@ -112,19 +114,19 @@ void alltoall_batch(Team& team, const std::byte* row, std::size_t block, const T
   });
 }
 
-// Elements of a block whose row, and what goes from a node to another, are not too long; 0 where
-// no row fits into a stage.
+// Elements of a block whose outflow, and what goes from a node to another, are not too long; 0
+// where no outflow fits into a stage.
 std::size_t elements_at_once(const Team& team, std::size_t elem_bytes) {
   const auto members = static_cast<std::size_t>(most_members(team));
-  const std::size_t row = kStageBytes / elem_bytes / static_cast<std::size_t>(team.n);
+  const std::size_t outflow = kStageBytes / elem_bytes / static_cast<std::size_t>(team.n);
   const std::size_t pair = kNodePairBytes / elem_bytes / members / members;
-  return std::min(row, std::max<std::size_t>(pair, 1));
+  return std::min(outflow, std::max<std::size_t>(pair, 1));
 }
 
 void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
                          std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
-  const Room row = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
+  const Room outflow = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
   const auto elem = static_cast<std::ptrdiff_t>(shape.elem_bytes);
   const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
     return static_cast<std::ptrdiff_t>(block * shape.count + element) * stride * elem;
@@ -134,11 +136,11 @@ void alltoall_in_batches(Team& team, void* dest, const void* source, const Allto
     const std::size_t block_bytes = count * shape.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
       copy_local_blocks(
-          team.routine(), row.get() + block * block_bytes,
+          team.routine(), outflow.get() + block * block_bytes,
           static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
           {shape.elem_bytes, count, elem, shape.source_stride * elem});
     }
-    alltoall_batch(team, row.get(), block_bytes, [&](int pe, const std::byte* data) {
+    alltoall_batch(team, outflow.get(), block_bytes, [&](int pe, const std::byte* data) {
       copy_local_blocks(team.routine(),
                         static_cast<std::byte*>(dest) +
                             offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),

@@ -27,11 +27,11 @@ inline constexpr int kMostFlatNodes = 4;
 inline constexpr int kMostChainNodes = 8;
 
 // A reduction up to here goes through the leaders, each of which reads all of its node's data; a
-// larger one is shared by lanes.
+// larger one is shared by columns.
 inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
-// A lane's share is no smaller, or messages cost more than they carry.
+// A column's share is no smaller, or messages cost more than they carry.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
-// What a lane combines and sends at once, while the network carries the chunk before.
+// What a column combines and sends at once, while the network carries the chunk before.
 inline constexpr std::size_t kReduceChunk = 64 * kKiB;
 // Chunks that are under way before the first answer is waited for.
 inline constexpr int kChunksAhead = 2;
@@ -68,7 +68,7 @@ inline int fewest_members(const Team& team) {
 }
 
 // PEs of each node that share a reduction of so many bytes.
-inline int count_lanes(const Team& team, std::size_t bytes) {
+inline int count_columns(const Team& team, std::size_t bytes) {
   const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
   return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions between nodes: each node's data is combined by its leader, in the order of its
-// members, and the results of the nodes by the leaders; large data in host memory by lanes.
+// members, and the results of the nodes by the leaders; large data in host memory by columns.
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/lanes.hpp"
+#include "collectives/between_nodes/columns.hpp"
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
@@ -95,7 +95,7 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
     return by_messages::reduce(team, op, dest, source, count);
   if (count * op.elem_bytes <= kReduceThroughLeaders || !are_in_host_memory(dest, source))
     return reduce_through_leaders(team, op, dest, source, count);
-  reduce_in_lanes(team, op, dest, source, count);
+  reduce_in_columns(team, op, dest, source, count);
 }
 
 }  // namespace meshmem::between_nodes

@@ -25,18 +25,18 @@ void pack(const Team::Node& node, std::byte* blocks, const std::byte* all, std::
   }
 }
 
-// `row` is what this node has for all PEs. `mine` becomes the results of its members.
-void exchange_rows(Team& team, const Operation& operation, const Reduction& op,
-                   const std::byte* row, std::byte* mine, std::size_t count) {
+// `all` is what this node has for all PEs. `mine` becomes the results of its members.
+void exchange_blocks(Team& team, const Operation& operation, const Reduction& op,
+                     const std::byte* all, std::byte* mine, std::size_t count) {
   const std::size_t block = count * op.elem_bytes;
   const Team::Node& here = my_node(team);
   const Room blocks = make_room(static_cast<std::size_t>(team.n) * block);
   for_other_nodes(team, [&](int number) {
     const Team::Node& node = node_at(team, number);
-    pack(node, blocks.get(), row, block);
+    pack(node, blocks.get(), all, block);
     operation.send(node.leader(), blocks.get(), node.members.size() * block);
   });
-  pack(here, mine, row, block);
+  pack(here, mine, all, block);
   const std::size_t elems = here.members.size() * count;
   const Room room = make_room(2 * elems * op.elem_bytes);
   combine_nodes(team, op, mine, elems, room.get(), [&](int node, std::byte* to) {
@@ -44,8 +44,8 @@ void exchange_rows(Team& team, const Operation& operation, const Reduction& op,
   });
 }
 
-// At most kStageBytes a row.
-void scatter_batch(Team& team, const Reduction& op, std::byte* row, std::byte* result,
+// At most kStageBytes in all.
+void scatter_batch(Team& team, const Reduction& op, std::byte* all, std::byte* result,
                    std::size_t count) {
   const Operation operation(team);
   ThroughLeader node(team.node);
@@ -53,13 +53,13 @@ void scatter_batch(Team& team, const Reduction& op, std::byte* row, std::byte* r
   const std::size_t bytes = elems * op.elem_bytes, block = count * op.elem_bytes;
   const std::size_t near_bytes = static_cast<std::size_t>(team.node.n) * block;
   if (!team.is_leader()) {
-    node.bring(row, bytes);
+    node.bring(all, bytes);
     return node.take_range(result, near_bytes, static_cast<std::size_t>(team.node.me) * block,
                            block);
   }
-  for (int i = 1; i < team.node.n; ++i) op.combine(row, row, node.brought_by(i, bytes), elems);
+  for (int i = 1; i < team.node.n; ++i) op.combine(all, all, node.brought_by(i, bytes), elems);
   const Room results = make_room(near_bytes);
-  exchange_rows(team, operation, op, row, results.get(), count);
+  exchange_blocks(team, operation, op, all, results.get(), count);
   node.hand_out(results.get(), near_bytes);
   std::copy_n(results.get(), block, result);
 }
@@ -68,14 +68,14 @@ void scatter_through_leaders(Team& team, const Reduction& op, void* dest, const 
                              std::size_t count, std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most_bytes = std::min(most, count) * op.elem_bytes;
-  const Room row = make_room(n * most_bytes), result = make_room(most_bytes);
+  const Room all = make_room(n * most_bytes), result = make_room(most_bytes);
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t elems = std::min(most, count - done), block = elems * op.elem_bytes;
     for (std::size_t pe = 0; pe < n; ++pe) {
-      copy_local(team.routine(), row.get() + pe * block,
+      copy_local(team.routine(), all.get() + pe * block,
                  at(source, (pe * count + done) * op.elem_bytes), block);
     }
-    scatter_batch(team, op, row.get(), result.get(), elems);
+    scatter_batch(team, op, all.get(), result.get(), elems);
     finish(op, result.get(), elems, team.n);
     copy_local(team.routine(), at(dest, done * op.elem_bytes), result.get(), block);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lane's share goes in chunks. Of two nodes each sends its whole chunk to the other; of more,
+// A column's share goes in chunks. Of two nodes each sends its whole chunk to the other; of more,
 // each node owns a piece of the chunk, gets it from the others, and sends them the result.
 // Invariant: a chunk's steps are in order on all nodes, and no PE is more than kChunksAhead chunks
 // ahead of what it has received: what lies unread anywhere is bounded by that.
-#include "collectives/between_nodes/lanes.hpp"
+#include "collectives/between_nodes/columns.hpp"
 
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"
@@ -21,10 +21,10 @@ std::size_t grain_of(const Reduction& op) {
   return std::max<std::size_t>(1, kCacheLine / op.elem_bytes);
 }
 
-class Lane {
+class Column {
  public:
-  Lane(Team& team, const Operation& operation, const Reduction& op, void* dest, const void* source,
-       Range share)
+  Column(Team& team, const Operation& operation, const Reduction& op, void* dest,
+         const void* source, Range share)
       : team_(team),
         operation_(operation),
         op_(op),
@@ -60,7 +60,7 @@ class Lane {
   }
   std::byte* data(const Range& range) const { return dest_ + range.begin * op_.elem_bytes; }
   std::size_t bytes(const Range& range) const { return range.size() * op_.elem_bytes; }
-  // The PE of this lane on a node.
+  // The PE of this column on a node.
   int pe_on(int node) const { return member(node_at(team_, node), team_.node.me); }
 
   // The chunk becomes this node's partial result, and goes to those who combine it.
@@ -115,16 +115,17 @@ class Lane {
 
 }  // namespace
 
-void reduce_in_lanes(Team& team, const Reduction& op, void* dest, const void* source,
-                     std::size_t count) {
+void reduce_in_columns(Team& team, const Reduction& op, void* dest, const void* source,
+                       std::size_t count) {
   const Operation operation(team);
   NodeTeam& node = team.node;
-  const int lanes = count_lanes(team, count * op.elem_bytes);
+  const int columns = count_columns(team, count * op.elem_bytes);
   const std::uint64_t sequence = begin_operation(node);
   announce(node, sequence);  // this PE's source is ready, and its dest may be written
-  if (node.me < lanes) {
+  if (node.me < columns) {
     await_all_announced(node, sequence);
-    Lane(team, operation, op, dest, source, schedule::share(count, grain_of(op), lanes, node.me))
+    Column(team, operation, op, dest, source,
+           schedule::share(count, grain_of(op), columns, node.me))
         .run();
   }
   finish_together(node, sequence);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Large reductions between nodes. Words: a *column* is one PE of each node, all with the same place
+// among their node's members, that reduce one share of the data.
+// Invariant: only its column's PE reads a share of a node's sources, and writes it to the node's
+// dests, so dest may be source. Called by between_nodes::reduce().
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMNS_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMNS_HPP_
+
+#include <cstddef>
+
+#include "collectives/reduction.hpp"
+#include "core/team.hpp"
+
+namespace meshmem::between_nodes {
+
+// dest and source are symmetric, in host memory.
+void reduce_in_columns(Team& team, const Reduction& op, void* dest, const void* source,
+                       std::size_t count);
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMNS_HPP_
