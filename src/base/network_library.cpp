@@ -51,6 +51,15 @@ std::string folder_of_this_code() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+// Beside libmeshmem.so, or where programs of meshmem have it; else by name for the loader.
+std::string place_of(const std::string& name) {
+  for (const char* way : {"/", "/../lib/"}) {
+    std::string path = folder_of_this_code() + way + name;
+    if (access(path.c_str(), F_OK) == 0) return path;
+  }
+  return name;
+}
+
 std::string last_loader_error() {
   const char* text = dlerror();
   return text != nullptr ? text : "no reason given";
@@ -77,9 +86,7 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  const std::string beside = folder_of_this_code() + "/" + name;
-  const std::string& path = access(beside.c_str(), F_OK) == 0 ? beside : name;
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(place_of(name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) *error = missing(network, name, last_loader_error());
   return library;
 }

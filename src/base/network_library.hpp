@@ -11,8 +11,8 @@
 
 namespace meshmem {
 
-// From the folder of the code that calls this, else from the loader's path; never closed again.
-// nullptr, and a line in *error that says what to install, where it cannot be. `debug`: the
+// From the folder of the library (a program's: its lib/), else from the loader's path; never closed
+// again. nullptr, and a line in *error that says what to install, where it cannot be. `debug`: the
 // network's own libraries print what they think is wrong.
 void* open_network_library(const std::string& network, bool debug, std::string* error);
 
