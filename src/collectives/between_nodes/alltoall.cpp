@@ -123,28 +123,40 @@ std::size_t elements_at_once(const Team& team, std::size_t elem_bytes) {
   return std::min(outflow, std::max<std::size_t>(pair, 1));
 }
 
+// `count` elements, in any memory.
+struct Elements {
+  void* begin;
+  std::ptrdiff_t stride;
+};
+void copy_elements(const Team& team, const Elements& to, const Elements& from,
+                   std::size_t elem_bytes, std::size_t count) {
+  const auto elem = static_cast<std::ptrdiff_t>(elem_bytes);
+  if (to.stride == 1 && from.stride == 1)
+    return copy_local(team.routine(), to.begin, from.begin, elem_bytes * count);
+  copy_local_blocks(team.routine(), to.begin, from.begin,
+                    {elem_bytes, count, to.stride * elem, from.stride * elem});
+}
+
 void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
                          std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
   const Room outflow = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
-  const auto elem = static_cast<std::ptrdiff_t>(shape.elem_bytes);
-  const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
-    return static_cast<std::ptrdiff_t>(block * shape.count + element) * stride * elem;
+  const auto part_of = [&](const void* buffer, std::size_t block, std::size_t element,
+                           std::ptrdiff_t stride) {
+    const auto index = static_cast<std::ptrdiff_t>(block * shape.count + element);
+    auto* begin = static_cast<std::byte*>(const_cast<void*>(buffer));
+    return Elements{begin + index * stride * static_cast<std::ptrdiff_t>(shape.elem_bytes), stride};
   };
   for (std::size_t done = 0; done < shape.count; done += most) {
     const std::size_t count = std::min(most, shape.count - done);
     const std::size_t block_bytes = count * shape.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
-      copy_local_blocks(
-          team.routine(), outflow.get() + block * block_bytes,
-          static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
-          {shape.elem_bytes, count, elem, shape.source_stride * elem});
+      copy_elements(team, {outflow.get() + block * block_bytes, 1},
+                    part_of(source, block, done, shape.source_stride), shape.elem_bytes, count);
     }
     alltoall_batch(team, outflow.get(), block_bytes, [&](int pe, const std::byte* data) {
-      copy_local_blocks(team.routine(),
-                        static_cast<std::byte*>(dest) +
-                            offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),
-                        data, {shape.elem_bytes, count, shape.dest_stride * elem, elem});
+      copy_elements(team, part_of(dest, static_cast<std::size_t>(pe), done, shape.dest_stride),
+                    {const_cast<std::byte*>(data), 1}, shape.elem_bytes, count);
     });
   }
 }
