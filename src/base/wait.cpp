@@ -23,6 +23,9 @@ namespace {
 // programs that never sleep, where one that yields waits for a time slice of each of them.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kYieldsPerLook = 4;  // at the clock
+// An answer from another machine takes some 20 us. A yield in between may cost a time slice, where
+// cores are free it gives nobody anything.
+constexpr auto kSpinning = std::chrono::microseconds(50);
 constexpr unsigned kLongestNapUs = 1000;
 
 // What a wait says may change while it lasts. The second time it also says who has called.
@@ -65,11 +68,12 @@ bool Backoff::pause() {
     nanosleep(&nap, nullptr);
     nap_us_ = std::min(nap_us_ * 2, kLongestNapUs);
   } else {
-    yield_core();
+    if (!spinning_) yield_core();
     if (rounds_ % kYieldsPerLook != 1) return false;
   }
   const auto now = Clock::now();
   if (start_ == Clock::time_point{}) start_ = now;
+  spinning_ = spinning_ && now - start_ < kSpinning;
   napping_ = now - start_ > kYielding;
   is_late_ = timeout_seconds_ > 0 &&
              std::chrono::duration<double>(now - start_).count() > timeout_seconds_;

@@ -8,6 +8,7 @@
 #ifndef MESHMEM_BASE_WAIT_HPP_
 #define MESHMEM_BASE_WAIT_HPP_
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -36,7 +37,8 @@ extern constinit Progress progress_of_waits;
 void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
-// first nap on all can see what it waits for.
+// first nap on all can see what it waits for. Where there is a transport, it makes progress in each
+// round, and yields only when a round trip's time has passed.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
@@ -54,6 +56,7 @@ class Backoff {
   double timeout_seconds_;
   unsigned rounds_ = 0;
   unsigned nap_us_ = 20;
+  bool spinning_ = progress_of_waits != nullptr && wait_policy.polls > 1;
   bool napping_ = false;
   bool is_late_ = false;
   Clock::time_point start_{};
@@ -79,7 +82,9 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // transfer.
   constexpr unsigned kEagerPolls = 64;
   if (ready()) return;
-  const unsigned polls = wait_policy.polls;
+  // What comes by a transport comes by progress, which wait_long() makes.
+  const unsigned polls =
+      progress_of_waits ? std::min(wait_policy.polls, kEagerPolls) : wait_policy.polls;
   for (unsigned i = 0; i < polls; ++i) {
     if (ready()) return;
     if (i >= kEagerPolls) relax();
