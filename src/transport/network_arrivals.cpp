@@ -64,6 +64,7 @@ Flow* Arrivals::find_sender(int sender, const Head& head) {
   if (head.token != plan.token[0] || head.version != kFormatVersion) return nullptr;
   if (head.source >= static_cast<std::uint32_t>(plan.n_pes)) return nullptr;
   const int pe = static_cast<int>(head.source);
+  if (pe == plan.me) return nullptr;
   if (head.lone.kind == RecordKind::hello && head.lone.first == plan.token[1])
     greet_back(sender, head);
   Flow* const flow = state_.find_flow(pe);
@@ -92,17 +93,17 @@ void Arrivals::execute_all(Flow& from, const std::byte* body, std::size_t bytes)
 }
 
 void Arrivals::execute(Flow& from, const Record& record, const std::byte* data) {
-  const NodeMemory& memory = state_.memory;
+  const LocalSegments& segments = state_.segments;
   std::uint64_t before = 0;
   switch (record.kind) {
     case RecordKind::put:
-      if (!memory.put(record, data)) refuse(from, record);
+      if (!segments.put(record, data)) refuse(from, record);
       return;
     case RecordKind::put_signal:
-      if (!memory.put_signal(record, data)) refuse(from, record);
+      if (!segments.put_signal(record, data)) refuse(from, record);
       return;
     case RecordKind::atomic:
-      if (!memory.execute_atomic(record, &before)) refuse(from, record);
+      if (!segments.execute_atomic(record, &before)) refuse(from, record);
       return;
     case RecordKind::fetch:
       return answer_fetch(from, record);
@@ -124,13 +125,13 @@ void Arrivals::execute(Flow& from, const Record& record, const std::byte* data) 
 
 void Arrivals::answer_fetch(Flow& from, const Record& record) {
   std::uint64_t before = 0;
-  if (!state_.memory.execute_atomic(record, &before)) refuse(from, record);
+  if (!state_.segments.execute_atomic(record, &before)) refuse(from, record);
   from.add_answer(record.bytes, &before, sizeof before);
 }
 
 // What is long is sent from where it lies.
 void Arrivals::answer_get(Flow& from, const Record& record) {
-  const std::byte* const there = state_.memory.find(record, record.bytes);
+  const std::byte* const there = state_.segments.find(record, record.bytes);
   if (!there || record.bytes > kChunkBytes) refuse(from, record);
   if (record.bytes > kMostCombined) {
     from.send_lone({.kind = RecordKind::reply, .bytes = record.bytes, .first = record.first}, there,

@@ -15,9 +15,9 @@
 #include "base/wait.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/network_flow.hpp"
-#include "transport/network_memory.hpp"
 #include "transport/network_plan.hpp"
 #include "transport/network_requests.hpp"
+#include "transport/network_segments.hpp"
 #include "transport/network_thread.hpp"
 
 namespace meshmem {
@@ -30,7 +30,7 @@ struct NetworkState {
   NetworkPlan plan;
   network::Outlet outlet;
   network::Requests requests;
-  network::NodeMemory memory;
+  network::LocalSegments segments;
   Mailbox mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;

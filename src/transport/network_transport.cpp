@@ -68,7 +68,7 @@ void NetworkTransport::reopen() {
   NetworkState& state = *state_;
   {
     const Lock lock(state.mutex);
-    state.memory.map(state.plan.n_local, state.plan.base_of, state.plan.segment_bytes);
+    state.segments.map(state.plan.n_local, state.plan.base_of, state.plan.segment_bytes);
     state.is_ending = false;
     state.is_open = true;
   }

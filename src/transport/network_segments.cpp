@@ -2,7 +2,7 @@
 //
 // Records become stores, loads and the processor's atomics.
 // Invariant: bounds are compared without adding, so that no offset wraps.
-#include "transport/network_memory.hpp"
+#include "transport/network_segments.hpp"
 
 #include <cstring>
 
@@ -68,7 +68,7 @@ void load_bytes(void* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-void NodeMemory::map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]) {
+void LocalSegments::map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]) {
   bases_.clear();
   for (int pe = 0; pe < n_local; ++pe) {
     for (const auto segment : {RemoteSegment::heap, RemoteSegment::statics, RemoteSegment::control})
@@ -77,8 +77,8 @@ void NodeMemory::map(int n_local, const BaseOf& base_of, const std::size_t (&seg
   std::memcpy(segment_bytes_, segment_bytes, sizeof segment_bytes_);
 }
 
-std::byte* NodeMemory::find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
-                            std::uint64_t bytes) const {
+std::byte* LocalSegments::find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
+                               std::uint64_t bytes) const {
   if (segment > 2 || index >= bases_.size() / 3) return nullptr;
   const std::size_t all = segment_bytes_[segment];
   if (bytes > all || offset > all - bytes) return nullptr;
@@ -86,13 +86,13 @@ std::byte* NodeMemory::find(std::uint64_t index, std::uint64_t segment, std::uin
   return base ? base + offset : nullptr;
 }
 
-bool NodeMemory::put(const Record& record, const std::byte* data) const {
+bool LocalSegments::put(const Record& record, const std::byte* data) const {
   std::byte* const there = find(record, record.bytes);
   if (there) store_bytes(there, data, record.bytes);
   return there != nullptr;
 }
 
-bool NodeMemory::put_signal(const Record& record, const std::byte* data) const {
+bool LocalSegments::put_signal(const Record& record, const std::byte* data) const {
   const AtomicRequest update{static_cast<device::AtomicOp>(record.op), sizeof(std::uint64_t),
                              record.second, 0, false};
   std::byte* const signal = find(record.index, record.width, record.first, update.bytes);
@@ -101,7 +101,7 @@ bool NodeMemory::put_signal(const Record& record, const std::byte* data) const {
   return true;
 }
 
-bool NodeMemory::execute_atomic(const Record& record, std::uint64_t* before) const {
+bool LocalSegments::execute_atomic(const Record& record, std::uint64_t* before) const {
   const AtomicRequest request{static_cast<device::AtomicOp>(record.op), record.width, record.first,
                               record.second, record.kind == RecordKind::fetch};
   std::byte* const there = find(record, record.width);

@@ -3,8 +3,8 @@
 // The memory of this node's PEs, as records from other nodes name it: local index, segment, offset.
 // Invariant: nothing outside the segments is touched, whatever a record says. A record's stores are
 // seen after those of the records before it.
-#ifndef MESHMEM_TRANSPORT_NETWORK_MEMORY_HPP_
-#define MESHMEM_TRANSPORT_NETWORK_MEMORY_HPP_
+#ifndef MESHMEM_TRANSPORT_NETWORK_SEGMENTS_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_SEGMENTS_HPP_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace meshmem::network {
 
-class NodeMemory {
+class LocalSegments {
  public:
   using BaseOf = std::function<std::byte*(int local_index, RemoteSegment segment)>;
   // Where the segments are now.
@@ -49,4 +49,4 @@ void store_bytes(std::byte* to, const void* from, std::size_t bytes);
 
 }  // namespace meshmem::network
 
-#endif  // MESHMEM_TRANSPORT_NETWORK_MEMORY_HPP_
+#endif  // MESHMEM_TRANSPORT_NETWORK_SEGMENTS_HPP_

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages that no PE of the job sends. What comes without the job's token or before a hello
+// changes nothing; a known PE that asks for what cannot be ends the job with a line that names it.
+// Invariant: tests that end a process run in a child.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+
+#include "network_pes.hpp"
+#include "transport/network_format.hpp"
+
+namespace meshmem {
+namespace {
+
+using network::Head;
+using network::Record;
+using network::RecordKind;
+
+struct Ears : WireListener {
+  void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
+  void lose(int, const std::string&) override {}
+  int taken = 0;
+};
+
+// Somebody on the network who speaks to PE 1 as PE 0 does, or not quite so.
+class Stranger {
+ public:
+  explicit Stranger(NetworkPes& job) : wire_(job.network(), &ears_, 1), peer_(wire_.connect("1")) {}
+
+  static Head head(const Record& lone = {}) {
+    return {.token = NetworkPes::kToken[0],
+            .source = 0,
+            .version = network::kFormatVersion,
+            .flags = 0,
+            .unused = 0,
+            .acknowledged = 0,
+            .lone = lone};
+  }
+  void send(const Head& head, const void* body = nullptr, std::size_t bytes = 0,
+            std::size_t head_bytes = sizeof(Head)) {
+    wire_.send(peer_, {&head, head_bytes, body, bytes, true, [](void*) {}, nullptr});
+  }
+  void say_hello(std::uint64_t second = NetworkPes::kToken[1]) {
+    send(head({.kind = RecordKind::hello, .first = second}));
+  }
+  void send_record(const Record& record, const void* data = nullptr) {
+    std::vector<std::byte> body(network::packed_bytes(record));
+    network::pack(body.data(), record, data);
+    send(head(), body.data(), body.size());
+  }
+
+ private:
+  Ears ears_;
+  LocalWire wire_;
+  const int peer_;
+};
+
+void let_arrive(NetworkPes& job) {
+  for (int i = 0; i < 100; ++i) job.of(1).progress();
+}
+
+constexpr std::uint64_t kValue = 0x5555;
+constexpr Record kPut{.kind = RecordKind::put, .bytes = sizeof kValue};
+
+// What PE 1 does with what `speak` says; it ends the process, or returns whether its heap has
+// changed.
+template <typename Speak>
+bool changes(const Speak& speak) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
+  job.of(1).open(job.plan(1));
+  Stranger stranger(job);
+  speak(stranger);
+  let_arrive(job);
+  return __atomic_load_n(job.heap_of<std::uint64_t>(1), __ATOMIC_RELAXED) != 0;
+}
+
+TEST(Stranger, ChangesNothing) {
+  EXPECT_TRUE(changes([](Stranger& s) {  // this is how it is done
+    s.say_hello();
+    s.send_record(kPut, &kValue);
+  }));
+  EXPECT_FALSE(changes([](Stranger& s) { s.send_record(kPut, &kValue); }));
+  EXPECT_FALSE(changes([](Stranger& s) {
+    s.say_hello(NetworkPes::kToken[1] + 1);
+    s.send_record(kPut, &kValue);
+  }));
+  EXPECT_FALSE(changes([](Stranger& s) {
+    s.say_hello();
+    Head head = Stranger::head(kPut);
+    head.token ^= 1;
+    s.send(head, &kValue, sizeof kValue);
+  }));
+  EXPECT_FALSE(changes([](Stranger& s) {
+    for (const std::uint32_t source : {1u, 2u, 0x80000000u, 0xffffffffu}) {
+      Head head = Stranger::head({.kind = RecordKind::hello, .first = NetworkPes::kToken[1]});
+      head.source = source;
+      s.send(head);
+      head.lone = kPut;
+      s.send(head, &kValue, sizeof kValue);
+    }
+  }));
+  EXPECT_FALSE(changes([](Stranger& s) {
+    s.say_hello();
+    Head head = Stranger::head(kPut);
+    head.version = network::kFormatVersion + 1;
+    s.send(head, &kValue, sizeof kValue);
+    s.send(head, nullptr, 0, sizeof(Head) - 8);
+    s.send(head, nullptr, 0, 0);
+  }));
+}
+
+template <typename Speak>
+void expect_refused(const Speak& speak) {
+  EXPECT_EXIT(changes([&](Stranger& s) {
+                s.say_hello();
+                speak(s);
+              }),
+              testing::ExitedWithCode(1), "PE 0 on host t has sent what cannot be");
+}
+void expect_refused(const Record& record) {
+  const std::vector<std::byte> data(network::data_bytes(record) < 1000 ? 1000 : 0);
+  expect_refused([&](Stranger& s) { s.send_record(record, data.data()); });
+}
+
+constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
+
+TEST(KnownPe, MayNotLeaveTheSegments) {
+  const std::uint64_t end = NetworkPes::Shape{}.heap_bytes;
+  for (Record r : {Record{.offset = end, .bytes = 8}, Record{.offset = end - 7, .bytes = 8},
+                   Record{.offset = kHuge - 3, .bytes = 8}, Record{.index = 1, .bytes = 8},
+                   Record{.index = ~0u, .bytes = 8}, Record{.segment = 3, .bytes = 8},
+                   Record{.segment = 1, .offset = NetworkPes::kOtherBytes, .bytes = 8}}) {
+    r.kind = RecordKind::put;
+    expect_refused(r);
+    r.kind = RecordKind::get;
+    expect_refused(r);
+    r.kind = RecordKind::put_signal;
+    expect_refused(r);
+    r.kind = RecordKind::atomic;
+    r.width = 8;
+    expect_refused(r);
+    r.kind = RecordKind::fetch;
+    expect_refused(r);
+  }
+  expect_refused({.kind = RecordKind::get, .bytes = kHuge});
+  expect_refused({.kind = RecordKind::get, .bytes = network::kChunkBytes + 1});
+  expect_refused({.kind = RecordKind::put_signal, .bytes = 8, .first = end});
+  expect_refused({.kind = RecordKind::put_signal, .width = 3, .bytes = 8});
+}
+
+TEST(KnownPe, MayNotAskForWhatIsNoOperation) {
+  expect_refused({.kind = RecordKind::atomic, .width = 2});
+  expect_refused({.kind = RecordKind::atomic, .op = 8, .width = 8});
+  expect_refused({.kind = RecordKind::fetch, .width = 8, .offset = 4});
+  expect_refused({.kind = RecordKind::put_signal, .bytes = 8, .first = 4});
+  expect_refused({.kind = RecordKind::reply, .bytes = 8, .first = 1ull << 32});
+  expect_refused({.kind = RecordKind::reply, .bytes = 8, .first = kHuge});
+  expect_refused({.kind = RecordKind::credit, .first = 1});
+  expect_refused({.kind = RecordKind::hello});
+  expect_refused({.kind = RecordKind::bye});
+  expect_refused({.kind = RecordKind::none});
+  expect_refused({.kind = static_cast<RecordKind>(200)});
+  expect_refused({.kind = RecordKind::message, .bytes = 8, .second = 7});
+  expect_refused([](Stranger& s) {
+    Head head = Stranger::head();
+    head.acknowledged = 1;  // nothing has been sent
+    s.send(head);
+  });
+}
+
+TEST(KnownPe, MayNotSendHalfOfARecord) {
+  std::array<std::byte, 64> body{};
+  network::pack(body.data(), kPut, &kValue);
+  for (const std::size_t bytes : {1, 8, 23, 24, 31, 33, 63})
+    expect_refused([&](Stranger& s) { s.send(Stranger::head(), body.data(), bytes); });
+  Record longer = kPut;
+  for (const std::uint64_t bytes : {std::uint64_t{9}, kHuge, kHuge - 6, kHuge - 23, kHuge / 2}) {
+    longer.bytes = bytes;
+    std::memcpy(body.data(), &longer, network::record_bytes(RecordKind::put));
+    expect_refused([&](Stranger& s) { s.send(Stranger::head(), body.data(), 32); });
+    expect_refused([&](Stranger& s) { s.send(Stranger::head(longer), &kValue, 8); });
+  }
+}
+
+TEST(LostPe, EndsTheJobWithALine) {
+  const auto lose = [](bool after_close) {
+    NetworkPes job({.nodes = 2, .pes_of_node = 1});
+    const std::uint64_t value = 1;
+    job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
+    job.of(0).complete();
+    if (after_close) job.run([&](int me) { job.of(me).close(); });
+    if (after_close) job.of(0).reopen();
+    job.wire(0).lose(1, "connection reset");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    job.of(0).progress();
+    _exit(7);
+  };
+  EXPECT_EXIT(lose(false), testing::ExitedWithCode(1), "lost PE 1 on host t: connection reset");
+}
+
+// A PE that has closed says so; then it may disappear, though others have not closed yet.
+TEST(LostPe, IsNotMissedAfterItsBye) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1});
+  const std::uint64_t value = 1;
+  job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
+  job.of(0).complete();
+  job.of(1).close();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  job.wire(0).lose(1, "connection reset");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  job.of(0).close();
+}
+
+}  // namespace
+}  // namespace meshmem
