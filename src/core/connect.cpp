@@ -6,10 +6,11 @@
 // waits for one that has gone.
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdint>
+#include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file_handover.hpp"
@@ -87,6 +88,7 @@ void Runtime::choose_network(int far_pes) {
   const bool is_real = !joined_job().has_fake_nodes;
   uses_network_ = far_pes != 0 && (is_real || environment_.network == NetworkKind::ucx);
   if (uses_network_ && environment_.network == NetworkKind::none) {
+    if (me_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
     fatal(
         "{} of the {} PEs are on other machines, which MESHMEM_NETWORK=none does not reach; unset "
         "it, or start all PEs on one machine",

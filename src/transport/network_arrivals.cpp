@@ -14,7 +14,7 @@
 namespace meshmem::network {
 namespace {
 
-constexpr auto kLaunchersTurn = std::chrono::milliseconds(300);
+constexpr auto kLaunchersTurn = std::chrono::milliseconds(800);
 
 const char* name_of(RecordKind kind) {
   constexpr const char* kNames[] = {"nothing", "hello", "bye",    "put",     "put_signal", "atomic",
