@@ -56,7 +56,8 @@ class Backoff {
   double timeout_seconds_;
   unsigned rounds_ = 0;
   unsigned nap_us_ = 20;
-  bool spinning_ = progress_of_waits != nullptr && wait_policy.polls > 1;
+  const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
+  bool spinning_ = answers_;
   bool napping_ = false;
   bool is_late_ = false;
   Clock::time_point start_{};

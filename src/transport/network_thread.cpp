@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/relax.hpp"
 #include "base/thread.hpp"
 
 namespace meshmem::network {
@@ -71,24 +70,17 @@ void ProgressThread::stop() {
   ::close(epoll_fd_);
 }
 
+// Others that have polled while it slept most likely do so now. To look whether they do would not
+// tell: this thread may be on the core of the one who polls.
 void ProgressThread::run() {
+  std::uint32_t before = work_.polls();
   while (!stops_) {
-    if (others_poll()) leave_it_to_others();
+    if (work_.polls() - before >= kPollsOfOneWhoPolls) leave_it_to_others();
     while (work_.progress() && !stops_) {
     }
+    before = work_.polls();
     if (work_.arm()) sleep_until_event();
   }
-}
-
-// Whether somebody else looks right now.
-bool ProgressThread::others_poll() const {
-  constexpr int kLooks = 50;  // a microsecond or two
-  const std::uint32_t before = work_.polls();
-  for (int i = 0; i < kLooks; ++i) {
-    relax();
-    if (work_.polls() - before >= 2) return true;
-  }
-  return false;
 }
 
 void ProgressThread::leave_it_to_others() {

@@ -28,7 +28,6 @@ class ProgressThread {
 
  private:
   void run();
-  bool others_poll() const;
   void leave_it_to_others();
   void sleep_until_event() const;
 
