@@ -64,6 +64,7 @@ void Flow::send_lone(const Record& record, const void* data, std::atomic<std::si
   parcel.lent = data;
   parcel.used = data_bytes(record);
   parcel.under_way = under_way;
+  if (under_way == &lent_) ++n_lent_;
   if (under_way) under_way->fetch_add(1, std::memory_order_relaxed);
   post(parcel);
 }

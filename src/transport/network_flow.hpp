@@ -41,7 +41,7 @@ struct Outlet {
 // A record that goes with others leaves when its sender says send_open().
 // How much a flow has been given; what comes later does not count.
 struct Issued {
-  std::uint64_t n_sent, n_requested;
+  std::uint64_t n_sent, n_requested, n_lent;
 };
 
 enum class Leaves { at_once, when_few_are_under_way, with_others };
@@ -76,9 +76,10 @@ class Flow {
   std::size_t n_leaving() const { return n_leaving_; }
   void note_left() { --n_leaving_; }
 
-  Issued issued() const { return {n_sent_, n_requested_}; }
+  Issued issued() const { return {n_sent_, n_requested_, n_lent_}; }
   bool is_done(const Issued& issued) const {
-    return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested && lent_ == 0;
+    return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested &&
+           n_lent_ - lent_ >= issued.n_lent;
   }
   // Counts what others lend until quiet.
   std::atomic<std::size_t>* lent() { return &lent_; }
@@ -120,7 +121,8 @@ class Flow {
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
   std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
   std::uint64_t n_executed_ = 0, n_told_ = 0;
-  std::atomic<std::size_t> lent_{0};
+  std::uint64_t n_lent_ = 0;          // ever
+  std::atomic<std::size_t> lent_{0};  // now
   std::unordered_map<int, Allowance> allowances_;
 
   friend struct Outlet;
