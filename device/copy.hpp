@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies by the threads of a group, in the widest units that both ends allow.
+// Copies by the threads of a group, in the widest pieces that both ends allow.
 // Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store,
-// so that a PE that waits for it never sees half of it; consecutive threads touch consecutive
-// units. Used by puts, gets and collectives.
+// so that a PE that waits for it never sees half of it. Neighbouring threads touch neighbouring
+// pieces. Used by puts, gets and collectives.
 #ifndef MESHMEM_DEVICE_COPY_HPP_
 #define MESHMEM_DEVICE_COPY_HPP_
 
@@ -26,24 +26,24 @@ struct OthersSource {
   }
 };
 
-// n units; several loads under way before the first store, which is what fills the link.
-template <typename Source, typename Unit, int kInFlight, typename Group>
-MESHMEM_DEVICE void copy_units(const Group& group, std::byte* to, const std::byte* from,
-                               std::size_t n) {
+// n pieces; several loads under way before the first store, which is what fills the link.
+template <typename Source, typename Piece, int kInFlight, typename Group>
+MESHMEM_DEVICE void copy_pieces(const Group& group, std::byte* to, const std::byte* from,
+                                std::size_t n) {
   const auto step = static_cast<std::size_t>(group.size());
-  auto* target = reinterpret_cast<Unit*>(to) + group.rank();
-  const auto* source = reinterpret_cast<const Unit*>(from) + group.rank();
-  const Unit* const end = reinterpret_cast<const Unit*>(from) + n;
+  auto* target = reinterpret_cast<Piece*>(to) + group.rank();
+  const auto* source = reinterpret_cast<const Piece*>(from) + group.rank();
+  const Piece* const end = reinterpret_cast<const Piece*>(from) + n;
 #pragma unroll 1
   for (; kInFlight > 1 && source + (kInFlight - 1) * step < end;
        source += kInFlight * step, target += kInFlight * step) {
-    Unit unit[kInFlight];
+    Piece piece[kInFlight];
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
-      unit[k] = Source::load(source + static_cast<std::size_t>(k) * step);
+      piece[k] = Source::load(source + static_cast<std::size_t>(k) * step);
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
-      store_plain(target + static_cast<std::size_t>(k) * step, unit[k]);
+      store_plain(target + static_cast<std::size_t>(k) * step, piece[k]);
   }
 #pragma unroll 1
   for (; source < end; source += step, target += step) store_plain(target, Source::load(source));
@@ -52,9 +52,9 @@ MESHMEM_DEVICE void copy_units(const Group& group, std::byte* to, const std::byt
 // One piece of 1, 2, 4, 8 or 16 bytes.
 template <typename Source>
 MESHMEM_DEVICE void copy_piece(std::byte* to, const std::byte* from, std::size_t width) {
-  const auto move = [to, from](auto unit) {
-    using Unit = decltype(unit);
-    store_plain(reinterpret_cast<Unit*>(to), Source::load(reinterpret_cast<const Unit*>(from)));
+  const auto move = [to, from](auto piece) {
+    using Piece = decltype(piece);
+    store_plain(reinterpret_cast<Piece*>(to), Source::load(reinterpret_cast<const Piece*>(from)));
   };
   switch (width) {
     case 16:
@@ -80,7 +80,7 @@ MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* fro
   return width;
 }
 
-// Ends that lie unevenly: the middle in the widest units that both ends share, the edges by the
+// Ends that lie unevenly: the middle in the widest pieces that both ends share, the edges by the
 // last thread, which has the least to do.
 template <typename Source, int kInFlight, typename Group>
 MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
@@ -90,17 +90,17 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   const std::size_t width = apart & (0 - apart);
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
-  const std::size_t units = (bytes - head) / width;
+  const std::size_t pieces = (bytes - head) / width;
   if (width == 16) {
-    copy_units<Source, Bits128, kInFlight>(group, to + head, from + head, units);
+    copy_pieces<Source, Bits128, kInFlight>(group, to + head, from + head, pieces);
   } else {
 #pragma unroll 1
-    for (auto i = static_cast<std::size_t>(group.rank()); i < units;
+    for (auto i = static_cast<std::size_t>(group.rank()); i < pieces;
          i += static_cast<std::size_t>(group.size()))
       copy_piece<Source>(to + head + i * width, from + head + i * width, width);
   }
   if (group.rank() != group.size() - 1) return;
-  const std::size_t end = head + units * width;
+  const std::size_t end = head + pieces * width;
 #pragma unroll 1
   for (std::size_t at = 0; at < bytes;) {
     if (at == head) at = end;
@@ -112,16 +112,16 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   }
 }
 
-// What reductions ask copy() for. AMD's compiler counts the registers of a function that is called
-// to all kernels of the file.
+// The kInFlight that reductions give copy(). On AMD it is 1: that compiler counts the registers of
+// a called function for every kernel of the file.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr int kManyInFlight = 4;
 #else
 constexpr int kManyInFlight = 1;
 #endif
 
-// kInFlight: units of 16 bytes under way, of ends that lie unevenly. Each takes registers, of which
-// a kernel of users' with 1,024 threads has 64.
+// kInFlight: how many pieces of 16 bytes are under way where the ends lie unevenly. Each takes
+// registers, and a user's kernel with 1,024 threads has 64 of them a thread.
 template <typename Source, int kInFlight = 1, typename Group>
 MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(dest);
@@ -129,9 +129,9 @@ MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std
   const auto all =
       reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if ((all & 15) == 0) {
-    copy_units<Source, Bits128, 4>(group, to, from, bytes / 16);
+    copy_pieces<Source, Bits128, 4>(group, to, from, bytes / 16);
   } else if ((all & 7) == 0 && bytes < 64) {
-    copy_units<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
+    copy_pieces<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
   } else {
     copy_uneven<Source, kInFlight>(group, to, from, bytes);
   }

@@ -43,7 +43,7 @@
 namespace meshmem {
 namespace device {
 
-// The unsigned integer of a size, and 16 bytes as the widest unit of a copy.
+// The unsigned integer of a size, and 16 bytes as the widest piece of a copy.
 template <std::size_t bytes>
 struct BitsOf;
 template <>

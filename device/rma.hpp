@@ -59,13 +59,13 @@ template <typename Source, typename E, typename Group>
 MESHMEM_DEVICE void copy_blocks(const Group& group, void* dest, std::ptrdiff_t dst,
                                 const void* source, std::ptrdiff_t sst, std::size_t bsize,
                                 std::size_t nblocks) {
-  using Unit = Bits<(sizeof(E) < 8 ? sizeof(E) : 8)>;
-  constexpr std::size_t kUnits = sizeof(E) / sizeof(Unit);
-  bsize *= kUnits;
-  dst *= static_cast<std::ptrdiff_t>(kUnits);
-  sst *= static_cast<std::ptrdiff_t>(kUnits);
-  auto* to = static_cast<Unit*>(dest);
-  const auto* from = static_cast<const Unit*>(source);
+  using Piece = Bits<(sizeof(E) < 8 ? sizeof(E) : 8)>;
+  constexpr std::size_t kPieces = sizeof(E) / sizeof(Piece);
+  bsize *= kPieces;
+  dst *= static_cast<std::ptrdiff_t>(kPieces);
+  sst *= static_cast<std::ptrdiff_t>(kPieces);
+  auto* to = static_cast<Piece*>(dest);
+  const auto* from = static_cast<const Piece*>(source);
   const auto step = static_cast<std::size_t>(group.size());
   for (auto i = static_cast<std::size_t>(group.rank()); i < bsize * nblocks; i += step) {
     const auto block = static_cast<std::ptrdiff_t>(i / bsize);

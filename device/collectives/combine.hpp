@@ -14,7 +14,8 @@
 namespace meshmem {
 namespace device {
 
-// Arithmetic that wraps: of the unsigned type of the size, but for floating point.
+// The type in which elements are added and multiplied: for integers the unsigned one of their size,
+// so that they wrap; short ones as 32 bits.
 template <typename E, bool is_integer = std::is_integral<E>::value>
 struct Arithmetic {
   using Type = E;
@@ -37,8 +38,8 @@ MESHMEM_DEVICE E combine(E a, E b) {
   if constexpr (op == ReduceOp::bit_xor) return static_cast<E>(a ^ b);
 }
 
-// The result, of what n PEs' elements have been combined to: for an average the quotient, which of
-// integers is cut toward zero. Every algorithm ends with it; of one PE's it is the element.
+// Makes the result from the total of n PEs' elements: the quotient for an average (cut toward zero
+// for integers), otherwise the total itself. Every algorithm ends with it.
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE E finish(E total, int n) {
   if constexpr (op == ReduceOp::avg)
@@ -47,49 +48,50 @@ MESHMEM_DEVICE E finish(E total, int n) {
     return total;
 }
 
-// The elements that travel together: as many as fill 8 bytes.
+// A unit: the elements that travel together, as many as fill 8 bytes.
 template <typename E>
-struct alignas(8) Unit {
+struct alignas(8) EightBytes {
   static constexpr std::size_t kElems = 8 / sizeof(E);
   E elem[kElems];
 };
 
 template <typename E>
 MESHMEM_HOST_DEVICE std::size_t units_of(std::size_t count) {
-  return (count + Unit<E>::kElems - 1) / Unit<E>::kElems;
+  return (count + EightBytes<E>::kElems - 1) / EightBytes<E>::kElems;
 }
 
 // Whether unit `u` of an array of `count` elements is whole and lies where one access moves it.
 template <typename E>
 MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
-  return (u + 1) * Unit<E>::kElems <= count &&
-         reinterpret_cast<std::uintptr_t>(array) % sizeof(Unit<E>) == 0;
+  return (u + 1) * EightBytes<E>::kElems <= count &&
+         reinterpret_cast<std::uintptr_t>(array) % sizeof(EightBytes<E>) == 0;
 }
 // Unit `u` of an array of `count` elements; the last may be partly filled. Elements that are loaded
 // one by one are on their way at the same time.
 template <typename E>
-MESHMEM_DEVICE Unit<E> load_unit(const E* array, std::size_t count, std::size_t u) {
-  const E* from = array + u * Unit<E>::kElems;
-  if (is_whole(array, count, u)) return load_plain(reinterpret_cast<const Unit<E>*>(from));
-  Unit<E> unit = bit_cast<Unit<E>>(std::uint64_t{0});
+MESHMEM_DEVICE EightBytes<E> load_unit(const E* array, std::size_t count, std::size_t u) {
+  const E* from = array + u * EightBytes<E>::kElems;
+  if (is_whole(array, count, u)) return load_plain(reinterpret_cast<const EightBytes<E>*>(from));
+  EightBytes<E> unit = bit_cast<EightBytes<E>>(std::uint64_t{0});
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
-    if (u * Unit<E>::kElems + k < count) unit.elem[k] = from[k];
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    if (u * EightBytes<E>::kElems + k < count) unit.elem[k] = from[k];
   return unit;
 }
 template <typename E>
-MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u, const Unit<E>& unit) {
-  E* to = array + u * Unit<E>::kElems;
+MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u,
+                               const EightBytes<E>& unit) {
+  E* to = array + u * EightBytes<E>::kElems;
   if (is_whole(array, count, u)) {
-    store_plain(reinterpret_cast<Unit<E>*>(to), unit);
+    store_plain(reinterpret_cast<EightBytes<E>*>(to), unit);
     return;
   }
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
-    if (u * Unit<E>::kElems + k < count) to[k] = unit.elem[k];
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    if (u * EightBytes<E>::kElems + k < count) to[k] = unit.elem[k];
 }
 
-// What the elements of several PEs are combined in, before they are stored as E again: E itself, or
+// In what type elements of several PEs are combined before they are stored as E again: E itself, or
 // float for the short floating-point types.
 template <typename E>
 struct Total {
@@ -121,42 +123,46 @@ struct Total<meshmem_bfloat16> {
 #endif
 };
 
+// The total of a unit, element by element.
 template <typename E>
 struct UnitTotal {
-  typename Total<E>::Type elem[Unit<E>::kElems];
+  typename Total<E>::Type elem[EightBytes<E>::kElems];
 };
 
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE void combine_unit(UnitTotal<E>& into, const Unit<E>& other) {
+MESHMEM_DEVICE void combine_unit(UnitTotal<E>& into, const EightBytes<E>& other) {
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
     into.elem[k] = combine<op>(into.elem[k], Total<E>::of(other.elem[k]));
 }
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE UnitTotal<E> combine_totals(const UnitTotal<E>& a, const UnitTotal<E>& b) {
   UnitTotal<E> total;
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k)
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
     total.elem[k] = combine<op>(a.elem[k], b.elem[k]);
   return total;
 }
 template <typename E>
-MESHMEM_DEVICE void begin_total(UnitTotal<E>& total, const Unit<E>& first) {
+MESHMEM_DEVICE void begin_total(UnitTotal<E>& total, const EightBytes<E>& first) {
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) total.elem[k] = Total<E>::of(first.elem[k]);
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    total.elem[k] = Total<E>::of(first.elem[k]);
 }
 template <typename E>
-MESHMEM_DEVICE Unit<E> rounded(const UnitTotal<E>& total) {
-  Unit<E> unit;
+MESHMEM_DEVICE EightBytes<E> rounded(const UnitTotal<E>& total) {
+  EightBytes<E> unit;
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) unit.elem[k] = Total<E>::rounded(total.elem[k]);
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    unit.elem[k] = Total<E>::rounded(total.elem[k]);
   return unit;
 }
-// The elements of the result, when those of all n PEs are in the total.
+// The unit of the result, from a total that has the elements of all n PEs.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE Unit<E> finished(UnitTotal<E> total, int n) {
+MESHMEM_DEVICE EightBytes<E> finished(UnitTotal<E> total, int n) {
 #pragma unroll
-  for (std::size_t k = 0; k < Unit<E>::kElems; ++k) total.elem[k] = finish<op>(total.elem[k], n);
+  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    total.elem[k] = finish<op>(total.elem[k], n);
   return rounded<E>(total);
 }
 

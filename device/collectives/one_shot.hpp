@@ -18,15 +18,15 @@ namespace device {
 // Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are
 // awaited, also those that are left out, PE 0's in line `first`.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const Unit<E>& own, int end,
-                                             const Bits128* first, std::uint64_t epoch) {
+MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const EightBytes<E>& own,
+                                             int end, const Bits128* first, std::uint64_t epoch) {
   const int me = sync.team.me;
   UnitTotal<E> total{};
   receive_from_each(
       sync.team.n, first, lines_of_row(sync), epoch, [me](int pe) { return pe != me; },
       [&](int pe, std::uint64_t data) {
         if (pe >= end) return;
-        const Unit<E> unit = pe == me ? own : bit_cast<Unit<E>>(data);
+        const EightBytes<E> unit = pe == me ? own : bit_cast<EightBytes<E>>(data);
         if (pe == 0) {
           begin_total(total, unit);
         } else {

@@ -58,7 +58,7 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
     const int pes = shares.pes_with(u);
 #pragma unroll 1
     for (int i = 1; i < n; i += kTogether) {
-      Unit<E> unit[kTogether] = {};
+      EightBytes<E> unit[kTogether] = {};
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
         const int pe = sync.peer(i + k);
@@ -86,7 +86,7 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
   for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = sync.team.n;
-    const Unit<E> total = finished<op, E>(
+    const EightBytes<E> total = finished<op, E>(
         combine_received<op>(sync, load_unit(source, count, at), n, received + u, epoch), n);
     for (int i = 1; i < n; ++i)
       send_line(rows.in(sync.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
@@ -104,7 +104,8 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
     receive_from_each(
         shares.pes_with(u), results + u, lines, epoch, [me](int pe) { return pe != me; },
         [&](int pe, std::uint64_t data) {
-          if (pe != me) store_unit(dest, count, shares.begin_of(pe) + u, bit_cast<Unit<E>>(data));
+          if (pe != me)
+            store_unit(dest, count, shares.begin_of(pe) + u, bit_cast<EightBytes<E>>(data));
         });
   });
 }

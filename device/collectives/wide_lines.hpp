@@ -35,10 +35,10 @@ MESHMEM_DEVICE std::size_t wide_lines_of_row(const TeamSync& sync) {
 // What a lane has of a line: its units of an array, those from `end` on being zero.
 template <typename E>
 struct LaneUnits {
-  Unit<E> unit[2];
+  EightBytes<E> unit[2];
 
   MESHMEM_DEVICE_MEMBER static LaneUnits of(const Bits128& words) {
-    return {{bit_cast<Unit<E>>(words.word[0]), bit_cast<Unit<E>>(words.word[1])}};
+    return {{bit_cast<EightBytes<E>>(words.word[0]), bit_cast<EightBytes<E>>(words.word[1])}};
   }
   MESHMEM_DEVICE_MEMBER Bits128 words() const {
     return {{bit_cast<std::uint64_t>(unit[0]), bit_cast<std::uint64_t>(unit[1])}};

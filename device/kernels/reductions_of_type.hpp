@@ -119,21 +119,21 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
         fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
       return launch(reduce_single_unit_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                    SingleUnit(job.team, slices, RowsOfChannel::packets(space)), dest, source);
+                    SingleHop(job.team, slices, RowsOfChannel::packets(space)), dest, source);
     }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
       if (algorithm == ReduceAlgorithm::one_shot_wide &&
           fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
         return launch(reduce_single_wide_line_kernel<R::kOp, U>, blocks, threads, job.stream,
-                      job.team, SingleUnit(job.team, slices, RowsOfChannel::wide_lines(space)),
-                      dest, source);
+                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest,
+                      source);
       }
       if (algorithm == ReduceAlgorithm::two_shot_wide &&
           fits_single_wide_line_in_two_hops<U>(job.team, slices)) {
         return launch(reduce_single_wide_line_two_hops_kernel<R::kOp, U>, blocks,
                       std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
-                      job.team, SingleUnit(job.team, slices, RowsOfChannel::wide_lines(space)),
+                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)),
                       results_in_row(space), dest, source);
       }
     }

@@ -19,7 +19,8 @@
 namespace meshmem {
 namespace device {
 
-// Whether a team's elements in such slices go that way, with so many threads: all PEs agree.
+// Whether these slices can be reduced so, by so many threads a block. All PEs come to the same
+// answer.
 template <typename E>
 bool fits_single_unit(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
@@ -39,16 +40,17 @@ struct RowsOfChannel {
   }
 };
 
-// What such a kernel is handed: all that can be known beforehand.
-struct SingleUnit {
+// What the host computes for such a kernel beforehand: the slices, and where in each PE's memory
+// lines go and come. Also used by single_wide_line.hpp.
+struct SingleHop {
   unsigned count, each, longer;     // as in Slices
-  std::size_t flag_step, row_step;  // bytes to those of the next channel
-  std::size_t parity_step;          // and to the rows of the other parity
+  std::size_t flag_step, row_step;  // bytes from one channel's to the next one's
+  std::size_t parity_step;          // bytes from the rows of even epochs to those of odd ones
   std::byte* flags;                 // of channel 0, of this PE
   std::byte* from[kNearMembers];    // what comes from each PE
-  std::byte* to[kNearMembers];      // what goes to those around the team, from the next on
+  std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
-  SingleUnit(const TeamHandle& handle, const Slices& slices, const RowsOfChannel& rows)
+  SingleHop(const TeamHandle& handle, const Slices& slices, const RowsOfChannel& rows)
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
         longer(static_cast<unsigned>(slices.longer)),
@@ -85,7 +87,7 @@ struct SingleUnit {
       if (i < n) store_pair(reinterpret_cast<Bits128*>(to[i - 1] + at), words);
     }
   }
-  // What has come from those that are awaited, as it is now.
+  // Loads once what lies there now from each PE that is awaited.
   template <typename IsAwaited>
   MESHMEM_DEVICE_MEMBER void look(Bits128 (&words)[kNearMembers], std::size_t at,
                                   const IsAwaited& is_awaited) const {
@@ -96,31 +98,31 @@ struct SingleUnit {
   }
 };
 
-// One block alone, and many, gain 2 to 3 % where they let the next kernel in as soon as all has
-// come; those between lose as much, whose successor comes to other multiprocessors (measured on
-// H200, which has 132).
+// A kernel may let the next one in as soon as all data has come. With one block, or with this many,
+// that gains 2 to 3 %. With a number between it loses as much, since the next kernel's blocks come
+// to other multiprocessors (measured on an H200, which has 132).
 constexpr unsigned kBlocksAllowingNextKernel = 96;
 
 // Apart, so that the way past it is short.
-MESHMEM_DEVICE_APART std::uint64_t next_single_unit_epoch_after_wiping(const TeamHandle& handle,
-                                                                       std::uint64_t epoch) {
+MESHMEM_DEVICE_APART std::uint64_t next_single_hop_epoch_after_wiping(const TeamHandle& handle,
+                                                                      std::uint64_t epoch) {
   return epoch_after_wiping(Block(), TeamSync(handle, static_cast<int>(blockIdx.x)), epoch);
 }
 
 // The number of the operation that a block begins.
-MESHMEM_DEVICE std::uint64_t next_single_unit_epoch(const TeamHandle& handle,
-                                                    const std::uint64_t* counter) {
+MESHMEM_DEVICE std::uint64_t next_single_hop_epoch(const TeamHandle& handle,
+                                                   const std::uint64_t* counter) {
   const std::uint64_t epoch = load_relaxed(counter) + 1;
-  return needs_wiping(epoch) ? next_single_unit_epoch_after_wiping(handle, epoch) : epoch;
+  return needs_wiping(epoch) ? next_single_hop_epoch_after_wiping(handle, epoch) : epoch;
 }
-// Whoever calls it waits for no other PE any more.
+// Called when this kernel waits for no other PE any more.
 MESHMEM_DEVICE void let_next_in_if_it_gains() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
 // The units of all PEs, in PE order; `mine` is what this one has sent.
 template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleUnit& job, std::size_t at,
+MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleHop& job, std::size_t at,
                                                 const TeamView& team, const Bits128& mine,
                                                 std::uint64_t epoch) {
   Bits128 line[kNearMembers];
@@ -140,18 +142,17 @@ MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleUnit& job, std::size
   }
   has_waited();
   UnitTotal<E> total;
-  begin_total(total, bit_cast<Unit<E>>(data_of(line[0])));
+  begin_total(total, bit_cast<EightBytes<E>>(data_of(line[0])));
 #pragma unroll
   for (int pe = 1; pe < kNearMembers; ++pe)
-    if (pe < team.n) combine_unit<op, E>(total, bit_cast<Unit<E>>(data_of(line[pe])));
+    if (pe < team.n) combine_unit<op, E>(total, bit_cast<EightBytes<E>>(data_of(line[pe])));
   return total;
 }
 
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
-                              const MESHMEM_GRID_CONSTANT SingleUnit job, E* dest,
-                              const E* source) {
+                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source) {
   const unsigned channel = blockIdx.x, u = threadIdx.x;
   const int n = handle.team.n;
   const Slice slice = job.slice<E>(channel);
@@ -160,9 +161,9 @@ __global__ void __launch_bounds__(kThreads)
   std::size_t at = channel * job.row_step + u * kLineBytes;
 
   after_earlier_kernels();
-  Unit<E> own{};
+  EightBytes<E> own{};
   if (has_unit) own = load_unit(source + slice.first, slice.count, u);
-  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
   if (epoch % 2 != 0) at += job.parity_step;
   const Bits128 mine = line_of(bit_cast<std::uint64_t>(own), epoch);
   if (has_unit) job.send(mine, at, n);

@@ -37,7 +37,7 @@ bool fits_single_wide_line_in_two_hops(const TeamHandle& team, const Slices& sli
 
 // This lane's words of a line of each PE that is awaited.
 template <typename IsAwaited>
-MESHMEM_DEVICE void await_lines(const SingleUnit& job, std::size_t at, std::uint64_t epoch,
+MESHMEM_DEVICE void await_lines(const SingleHop& job, std::size_t at, std::uint64_t epoch,
                                 const IsAwaited& is_awaited, Bits128 (&words)[kNearMembers]) {
   for (bool all = false; !all;) {
     job.look(words, at, is_awaited);
@@ -53,7 +53,7 @@ MESHMEM_DEVICE void await_lines(const SingleUnit& job, std::size_t at, std::uint
 // The same of n PEs, asking again only for what is missing: of one hop 0.3 us less, of two 0.4 us
 // more (256 and 512 KiB by 4 H200).
 template <typename IsAwaited>
-MESHMEM_DEVICE void await_missing_lines(const SingleUnit& job, int n, std::size_t at,
+MESHMEM_DEVICE void await_missing_lines(const SingleHop& job, int n, std::size_t at,
                                         std::uint64_t epoch, const IsAwaited& is_awaited,
                                         Bits128 (&words)[kNearMembers]) {
   bool is_missing[kNearMembers];
@@ -79,10 +79,10 @@ MESHMEM_DEVICE LaneUnits<E> combine_words(const Bits128 (&words)[kNearMembers], 
   UnitTotal<E> total[2];
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    begin_total(total[k], bit_cast<Unit<E>>(words[0].word[k]));
+    begin_total(total[k], bit_cast<EightBytes<E>>(words[0].word[k]));
 #pragma unroll
     for (int pe = 1; pe < kNearMembers; ++pe)
-      if (pe < n) combine_unit<op, E>(total[k], bit_cast<Unit<E>>(words[pe].word[k]));
+      if (pe < n) combine_unit<op, E>(total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
   }
   return {{finished<op, E>(total[0], n), finished<op, E>(total[1], n)}};
 }
@@ -95,7 +95,7 @@ MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::u
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_single_wide_line_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
-                                   const MESHMEM_GRID_CONSTANT SingleUnit job, E* dest,
+                                   const MESHMEM_GRID_CONSTANT SingleHop job, E* dest,
                                    const E* source) {
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads)
 
   after_earlier_kernels();
   const Bits128 own = load_lane(lane, source, slice.count, 0, units, line).words();
-  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
   if (epoch % 2 != 0) at += job.parity_step;
   if (has_line) job.send(with_flag(lane, own, epoch), at, n);
   __syncthreads();
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kThreads)
 template <ReduceOp op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
-                                            const MESHMEM_GRID_CONSTANT SingleUnit job,
+                                            const MESHMEM_GRID_CONSTANT SingleHop job,
                                             std::size_t results,  // bytes to them in a row
                                             E* dest, const E* source) {
   after_earlier_kernels();  // first: shares are divided by a branch
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   };
   const auto at = [&](std::size_t line) { return rows + lane.word_of(line) * sizeof(Bits128); };
 
-  const std::uint64_t epoch = next_single_unit_epoch(handle, counter);
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
   if (epoch % 2 != 0) rows += job.parity_step;
   for_each_line(lane, lines, [&](std::size_t line, bool) {
     const auto peer = [&](int i) { return me + i < n ? me + i : me + i - n; };
