@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler of a block: who runs next when a thread waits, and when a barrier or a meeting of a
-// warp is complete.
+// wave is complete.
 // Invariant: as long as a thread of the block lives, one is running, ready, or not begun: whoever
 // completes a barrier or a meeting, be it by exiting, makes those who wait there ready.
 #include "block.hpp"
@@ -27,14 +27,14 @@ __thread ThreadState* current_thread __attribute__((tls_model("initial-exec"))) 
 
 namespace {
 
-// A wait first stays awake, then lets others run, then also sleeps now and then: more PEs than
-// processors is normal. Not all the time, since a wait that comes after another cannot be told from
-// one that goes on.
+// An OS thread whose fibers all wait first spins, then yields, then also naps now and then, as
+// there may be more PEs than cores. It does not nap each time: many short waits in a row look like
+// one long wait.
 constexpr unsigned kSpins = 16, kYields = 200, kYieldsPerNap = 16;
 constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;  // nanoseconds
 constexpr long long kShownAfter = 1000 * 1000, kSayAgain = 100 * 1000 * 1000;
-constexpr unsigned long kTimerSlack =
-    1000;  // what a nap may be longer, instead of Linux's 50 microseconds
+// By how many nanoseconds Linux may prolong a nap; its own value is 50,000.
+constexpr unsigned long kTimerSlack = 1000;
 
 std::atomic<const WaitObserver*> wait_observer{nullptr};
 
@@ -66,7 +66,8 @@ void advance(dim3& index, const dim3& size) {
   fail_in_kernel(text);
 }
 
-// Ends the process in the name of the thread that lacks a call, or makes another.
+// Ends the process if two threads of a group have called different routines of it. The line names
+// the thread that has left out a call, or made another one.
 void compare(const ThreadState& first, const ThreadState& other, GroupCalls ThreadState::*calls,
              const char* group) {
   const GroupCalls &a = first.*calls, &b = other.*calls;
@@ -112,10 +113,10 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
   begun_ = at_barrier_ = 0;
   next_index_ = {0, 0, 0};
   for (unsigned first = 0; first < size_; first += warpSize) {
-    Warp& warp = warps_[first / warpSize];
-    warp.live = std::min<unsigned>(warpSize, size_ - first);
-    warp.arrived = warp.at_barrier = warp.turn = 0;
-    warp.values[0].lanes = warp.values[1].lanes = 0;
+    Wave& wave = waves_[first / warpSize];
+    wave.live = std::min<unsigned>(warpSize, size_ - first);
+    wave.arrived = wave.at_barrier = wave.turn = 0;
+    wave.values[0].lanes = wave.values[1].lanes = 0;
   }
   made_progress();
 }
@@ -127,8 +128,8 @@ void BlockRunner::run(LaunchRun& launch, dim3 block) {
   launch_ = nullptr;
 }
 
-// What a fiber does as long as it lives: runs threads that have not begun, and sleeps until it gets
-// more of them.
+// The body of each fiber: runs threads that have not begun, sleeps when there are none, and starts
+// over when it is resumed.
 void BlockRunner::fiber_body() {
   BlockRunner& runner = of_this_os_thread();
   Fiber& self = *runner.running_;
@@ -167,9 +168,9 @@ void BlockRunner::run_thread(Fiber& self, ThreadState& thread) {
 void BlockRunner::end_thread(unsigned rank) {
   made_progress();
   --live_;
-  Warp& warp = warps_[rank / warpSize];
-  --warp.live;
-  release_warp_if_complete(warp);
+  Wave& wave = waves_[rank / warpSize];
+  --wave.live;
+  release_wave_if_complete(wave);
   release_barrier_if_complete();
   if (live_ > 0) return;
   check_calls();
@@ -226,7 +227,7 @@ void BlockRunner::pause_os_thread() {
   show_wait();
 }
 
-// After a nap: the clock costs nothing beside it.
+// Called after naps only: beside a nap, reading the clock costs nothing.
 void BlockRunner::show_wait() {
   const WaitObserver* const observer = wait_observer.load(std::memory_order_acquire);
   const ThreadState& thread = *running_->thread;
@@ -257,7 +258,7 @@ void BlockRunner::end_wait() {
 }
 
 void BlockRunner::yield() {
-  // Once around without anyone getting further: nothing that this OS thread can do helps.
+  // Each ready fiber has run once and waits on: only another OS thread or process can help.
   if (begun_ == size_ && ++yields_ > ready_.size()) {
     yields_ = 0;
     pause_os_thread();
@@ -271,15 +272,15 @@ void BlockRunner::release_barrier_if_complete() {
   check_calls();
   at_barrier_ = 0;
   for (unsigned first = 0; first < size_; first += warpSize)
-    warps_[first / warpSize].at_barrier = 0;
+    waves_[first / warpSize].at_barrier = 0;
   ready_.take_all(at_barrier_list_);
 }
 
-void BlockRunner::check_calls_of_warp(unsigned warp) const {
-  const std::uint32_t bit = 1u << warp;
-  if ((state_.warps_with_calls & bit) == 0) return;
-  state_.warps_with_calls &= ~bit;
-  const unsigned first = warp * warpSize, end = std::min<unsigned>(first + warpSize, size_);
+void BlockRunner::check_calls_of_wave(unsigned wave) const {
+  const std::uint32_t bit = 1u << wave;
+  if ((state_.waves_with_calls & bit) == 0) return;
+  state_.waves_with_calls &= ~bit;
+  const unsigned first = wave * warpSize, end = std::min<unsigned>(first + warpSize, size_);
   for (unsigned rank = first + 1; rank < end; ++rank)
     compare(threads_[first], threads_[rank], &ThreadState::of_wave, "wave");
 }
@@ -291,45 +292,46 @@ void BlockRunner::check_calls() const {
     for (unsigned rank = 1; rank < size_; ++rank)
       compare(threads_[0], threads_[rank], &ThreadState::of_block, "block");
   }
-  for (unsigned warp = 0; state_.warps_with_calls != 0; ++warp) check_calls_of_warp(warp);
+  for (unsigned wave = 0; state_.waves_with_calls != 0; ++wave) check_calls_of_wave(wave);
 }
 
 void BlockRunner::block_barrier() {
   made_progress();
-  Warp& warp = warps_[running_->thread->rank / warpSize];
+  Wave& wave = waves_[running_->thread->rank / warpSize];
   ++at_barrier_;
   if (at_barrier_ == live_) return release_barrier_if_complete();
-  ++warp.at_barrier;
-  release_warp_if_complete(warp);
+  ++wave.at_barrier;
+  release_wave_if_complete(wave);
   wait_in(at_barrier_list_);
 }
 
-// Lanes that wait at the barrier take no part: the barrier waits for those who meet here.
-void BlockRunner::release_warp_if_complete(Warp& warp) {
-  if (warp.arrived == 0 || warp.arrived + warp.at_barrier != warp.live) return;
-  check_calls_of_warp(static_cast<unsigned>(&warp - warps_));
-  warp.arrived = 0;
-  warp.turn ^= 1;
-  warp.values[warp.turn].lanes = 0;
-  ready_.take_all(warp.waiting);
+// Lanes that wait at the block's barrier are not awaited: it cannot end before the others come to
+// it.
+void BlockRunner::release_wave_if_complete(Wave& wave) {
+  if (wave.arrived == 0 || wave.arrived + wave.at_barrier != wave.live) return;
+  check_calls_of_wave(static_cast<unsigned>(&wave - waves_));
+  wave.arrived = 0;
+  wave.turn ^= 1;
+  wave.values[wave.turn].lanes = 0;
+  ready_.take_all(wave.waiting);
 }
 
 const WaveValues& BlockRunner::meet_in_wave(WaveOperation operation, std::uint64_t value) {
   made_progress();
   const unsigned rank = running_->thread->rank;
-  Warp& warp = warps_[rank / warpSize];
-  WaveValues& values = warp.values[warp.turn];
+  Wave& wave = waves_[rank / warpSize];
+  WaveValues& values = wave.values[wave.turn];
   if (values.lanes != 0 && values.operation != operation) {
-    fail_in_kernel("the threads of a warp meet in different operations of the warp");
+    fail_in_kernel("the threads of a wave meet in different operations of the wave");
   }
   values.operation = operation;
   values.of_lane[rank % warpSize] = value;
   values.lanes |= 1u << rank % warpSize;
-  ++warp.arrived;
-  if (warp.arrived + warp.at_barrier == warp.live) {
-    release_warp_if_complete(warp);
+  ++wave.arrived;
+  if (wave.arrived + wave.at_barrier == wave.live) {
+    release_wave_if_complete(wave);
   } else {
-    wait_in(warp.waiting);
+    wait_in(wave.waiting);
   }
   return values;
 }

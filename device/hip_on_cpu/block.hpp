@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running one block of a kernel on the OS thread that calls, its threads as fibers.
+// Runs one block of a kernel on the calling OS thread, with its threads as fibers.
 // Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its
 // stack to the next. A thread of the block is: not begun, running, ready, waiting at a barrier or
-// in an operation of its warp, or exited. Used by submit.cpp; the functions for kernels (barrier,
-// warp, yield) are members that block.cpp exports.
+// in an operation of its wave, or exited. Used by submit.cpp; the functions for kernels (barrier,
+// wave, yield) are members that block.cpp exports.
 #pragma once
 
 #include <memory>
@@ -29,18 +29,18 @@ class BlockRunner {
   void run(LaunchRun& launch, dim3 block);
   const LaunchRun* launch() const { return launch_; }
 
-  // For the thread that runs now.
+  // Called by the kernel's thread that runs now.
   void yield();
   void end_wait();
   void block_barrier();
   const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
 
  private:
-  static constexpr unsigned kMaxWarps = kMaxThreadsPerBlock / warpSize;
+  static constexpr unsigned kMaxWaves = kMaxThreadsPerBlock / warpSize;
 
-  // Meetings take turns between two sets of values: a lane comes to the next but one only after all
-  // have read this one.
-  struct Warp {
+  // Meetings use the two sets of values in turn: a lane can only come to the meeting after the next
+  // one when all lanes have read the values of this one.
+  struct Wave {
     unsigned live, arrived, at_barrier, turn;
     FiberList waiting;
     WaveValues values[2];
@@ -52,9 +52,9 @@ class BlockRunner {
   void run_thread(Fiber& self, ThreadState& thread);
   void end_thread(unsigned rank);
   void check_calls() const;
-  void check_calls_of_warp(unsigned warp) const;
+  void check_calls_of_wave(unsigned wave) const;
   void release_barrier_if_complete();
-  void release_warp_if_complete(Warp& warp);
+  void release_wave_if_complete(Wave& wave);
 
   Fiber* fiber_of_new_thread();
   Fiber* next_ready();
@@ -70,7 +70,7 @@ class BlockRunner {
   std::vector<ThreadState> threads_ = std::vector<ThreadState>(kMaxThreadsPerBlock);
   unsigned size_ = 0, begun_ = 0, live_ = 0, at_barrier_ = 0;
   dim3 next_index_;  // of the thread that begins next
-  Warp warps_[kMaxWarps];
+  Wave waves_[kMaxWaves];
 
   Fiber main_;  // the OS thread's own stack
   Fiber* running_ = nullptr;
@@ -78,8 +78,9 @@ class BlockRunner {
   std::vector<Fiber*> idle_;
   FiberList ready_, at_barrier_list_;
   unsigned yields_ = 0, pauses_ = 0;
-  long long wait_since_ = 0, say_at_ = 0;  // 0: nothing is to be shown
-  void* shown_ = nullptr;                  // the observer's
+  long long wait_since_ = 0;  // nanoseconds(); 0: no wait is long enough to be shown
+  long long say_at_ = 0;      // when to show it next
+  void* shown_ = nullptr;     // what the observer's say() has returned
   bool ending_ = false;
 
   struct FreeMemory {

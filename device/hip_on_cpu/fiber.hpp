@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: stacks that one OS thread switches between. The sanitizers are told of every switch where
-// they are there.
+// Fibers: stacks that one OS thread switches between. A sanitizer that is built in is told of every
+// switch.
 // Invariant: a fiber runs on the OS thread that made it, and its stack has a page below it that no
 // one may touch (as long as the machine's limit on mappings allows). Used by block.cpp only.
 #pragma once
@@ -12,20 +12,20 @@ namespace hip_on_cpu {
 
 struct ThreadState;
 
-// What every switch touches comes first, so that it is one line of the cache.
+// What every switch touches comes first, so that it lies in one cache line.
 struct alignas(64) Fiber {
   boost::context::detail::fcontext_t context =
-      nullptr;                    // where it goes on; not valid while it runs
+      nullptr;                    // where it continues; not valid while it runs
   Fiber* next = nullptr;          // in the one list that it is in
   ThreadState* thread = nullptr;  // the kernel's thread that it runs
-  const void* stack = nullptr;    // lowest address and size
+  const void* stack = nullptr;    // its lowest address
   std::size_t stack_size = 0;
   void* tsan_fiber = nullptr;
   void* asan_stack = nullptr;
   void* mapping = nullptr;  // null for an OS thread's own stack
   std::size_t mapping_size = 0;
   bool has_guard = false;
-  unsigned valgrind_stack = 0;  // its number there
+  unsigned valgrind_stack = 0;  // the stack's number in valgrind
 };
 
 // A first-in-first-out list through Fiber::next.

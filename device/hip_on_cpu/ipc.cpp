@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory of another process, mapped through that process's own descriptor in /proc.
-// Invariant: a handle is believed only when the file is the memory file of a process of this user,
-// is the one that it names, and the page before the allocation still says that it is that
-// allocation; whatever else it holds is an error, not a wrong mapping.
+// Maps device memory of another process, through that process's descriptor in /proc.
+// Invariant: a handle is trusted only if the file is a memory file of this user, is the very file
+// that the handle names, and the page before the allocation still names that allocation. Any other
+// handle is an error, and never a wrong mapping.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -48,8 +48,8 @@ class Descriptor {
   const int number_;
 };
 
-// The number that /proc gives this process, which in a process namespace without a /proc of its own
-// is not the one that it knows. 0 where there is no /proc.
+// This process's number in /proc; 0 where there is no /proc. It differs from getpid() in a process
+// namespace that has no /proc of its own.
 std::int32_t number_in_proc() {
   char number[32] = "";
   const ssize_t length = readlink("/proc/self", number, sizeof(number) - 1);
@@ -61,7 +61,8 @@ bool is_private_file_of_this_user(const struct stat& status) {
          (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
-// What a memory file is, whoever has made the handle.
+// Whether the open file is the memory file that the handle names. Handles may come from anywhere,
+// so everything is checked again on the file itself.
 bool is_the_memory_file(int descriptor, const Handle& handle) {
   struct stat status;
   const int seals = fcntl(descriptor, F_GET_SEALS);
@@ -83,8 +84,8 @@ bool read_header(int descriptor, std::uint64_t offset, AllocationHeader* header)
 
 hipError_t make_handle(hipIpcMemHandle_t* result, void* base) {
   const auto found = Allocations::get().find(base);
-  // An address inside of an allocation would open as another one than what was given: only the base
-  // is taken.
+  // Only the base of an allocation is taken: a handle opens at the base, so an address inside would
+  // come out as another one.
   if (!found || found->kind != MemoryKind::kDevice || found->pointer() != base)
     return hipErrorInvalidValue;
   const int descriptor = MemoryFile::get().descriptor();
@@ -104,8 +105,8 @@ int open_file_of(const Handle& handle) {
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.process, handle.descriptor);
   struct stat status;
-  // Looked at before it is opened: whatever a stale handle names now may be a thing whose opening
-  // blocks or acts.
+  // Checked before it is opened: a stale handle may name a device or a pipe by now, and opening one
+  // may block or have effects.
   if (stat(path, &status) != 0 || status.st_ino != handle.inode ||
       !is_private_file_of_this_user(status))
     return -1;

@@ -26,10 +26,10 @@ hipError_t check_launch(const KernelLaunch& launch) {
   if (device_count() == 0) return hipErrorNoDevice;
   if (launch.kernel.run == nullptr) return hipErrorInvalidDeviceFunction;
   const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
-  const std::uint64_t threads_of_x = std::uint64_t{launch.grid.x} * launch.block.x;
+  const std::uint64_t threads_along_x = std::uint64_t{launch.grid.x} * launch.block.x;
   const bool fits = is_within(launch.grid, kMaxGridSize) &&
                     is_within(launch.block, kMaxThreadsDim) && threads <= kMaxThreadsPerBlock &&
-                    threads_of_x <= UINT32_MAX && launch.shared <= kSharedMemoryPerBlock;
+                    threads_along_x <= UINT32_MAX && launch.shared <= kSharedMemoryPerBlock;
   return fits ? hipSuccess : hipErrorInvalidConfiguration;
 }
 
@@ -48,7 +48,7 @@ hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::
   }));
 }
 
-hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared) {
+hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared) {
   host_only("hipOccupancyMaxActiveBlocksPerMultiprocessor");
   if (blocks == nullptr || block_size < 1) return remember(hipErrorInvalidValue);
   const bool fits = block_size <= kMaxThreadsPerBlock && shared <= kSharedMemoryPerBlock;
@@ -64,7 +64,7 @@ extern "C" hipError_t hipFuncSetAttribute(const void* kernel, hipFuncAttribute a
                                           int value) {
   host_only();
   if (kernel == nullptr) return remember(hipErrorInvalidDeviceFunction);
-  if (attribute == hipFuncAttributePreferredSharedMemoryCarveout) {  // percent, or -1; a hint
+  if (attribute == hipFuncAttributePreferredSharedMemoryCarveout) {  // a hint: percent, or -1
     return remember(value >= -1 && value <= 100 ? hipSuccess : hipErrorInvalidValue);
   }
   if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize)

@@ -336,7 +336,7 @@ TEST(HipKernelsDeathTest, SayWhereTheyFailed) {
         hipLaunchKernelGGL(meet_wrongly, 1, 4, 0, nullptr);
         static_cast<void>(hipDeviceSynchronize());
       },
-      "different operations of the warp");
+      "different operations of the wave");
 }
 
 TEST(HipKernelsDeathTest, EndWhereWhatIsCalledAtAFaultFailsItself) {

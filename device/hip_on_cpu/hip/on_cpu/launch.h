@@ -28,7 +28,7 @@ struct BoundKernel {
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative = false);
 
-hipError_t blocks_per_processor(int* blocks, int block_size, std::size_t shared);
+hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared);
 
 template <typename... Parameters>
 struct KernelArguments {
@@ -179,5 +179,5 @@ inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3
 template <typename Kernel>
 inline hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int block_size,
                                                                std::size_t shared) {
-  return hip_on_cpu::blocks_per_processor(blocks, block_size, shared);
+  return hip_on_cpu::blocks_per_multiprocessor(blocks, block_size, shared);
 }

@@ -19,10 +19,10 @@ struct BlockState {
   void* dynamic_shared;
   BlockRunner* runner;
   bool is_cooperative;  // as the program launched it
-  // Whether routines of groups were called that have not been compared yet: of the block, and of
-  // which warps.
+  // Whether threads have called routines of the block, or of a wave (a bit for each), that have not
+  // been compared yet.
   mutable bool has_calls;
-  mutable std::uint32_t warps_with_calls;
+  mutable std::uint32_t waves_with_calls;
 };
 
 // The routines of a group that a thread has called: how many, which, and the last.
@@ -44,17 +44,17 @@ struct GroupCalls {
 struct ThreadState {
   dim3 index;
   const BlockState* block;
-  unsigned rank;                  // in the block; consecutive ones make a warp
+  unsigned rank;                  // in the block; consecutive ones make a wave
   const void* awaited = nullptr;  // what it looks at between two polls, if it says so
   GroupCalls of_wave = {}, of_block = {};
-  unsigned of_grid = 0;  // how many of those of the block
+  unsigned of_grid = 0;  // how many of the block's calls were routines of the grid
 };
 
-// All threads of a group call its routines. Whether they did is looked at where they meet, and at
-// their end.
+// All threads of a group must call its routines alike. That is checked where they meet, and when
+// the block ends.
 inline void note_call_of_wave(const char* routine) {
   current_thread->of_wave.add(routine);
-  current_thread->block->warps_with_calls |= 1u << current_thread->rank / 32;
+  current_thread->block->waves_with_calls |= 1u << current_thread->rank / 32;
 }
 inline void note_call_of_block(const char* routine) {
   current_thread->of_block.add(routine);
@@ -68,7 +68,8 @@ inline void note_call_of_grid(const char* routine) {
 // For every loop that waits: runs another thread of the block, or, when all of them wait, another
 // OS thread. In host code it gives up the rest of the time slice.
 void yield();
-// The same of one that says what it looks at, and after the last time; both do without a kernel.
+// The same, saying which address the wait looks at; end_wait() is called after the last one. Both
+// may be called outside of kernels.
 void yield_for(const void* awaited);
 void end_wait();
 inline void has_waited() {

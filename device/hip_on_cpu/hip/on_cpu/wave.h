@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a warp: barrier, shuffles, votes. All threads of the warp that have not exited, and
+// Operations of a wave: barrier, shuffles, votes. All threads of the wave that have not exited, and
 // that do not wait at __syncthreads, take part; they meet at the operation.
-// Invariant: threads of one warp that meet in different operations end the program (block.cpp finds
+// Invariant: threads of one wave that meet in different operations end the program (block.cpp finds
 // it). Included by hip_runtime.h only.
 #pragma once
 
@@ -21,7 +21,7 @@ struct WaveValues {
   WaveOperation operation;
 };
 
-// Waits for the other lanes; what it returns stays until this thread's next operation of the warp.
+// Waits for the other lanes; what it returns stays until this thread's next operation of the wave.
 const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
 
 inline void wave_barrier() { meet_in_wave(WaveOperation::kBarrier, 0); }
@@ -54,7 +54,7 @@ inline std::uint32_t vote(bool mine, std::uint32_t* lanes) {
 
 inline void __syncwarp() { hip_on_cpu::wave_barrier(); }
 
-// `width` is a power of two: the warp falls into groups of so many lanes, and `source` counts in
+// `width` is a power of two: the wave falls into groups of so many lanes, and `source` counts in
 // the group.
 template <typename T>
 inline T __shfl(T value, int source, int width = warpSize) {
