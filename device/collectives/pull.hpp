@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions of large data by loads: a PE reads its share of all sources, combines it in PE order,
-// and writes the result to all dests. Nothing is staged.
+// and writes the result to all dests. There is no copy in between.
 // Invariant: between a meeting at which all sources and dests are ready and one at which all has
 // arrived. Each share is read and written by its owner alone, and each place of it read before it
 // is written, so dest may be the source.

@@ -95,8 +95,8 @@ class SymmetricMemory {
 
 // The all-reduce of a team. All PEs make it and drop it together, those too that are not in the
 // team (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize.
-// The drop waits for calls whose buffers it has staged, but not for graphs that have captured some:
-// their last replay is over before.
+// The drop waits for calls whose buffers it copies through its staging memory, but not for graphs
+// that have captured such calls: their last replay must be over before.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;

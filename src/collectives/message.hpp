@@ -42,7 +42,7 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
   if (bytes > kLinesBytes) {
     reserve(team, sequence, kStageSlots);
     std::memcpy(team.mine().stage[sequence % kStageSlots], source, bytes);
-    signal(team.mine().staged[sequence % kStageSlots], sequence);
+    signal(team.mine().filled[sequence % kStageSlots], sequence);
     return;
   }
   reserve(team, sequence, kLineSlots);
@@ -57,8 +57,8 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
 }
 
 // Waits for the message of PE `pe`, which is in a stage.
-inline const std::byte* await_staged(const NodeTeam& team, std::uint64_t sequence, int pe) {
-  await(team, team.of(pe).staged[sequence % kStageSlots], sequence, pe);
+inline const std::byte* await_stage(const NodeTeam& team, std::uint64_t sequence, int pe) {
+  await(team, team.of(pe).filled[sequence % kStageSlots], sequence, pe);
   return team.of(pe).stage[sequence % kStageSlots];
 }
 
@@ -67,7 +67,7 @@ inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* de
                           std::size_t bytes, int pe, std::size_t begin, std::size_t length) {
   auto* to = static_cast<std::byte*>(dest);
   if (bytes > kLinesBytes) {
-    std::memcpy(to, await_staged(team, sequence, pe) + begin, length);
+    std::memcpy(to, await_stage(team, sequence, pe) + begin, length);
     return;
   }
   while (length > 0) {
@@ -96,7 +96,7 @@ struct MessageRoom {
 // The message of PE `pe`, once it is there: where it lies, or in `room`.
 inline const std::byte* await_message(const NodeTeam& team, std::uint64_t sequence,
                                       std::size_t bytes, int pe, MessageRoom& room) {
-  if (bytes > kLinesBytes) return await_staged(team, sequence, pe);
+  if (bytes > kLinesBytes) return await_stage(team, sequence, pe);
   if (bytes <= kLinePayload) {
     Line& line = message_line(team.of(pe), sequence, 0);
     await(team, line, sequence, pe);

@@ -27,7 +27,7 @@ inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
 inline constexpr int kLineSlots = 16;                  // messages in lines under way in a team
 inline constexpr int kMessageLines = 20;               // of one of them at most
-inline constexpr int kStageSlots = 2;                  // staged ones
+inline constexpr int kStageSlots = 2;                  // messages in a stage under way
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the words of each take.
 inline constexpr int kSaidCalls = 8;
@@ -48,7 +48,7 @@ struct TeamArea {
   Line round[kStageSlots][kMaxRounds];       // recursive doubling
   Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
   Line slot[kLineSlots];                     // messages in lines: the first line of each
-  Line staged[kStageSlots];                  // says that stage[] is filled
+  Line filled[kStageSlots];                  // says that stage[] is filled
   Line more[kLineSlots][kMessageLines - 1];  // the other lines of slot[]
   Line accused;                              // in that of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line

@@ -312,7 +312,7 @@ TEST(Alltoall, S51_BackToBackCallsKeepApart) {
   }
 }
 
-// All kinds in turn, small and staged, without a barrier: they share the team's buffers.
+// All kinds in turn, by lines and by stage, without a barrier: they share the team's buffers.
 TEST(Collectives, S51_KindsMayFollowEachOther) {
   const auto pes = static_cast<size_t>(n_pes());
   const size_t n = 90;

@@ -53,7 +53,7 @@ inline void age(TeamArea& area, std::uint64_t sequence) {
   for (auto& lines : area.more) {
     for (Line& line : lines) set(line);
   }
-  for (Line& line : area.staged) set(line);
+  for (Line& line : area.filled) set(line);
 }
 
 class PeThreads {
