@@ -18,11 +18,11 @@ constinit WaitPolicy wait_policy;
 constinit Progress progress_of_waits = nullptr;
 
 namespace {
-// Yields answer fastest as long as what is waited for comes within a collective's time. What takes
-// longer sleeps: it leaves the core to those who compute, and a sleeper that wakes is let in before
-// programs that never sleep, where one that yields waits for a time slice of each of them.
+// A wait first yields: that answers fastest when the event comes within the time of a collective.
+// A longer wait naps. It leaves the core to those who compute. And the scheduler runs a thread that
+// wakes up before programs that never sleep; a thread that yields waits for a time slice of each.
 constexpr auto kYielding = std::chrono::milliseconds(1);
-constexpr unsigned kYieldsPerLook = 4;  // at the clock
+constexpr unsigned kYieldsPerLook = 4;  // the clock is read at every fourth yield
 // An answer from another machine takes some 20 us. A yield in between may cost a time slice, where
 // cores are free it gives nobody anything.
 constexpr auto kSpinning = std::chrono::microseconds(20);
@@ -31,12 +31,13 @@ constexpr auto kSpinning = std::chrono::microseconds(20);
 constexpr auto kAnswering = std::chrono::milliseconds(100);
 constexpr unsigned kLongestNapUs = 1000;
 
-// What a wait says may change while it lasts. The second time it also says who has called.
+// A wait says again what it waits for, as that may change. From the second time on it adds the
+// function that has called.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 
-// The core that a thread goes back to, after short waits ever more rarely and not for ever: the
-// scheduler may know better where another program has a core. After a long wait always: while one
-// PE computed, the others were moved away from its core.
+// The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, and at
+// last not any more: if another program has that core, the scheduler knows better. After a long
+// wait it always goes back: while one PE computed, the scheduler moved the others off its core.
 constexpr auto kReturning = std::chrono::seconds(1);
 constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {

@@ -30,10 +30,10 @@ extern constinit WaitPolicy wait_policy;  // set once by start-up
 using Progress = void (*)();
 extern constinit Progress progress_of_waits;
 
-// Puts this thread on a core, and back there when it has napped in a wait, of any length in the
-// second from now, of a long one later: whoever wakes up runs where there was room at that moment,
-// and PEs that from then on only yield to each other stay for long as unevenly spread as that has
-// left them.
+// Moves this thread to `core`. A wait that has napped moves it back at its end: after more than
+// 20 ms always, after less only in the next second, and ever more rarely. A thread that wakes up
+// runs on whichever core is free at that moment. Without the way back several PEs could end up on
+// one core, and PEs that only yield to each other stay there for long.
 void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
