@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All blocks of a kernel as one group: how they meet, alone and with the grids of other PEs. They
-// have to be on the device together, as a cooperative launch makes sure, and any shape will do.
-// Called by the collectives of grids.
-// Invariant: between two meetings no block is counted, so grids of other sizes may follow, in other
-// kernels and in graphs. One grid at a time of each PE is on a team.
+// must be on the device at the same time, which a cooperative launch makes sure; any shape will do.
+// Invariant: the count of blocks is zero between two meetings, so that a grid of another size may
+// come next, in another kernel or a graph. Each PE has one grid at a time on a team. Called by the
+// collectives of grids.
 #ifndef MESHMEM_DEVICE_GRID_HPP_
 #define MESHMEM_DEVICE_GRID_HPP_
 
 #include "device/sync.hpp"
 
-// A grid's word lies in its PE's sync slab, with the flags of the team's channel 0: in its low half
-// the blocks that have come to a meeting, in the high half the meetings that there have been.
-// Whoever ends a meeting takes both on in one addition. The number of meetings may wrap: blocks
-// wait for it to change, and it cannot change again before they have come to the next. The word
-// changes by additions alone, so whoever acquires after a look at it has what each block released
-// before it came. Block 0 is on channel 0, as block b is on channel b.
+// A grid has one word, in its PE's sync slab, with the flags of the team's channel 0. The low half
+// counts the blocks that have come to the meeting, the high half the meetings that have ended.
+// Whoever ends a meeting clears the one and increments the other in one addition. The number of
+// meetings may wrap: blocks wait for it to change, and it cannot change again before they have come
+// to the next meeting. Only additions change the word. So whoever sees a block's addition and
+// acquires has all that this block released before it. Block b uses channel b.
 
 namespace meshmem {
 namespace device {
@@ -30,7 +30,7 @@ struct CooperativeGrid {
 };
 
 #ifndef NDEBUG
-// False where it is known that blocks may wait for others that never come to be run.
+// False where it is known that the launch was not cooperative, so that some blocks may never run.
 MESHMEM_DEVICE bool is_cooperative() {
 #if defined(MESHMEM_TARGET_IS_CPU)
   return hip_on_cpu::current_thread->block->is_cooperative;
@@ -66,25 +66,25 @@ class GridMeeting {
   MESHMEM_DEVICE_MEMBER GridMeeting(const CooperativeGrid& grid, const TeamSync& sync)
       : word_(sync.grid_word()), blocks_(static_cast<std::uint32_t>(grid.blocks())) {}
 
-  // Publishes what the block has released. Whether all others have come before.
+  // Publishes what the block has released. True if this block is the last to come.
   MESHMEM_DEVICE_MEMBER bool arrive() {
     release_mine();
     before_ = fetch_add(word_, std::uint64_t{1});
     return static_cast<std::uint32_t>(before_) + 1 == blocks_;
   }
-  // After arrive(): until the meeting has ended.
+  // After arrive(): waits until the meeting has ended.
   MESHMEM_DEVICE_MEMBER void await_end() const {
     pause_until([this] { return load_relaxed(word_) >> 32 != before_ >> 32; },
                 [this] { return word_; });
     acquire_mine();
   }
-  // Instead of arrive(): until all others have come.
+  // Instead of arrive(): waits until all other blocks have come.
   MESHMEM_DEVICE_MEMBER void await_others() const {
     pause_until([this] { return static_cast<std::uint32_t>(load_relaxed(word_)) + 1 == blocks_; },
                 [this] { return word_; });
     acquire_mine();
   }
-  // `counted`: the blocks that have arrived.
+  // Ends the meeting. `counted`: how many blocks have called arrive().
   MESHMEM_DEVICE_MEMBER void end(std::uint32_t counted) const {
     fetch_add(word_, (std::uint64_t{1} << 32) - counted);
   }
@@ -96,7 +96,8 @@ class GridMeeting {
   std::uint64_t before_ = 0;
 };
 
-// What any block of the grid stored before it, all can read after it. The last to come ends it.
+// A meeting of all blocks: what one stored before it, all can read after it. The last to come ends
+// it.
 MESHMEM_DEVICE void meet(const CooperativeGrid& grid, const TeamSync& sync) {
   const Block block;
   check_launch_of(grid);
@@ -113,8 +114,9 @@ MESHMEM_DEVICE void meet(const CooperativeGrid& grid, const TeamSync& sync) {
   acquire_all(block);
 }
 
-// The same of all PEs' grids: block 0 meets the other PEs while the rest of its own waits for it.
-// All of the rest have released to all PEs by then. The number of blocks may differ between PEs.
+// A meeting of the grids of all PEs. Block 0 waits for the other blocks of its grid, meets the
+// block 0 of the other PEs, and then ends the meeting of its grid. Each block has released to all
+// PEs before it arrives. The number of blocks may differ between PEs.
 MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync) {
   const Block block;
   GridMeeting meeting(grid, sync);
@@ -133,7 +135,7 @@ MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync)
   if (!leads) return;
   team_sync(block, sync);
   if (block.rank() == 0) {
-    release_mine();  // the others read what PEs have stored that this block has waited for
+    release_mine();  // passes on to the other blocks what the other PEs have released
     meeting.end(meeting.blocks() - 1);
   }
 }

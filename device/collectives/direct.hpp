@@ -28,9 +28,9 @@ class DirectReduction {
                                         const E* source, std::size_t count)
       : group_(group), sync_(sync), dest_(dest), source_(source), shares_(count, sync.team.n) {
     const auto others = static_cast<std::size_t>(sync.team.n - 1);
-    const std::size_t room = plain_bytes(sync) / others / kSlots, align = alignment_of_places(room);
+    const std::size_t room = plain_bytes(sync) / others / kSlots, align = alignment_of_slots(room);
     slot_bytes_ = room / align * align;  // twice 16 at least
-    lead_bytes_ = lead_of_places(source);
+    lead_bytes_ = lead_in_slots(source);
     const std::size_t grain = align / sizeof(E);
     const std::size_t most = (slot_bytes_ - lead_bytes_) / align * grain;
     chunks_ = quotient(shares_.longest() + most - 1, most);

@@ -40,7 +40,7 @@ MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync
   }
 }
 
-// Pushes `bytes` from `source` to every member's `dest`, this PE's too unless it is the same place.
+// Pushes `bytes` from `source` to every member's `dest`; to this PE's only if it is another place.
 template <typename Group>
 MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::byte* dest,
                                 const std::byte* source, std::size_t bytes) {
@@ -94,7 +94,8 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
   return 0;
 }
 
-// What packets leave over is pushed: they also are the first meeting.
+// Blocks that are too long for packets are pushed. The packets with the lengths stand for the first
+// meeting.
 template <typename Group>
 MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest, const void* source,
                            std::size_t bytes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain data that PEs push into each other's memory step by step, and the flags that say how far
-// they have come.
-// Invariant: who has awaited a step of a PE sees all that the PE's group stored before it announced
-// it. A flag only counts up, over all operations of a channel, so a later step says the earlier
-// ones. Used by algorithms for large data.
+// Plain data (not packets) that PEs push into each other's memory step by step, and the flags that
+// say how far they have come.
+// Invariant: whoever has awaited a PE's step sees all that the PE's group stored before it
+// announced the step. A flag only counts up, over all operations of a channel, so a later step also
+// announces the earlier ones. Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 
@@ -17,34 +17,36 @@ namespace device {
 MESHMEM_DEVICE std::size_t plain_bytes(const TeamSync& sync) {
   return sync.space.senders * sync.space.plain_row;
 }
-// A channel's space for plain data in the memory of `receiver`, for the parity of the operation: a
-// row for each sender; or all of it for one sender, where an operation has but one.
+// A channel's space for plain data in the memory of `receiver`, for the parity of the operation. It
+// has a row for each sender; an operation with only one sender uses all of it.
 MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::uint64_t epoch) {
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
-// Places of so many bytes begin and end at multiples of that: of a line of memory, unless they are
-// only a few lines long. A store of a wave that begins within a line touches one more, and one that
-// begins within a sector of 32 bytes writes only a part of it.
-MESHMEM_DEVICE std::size_t alignment_of_places(std::size_t bytes) {
+// The alignment for slots of so many bytes: a line of the GPU's memory, so that a wave's store does
+// not touch one line more than it must; 16 where a slot has only a few lines and none is to spare.
+MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   constexpr std::size_t kLine = 128, kFewLines = 32;
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Data of `source` lies in such a place as far from a multiple of 16 as there, so that it moves by
-// 16 bytes. Only an address of the heap is as far from one in all PEs.
-MESHMEM_DEVICE std::size_t lead_of_places(const void* source) {
+// Data of `source` begins this many bytes into a slot: as far behind a multiple of 16 as `source`
+// itself, so that it can move in pieces of 16 bytes. All PEs have to agree, which is certain for
+// addresses of the heap only; for others it is 0.
+MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
   const auto address = reinterpret_cast<std::uintptr_t>(source);
   return state().device_heap.holds(address) ? address % 16 : 0;
 }
 
+// What a flag holds after a step.
 MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
 
-// The threads of a group that work, which never meet by themselves, and those that announce what
-// has been done, counted from the last: the last wave, whose fences the others then do not wait
-// for; where there are few waves, all do both.
+// Divides a group in threads that move data and threads that announce it. Announcers are counted
+// from the last thread back. In a large group they are the last wave alone: then the others need
+// not wait for its fences. In a small group every thread does both. It is no group: workers cannot
+// meet.
 struct Workers {
   int thread, threads, announcer, announcers;
 
@@ -75,7 +77,7 @@ MESHMEM_DEVICE void announce(const Workers& workers, const Group& group, const T
   store_relaxed(sync.progress(to, sync.team.me), progress_of(epoch, step));
 }
 
-// The same to all others of the team, by as many threads.
+// The same to all others of the team, one announcer for each.
 template <typename Group>
 MESHMEM_DEVICE void announce_to_all(const Workers& workers, const Group& group,
                                     const TeamSync& sync, std::uint64_t epoch, int step) {
@@ -86,6 +88,7 @@ MESHMEM_DEVICE void announce_to_all(const Workers& workers, const Group& group,
     store_relaxed(sync.progress(sync.peer(i), sync.team.me), progress_of(epoch, step));
 }
 
+// Returns when PE `from` has announced the step; its data can then be read.
 template <typename Group>
 MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, std::uint64_t epoch,
                           int step) {
@@ -96,7 +99,7 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
   acquire_all(group);
 }
 
-// All others have done that step.
+// The same of all others of the team.
 template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
                               int step) {
@@ -115,7 +118,7 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
   acquire_all(group);
 }
 
-// The same for each wave of the group by itself: the group does not meet.
+// Each wave of the group awaits by itself: the group does not meet.
 template <typename Group>
 MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
                                    std::uint64_t epoch, int step) {

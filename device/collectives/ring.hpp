@@ -55,9 +55,10 @@ struct RingPosition {
 // share is one n-th of a batch; those of the last batch may be shorter or empty. Share q begins at
 // the PE after q, goes once around, and is complete in PE q, from where its result goes around. A
 // large share goes in two chunks, one behind the other: while one is announced, the other is worked
-// on. Batches take turns in the two parities, and follow each other at once. A batch of the
-// elements, and its chunks. Shares lie behind each other in it, or `apart` elements from each other
-// in the source: then a batch is `count` elements of each.
+// on. Batches take turns in the two parities, and follow each other at once.
+//
+// This is one batch. In dest its shares lie one behind the other. In the source they may also lie
+// `apart` elements apart, for a reduce-scatter: then a batch is `count` elements of each share.
 template <typename E>
 struct RingBatch {
   std::size_t first, count, chunk, share, apart;
@@ -243,10 +244,9 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t shares = apart == 0 ? n : 1;  // that lie behind each other in a batch
   const std::size_t chunks = quotient(count, shares) * sizeof(E) > kOneChunkBytes ? 2 : 1;
-  const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)),
-                    align = alignment_of_places(room);
+  const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)), align = alignment_of_slots(room);
   const std::size_t slot_bytes = room / align * align;
-  const std::size_t lead_bytes = lead_of_places(source);
+  const std::size_t lead_bytes = lead_in_slots(source);
   const RingReduction<op, E, Group> reduction{group,
                                               sync,
                                               RingPosition(sync.team, sync.channel),

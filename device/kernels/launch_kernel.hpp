@@ -2,10 +2,9 @@
 //
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
-// Invariant: no module state and no collectives: a file includes those that its kernels call. A
-// kernel is one call of a routine that users' kernels have too, but for those of single_unit.hpp
-// and single_wide_line.hpp, after a call of after_earlier_kernels(), and its file loads each that
-// it launches.
+// Invariant: a kernel first calls after_earlier_kernels(), then one routine that users' kernels can
+// call too (but for those of single_unit.hpp and single_wide_line.hpp); its file loads each kernel
+// that it launches. This file includes no collectives: each file includes those that it calls.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
@@ -21,10 +20,11 @@ namespace device {
 
 constexpr unsigned kThreads = 512;
 constexpr unsigned kCopyThreads = 512;
-constexpr unsigned kThreadsForPes = 64;  // each for some of the PEs; at least a wave
+constexpr unsigned kThreadsForPes =
+    64;  // where each thread serves some of the PEs; at least a wave
 constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
-constexpr std::size_t kOneBlockBytes = 64 * 1024;  // beyond, data moves in kernels of its own
+constexpr std::size_t kOneBlockBytes = 64 * 1024;  // above, a kernel of many blocks moves the data
 
 // All the blocks of a launch as one group that never waits.
 struct Grid {
@@ -41,9 +41,10 @@ inline unsigned copy_blocks_for(std::size_t bytes) {
                                                           : wanted);
 }
 
-// The end of a kernel releases to its own device only, and neither another block nor a later kernel
-// can write back what this one has stored: each thread does it, for the signal, the quiet or the
-// meeting that follows on the stream.
+// Called by each thread at the end of a kernel that has stored to other PEs, so that a signal,
+// quiet or meeting that follows on the stream comes after these stores. The end of a kernel
+// releases to its own device only, and no other block or later kernel can release for these
+// threads.
 MESHMEM_DEVICE void release_at_end() { release_all(Thread()); }
 
 // ---- Loading
@@ -60,14 +61,15 @@ template <typename Kernel>
 const void* handle_of(Kernel* kernel) {
   return reinterpret_cast<const void*>(kernel);
 }
-// Whether kernels may start early (see launch()): known once one is loaded.
+// Whether kernels may start early (see launch()). Set when kernels are loaded.
 inline std::atomic<bool> may_start_early{false};
 
 inline hipError_t load_one(const void* kernel) {
   hipFuncAttributes attributes;
   const hipError_t error = hipFuncGetAttributes(&attributes, kernel);
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  // Code for older GPUs has no wait in it, and older drivers capture no such launch.
+  // Code for older GPUs lacks the wait of after_earlier_kernels(), and older drivers cannot capture
+  // such a launch.
   int driver = 0;
   if (error == hipSuccess && hipDriverGetVersion(&driver) == hipSuccess)
     may_start_early = attributes.ptxVersion >= 90 && driver >= 12030;
@@ -91,7 +93,8 @@ hipError_t load_reduction_kernels();
 
 // ---- Choosing
 
-// A type that is given, not deduced from an argument; and as an argument, a type by itself.
+// C++20's std::type_identity, which this code for C++17 lacks: passes a type as an argument, and
+// keeps a parameter's type from being deduced.
 template <typename T>
 struct Given {
   using Type = T;
@@ -167,11 +170,10 @@ hipError_t with_each_bits(const F& f) {
 
 // ---- Launching
 
-// What this launch itself comes to. HIP's launch as a statement would leave that to
-// hipGetLastError, which may speak of a failure that the program has had before, and takes it away.
-// NVIDIA's programmatic launch, where there is one: the kernel is brought to the GPU when no block
-// of the one before it on the stream runs any more, though that one's end is not yet told to
-// anyone.
+// Launches a kernel and returns the error of this launch. (hipLaunchKernelGGL would leave it to
+// hipGetLastError, which may report an earlier error of the program's, and clears it.) On NVIDIA
+// GPUs it is a programmatic launch where there is one: the kernel is brought to the GPU while the
+// one before it on the stream ends.
 template <typename... Parameters>
 hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
                   typename Given<Parameters>::Type... arguments) {
@@ -192,16 +194,16 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
 #endif
 }
 
-// Every kernel begins with it: before anything is read that earlier work on the stream may have
-// written, and before anything is written that it may read.
+// Waits for the earlier work on the stream, after a programmatic launch. Every kernel begins with
+// it: before it reads what that work may write, and before it writes what that work may read.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// A kernel may say that the next one is to be brought already. It waits for no other PE from here
-// on: else the next could take the room of a kernel on another stream, which the other PE is
-// waiting for.
+// Lets the next kernel on the stream be brought to the GPU now. From here on the caller must not
+// wait for another PE: the next kernel could take the room of one on another stream, which that PE
+// is waiting for.
 MESHMEM_DEVICE void allow_next_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
