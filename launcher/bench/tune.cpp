@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search. For each size every algorithm is first tried with a few shapes: that which was its
-// best at the size before, as much of the device as there is work for, and some in between. One
-// that is far behind the best with all of them is not looked at further there. The other shapes get
-// one short measurement, and the best few a thorough one.
+// The search. For each size every algorithm is first tried with a few shapes (blocks and threads):
+// its best shape at the size before, as much of the device as there is work for, and some in
+// between. If all of them are far behind the best, the algorithm is left out at this size.
+// Otherwise all its shapes get a short measurement. The best few of all get a thorough one.
 #include "bench/tune.hpp"
 
 #include <fmt/format.h>
@@ -21,11 +21,11 @@ namespace meshmem::bench {
 namespace {
 
 constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
-constexpr std::array kThreads = {1, 64, 128, 256, 512};             // one: on processors
+constexpr std::array kThreads = {1, 64, 128, 256, 512};             // 1 is for processors
 constexpr int kMostThreads = 576;  // few algorithms have plans with so many
-constexpr double kHopeless = 2.5;  // what takes so many times the best at first sight
+constexpr double kHopeless = 2.5;  // times the best: not measured any further
 constexpr std::size_t kFinalists = 5;
-constexpr double kSame = 0.98;  // a plan must be better by this to follow another: fewer rows
+constexpr double kSame = 0.98;  // a gain below 2 % keeps the plan of the size before: fewer rows
 
 struct Shape {
   int blocks;
@@ -67,7 +67,7 @@ class Search {
       algorithms_.push_back({name});
   }
 
-  // The fastest for so many bytes, and what the library's own table takes.
+  // The fastest plan for so many bytes; `own_us`: what the library's own choice takes.
   Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
     work_.count = std::max<std::size_t>(bytes / work_.routine->elem_bytes, 1);
     tried_.clear();
@@ -84,7 +84,7 @@ class Search {
     return best;
   }
 
-  // Unless there is no such plan, or it was tried before.
+  // Measures a plan, unless there is none such or it was tried before.
   void try_one(const std::string& algorithm, const Shape& shape, std::size_t bytes) {
     Candidate candidate{algorithm, shape, 0};
     const auto is_it = [&](const Candidate& other) { return other.text() == candidate.text(); };

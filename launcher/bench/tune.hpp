@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search for the fastest plan of each size: {algorithm, blocks, threads}. What it writes is
-// what MESHMEM_TUNING takes. Invariant: all PEs try the same plans in the same order; PE 0's
-// figures decide.
+// meshmem-bench --tune: finds the fastest plan {algorithm, blocks, threads} for each size, and
+// writes them as a table that MESHMEM_TUNING takes.
+// Invariant: all PEs try the same plans in the same order; PE 0's figures decide. Called by main().
 #ifndef MESHMEM_BENCH_TUNE_HPP_
 #define MESHMEM_BENCH_TUNE_HPP_
 
@@ -11,7 +11,8 @@
 
 namespace meshmem::bench {
 
-// `work`'s count changes with the size. All PEs take part.
+// Tunes the reduction `work` for the sizes of `options`; work.count is set to each size in turn.
+// All PEs call it.
 void tune(Meter& meter, Work work, const Options& options);
 
 }  // namespace meshmem::bench

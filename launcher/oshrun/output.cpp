@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole lines, prompt and in order. A stream whose unfinished line has been shown (a prompt, a
-// progress bar) *owns* the sink until the line ends; the others wait for it, but not for ever.
-// Invariant: a stream's bytes are printed in order and, but for tags and the line end that parts
-// two streams, unchanged. Called by job.cpp.
+// Prints the PEs' output in whole lines, without delay. A stream whose unfinished line has been
+// shown (a prompt, a progress bar) *owns* the sink until the line ends. The others wait for it, but
+// not for ever.
+// Invariant: a stream's bytes are printed in order. Only tags, and a line end between two streams,
+// are added. Called by job.cpp.
 #include "output.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ constexpr auto kTerminalPatience = 1s;
 constexpr auto kPatience = 5s;
 // A line longer than this is passed on in parts.
 constexpr std::size_t kLongLine = 16 << 20;
-// PEs are not read from while so much of their output waits for oshrun's reader.
+// While so much output waits for oshrun's own reader, nothing is read from PEs.
 constexpr std::size_t kFullSink = 1 << 20;
 constexpr std::size_t kReadBytes = 64 << 10;
 // What a pipe takes without blocking once poll() says that it takes anything, and the size of a
@@ -83,11 +84,11 @@ void Sink::flush() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) break;
     if (written < 0) {
-      // Where there is no room now there may be some later, and the job's work is worth more than
-      // its text.
+      // On a full disk this text is lost, and the job goes on: its work is worth more than its
+      // text, and there may be room later.
       const bool has_no_room = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-      const bool fails = errno == EIO && !terminal_;  // a terminal that has hung up has no reader
-      if ((has_no_room || fails) && lost_by_ == 0) lost_by_ = errno;
+      const bool disk_fails = errno == EIO && !terminal_;  // EIO of a terminal: it has hung up
+      if ((has_no_room || disk_fails) && lost_by_ == 0) lost_by_ = errno;
       broken_ = !has_no_room;
       done = pending_.size();
       break;
@@ -169,7 +170,7 @@ void Output::print_lines(Stream& stream) {
   Sink& sink = *stream.sink;
   bool owns = owner_of(sink) == &stream;
   if (stream.complete > 0) {
-    if (!owns) sink.finish_line();  // after a PE that ended in the middle of one
+    if (!owns) sink.finish_line();  // another PE may have ended in the middle of a line
     std::string_view lines(stream.text.data(), stream.complete);
     if (owns || !tag_lines_) {
       std::size_t untagged = tag_lines_ ? lines.find('\n') + 1 : lines.size();
@@ -199,7 +200,7 @@ void Output::print_tagged(const Stream& stream, std::string_view lines) {
   stream.sink->write(tagged);
 }
 
-// The start of a line whose end is still to come, or never comes.
+// Prints the beginning of a line whose end is still to come, or never comes.
 void Output::print_fragment(Stream& stream) {
   if (stream.text.empty()) return;
   Sink& sink = *stream.sink;
@@ -219,7 +220,8 @@ void Output::print_waiting(const Sink& sink) {
   }
 }
 
-// When a stream's text is to be printed although it does not have its turn as a matter of course.
+// When the stream's text must be printed at the latest, be it in the middle of another PE's line,
+// or without its own line's end.
 Clock::time_point Output::due_time(const Stream& stream) const {
   if (stream.text.empty()) return Clock::time_point::max();
   if (!may_print(stream)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slow side of the questions in room.hpp.
-// Invariant: an address that begins in no symmetric segment is refused only where blocks are
+// The slow side of the checks in room.hpp.
+// Invariant: check_room() refuses an address outside of all symmetric segments only if blocks are
 // watched.
 #include "memory/room.hpp"
 

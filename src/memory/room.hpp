@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether what a caller asks for can be: a number of elements has a number of bytes, and these lie
+// Checks what a caller asks for: that the count of elements is possible, and that the bytes lie
 // within one symmetric segment.
-// Invariant: one comparison where all is right; what is wrong ends the job with a line. Called by
-// the API and the collectives; puts and gets make the second comparison where they translate.
+// Invariant: each check is one comparison if all is right; otherwise the job ends with a line.
+// Called by the API and the collectives. Puts and gets check the segment when they translate the
+// address.
 #ifndef MESHMEM_MEMORY_ROOM_HPP_
 #define MESHMEM_MEMORY_ROOM_HPP_
 
@@ -17,11 +18,12 @@ namespace meshmem {
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_count(const char* routine, std::size_t count,
                                                          std::size_t elem_bytes);
 
-// `name`: what the standard calls the stride.
+// `name`: the standard's name for the stride.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_stride(const char* routine, const char* name,
                                                           std::ptrdiff_t stride, std::size_t count);
 
-// Bytes of `count` elements: of no count that was negative, or whose bytes are more than there are.
+// The bytes of `count` elements. Refuses a count that was negative before it became a size_t, or
+// whose bytes are more than any memory has.
 [[gnu::always_inline]] inline std::size_t bytes_of(const char* routine, std::size_t count,
                                                    std::size_t elem_bytes) {
   std::ptrdiff_t bytes = 0;
@@ -30,8 +32,8 @@ namespace meshmem {
   return static_cast<std::size_t>(bytes);
 }
 
-// The bytes of a buffer of a collective, which may be 0. Of memory that is not symmetric nothing is
-// known: MESHMEM_CHECK refuses it, else it is left to whoever needs a peer's copy of it.
+// Checks the buffer of a collective; it may have 0 bytes. Memory that is not symmetric is refused
+// under MESHMEM_CHECK only; otherwise by whoever needs a peer's copy of it.
 [[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const void* address,
                                              std::size_t bytes);
 [[gnu::always_inline]] inline void check_room(const char* routine, const void* address,
@@ -41,15 +43,16 @@ namespace meshmem {
     check_rare(routine, address, bytes);
 }
 
-// Under MESHMEM_CHECK: that bytes in a symmetric heap lie within one block that is allocated. Of
-// other memory nothing is known. Makes direct_map of address_map: without the heap if there are
-// blocks to look at. nullptr, as without the check: nobody looks.
+// Makes direct_map, the map of the fast paths, from address_map. Under MESHMEM_CHECK start-up gives
+// the heaps whose blocks are to be watched, and direct_map lacks the host heap, so that all its
+// addresses come here. With nullptr direct_map is the same as address_map.
 class SymmetricHeap;
 void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap);
+// Checks that bytes in a watched heap lie within one allocated block. Other memory is not checked.
 void check_block(const char* routine, const void* address, std::size_t bytes);
 
-// For those whom direct_map has sent away: where the bytes are in PE `pe` if they are in such a
-// block of the host heap; not is_mapped() where that is not looked at, or they are not in the heap.
+// Called when direct_map does not hold the address: where the bytes are in PE `pe`, after
+// check_block(). kFar if blocks are not watched, or if the bytes are not in a mapped segment.
 [[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
                                                       std::size_t bytes, int pe);
 

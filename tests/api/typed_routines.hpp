@@ -5,14 +5,15 @@
 // row.put(...); row.ctx_put(...); }). Invariant: no type and no routine is listed here; a row added
 // to a table is tested without a change here. Used by all tests of tests/api that concern typed
 // routines.
-#ifndef MESHMEM_TESTS_API_TYPED_ROUTINES_HPP
-#define MESHMEM_TESTS_API_TYPED_ROUTINES_HPP
+#ifndef MESHMEM_TESTS_API_TYPED_ROUTINES_HPP_
+#define MESHMEM_TESTS_API_TYPED_ROUTINES_HPP_
 
 #include <shmem.h>
 
 namespace meshmem {
 
-// A struct member, and its value, for a row of ops.h; families with contexts have two a row.
+// What a row of ops.h becomes: members of a struct (FIELD), and their values (VALUE). Routines that
+// exist with a context too (_CTX) give two of each.
 #define MESHMEM_FIELD(name, op, Elem, result, params, args) result(*op) params;
 #define MESHMEM_FIELD_CTX(name, op, Elem, result, params, args) \
   result(*op) params;                                           \
@@ -20,8 +21,8 @@ namespace meshmem {
 #define MESHMEM_VALUE(name, op, Elem, result, params, args) shmem_##name,
 #define MESHMEM_VALUE_CTX(name, op, Elem, result, params, args) shmem_##name, shmem_ctx_##name,
 
-// E is the type of an element; T what pointers are declared with: E, or void in the sized and mem
-// forms.
+// E: the type of an element. T: what the routines' pointers point to: E, or void in the sized and
+// mem forms.
 template <typename E, typename T = E>
 struct Rma {
   using Element = E;
@@ -43,7 +44,7 @@ struct Collective {
   MESHMEM_OPS_COLLECTIVE(MESHMEM_FIELD, , , E, T)
 };
 
-// The families without sized and mem forms: the name of the struct, and its rows in ops.h.
+// The families without sized and mem forms. Family: the struct's name. ROWS: its rows in ops.h.
 #define MESHMEM_FAMILY(Family, ROWS, FIELD) \
   template <typename E>                     \
   struct Family {                           \
@@ -61,8 +62,10 @@ MESHMEM_FAMILY(ReduceArith, MESHMEM_OPS_REDUCE_ARITH, MESHMEM_FIELD)
 MESHMEM_FAMILY(ReduceLogic, MESHMEM_OPS_REDUCE_LOGIC, MESHMEM_FIELD)
 #undef MESHMEM_FAMILY
 
-// One call of visit for each type that has the family (a 1 or 2 in its column of types.h).
-#define MESHMEM_LOOP(function, COLUMN)    \
+// for_each_...(visit) calls visit once for each type that has the family. It reads types.h with the
+// macro MESHMEM_ROW_for_each_... below, which does nothing for types without a 1 or 2 in the
+// column.
+#define MESHMEM_LOOP(function)            \
   template <typename Visit>               \
   void function(const Visit& visit) {     \
     MESHMEM_TYPES(MESHMEM_ROW_##function) \
@@ -93,17 +96,17 @@ MESHMEM_FAMILY(ReduceLogic, MESHMEM_OPS_REDUCE_LOGIC, MESHMEM_FIELD)
   MESHMEM_IN_##logic(visit(ReduceLogic<T>{#NAME, MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_VALUE, NAME##_, T)});)
 // clang-format on
 
-MESHMEM_LOOP(for_each_typed_rma, rma)
-MESHMEM_LOOP(for_each_typed_strided, rma)
-MESHMEM_LOOP(for_each_typed_collective, rma)
-MESHMEM_LOOP(for_each_single, rma)
-MESHMEM_LOOP(for_each_atomic_ext, ext)
-MESHMEM_LOOP(for_each_atomic_std, amo)
-MESHMEM_LOOP(for_each_atomic_bit, bit)
-MESHMEM_LOOP(for_each_wait, amo)
-MESHMEM_LOOP(for_each_reduce_order, rma)
-MESHMEM_LOOP(for_each_reduce_arith, arith)
-MESHMEM_LOOP(for_each_reduce_logic, logic)
+MESHMEM_LOOP(for_each_typed_rma)
+MESHMEM_LOOP(for_each_typed_strided)
+MESHMEM_LOOP(for_each_typed_collective)
+MESHMEM_LOOP(for_each_single)
+MESHMEM_LOOP(for_each_atomic_ext)
+MESHMEM_LOOP(for_each_atomic_std)
+MESHMEM_LOOP(for_each_atomic_bit)
+MESHMEM_LOOP(for_each_wait)
+MESHMEM_LOOP(for_each_reduce_order)
+MESHMEM_LOOP(for_each_reduce_arith)
+MESHMEM_LOOP(for_each_reduce_logic)
 #undef MESHMEM_LOOP
 
 // The sized forms, which count in elements of that width.
@@ -156,4 +159,4 @@ void for_each_collective(const Visit& visit) {
 
 }  // namespace meshmem
 
-#endif
+#endif  // MESHMEM_TESTS_API_TYPED_ROUTINES_HPP_

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what a compiler has to read and to make for a small program with one kernel, and fails above a limit.
+"""Counts what a compiler reads and makes for a small program with one kernel; fails above a limit.
 
 cost.py OSHHIP SOURCE
 
-A time would depend on the machine. The functions that the compiler makes of the headers, called or not, are what its time goes
-into: 22,600 of them took three times as long as the 5,800 of today. Exit status 77 (skipped) where the compiler is not GCC.
+A limit on time would depend on the machine. The compiler's time goes into the functions that it
+makes of the headers, called or not: 22,600 of them took three times as long as today's 5,800.
+Exit status 77 (skipped) where the compiler is not GCC.
 """
 import pathlib
 import subprocess

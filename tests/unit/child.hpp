@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What concerns two processes runs in a child made by fork(), which answers by its exit status.
+// Runs the second process of a test: a child made by fork() that answers by its exit status.
 // Invariant: the child never returns into the test. Used by tests of start-up.
 #ifndef MESHMEM_TESTS_UNIT_CHILD_HPP_
 #define MESHMEM_TESTS_UNIT_CHILD_HPP_
