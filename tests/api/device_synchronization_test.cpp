@@ -95,7 +95,7 @@ TEST(DeviceOrdering, FenceOrdersDeviceDataBeforeAHostFlagAndTheOtherWayRound) {
   });
 }
 
-TEST(DeviceAtomics, EveryOperationOfEveryTypeChangesTheWordAndFetchesTheOld) {
+TEST(DeviceAtomics, SetSwapAndFetchOfEveryType) {
   const int to = next_pe();
   for_each_atomic_ext([&](auto row) {
     using E = typename decltype(row)::Element;
@@ -115,6 +115,10 @@ TEST(DeviceAtomics, EveryOperationOfEveryTypeChangesTheWordAndFetchesTheOld) {
     EXPECT_EQ(word.read_first(), c);
     shmem_barrier_all();
   });
+}
+
+TEST(DeviceAtomics, AddIncAndCompareSwapOfEveryTypeFetchTheOldWord) {
+  const int to = next_pe();
   for_each_atomic_std([&](auto row) {
     using E = typename decltype(row)::Element;
     SCOPED_TRACE(row.type);
@@ -140,6 +144,10 @@ TEST(DeviceAtomics, EveryOperationOfEveryTypeChangesTheWordAndFetchesTheOld) {
     shmem_barrier_all();
     EXPECT_EQ(word.read_first(), E{20});
   });
+}
+
+TEST(DeviceAtomics, AndOrXorOfEveryTypeFetchTheOldWord) {
+  const int to = next_pe();
   for_each_atomic_bit([&](auto row) {
     using E = typename decltype(row)::Element;
     SCOPED_TRACE(row.type);

@@ -180,83 +180,129 @@ struct Memory {
   uint64_t* sig;
 };
 
-void point_to_point(const Memory& at, int scale) {
-  const int peer = me ^ 1;
-  const bool first = me == 0, pair = me < 2;
-  uint64_t base = 0;
+int peer() { return me ^ 1; }
+bool is_first() { return me == 0; }
+
+void puts_and_quiet(const Memory& at, int scale) {
   const dim3 one(1);
   auto* word = reinterpret_cast<long*>(at.dest);
   say("p+quiet thread", 8, timed(2000 / scale, [&](int n) {
-        if (first) hipLaunchKernelGGL(put_quiet, one, one, 0, stream, word, peer, n);
+        if (is_first()) hipLaunchKernelGGL(put_quiet, one, one, 0, stream, word, peer(), n);
       }));
   for (size_t b = 8; b <= 65536 && b <= at.most; b *= 8)
     say("put_block+quiet", b, timed(1000 / scale, [&](int n) {
-          if (first)
+          if (is_first())
             hipLaunchKernelGGL(put_block_quiet, one, dim3(512 / scale), 0, stream, at.dest,
-                               at.source, b, peer, n);
+                               at.source, b, peer(), n);
         }));
-  // What a flag takes depends on its address, which says what slice of the cache has it: one way,
-  // from a ping-pong on each of a few, from the fastest to the slowest.
-  const auto at_each_signal = [&](int rounds, auto launch) {
+}
+
+// Ping-pongs between PEs 0 and 1. Times are one way.
+class PingPongs {
+ public:
+  PingPongs(const Memory& at, int scale) : at_(at), scale_(scale) {}
+
+  void signals() {
+    const auto us = at_each_signal(1000, [&](uint64_t* sig, int n) {
+      hipLaunchKernelGGL(signal_ping_pong, one_, one_, 0, stream, sig, me, peer(), base_, n);
+    });
+    say("signal ping-pong one-way", 8, us[kSignals / 2]);
+    say("signal, best address", 8, us.front());
+    say("signal, worst address", 8, us.back());
+  }
+
+  void puts_with_signals() {
+    for (size_t b = 8; b <= 65536 && b <= at_.most; b *= 8) {
+      const auto us = at_each_signal(320, [&](uint64_t* sig, int n) {
+        hipLaunchKernelGGL(put_signal_ping_pong, one_, dim3(512 / scale_), 0, stream, at_.dest,
+                           at_.source, b, sig, me, peer(), base_, n);
+      });
+      say("put_signal ping-pong 1-way", b, us[kSignals / 2]);
+    }
+  }
+
+  void packets() {
+    for (size_t b = 8; b <= 32768 && SHMEMX_PACKETS_SIZE(b) <= at_.most; b *= 8)
+      say("put_packets ping-pong 1-way", b,
+          timed(1000 / scale_, [&](int n) {
+            if (me < 2)
+              hipLaunchKernelGGL(packets_ping_pong, one_, dim3(512 / scale_), 0, stream, at_.dest,
+                                 at_.source + SHMEMX_PACKETS_SIZE(b), at_.source, b, me, peer(),
+                                 base_, n);
+            base_ += static_cast<uint64_t>(n);
+          }) / 2);
+  }
+
+ private:
+  // A flag's time depends on its address, which says what slice of the cache has it. So there is a
+  // time for each of a few addresses, sorted.
+  template <typename Launch>
+  std::vector<double> at_each_signal(int rounds, Launch launch) {
     std::vector<double> us;
     for (size_t k = 0; k < kSignals; ++k)
-      us.push_back(timed(rounds / scale,
+      us.push_back(timed(rounds / scale_,
                          [&](int n) {
-                           if (pair) launch(at.sig + k * kSignalsApart, n);
-                           base += static_cast<uint64_t>(n);
+                           if (me < 2) launch(at_.sig + k * kSignalsApart, n);
+                           base_ += static_cast<uint64_t>(n);
                          }) /
                    2);
     std::sort(us.begin(), us.end());
     return us;
-  };
-  const auto signals = at_each_signal(1000, [&](uint64_t* sig, int n) {
-    hipLaunchKernelGGL(signal_ping_pong, one, one, 0, stream, sig, me, peer, base, n);
-  });
-  say("signal ping-pong one-way", 8, signals[kSignals / 2]);
-  say("signal, best address", 8, signals.front());
-  say("signal, worst address", 8, signals.back());
-  for (size_t b = 8; b <= 65536 && b <= at.most; b *= 8) {
-    const auto puts = at_each_signal(320, [&](uint64_t* sig, int n) {
-      hipLaunchKernelGGL(put_signal_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
-                         at.source, b, sig, me, peer, base, n);
-    });
-    say("put_signal ping-pong 1-way", b, puts[kSignals / 2]);
   }
-  for (size_t b = 8; b <= 32768 && SHMEMX_PACKETS_SIZE(b) <= at.most; b *= 8)
-    say("put_packets ping-pong 1-way", b,
-        timed(1000 / scale, [&](int n) {
-          if (pair)
-            hipLaunchKernelGGL(packets_ping_pong, one, dim3(512 / scale), 0, stream, at.dest,
-                               at.source + SHMEMX_PACKETS_SIZE(b), at.source, b, me, peer, base, n);
-          base += static_cast<uint64_t>(n);
-        }) / 2);
+
+  const dim3 one_{1};
+  const Memory& at_;
+  const int scale_;
+  uint64_t base_ = 0;  // how many rounds there have been
+};
+
+void fetching_atomics(const Memory& at, int scale) {
+  const dim3 one(1);
+  auto* word = reinterpret_cast<long*>(at.dest);
   say("atomic_fetch_add thread", 8, timed(2000 / scale, [&](int n) {
-        if (first) hipLaunchKernelGGL(fetch_adds, one, one, 0, stream, word, peer, n);
+        if (is_first()) hipLaunchKernelGGL(fetch_adds, one, one, 0, stream, word, peer(), n);
       }));
+}
+
+void bandwidths(const Memory& at, int scale) {
   for (const bool get : {false, true})
     for (const unsigned blocks : {4u, 16u, 32u, 64u, 128u}) {
       const std::string name =
           std::string(get ? "get" : "put") + "_block bw c=" + std::to_string(blocks);
       say(name.c_str(), at.most, timed(10, [&](int n) {
-            if (first)
+            if (is_first())
               hipLaunchKernelGGL(stripes, dim3(blocks), dim3(1024 / static_cast<unsigned>(scale)),
-                                 0, stream, at.dest, at.source, at.most, peer, n, get);
+                                 0, stream, at.dest, at.source, at.most, peer(), n, get);
           }));
     }
+}
+
+void puts_on_stream(const Memory& at, int scale) {
   for (size_t b = 8; b <= at.most; b *= 8) {
     const double us = timed(200 / scale, [&](int n) {
-      if (!first) return;
-      for (int i = 0; i < n; ++i) shmemx_putmem_on_stream(at.dest, at.source, b, peer, stream);
+      if (!is_first()) return;
+      for (int i = 0; i < n; ++i) shmemx_putmem_on_stream(at.dest, at.source, b, peer(), stream);
     });
     say("putmem_on_stream", b, us);
     const double in_graph = graphed(20, 3, [&] {
-      if (first)
-        shmemx_putmem_on_stream(at.dest, at.source, b, peer, stream);
+      if (is_first())
+        shmemx_putmem_on_stream(at.dest, at.source, b, peer(), stream);
       else
         shmemx_quiet_on_stream(stream);
     });
     say("putmem_on_stream graph", b, in_graph);
   }
+}
+
+void point_to_point(const Memory& at, int scale) {
+  puts_and_quiet(at, scale);
+  PingPongs ping_pongs(at, scale);
+  ping_pongs.signals();
+  ping_pongs.puts_with_signals();
+  ping_pongs.packets();
+  fetching_atomics(at, scale);
+  bandwidths(at, scale);
+  puts_on_stream(at, scale);
 }
 
 void collectives(const Memory& at, int scale) {
