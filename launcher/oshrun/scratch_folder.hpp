@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The temporary folder in which the PMIx server keeps its files.
-// Invariant: it is locked as long as a process of its oshrun lives; an unlocked one is a dead
-// oshrun's. (A lock, not a process id: containers that share /tmp number processes differently.)
-// Made by main(); removed by it, by the guard, or by the next oshrun of the same user.
+// Invariant: the folder is locked as long as a process of its oshrun lives, so an unlocked folder
+// is a dead oshrun's. (Process ids would not do: containers that share /tmp number processes each
+// their own way.) Made by main(); removed by it, by the guard, or by the user's next oshrun.
 #ifndef MESHMEM_OSHRUN_SCRATCH_FOLDER_HPP_
 #define MESHMEM_OSHRUN_SCRATCH_FOLDER_HPP_
 

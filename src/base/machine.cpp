@@ -153,10 +153,10 @@ std::vector<int> members_of(const CpuSet& cpus) {
   return members;
 }
 
-// Gives the calling thread back the set that it had. Since Linux 6.2 the kernel keeps the set that
-// was asked for, and what read_affinity sees is only the part of it that is allowed and online now:
-// asking for just that part would hold the thread back when its cpuset grows. So all cores are
-// asked for where that comes to the same.
+// Gives the calling thread the cores back that it had before. Since Linux 6.2 the kernel remembers
+// the set that was asked for, but read_affinity() sees only those cores of it that are allowed and
+// online now. A thread that asked for just these would get no more when its cpuset grows. So this
+// asks for all cores if that gives the same set.
 void restore_affinity(const CpuSet& before) {
   const CpuSet all = make_cpu_set(before.count);
   if (all.set) {

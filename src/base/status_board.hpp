@@ -2,9 +2,9 @@
 //
 // What every PE of a job says of itself while it waits, in memory that its launcher or all PEs map:
 // a page for the job, then a page for each PE with rows for the waits of its threads and kernels.
-// Invariant: only atomics, each of which is valid at all times, so that anybody may read at any
-// moment, also of a PE that hangs or has died; a fresh board is zero. Readers trust nothing: texts
-// have an end and no control characters. Written by own_status.hpp and oshrun, read by
+// Invariant: the board has only atomics, each of them valid at all times. So it can be read at any
+// moment, also when a PE hangs or has died. A fresh board is zero. Readers trust nothing: they end
+// texts and take out control characters. Written by own_status.hpp and oshrun, read by
 // status_table.hpp.
 #ifndef MESHMEM_BASE_STATUS_BOARD_HPP_
 #define MESHMEM_BASE_STATUS_BOARD_HPP_

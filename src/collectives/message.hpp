@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of a PE to all members of its team: up to kLinesBytes in lines that each carry the
-// operation's number beside their payload, so that one transfer of a cache line brings both; longer
-// ones in a stage behind one line, which costs the reader a second transfer.
-// Invariant: all members call with the same sequence and bytes. The slots are used again in the
-// sense of team_steps.hpp.
+// Messages of a PE to all members of its team. Up to kLinesBytes travel in lines. Each line carries
+// the operation's number beside its payload, so that one transfer of a cache line brings both.
+// Longer messages lie in a stage, and a line says that it is filled: the reader needs two
+// transfers.
+// Invariant: all members call with the same sequence and bytes. When a slot may be used again is
+// said in team_steps.hpp.
 #ifndef MESHMEM_COLLECTIVES_MESSAGE_HPP_
 #define MESHMEM_COLLECTIVES_MESSAGE_HPP_
 
@@ -22,7 +23,7 @@ inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t in
   return index == 0 ? area.slot[slot] : area.more[slot][index - 1];
 }
 
-// Copies what a line holds, without a call.
+// Copies the payload of a line, for the usual lengths without a call of memcpy.
 inline void copy_payload(std::byte* dest, const std::byte* source, std::size_t bytes) {
   if (bytes == kLinePayload) {
     std::memcpy(dest, source, kLinePayload);

@@ -62,10 +62,10 @@ constexpr Row kAmdRows[] = {
     {32 << 10, kAnyPes, {one_shot, 16, 256}}, {1 << 20, kAnyPes, {two_shot, 64, 256}},
     {kAnySize, kAnyPes, {direct, 64, 512}},
 };
-// Processors: one thread of one block, since threads take turns there, and blocks on the processors
-// that PEs share. Measured with 2, 3, 4 and 8 PEs on 2 cores: packets, which are handled twice, win
-// for a few lines only; the ring copies fastest, but each of its steps awaits another PE, which
-// costs nothing as long as that one has a core.
+// Processors: one block of one thread, since the threads of a PE take turns on a core. Measured
+// with 2, 3, 4 and 8 PEs on 2 cores. Packets win only for a few lines, as they are handled twice.
+// The ring copies fastest, but each of its steps waits for another PE: it wins if all PEs have a
+// core.
 constexpr Row kProcessorRows[] = {
     {256, kAnyPes, {one_shot, 1, 1}},
     {kAnySize, 2, {ring, 1, 1}},

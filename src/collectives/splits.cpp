@@ -46,7 +46,8 @@ bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed
   return agreed.busy && !agreed.invalid;
 }
 
-// Waits for its turn. The agreed offer; end_offer() is due.
+// Waits until all PEs of the parent offer slots in the same split, and returns what they agree on.
+// The caller then calls end_offer().
 TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   TeamTable& teams = runtime().teams();
   for (;;) {
@@ -58,10 +59,10 @@ TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   }
 }
 
-// Makes the team of `pes`, or several that have no PE in common, by agreement of all PEs of the
-// parent on a slot and on where its sequence numbers begin. `valid` is what this PE thinks of its
-// arguments. nullopt if one PE thinks ill of them, or if there is no slot: on all PEs alike. The
-// team may be used at once: its areas only ever count up from where they are.
+// Makes a team. All PEs of the parent call it, with the `pes` of the new team that they are in (so
+// several teams without a common PE can be made at once). They agree on a slot, and on where its
+// sequence numbers begin. If `valid` is false on one PE, or no slot is free on all, all PEs get
+// nullopt. The team can be used at once: its areas count up from where they are.
 std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
                                      const shmem_team_config_t& config) {
   const TeamTable::Offer agreed = agree_on_offer(parent, valid);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The queue of a lock.
-//   acquire  swap my number into the tail; who was there before me is my predecessor: tell it who
-//            comes next, and wait until it says that the lock is mine
-//   release  with nobody behind me, the tail goes back to 0; else tell the next PE
-// Invariant: a PE's place is written by itself while it is in no queue, and later by its two
-// neighbours only, a bit or a field each, with atomic ORs.
+//   acquire  swap my number into the tail. If a PE's number was there, that PE is before me: tell
+//            it that I come next, and wait until it gives me the lock
+//   release  if nobody is behind me, set the tail to 0; else give the lock to the next PE
+// Invariant: outside of the queue a PE alone writes its place. In the queue only its two neighbours
+// write it, each its own bit or field, with atomic ORs.
 #include "core/lock.hpp"
 
 #include <cstddef>

@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-// In the union of what the PEs may use; 0 where there are more than are told apart.
+// The number of cores that one PE or another may use; 0 where there are more than are told apart.
 int count_cores(const DirectoryEntry* directory, int n_pes) {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -24,9 +24,9 @@ int count_cores(const DirectoryEntry* directory, int n_pes) {
   return CPU_COUNT(&all);
 }
 
-// Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes where
-// start-up happens to leave room, and takes up to a second to even out those that only yield; with
-// 6 PEs on a core and 2 on the other a barrier takes twice as long.
+// Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes on any
+// core that is free at that moment, and takes up to a second to spread PEs that only yield. With 6
+// PEs on one core and 2 on the other a barrier takes twice as long.
 void deal_out(const DirectoryEntry* directory, int n_pes, int me) {
   std::vector<const cpu_set_t*> allowed(static_cast<std::size_t>(n_pes));
   std::transform(directory, directory + n_pes, allowed.begin(),
@@ -35,7 +35,7 @@ void deal_out(const DirectoryEntry* directory, int n_pes, int me) {
   if (core >= 0) keep_to_core(core);
 }
 
-// -1: not told apart.
+// -1: the core's number is beyond those that are told apart.
 int core_of_this_thread() {
   const int core = sched_getcpu();
   return core < CPU_SETSIZE ? core : -1;

@@ -43,11 +43,13 @@ class TeamTable {
   static void combine_offers(void* dest, const void* a, const void* b,
                              std::size_t count);  // a Combine of reduction.hpp
 
-  // One split at a time may offer slots, or two threads could agree on the same one with different
-  // PEs. offer() takes that right if it can; the split of the lowest parent slot has precedence, so
-  // that of all that wait for each other one goes on.
+  // What this PE has to offer to a split. Only one split at a time may offer slots: otherwise two
+  // threads could agree on the same slot with different PEs. offer() takes that right if it is
+  // free, and says `busy` if not. The split with the lowest parent slot goes first, so that of
+  // splits that wait for each other one goes on.
   Offer offer(int parent_slot);
-  void end_offer(int parent_slot, bool done);  // done: the split is over; else it will offer again
+  // Gives the right back. done: the split is over; otherwise it will offer again.
+  void end_offer(int parent_slot, bool done);
 
   // Makes the team of `pes` with this PE in it.
   Team& add(std::vector<int> pes, int slot, std::uint64_t start_sequence,

@@ -20,14 +20,14 @@ namespace meshmem {
 
 inline constexpr std::size_t kMinAlignment = 64;
 
-// Every call costs O(log blocks) comparisons for each different alignment used so far (programs use
-// two or three; the first use of an alignment also indexes the free blocks once), and the memory
-// held is proportional to the live blocks: since free blocks merge, there is at most one more of
-// them. std::bad_alloc is the only exception; after it the allocator must not be used any more.
+// Cost of a call: O(log blocks) comparisons for each alignment used so far (programs use two or
+// three). The first use of an alignment also indexes the free blocks once. Memory is proportional
+// to the live blocks: free blocks merge, so there is at most one more of them than of live ones.
+// std::bad_alloc is the only exception; after it the allocator must not be used any more.
 class OffsetAllocator {
  public:
-  // A capacity that is no multiple of kMinAlignment loses its tail. At least `gap` bytes behind
-  // every block belong to no block, unless it fits without them only.
+  // A capacity that is no multiple of kMinAlignment is rounded down. Behind every block at least
+  // `gap` bytes stay free, unless the block fits only without them.
   explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0);
   OffsetAllocator(const OffsetAllocator&) = delete;
   OffsetAllocator& operator=(const OffsetAllocator&) = delete;
