@@ -24,7 +24,7 @@ constexpr int kStatusOfSignal = 128;
 constexpr auto kGrace = 250ms;
 constexpr auto kInterruptGrace = 1s;
 constexpr auto kAskingAgain = 2s;
-// How long the news that a PE finalized may come after its end.
+// How long after a PE's end the news that it had finalized may still come.
 constexpr auto kMailDelay = 100ms;
 // How long output is awaited after the last PE ended: processes that left their PE's group may hold
 // its pipes open for ever.
@@ -120,6 +120,7 @@ bool Job::is_over(Clock::time_point now) const {
 }
 
 void Job::wait_for_news(Clock::time_point now) {
+  enum { kSignals, kMail, kStartErrors, kInput, kInputOfPe, kOut, kErr, kFirstStream };
   std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
                              {mailbox_.bell_fd(), POLLIN, 0},
                              {starter_.error_fd(), POLLIN, 0},
@@ -127,18 +128,17 @@ void Job::wait_for_news(Clock::time_point now) {
                              {input_.wants_output() ? input_.output_fd() : -1, POLLOUT, 0},
                              {output_.out().has_pending() ? output_.out().fd() : -1, POLLOUT, 0},
                              {output_.err().has_pending() ? output_.err().fd() : -1, POLLOUT, 0}};
-  std::size_t first_stream = fds.size();
   for (Stream& stream : output_.streams()) {
     fds.push_back({output_.wants_input(stream) ? stream.fd.get() : -1, POLLIN, 0});
   }
   ::poll(fds.data(), fds.size(), poll_timeout(now));
-  for (std::size_t i = first_stream; i < fds.size(); ++i) {
-    if (fds[i].revents != 0) output_.read_from(output_.streams()[i - first_stream]);
+  for (std::size_t i = kFirstStream; i < fds.size(); ++i) {
+    if (fds[i].revents != 0) output_.read_from(output_.streams()[i - kFirstStream]);
   }
-  if (fds[5].revents != 0 || fds[6].revents != 0) output_.flush();
-  if (fds[3].revents != 0) input_.read_some();
-  if (fds[4].revents != 0) input_.write_some();
-  if (fds[0].revents != 0) take_signals();
+  if (fds[kOut].revents != 0 || fds[kErr].revents != 0) output_.flush();
+  if (fds[kInput].revents != 0) input_.read_some();
+  if (fds[kInputOfPe].revents != 0) input_.write_some();
+  if (fds[kSignals].revents != 0) take_signals();
   take_ends();
 }
 

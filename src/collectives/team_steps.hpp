@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the members of a team keep out of each other's way: the steps that all host collectives are
-// made of. Called by the files of collectives/.
-// Invariant: whoever calls reserve(sequence, depth) may find any earlier operation either all to
-// all and completed here, or announced.
+// The steps that all host collectives are made of: how the members of a team know when memory of
+// the team's areas may be written again.
+// Invariant: in each operation a PE either waits for data of all others, or announces that it has
+// started it; reserve() relies on that. Called by the files of collectives/.
 #ifndef MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
 #define MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
 
@@ -16,11 +16,12 @@
 #include "core/node_team.hpp"
 
 // An operation begins with the next sequence number. Its messages go through slots of the team's
-// areas, which are used again `depth` operations later. So a PE that writes one must know that all
-// have finished the operation before: reserve(). Where every PE waits for data of every other ("all
-// to all"), it knows afterwards that all have started that operation, and nothing needs to be
-// asked. Where only one writes ("rooted"), the others announce() that they have started, and
-// reserve() looks.
+// areas, which are used again `depth` operations later. So a PE that writes a slot must know that
+// all have finished the operation that used the slot before: reserve(). A PE has finished an
+// operation when it has started the next one. In an operation in which every PE waits for data of
+// every other ("all to all"), each PE learns that all have started it, and reserve() need not look.
+// In an operation in which only one writes ("rooted"), the others announce() that they have
+// started, and reserve() looks.
 
 namespace meshmem {
 
@@ -51,7 +52,8 @@ inline void announce(NodeTeam& team, std::uint64_t sequence) {
   signal(team.mine().arrive, sequence);
 }
 
-// All members have announced `sequence`. Remembers what it sees, which may be more.
+// Waits until all members have announced `sequence`. Remembers the numbers that it sees, which may
+// be higher.
 inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {
@@ -62,8 +64,8 @@ inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   if (has_reached(least, team.known_started)) team.known_started = least;
 }
 
-// All members have finished the operation that used the slots of `sequence` before, `depth`
-// operations ago.
+// Waits until all members have finished the operation that used the slots of `sequence` before,
+// `depth` operations ago.
 inline void reserve(NodeTeam& team, std::uint64_t sequence, int depth) {
   const std::uint64_t needed = sequence - static_cast<std::uint64_t>(depth) + 1;
   if (!has_reached(team.known_started, needed)) [[unlikely]]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mark behind the newest work on a stream of the program's, to wait for before what it uses goes.
-// Invariant: the stream itself may be gone by then; an event outlives it. Used for the teams whose
-// collectives are put on streams.
+// A mark behind the newest work on a program's stream. Whoever frees what that work uses first
+// waits for the mark.
+// Invariant: the mark is an event, which outlives the stream. Used for the teams whose collectives
+// are put on streams.
 #ifndef MESHMEM_GPU_STREAM_MARK_HPP_
 #define MESHMEM_GPU_STREAM_MARK_HPP_
 
@@ -32,7 +33,7 @@ class StreamMark {
     if (state == hipErrorNotReady) (void)hipGetLastError();
     return state != hipErrorNotReady;
   }
-  // Until the work before it is over.
+  // Returns when the work before the mark is over.
   void wait(const char* routine) const {
     const RelaxedCapture allowed;
     hipError_t state = hipErrorNotReady;
