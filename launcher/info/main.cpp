@@ -110,12 +110,13 @@ int run(int argc, char** argv) {
   } else if (markdown) {
     std::fputs(environment_markdown().c_str(), stdout);
   } else {
+    const std::vector<NetworkRow> networks = ask_networks();
     print_build();
     print_machine();
     fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
     print_devices(print_row);
     fmt::print("\nNetworks (of jobs over several machines)\n");
-    print_networks(print_row);
+    for (const NetworkRow& row : networks) print_row(row.name, row.about);
     print_environment();
     status = report_mistakes();
   }

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks as the library of UCX shows them. Invariant: says the same as start-up does:
-// MESHMEM_NETWORK_DEVICE, else UCX's own variables, else UCX's choice.
+// Networks as the library of UCX shows them, asked by a child process, which writes the rows into a
+// pipe. Invariant: says the same as start-up does: MESHMEM_NETWORK_DEVICE, else UCX's own
+// variables, else UCX's choice.
 #include "info/networks.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
-#include <string>
+#include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "base/environment.hpp"
 #include "base/network_library.hpp"
@@ -16,27 +27,116 @@
 namespace meshmem {
 namespace {
 
-void print_setting(const PrintRow& print_row, const char* name) {
-  const char* value = std::getenv(name);
-  if (value != nullptr) print_row(name, fmt::format("\"{}\"", value));
-}
+using Clock = std::chrono::steady_clock;
+using Rows = std::vector<NetworkRow>;
 
-}  // namespace
+constexpr std::chrono::seconds kPatience(10);  // an answer takes 30 ms
 
-void print_networks(const PrintRow& print_row) {
+Rows none(std::string why) { return {{"none", std::move(why)}}; }
+
+Rows ask_library() {
   Environment environment;
   (void)parse_environment(environment, std::getenv);  // a bad value is reported elsewhere
-  if (environment.network == NetworkKind::none) {
-    print_row("not used", "MESHMEM_NETWORK is none");
-  }
+  Rows rows;
+  if (environment.network == NetworkKind::none)
+    rows.push_back({"not used", "MESHMEM_NETWORK is none"});
+  const auto add = [&](std::string_view name, std::string_view about) {
+    rows.push_back({std::string(name), std::string(about)});
+  };
   std::string error;
   void* library = open_network_library("ucx", false, &error);
   void* symbol =
       library == nullptr ? nullptr : network_symbol(library, kListNetworksSymbol, &error);
-  if (symbol == nullptr) return print_row("none", error);
+  if (symbol == nullptr) {
+    add("none", error);
+    return rows;
+  }
   const auto list = reinterpret_cast<ListNetworks>(symbol);
-  if (!list(environment.network_device.c_str(), print_row, &error)) print_row("none", error);
-  for (const char* name : {"UCX_NET_DEVICES", "UCX_TLS"}) print_setting(print_row, name);
+  if (!list(environment.network_device.c_str(), add, &error)) add("none", error);
+  for (const char* name : {"UCX_NET_DEVICES", "UCX_TLS"})
+    if (const char* value = std::getenv(name)) add(name, fmt::format("\"{}\"", value));
+  return rows;
+}
+
+// In the pipe each text ends with a NUL.
+std::string packed(const Rows& rows) {
+  std::string text;
+  for (const NetworkRow& row : rows) text += row.name + '\0' + row.about + '\0';
+  return text;
+}
+
+Rows unpacked(std::string_view text) {
+  const auto take = [&text] {
+    const std::string_view word = text.substr(0, text.find('\0'));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    return std::string(word);
+  };
+  Rows rows;
+  while (!text.empty()) {
+    std::string name = take();
+    rows.push_back({std::move(name), take()});
+  }
+  return rows;
+}
+
+[[noreturn]] void answer(int pipe) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int status = 1;
+  try {
+    const std::string text = packed(ask_library());  // less than a pipe holds
+    status = ::write(pipe, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
+  } catch (...) {
+  }
+  ::_exit(status);
+}
+
+// All that comes until the pipe is closed; nullopt if that takes too long or fails.
+std::optional<std::string> read_in_time(int pipe) {
+  const auto end = Clock::now() + kPatience;
+  std::string text;
+  for (char buffer[4096];;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    pollfd news{pipe, POLLIN, 0};
+    const int ready = left > 0 ? ::poll(&news, 1, static_cast<int>(left)) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return std::nullopt;
+    const ssize_t bytes = ::read(pipe, buffer, sizeof buffer);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return std::nullopt;
+    if (bytes == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(bytes));
+  }
+}
+
+Rows answer_of(pid_t child, int pipe) {
+  const std::optional<std::string> text = read_in_time(pipe);
+  if (!text) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!text) return none(fmt::format("UCX gave no answer within {} s", kPatience.count()));
+  if (WIFSIGNALED(status))
+    return none(
+        fmt::format("UCX ended the process that asked it: {}", strsignal(WTERMSIG(status))));
+  return WEXITSTATUS(status) == 0 ? unpacked(*text) : none("UCX could not be asked");
+}
+
+}  // namespace
+
+Rows ask_networks() {
+  int ends[2];
+  if (::pipe(ends) != 0) return none(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    answer(ends[1]);
+  }
+  const int error = errno;
+  ::close(ends[1]);
+  Rows rows = child < 0 ? none(fmt::format("cannot start a process: {}", std::strerror(error)))
+                        : answer_of(child, ends[0]);
+  ::close(ends[0]);
+  return rows;
 }
 
 }  // namespace meshmem
