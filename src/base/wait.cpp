@@ -23,9 +23,6 @@ namespace {
 // wakes up before programs that never sleep; a thread that yields waits for a time slice of each.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kYieldsPerLook = 4;  // the clock is read at every fourth yield
-// An answer from another machine takes some 20 us. A yield in between may cost a time slice, where
-// cores are free it gives nobody anything.
-constexpr auto kSpinning = std::chrono::microseconds(20);
 // Who waits on a core of its own also answers other machines, at once as long as it does not sleep;
 // a thread that has to wake up for it takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
@@ -72,12 +69,11 @@ bool Backoff::pause() {
     nanosleep(&nap, nullptr);
     nap_us_ = std::min(nap_us_ * 2, kLongestNapUs);
   } else {
-    if (!spinning_) yield_core();
+    yield_core();
     if (rounds_ % kYieldsPerLook != 1) return false;
   }
   const auto now = Clock::now();
   if (start_ == Clock::time_point{}) start_ = now;
-  spinning_ = spinning_ && now - start_ < kSpinning;
   napping_ = now - start_ > (answers_ ? kAnswering : kYielding);
   is_late_ = timeout_seconds_ > 0 &&
              std::chrono::duration<double>(now - start_).count() > timeout_seconds_;

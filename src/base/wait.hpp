@@ -38,7 +38,7 @@ void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
 // first nap on all can see what it waits for. Where there is a transport, it makes progress in each
-// round, and yields only when a round trip's time has passed.
+// round.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
@@ -57,7 +57,6 @@ class Backoff {
   unsigned rounds_ = 0;
   unsigned nap_us_ = 20;
   const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
-  bool spinning_ = answers_;
   bool napping_ = false;
   bool is_late_ = false;
   Clock::time_point start_{};
