@@ -61,7 +61,7 @@ class LocalWire : public Wire {
   bool progress() override {
     bool any = false;
     while (!outbox_.empty() && is_lucky()) any = leave();
-    for (const auto& [peer, why] : std::exchange(lost_, {})) listener_->lose(peer, why);
+    tell_losses();
     for (Arrived arrived; try_take(arrived); any = true) {
       const int sender = arrived.introduces ? add_peer(arrived.from) : -1;
       listener_->take(sender, arrived.head.data(), arrived.head.size(), arrived.body.data(),
@@ -79,11 +79,10 @@ class LocalWire : public Wire {
   }
   std::string description() const override { return "a local wire"; }
 
-  // The wire with this number says nothing more. Called under the lock of the transport.
+  // The wire with this number says nothing more.
   void lose(int number, const std::string& why) {
-    for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
-      if (peers_[peer] == number) lost_.emplace_back(static_cast<int>(peer), why);
-    }
+    const std::lock_guard lock(mutex_);
+    lost_.emplace_back(number, why);
     wake();
   }
   std::size_t n_sent() const { return n_sent_; }
@@ -124,6 +123,18 @@ class LocalWire : public Wire {
     message.sent(message.argument);
     return true;
   }
+  void tell_losses() {
+    std::vector<std::pair<int, std::string>> lost;
+    {
+      const std::lock_guard lock(mutex_);
+      lost.swap(lost_);
+    }
+    for (const auto& [number, why] : lost) {
+      for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+        if (peers_[peer] == number) listener_->lose(static_cast<int>(peer), why);
+      }
+    }
+  }
   LocalWire& wire(int number) {
     const std::lock_guard lock(network_.mutex);
     return *network_.wires[static_cast<std::size_t>(number)];
@@ -154,10 +165,10 @@ class LocalWire : public Wire {
   std::minstd_rand random_;
   std::vector<int> peers_;  // numbers of wires
   std::deque<Leaving> outbox_;
-  std::vector<std::pair<int, std::string>> lost_;
   std::size_t n_sent_ = 0;
 
   std::mutex mutex_;
+  std::vector<std::pair<int, std::string>> lost_;  // numbers of wires
   std::map<int, std::deque<Arrived>> inbox_;
   std::size_t n_arrived_ = 0;
 };

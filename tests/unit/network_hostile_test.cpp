@@ -12,6 +12,7 @@
 
 #include "network_pes.hpp"
 #include "transport/network_format.hpp"
+#include "transport/network_segments.hpp"
 
 namespace meshmem {
 namespace {
@@ -130,33 +131,50 @@ constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
 TEST(KnownPe, MayNotLeaveTheSegments) {
   const std::uint64_t end = NetworkPes::Shape{}.heap_bytes;
-  for (Record r : {Record{.offset = end, .bytes = 8}, Record{.offset = end - 7, .bytes = 8},
-                   Record{.offset = kHuge - 3, .bytes = 8}, Record{.index = 1, .bytes = 8},
-                   Record{.index = ~0u, .bytes = 8}, Record{.segment = 3, .bytes = 8},
-                   Record{.segment = 1, .offset = NetworkPes::kOtherBytes, .bytes = 8}}) {
-    r.kind = RecordKind::put;
-    expect_refused(r);
-    r.kind = RecordKind::get;
-    expect_refused(r);
-    r.kind = RecordKind::put_signal;
-    expect_refused(r);
-    r.kind = RecordKind::atomic;
-    r.width = 8;
-    expect_refused(r);
-    r.kind = RecordKind::fetch;
-    expect_refused(r);
-  }
+  expect_refused({.kind = RecordKind::put, .offset = end - 7, .bytes = 8});
+  expect_refused({.kind = RecordKind::put_signal, .bytes = 8, .first = end});
+  expect_refused({.kind = RecordKind::atomic, .width = 8, .index = 1});
+  expect_refused({.kind = RecordKind::fetch, .width = 8, .offset = end});
+  expect_refused({.kind = RecordKind::get, .segment = 3, .bytes = 8});
   expect_refused({.kind = RecordKind::get, .bytes = kHuge});
   expect_refused({.kind = RecordKind::get, .bytes = network::kChunkBytes + 1});
-  expect_refused({.kind = RecordKind::put_signal, .bytes = 8, .first = end});
-  expect_refused({.kind = RecordKind::put_signal, .width = 3, .bytes = 8});
+}
+
+TEST(LocalSegments, HaveBounds) {
+  constexpr std::size_t kEnd = 64;
+  alignas(8) std::byte memory[3][2 * kEnd] = {};
+  network::LocalSegments segments;
+  segments.map(
+      1, [&](int, RemoteSegment segment) { return memory[static_cast<std::size_t>(segment)]; },
+      {kEnd, kEnd, 0});
+  const std::byte data[16] = {std::byte{1}, std::byte{2}};
+  std::uint64_t before = 0;
+  EXPECT_TRUE(segments.put({.offset = kEnd - 8, .bytes = 8}, data));
+  EXPECT_TRUE(segments.put({.offset = kEnd, .bytes = 0}, data));
+  for (Record r : {Record{.offset = kEnd, .bytes = 8}, Record{.offset = kEnd - 7, .bytes = 8},
+                   Record{.offset = kHuge - 3, .bytes = 8}, Record{.offset = kHuge, .bytes = 1},
+                   Record{.index = 1, .bytes = 8}, Record{.index = ~0u, .bytes = 8},
+                   Record{.segment = 2, .bytes = 8}, Record{.segment = 3, .bytes = 8},
+                   Record{.segment = 255, .bytes = 8}, Record{.bytes = kHuge}}) {
+    EXPECT_FALSE(segments.put(r, data));
+    EXPECT_FALSE(segments.put_signal(r, data));
+    r.width = 8;
+    const bool is_elsewhere = r.offset > 0 || r.segment > 0 || r.index > 0;
+    EXPECT_EQ(segments.execute_atomic(r, &before), !is_elsewhere);
+  }
+  EXPECT_FALSE(segments.put_signal({.bytes = 8, .first = kEnd}, data));
+  EXPECT_FALSE(segments.put_signal({.width = 3, .bytes = 8}, data));
+  EXPECT_FALSE(segments.put_signal({.bytes = 8, .first = 4}, data));
+  EXPECT_FALSE(segments.execute_atomic({.width = 2}, &before));
+  EXPECT_FALSE(segments.execute_atomic({.width = 8, .offset = 4}, &before));
+  EXPECT_FALSE(segments.execute_atomic({.op = 8, .width = 8}, &before));
+  for (const auto& segment : memory) {
+    for (std::size_t at = kEnd; at < 2 * kEnd; ++at) EXPECT_EQ(segment[at], std::byte{0});
+  }
 }
 
 TEST(KnownPe, MayNotAskForWhatIsNoOperation) {
-  expect_refused({.kind = RecordKind::atomic, .width = 2});
   expect_refused({.kind = RecordKind::atomic, .op = 8, .width = 8});
-  expect_refused({.kind = RecordKind::fetch, .width = 8, .offset = 4});
-  expect_refused({.kind = RecordKind::put_signal, .bytes = 8, .first = 4});
   expect_refused({.kind = RecordKind::reply, .bytes = 8, .first = 1ull << 32});
   expect_refused({.kind = RecordKind::reply, .bytes = 8, .first = kHuge});
   expect_refused({.kind = RecordKind::credit, .first = 1});
@@ -175,10 +193,10 @@ TEST(KnownPe, MayNotAskForWhatIsNoOperation) {
 TEST(KnownPe, MayNotSendHalfOfARecord) {
   std::array<std::byte, 64> body{};
   network::pack(body.data(), kPut, &kValue);
-  for (const std::size_t bytes : {1, 8, 23, 24, 31, 33, 63})
+  for (const std::size_t bytes : {1, 23, 31, 33})
     expect_refused([&](Stranger& s) { s.send(Stranger::head(), body.data(), bytes); });
   Record longer = kPut;
-  for (const std::uint64_t bytes : {std::uint64_t{9}, kHuge, kHuge - 6, kHuge - 23, kHuge / 2}) {
+  for (const std::uint64_t bytes : {std::uint64_t{9}, kHuge, kHuge - 23}) {
     longer.bytes = bytes;
     std::memcpy(body.data(), &longer, network::record_bytes(RecordKind::put));
     expect_refused([&](Stranger& s) { s.send(Stranger::head(), body.data(), 32); });
@@ -187,19 +205,15 @@ TEST(KnownPe, MayNotSendHalfOfARecord) {
 }
 
 TEST(LostPe, EndsTheJobWithALine) {
-  const auto lose = [](bool after_close) {
+  const auto lose = [] {
     NetworkPes job({.nodes = 2, .pes_of_node = 1});
     const std::uint64_t value = 1;
     job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
     job.of(0).complete();
-    if (after_close) job.run([&](int me) { job.of(me).close(); });
-    if (after_close) job.of(0).reopen();
     job.wire(0).lose(1, "connection reset");
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    job.of(0).progress();
-    _exit(7);
+    std::this_thread::sleep_for(std::chrono::seconds(100));  // the thread tells it
   };
-  EXPECT_EXIT(lose(false), testing::ExitedWithCode(1), "lost PE 1 on host t: connection reset");
+  EXPECT_EXIT(lose(), testing::ExitedWithCode(1), "lost PE 1 on host t: connection reset");
 }
 
 // A PE that has closed says so; then it may disappear, though others have not closed yet.
