@@ -69,9 +69,11 @@ void set_all(Settings& settings, const std::string& device, double keepalive_sec
   // Networks only: within a machine there is the arena.
   settings.set_unless_told("TLS", "^shm,cma,self");
   settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
-  // UCX 1.13 takes messages apart into 8 KB otherwise.
-  settings.set_tcp_unless_told("TX_SEG_SIZE", "256k");
+  // A chunk of 256 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
+  settings.set_tcp_unless_told("TX_SEG_SIZE", "264k");
   settings.set_tcp_unless_told("RX_SEG_SIZE", "512k");
+  // With zero-copy sends UCX 1.13 may end the process where it should report a lost peer.
+  settings.set_unless_told("ZCOPY_THRESH", "inf");
   if (!device.empty()) settings.set("NET_DEVICES", device);
   set_keepalive(settings, keepalive_seconds);
 }
