@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/ucx/sockets.hpp"
+
 namespace meshmem {
 namespace {
 
@@ -52,15 +54,17 @@ std::unique_ptr<UcxWire> UcxWire::open(const WireRequest& request, std::string* 
   const std::string device = request.device != nullptr ? request.device : "";
   UcxContext context = open_context(device, request.keepalive_seconds, error);
   if (context == nullptr) return nullptr;
-  std::unique_ptr<UcxWire> wire(new UcxWire(request.listener, std::move(context)));
+  std::unique_ptr<UcxWire> wire(new UcxWire(request, std::move(context)));
   const ucs_status_t status = wire->start();
   if (status == UCS_OK) return wire;
   *error = fmt::format("UCX cannot open its networks: {}", reason_of(status));
   return nullptr;
 }
 
-UcxWire::UcxWire(WireListener* listener, UcxContext context)
-    : listener_(listener), context_(std::move(context)) {}
+UcxWire::UcxWire(const WireRequest& request, UcxContext context)
+    : listener_(request.listener),
+      patience_seconds_(request.keepalive_seconds),
+      context_(std::move(context)) {}
 
 ucs_status_t UcxWire::receive_by(unsigned id, ucp_am_recv_callback_t callback) {
   ucp_am_handler_param_t param{};
@@ -73,6 +77,7 @@ ucs_status_t UcxWire::receive_by(unsigned id, ucp_am_recv_callback_t callback) {
 }
 
 ucs_status_t UcxWire::start() {
+  const NewSockets listening(patience_seconds_);
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -113,6 +118,7 @@ void UcxWire::make_endpoint(Peer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_loss, &peer};
+  const NewSockets connecting(patience_seconds_);
   const ucs_status_t status = ucp_ep_create(worker_, &params, &peer.endpoint);
   if (status == UCS_OK) return;
   peer.endpoint = nullptr;

@@ -53,7 +53,7 @@ class UcxWire final : public Wire {
     std::string introduction;  // head and address, where the message introduces
   };
 
-  UcxWire(WireListener* listener, UcxContext context);
+  UcxWire(const WireRequest& request, UcxContext context);
   ucs_status_t start();
   ucs_status_t receive_by(unsigned id, ucp_am_recv_callback_t callback);
 
@@ -79,7 +79,8 @@ class UcxWire final : public Wire {
   static void on_sent(void* request, ucs_status_t status, void* sending);
   static void on_loss(void* peer, ucp_ep_h endpoint, ucs_status_t reason);
 
-  WireListener* listener_;  // nullptr: closing, nothing is told any more
+  WireListener* listener_;   // nullptr: closing, nothing is told any more
+  double patience_seconds_;  // with a silent peer; 0: for ever
   UcxContext context_;
   ucp_worker_h worker_ = nullptr;
   std::string address_;
