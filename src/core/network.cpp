@@ -44,8 +44,7 @@ void Network::open_wire(const Environment& environment) {
                                          .debug = environment.debug}));
 }
 
-void Network::connect(int me, const NodeMemory& memory, const Nodes& nodes,
-                      const NodeFacts& facts) {
+void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts) {
   nodes_ = &nodes;
   transport_->open(
       {.me = me,
@@ -60,7 +59,8 @@ void Network::connect(int me, const NodeMemory& memory, const Nodes& nodes,
        .local_index_of = [&nodes](int pe) { return nodes.index_of(pe); },
        .server_of = [&nodes](int pe) { return nodes.server_of(pe); },
        .wire_address_of = [&nodes](int pe) { return meshmem::wire_address_of(nodes, pe); },
-       .name_of = [&nodes](int pe) { return nodes.name_of(pe); }});
+       .name_of = [&nodes](int pe) { return nodes.name_of(pe); },
+       .lost = &memory.arena().header().lost});
   use_transport(std::move(unconnected_));
   abandon_at_exit(transport_);
 }

@@ -25,7 +25,7 @@ class Network {
   std::string wire_address() const { return transport_->wire_address(); }
 
   // From now on other nodes can send. All three live for ever.
-  void connect(int me, const NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);
+  void connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);
   bool is_connected() const { return nodes_ != nullptr; }
 
   // Of the first PEs of all nodes: returns the greatest of their numbers when all have come.

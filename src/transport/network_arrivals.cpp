@@ -5,16 +5,12 @@
 #include "transport/network_arrivals.hpp"
 
 #include <array>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/error.hpp"
 
 namespace meshmem::network {
 namespace {
-
-constexpr auto kLaunchersTurn = std::chrono::milliseconds(800);
 
 const char* name_of(RecordKind kind) {
   constexpr const char* kNames[] = {"nothing", "hello", "bye",    "put",     "put_signal", "atomic",
@@ -53,10 +49,7 @@ void Arrivals::lose(int peer, const std::string& why) {
   const int pe = pes[static_cast<std::size_t>(peer)];
   const Flow* const flow = state_.find_flow(pe);
   if (!flow || flow->has_said_bye) return;
-  // A launcher that sees how the other process ended says it better, and ends the job with its
-  // status.
-  std::this_thread::sleep_for(kLaunchersTurn);
-  fatal("lost {}: {}", state_.plan.name_of(pe), why);
+  state_.end_for_loss(pe, why);
 }
 
 Flow* Arrivals::find_sender(int sender, const Head& head) {

@@ -5,6 +5,7 @@
 #ifndef MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,8 @@ struct NetworkPlan {
   std::function<int(int pe)> server_of;  // who executes this PE's operations on the node of `pe`
   std::function<std::string(int pe)> wire_address_of;
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
+  // Shared by this node's PEs: 1 + a far PE that one of them has lost.
+  std::atomic<int>* lost = nullptr;
 };
 
 }  // namespace meshmem

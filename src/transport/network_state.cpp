@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flows of a PE, what goes out by them, and what all who wait do.
+// The flows of a PE, what goes out by them, what all who wait do, and what follows a loss.
 // Invariant: a flow that has been made stays.
 #include "transport/network_state.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
 
 namespace meshmem {
 
@@ -22,6 +27,7 @@ namespace {
 constexpr std::size_t kMostLeaving = 64;  // parcels
 constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
+constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
   return flow.n_requested() - flow.n_answered() < kMostRequests &&
@@ -134,6 +140,22 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
   flow.add(record, nullptr, Leaves::at_once);
   flow.note_requested(sizeof *before);
   wait_for(lock, flow, answers.missing);
+}
+
+// A launcher that sees how the other process ended says it better, and ends the job with its
+// status. Of a node's PEs only the first to see it says anything.
+void NetworkState::end_for_loss(int pe, const std::string& why) {
+  int none = 0;
+  const bool is_first = !plan.lost || plan.lost->compare_exchange_strong(none, 1 + pe);
+  std::this_thread::sleep_for(kLaunchersTurn);
+  if (is_first) fatal("lost {}: {}", plan.name_of(pe), why);
+  abort_job(1, "error");
+}
+
+void NetworkState::follow_loss() {
+  if (!plan.lost || plan.lost->load(std::memory_order_relaxed) == 0) return;
+  const Lock lock(mutex);
+  if (!is_ending) end_for_loss(plan.me, {});
 }
 
 }  // namespace meshmem

@@ -62,6 +62,10 @@ struct NetworkState {
   void wait_for_room(Lock& lock, const network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
 
+  // Ends the job because of a PE that this one has lost, or another one of the node.
+  [[noreturn]] void end_for_loss(int pe, const std::string& why);
+  void follow_loss();
+
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock);
   // The same, and sends what waits to leave. For those who wait.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sleeping and waking. Invariant: before it sleeps for an unlimited time, nobody has polled for a
+// Sleeping and waking. Invariant: before it sleeps until something comes, nobody has polled for a
 // while, and there was nothing to do after the wire had been told to wake it.
 #include "transport/network_thread.hpp"
 
@@ -22,6 +22,7 @@ namespace {
 
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
+constexpr int kMostOfSleep = 500;  // milliseconds
 // Who polls less often in a nap is about to sleep too.
 constexpr std::uint32_t kPollsOfOneWhoPolls = 4;
 
@@ -75,6 +76,7 @@ void ProgressThread::stop() {
 void ProgressThread::run() {
   std::uint32_t before = work_.polls();
   while (!stops_) {
+    work_.look();
     if (work_.polls() - before >= kPollsOfOneWhoPolls) leave_it_to_others();
     while (work_.progress() && !stops_) {
     }
@@ -87,6 +89,7 @@ void ProgressThread::leave_it_to_others() {
   microseconds nap = kShortestNap;
   for (std::uint32_t before = work_.polls(); !stops_; nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
+    work_.look();
     const std::uint32_t now = work_.polls();
     if (now - before < kPollsOfOneWhoPolls) return;
     before = now;
@@ -95,7 +98,7 @@ void ProgressThread::leave_it_to_others() {
 
 void ProgressThread::sleep_until_event() const {
   epoll_event event;
-  epoll_wait(epoll_fd_, &event, 1, -1);
+  epoll_wait(epoll_fd_, &event, 1, kMostOfSleep);
 }
 
 }  // namespace meshmem::network

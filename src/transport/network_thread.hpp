@@ -20,6 +20,7 @@ class ProgressThread {
     std::function<bool()> progress;        // false: there was nothing
     std::function<bool()> arm;             // false: progress first
     std::function<std::uint32_t()> polls;  // how often others have made progress, ever
+    std::function<void()> look;            // at other things, twice a second at least
   };
   ~ProgressThread() { stop(); }
   void start(Work work);

@@ -83,7 +83,8 @@ void NetworkTransport::reopen() {
                             const Lock lock(state.mutex);
                             return state.wire->arm();
                           },
-                      .polls = [&state] { return state.polls.load(std::memory_order_relaxed); }});
+                      .polls = [&state] { return state.polls.load(std::memory_order_relaxed); },
+                      .look = [&state] { state.follow_loss(); }});
 }
 
 void NetworkTransport::close() {
