@@ -3,7 +3,7 @@
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only
 // the launcher can end them. Standard OpenSHMEM only.
 // Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE |
-//        exit PE CODE | die PE SIGNAL | mistake PE | hang | work
+//        exit PE CODE | die PE SIGNAL | mistake PE | hang PE | wait | work
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <sched.h>
@@ -144,6 +144,7 @@ int main(int argc, char** argv) {
   shmem_barrier_all();
   printf("ready\n");
   fflush(stdout);
+  if (strcmp(verb, "wait") == 0) shmem_long_wait_until(&from_left, SHMEM_CMP_EQ, 1);
   if (shmem_my_pe() == who) end_job(verb, argc > 3 ? atoi(argv[3]) : 0);
   shmem_barrier_all();
   return 8;  // not reached

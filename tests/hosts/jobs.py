@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests over several machines share: jobs on simulated machines, and a look at what they left there.
+
+Invariant: a test begins and ends with all three machines up and nothing running on them. Imported by every test_*.py
+here, which call main(). The programs under test come from the environment, which ctest sets.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import machines
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "launch"))
+import launching  # noqa: E402  (its folder has to be on the path)
+from launching import OSHRUN, SHMEM_PROGRAM, wait_until  # noqa: E402
+
+NAMES = ["nodea", "nodeb", "nodec"]
+LONG = bool(os.environ.get("MESHMEM_TEST_LONG"))
+SETTINGS = {"MESHMEM_TIMEOUT": "60"}  # of all PEs
+simulated = None
+
+
+def hosts_of(pes):
+    """"nodea:2,nodeb:3" for [2, 3]."""
+    return ",".join(f"{name}:{n}" for name, n in zip(NAMES, pes) if n)
+
+
+class Mpirun:
+    """How a launcher is called; `cyclic`: PEs are dealt to the machines in turn."""
+
+    variables = {}
+
+    @staticmethod
+    def find():
+        if not shutil.which("mpirun"):
+            raise unittest.SkipTest("mpirun is not installed")
+
+    @staticmethod
+    def words(pes, settings, cyclic):
+        words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts_of(pes), "-n", str(sum(pes))]
+        words += ["--map-by", "node"] if cyclic else []
+        return words + [word for item in settings.items() for word in ("-x", "=".join(item))]
+
+
+class Prterun(Mpirun):
+    programs = None
+
+    @classmethod
+    def find(cls):
+        words = [sys.executable, os.path.join(HERE, "../launch/find_prrte.py"), os.environ["PRRTE_FOLDER"]]
+        found = subprocess.run(words, capture_output=True, text=True, check=False)
+        if found.returncode == launching.SKIPPED:
+            raise unittest.SkipTest(found.stdout.strip())
+        found.check_returncode()
+        cls.programs = found.stdout.strip()
+        # Its programs are not where they were built to be.
+        cls.variables = {"PRTE_MCA_prte_launch_agent": os.path.join(cls.programs, "prted")}
+
+    @classmethod
+    def words(cls, pes, settings, cyclic):
+        return [os.path.join(cls.programs, "prterun"), *Mpirun.words(pes, settings, cyclic)[1:]]
+
+
+class Oshrun(Mpirun):
+    @staticmethod
+    def words(pes, settings, cyclic):
+        words = [OSHRUN, "--allow-run-as-root", "--hosts", hosts_of(pes)]
+        return words + [word for item in settings.items() for word in ("-x", "=".join(item))]
+
+
+class JobTest(unittest.TestCase):
+    launcher = Mpirun
+
+    @classmethod
+    def setUpClass(cls):
+        cls.launcher.find()
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="meshmem-hosts-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(self.bring_machines_back)
+
+    def bring_machines_back(self):
+        for machine in simulated:
+            if not os.path.exists(f"/proc/{machine.pid}"):
+                machine.start()
+            machine.ip("link set eth0 up")
+            for pid in machine.processes():
+                os.kill(pid, 9)
+
+    def start(self, pes, *words, settings=None, cyclic=False, seconds=100):
+        """A job of pes[i] PEs on the i-th machine, not waited for."""
+        settings = {**SETTINGS, **(settings or {})}
+        return self.popen(["timeout", "-k", "2", str(seconds), *self.launcher.words(pes, settings, cyclic), *words])
+
+    def popen(self, words):
+        environment = {**os.environ, **simulated.variables(), **self.launcher.variables, "TMPDIR": self.folder}
+        return subprocess.Popen([str(word) for word in words], env=environment, cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def finish(self, process, seconds=120):
+        begin = time.monotonic()
+        out, err = process.communicate(timeout=seconds)
+        return launching.Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"),
+                                time.monotonic() - begin)
+
+    def run_job(self, pes, *words, **options):
+        return self.finish(self.start(pes, *words, **options))
+
+    def assert_right(self, result):
+        self.assertEqual(result.status, 0, result)
+        self.assert_nothing_left()
+
+    def assert_nothing_left(self):
+        """Neither processes nor shared memory, on any machine."""
+        def left():
+            found = {machine.name: [command_of(pid) for pid in machine.processes()] for machine in simulated
+                     if os.path.exists(f"/proc/{machine.pid}")}
+            return {name: commands for name, commands in found.items() if commands}
+        wait_until(lambda: not left(), 5)
+        self.assertEqual(left(), {}, "processes were left")
+        files = [name for machine in simulated if os.path.exists(f"/proc/{machine.pid}")
+                 for name in machine.shared_memory()]
+        self.assertEqual(files, [], "shared memory was left")
+
+    def pes(self):
+        """{PE: pid} of the job whose program is SHMEM_PROGRAM."""
+        return {int(variables_of(pid)["PMIX_RANK"]): pid for machine in simulated for pid in machine.processes()
+                if is_pe(pid)}
+
+    def meshmem_lines(self, result):
+        return [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def variables_of(pid):
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return dict(entry.split("=", 1) for entry in file.read().decode(errors="replace").split("\0") if "=" in entry)
+
+
+def is_pe(pid):
+    try:
+        return os.path.samefile(f"/proc/{pid}/exe", SHMEM_PROGRAM)
+    except OSError:
+        return False
+
+
+def main():
+    """Runs the tests of the calling file on login, with three machines beside it."""
+    global simulated
+    machines.go_to_login()
+    try:
+        simulated = machines.Machines(NAMES)
+    except machines.NoMachines as error:
+        machines.skip(error)
+    launching.main()

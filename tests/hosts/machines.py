@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated machines: jobs over several of them on one, for tests and `./mesh demo --hosts`.
+
+    machines.py NAME... -- COMMAND    runs the command where mpirun and prterun reach the named machines
+
+A machine is a set of namespaces (network, processes, shared memory, name) with an interface eth0 and a /dev/shm of its
+own. The command runs on one more, *login*, whose bridge joins the others. The file system is this machine's.
+Invariant: everything is inside login's namespaces. Nothing has a name outside, so runs do not collide; and when login's
+first process ends, in whatever way, the kernel takes away processes, interfaces and memory of all machines.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+SKIPPED = 77
+LOGIN = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+# Marks a program that is on login already.
+ON_LOGIN = "MESHMEM_TEST_ON_LOGIN"
+# NAME=PID of each machine's first process: where ssh.sh looks.
+TABLE = "MESHMEM_TEST_MACHINES"
+SSH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ssh.sh")
+NETWORK = "10.9.0"
+# Launchers' pools of launching threads hang now and then.
+CALM = {"OMPI_MCA_odls_base_num_threads": "0", "PRTE_MCA_odls_base_num_threads": "0"}
+# /sys shows the interfaces of the namespace that mounts it, and its control groups are to stay: libraries count cores there.
+FIRST_PROCESS = """
+hostname {name} && mount -t tmpfs -o size=50% tmpfs /dev/shm || exit 1
+mkdir /dev/shm/cgroup && mount --rbind /sys/fs/cgroup /dev/shm/cgroup && mount -t sysfs sysfs /sys &&
+  mount --rbind /dev/shm/cgroup /sys/fs/cgroup && umount -l /dev/shm/cgroup
+rmdir /dev/shm/cgroup && echo ready
+exec >/dev/null 2>&1
+while :; do sleep 1000 & wait; done
+"""
+
+
+class NoMachines(Exception):
+    """Why there are none here, in a line."""
+
+
+def call(*words, given=""):
+    try:
+        subprocess.run(words, check=True, input=given.encode(), capture_output=True, timeout=60)
+    except FileNotFoundError as error:
+        raise NoMachines(f"{words[0]} is not installed (iproute2, util-linux)") from error
+    except subprocess.CalledProcessError as error:
+        text = error.stderr.decode(errors="replace").strip().splitlines()
+        raise NoMachines(f"{' '.join(words)}: {text[-1] if text else error}") from error
+
+
+def namespace_of(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
+
+
+class Machine:
+    def __init__(self, name, number):
+        self.name, self.number, self.ip_address = name, number, f"{NETWORK}.{10 + number}"
+        self.start()
+
+    def start(self):
+        words = ["unshare", *LOGIN, "sh", "-c", FIRST_PROCESS.format(name=self.name)]
+        self.holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if self.holder.stdout.readline() != b"ready\n":
+            raise NoMachines(f"machine {self.name}: {self.holder.stderr.read().decode(errors='replace').strip()}")
+        with open(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children", encoding="ascii") as file:
+            self.pid = int(file.read().split()[0])
+        self.namespace = namespace_of(self.pid)
+        port = f"port{self.number}"
+        call("ip", "-batch", "-", given=f"link add {port} type veth peer name eth0 netns {self.pid}\n"
+                                        f"link set {port} master bridge up\n")
+        self.ip("link set lo up", f"address add {self.ip_address}/24 dev eth0", "link set eth0 up")
+
+    def words(self, *words):
+        """The words of a command that runs these words here."""
+        return ["nsenter", "-t", str(self.pid), "-n", "-u", "-i", "-m", "-p", "--", *words]
+
+    def ip(self, *commands):
+        """As in ip("link set eth0 down")."""
+        call("nsenter", "-t", str(self.pid), "-n", "ip", "-batch", "-", given="\n".join(commands) + "\n")
+
+    def processes(self):
+        """What runs here, without the first process and its sleep, as pids of login."""
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return [pid for pid in pids if namespace_of(pid) == self.namespace and pid != self.pid and self.is_of_a_job(pid)]
+
+    @staticmethod
+    def is_of_a_job(pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)", file.read().strip(), re.DOTALL).groups()
+        except OSError:
+            return False
+        return rest[0] != "Z" and name != "sleep"
+
+    def shared_memory(self):
+        return os.listdir(f"/proc/{self.pid}/root/dev/shm")
+
+    def kill(self):
+        """As a machine that loses its power: all at once."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.holder.wait()
+        self.holder.stdout.close()
+        self.holder.stderr.close()
+
+
+class Machines:
+    """Those with the given names; made once by a program on login."""
+
+    def __init__(self, names):
+        call("hostname", "login")
+        call("ip", "-batch", "-", given="link set lo up\nlink add bridge type bridge\n"
+                                        f"address add {NETWORK}.1/24 dev bridge\nlink set bridge up\n")
+        self.all = {name: Machine(name, number) for number, name in enumerate(names, 1)}
+
+    def __getitem__(self, name):
+        return self.all[name]
+
+    def __iter__(self):
+        return iter(self.all.values())
+
+    def variables(self):
+        """By which launchers reach the machines."""
+        table = " ".join(f"{machine.name}={machine.pid}" for machine in self)
+        return {**CALM, TABLE: table, "OMPI_MCA_plm_rsh_agent": SSH, "PRTE_MCA_plm_ssh_agent": SSH}
+
+
+def go_to_login():
+    """Returns on login: starts this program there, and ends with its status, if it is not there yet."""
+    if os.environ.pop(ON_LOGIN, None):
+        return
+    words = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), *LOGIN]
+    try:
+        call(*words, "true")
+    except NoMachines as error:
+        skip(error)
+    words = ["setpriv", "--pdeathsig", "KILL", *words, "env", f"{ON_LOGIN}=1", sys.executable, *sys.argv]
+    process = subprocess.Popen(words)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: process.kill())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to login as well
+    status = process.wait()
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def skip(reason):
+    print(f"SKIPPED: no simulated machines here: {reason}")
+    sys.exit(SKIPPED)
+
+
+def main():
+    if "--" not in sys.argv[2:-1]:
+        sys.exit("machines.py NAME... -- COMMAND [WORDS...]")
+    go_to_login()
+    end = sys.argv.index("--")
+    try:
+        machines = Machines(sys.argv[1:end])
+    except NoMachines as error:
+        skip(error)
+    sys.exit(subprocess.run(sys.argv[end + 1:], env=dict(os.environ, **machines.variables()), check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How jobs over several machines end when a PE, a machine, the launcher or the network fails: everywhere, and soon.
+
+A busy machine is nobody's fault, so the limits here are far above what is promised (two seconds after the loss is seen);
+a job that hangs takes a minute.
+"""
+import os
+import re
+import signal
+import sys
+import time
+
+import jobs
+from jobs import SHMEM_PROGRAM, wait_until
+
+PES = [2, 2]
+LATE = 15
+KEEPALIVE = 2
+
+
+class UnderALauncher:
+    tells_of_lost_daemons = True  # by its status
+
+    def ready_job(self, pes=tuple(PES), words=("hang", 0), **options):
+        """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid on login}."""
+        process = self.start(pes, SHMEM_PROGRAM, *words, **options)
+        if words[0] == "work":  # which says nothing
+            self.assertTrue(wait_until(lambda: len(self.pes()) == sum(pes), 20), "PEs did not start")
+            time.sleep(1)
+            return process, self.pes()
+        for _ in range(sum(pes)):
+            line = process.stdout.readline()
+            if line != b"ready\n":
+                self.fail(f"a PE did not start: {line!r} {self.finish(process)}")
+        return process, self.pes()
+
+    def launcher_pid(self, process):
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            return int(file.read().split()[0])
+
+    def assert_ends(self, process, what, seconds=LATE, launcher_ends=True, has_daemons=True):
+        """The job ends with an error; no PE is left on any machine that is still there."""
+        begin = time.monotonic()
+        gone = wait_until(lambda: not self.pes(), seconds)
+        pes_ended = time.monotonic() - begin
+        self.assertTrue(gone, f"after {what}, {len(self.pes())} PEs were left after {seconds} s")
+        if not launcher_ends:  # it waits for its daemon there, which is its own affair
+            process.terminate()
+            self.bring_machines_back()  # daemons hold the pipes open
+        result = self.finish(process, 60)
+        print(f"{what}: PEs ended after {pes_ended:.2f} s, the job after {time.monotonic() - begin:.2f} s; "
+              f"{self.meshmem_lines(result)}", file=sys.stderr, flush=True)
+        if has_daemons or self.tells_of_lost_daemons:
+            self.assertNotEqual(result.status, 0, result)
+        if launcher_ends:
+            self.assertNotEqual(result.status, 124, result)
+        return result
+
+    def assert_named(self, result, lost, machine):
+        """The PE that was lost and its machine, in one line."""
+        lines = [line for line in self.meshmem_lines(result) if f"on host {machine}: " in line]
+        self.assertEqual(len(lines), 1, result)
+        self.assertRegex(lines[0], rf"^meshmem: PE \d+ \(host \w+, pid \d+\): lost PE ({lost}) on host {machine}: .+")
+
+    def test_a_killed_pe_ends_the_job(self):
+        for number, rank in ((signal.SIGKILL, 3), (signal.SIGSEGV, 1), (signal.SIGABRT, 0)):
+            process, pes = self.ready_job()
+            os.kill(pes[rank], number)
+            self.assert_ends(process, f"signal {int(number)} to PE {rank}")
+            self.assert_nothing_left()
+
+    def test_a_pe_that_only_waits_ends_too(self):
+        process, pes = self.ready_job([1, 1], ("wait",))
+        os.kill(pes[1], signal.SIGKILL)
+        self.assert_ends(process, "SIGKILL to PE 1 for whom PE 0 waits")
+        self.assert_nothing_left()
+
+    def test_a_killed_machine_ends_the_job(self):
+        process, _ = self.ready_job(settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        jobs.simulated["nodeb"].kill()
+        self.assert_ends(process, "the end of machine nodeb", has_daemons=False)
+        self.assert_nothing_left()
+
+    def test_a_killed_launcher_ends_the_job(self):
+        process, _ = self.ready_job()
+        os.kill(self.launcher_pid(process), signal.SIGKILL)
+        self.assert_ends(process, "SIGKILL to the launcher")
+        self.assert_nothing_left()
+
+
+class Mpirun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Mpirun
+
+    def test_a_killed_daemon_ends_the_job(self):
+        process, pes = self.ready_job()
+        with open(f"/proc/{pes[3]}/stat", encoding="utf-8", errors="replace") as file:
+            daemon = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(daemon, signal.SIGKILL)
+        self.assert_ends(process, "SIGKILL to the launcher's daemon on nodeb", has_daemons=False)
+        self.assert_nothing_left()
+
+    def test_an_interrupt_ends_the_job(self):
+        process, _ = self.ready_job()
+        os.kill(self.launcher_pid(process), signal.SIGINT)
+        self.assert_ends(process, "SIGINT to the launcher")
+        self.assert_nothing_left()
+
+    def test_a_network_that_is_taken_down_ends_the_job(self):
+        # PEs that work: what they send finds no answer.
+        process, _ = self.ready_job(words=("work",), settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        jobs.simulated["nodeb"].ip("link set eth0 down")
+        self.assert_ends(process, "nodeb's eth0 down", KEEPALIVE + LATE, launcher_ends=False)
+
+    def test_silence_is_a_loss(self):
+        # PEs that only wait send nothing that could fail.
+        process, _ = self.ready_job(settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        jobs.simulated["nodeb"].ip("link set eth0 down")
+        result = self.assert_ends(process, "nodeb's eth0 down while PEs wait", KEEPALIVE + LATE,
+                                  launcher_ends=False)
+        self.assert_named(result, "2|3", "nodeb")
+
+    def test_a_stopped_pe_is_not_lost(self):
+        process, pes = self.ready_job(words=("until", os.path.join(self.folder, "go")),
+                                      settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        os.kill(pes[3], signal.SIGSTOP)
+        time.sleep(KEEPALIVE + 3)
+        os.kill(pes[3], signal.SIGCONT)
+        with open(os.path.join(self.folder, "go"), "wb"):
+            pass
+        self.assertEqual(self.finish(process).status, 0)
+        self.assert_nothing_left()
+
+
+class Prterun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Prterun
+    tells_of_lost_daemons = False
+
+
+if __name__ == "__main__":
+    jobs.main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun."""
+import jobs
+from jobs import SHMEM_PROGRAM
+
+
+class UnderALauncher:
+    layouts = ([1, 1], [2, 2], [1, 3], [3, 1, 2])
+
+    def assert_rings(self, result, pes, rounds=1):
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(sorted(result.out.split("\n"))[1:],
+                         sorted(f"PE {pe} of {pes}" for pe in range(pes) for _ in range(rounds)), result)
+        self.assert_nothing_left()
+
+    def test_pes_find_each_other(self):
+        for layout in self.layouts:
+            with self.subTest(pes=layout):
+                self.assert_rings(self.run_job(layout, SHMEM_PROGRAM, "ring"), sum(layout))
+
+    def test_init_and_finalize_again(self):
+        self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "rounds", 3), 4, rounds=3)
+
+    def test_global_exit_ends_the_job_with_its_code(self):
+        for code in (3, 0):
+            for pe in (1, 2):
+                with self.subTest(code=code, pe=pe):
+                    result = self.run_job([2, 2], SHMEM_PROGRAM, "global_exit", pe, code)
+                    self.assertEqual(result.status, code, result)
+                    self.assert_nothing_left()
+
+    def test_a_nonzero_exit_ends_the_job(self):
+        result = self.run_job([2, 1], SHMEM_PROGRAM, "exit", 2, 5)
+        self.assertEqual(result.status, 5, result)
+        self.assert_nothing_left()
+
+
+class Mpirun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Mpirun
+
+    def test_pes_may_be_dealt_to_the_machines_in_turn(self):
+        self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "ring", cyclic=True), 4)
+        self.assert_rings(self.run_job([2, 3, 1], SHMEM_PROGRAM, "ring", cyclic=True), 6)
+
+
+class Prterun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Prterun
+
+    # With different numbers of PEs some versions deal out PEs that are none of the job's.
+    def test_pes_may_be_dealt_to_the_machines_in_turn(self):
+        self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "ring", cyclic=True), 4)
+
+
+class Oshrun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Oshrun
+
+
+if __name__ == "__main__":
+    jobs.main()

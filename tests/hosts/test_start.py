@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused: settings that differ between machines, a missing library of the network, strangers."""
+import os
+import re
+import socket
+
+import jobs
+from jobs import SHMEM_PROGRAM
+
+INTRUDER, MESHMEM_UCX = os.environ["INTRUDER"], os.environ["MESHMEM_UCX"]
+
+
+class Refusals(jobs.JobTest):
+    def on_nodeb(self, assignment):
+        """A wrapper of the program that changes a variable on nodeb only."""
+        return ["sh", "-c", f'if [ "$(hostname)" = nodeb ]; then export {assignment}; fi; exec "$0" "$@"']
+
+    def assert_refused(self, result, *patterns):
+        self.assertNotIn(result.status, (0, 124), result)
+        lines = set(self.meshmem_lines(result))
+        self.assertGreater(len(lines), 0, result)
+        for line in lines:
+            for pattern in patterns:
+                self.assertRegex(line, pattern, result)
+        self.assert_nothing_left()
+
+    def test_settings_that_differ_are_refused_by_name_and_machine(self):
+        for assignment, name in (("SHMEM_SYMMETRIC_SIZE=32M", "SHMEM_SYMMETRIC_SIZE"),
+                                 ("MESHMEM_DETERMINISTIC=1", "MESHMEM_DETERMINISTIC"),
+                                 ("MESHMEM_CHECK=1", "MESHMEM_CHECK")):
+            with self.subTest(assignment=assignment):
+                result = self.run_job([2, 2], *self.on_nodeb(assignment), SHMEM_PROGRAM, "ring",
+                                      settings={"SHMEM_SYMMETRIC_SIZE": "64M"})
+                self.assert_refused(result, name, "nodeb")
+
+    def test_a_missing_library_of_the_network_is_named_with_its_package(self):
+        with open(os.path.join(self.folder, "libucp.so.0"), "wb"):  # the first that the loader finds
+            pass
+        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder})
+        self.assert_refused(result, r"libmeshmem_ucx\.so", "apt-get install libucx0")
+
+    def test_no_network_means_no_job_over_machines(self):
+        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": "none"})
+        self.assert_refused(result, "MESHMEM_NETWORK")
+
+    def test_an_interface_that_is_not_there_is_refused(self):
+        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth7"})
+        self.assert_refused(result, '"eth7"', "tcp over eth0")
+
+    def test_an_interface_can_be_chosen(self):
+        self.assert_right(self.run_job([2, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth0"}))
+
+
+class Strangers(jobs.JobTest):
+    def test_they_get_nothing_and_the_job_goes_on(self):
+        go = os.path.join(self.folder, "go")
+        process = self.start([1, 2], SHMEM_PROGRAM, "until", go)
+        for _ in range(3):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        said = []
+        for machine in ("nodea", "nodeb"):
+            for pid in jobs.simulated[machine].processes():
+                for ip, port in listening(pid):
+                    said += self.intrude(ip, port)
+        with open(go, "wb"):
+            pass
+        result = self.finish(process)
+        self.assertEqual(result.status, 0, f"{result}; {said}")
+        self.assertEqual(len([line for line in said if line == "sent raw bytes"]), 3, said)
+        messages = [re.fullmatch(r"sent (\d+) messages, got (\d+), lost (\d+)", line) for line in said]
+        messages = [tuple(map(int, found.groups())) for found in messages if found]
+        self.assertEqual(len(messages), 3, said)
+        for sent, got, _ in messages:
+            self.assertGreater(sent, 0, said)
+            self.assertEqual(got, 0, said)
+        self.assert_nothing_left()
+
+    def intrude(self, ip, port):
+        stranger = jobs.simulated["nodec"]
+        lines = []
+        for words in (["raw", ip, port], ["wire", ip, port, stranger.ip_address, MESHMEM_UCX]):
+            result = self.finish(self.popen(stranger.words(INTRUDER, *map(str, words))))
+            self.assertEqual(result.status, 0, result)
+            lines += result.out.splitlines()
+        return lines
+
+
+def listening(pid):
+    """(IP, port) of each socket on the network by which PE `pid` takes connections of UCX."""
+    if not jobs.is_pe(pid):
+        return
+    own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as file:
+        for words in map(str.split, file.readlines()[1:]):
+            ip, port = words[1].split(":")
+            ip = socket.inet_ntoa(bytes.fromhex(ip)[::-1])
+            if words[3] == "0A" and f"socket:[{words[9]}]" in own and not ip.startswith("127."):
+                yield ip, int(port, 16)
+
+
+if __name__ == "__main__":
+    jobs.main()

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The API's suite over two and three machines.
+
+Each program runs over one of the layouts, the ones that matter most over all; with MESHMEM_TEST_LONG each over all.
+"""
+import os
+import time
+
+import jobs
+
+PROGRAMS = os.environ["PROGRAMS"].split(":")
+# PEs on each machine, and whether they are dealt to the machines in turn.
+LAYOUTS = [([1, 1], False), ([1, 3], False), ([2, 2], True), ([3, 2], False), ([2, 1, 2], False), ([3, 3, 2], False),
+           ([2, 3, 1], True)]
+OVER_ALL = ("api_rma", "api_atomics", "api_collectives", "api_signals", "api_random_collectives")
+SETTINGS = {"api_memory": {"SHMEM_SYMMETRIC_SIZE": "16M"}}
+
+
+def layouts_of(number, program):
+    if jobs.LONG or os.path.basename(program) in OVER_ALL:
+        return LAYOUTS
+    return [LAYOUTS[number % len(LAYOUTS)]]
+
+
+class Suite(jobs.JobTest):
+    launcher = jobs.Mpirun
+
+    def check(self, program, pes, cyclic):
+        name = os.path.basename(program)
+        begin = time.monotonic()
+        result = self.run_job(pes, program, settings=SETTINGS.get(name), cyclic=cyclic, seconds=200)
+        print(f"{name} over {pes}{' in turn' if cyclic else ''}: {time.monotonic() - begin:.1f} s", flush=True)
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("[  PASSED  ]" if "old_program" not in name else "", result.out)
+        self.assert_nothing_left()
+
+    def test_programs_of_the_suite(self):
+        for number, program in enumerate(PROGRAMS):
+            for pes, cyclic in layouts_of(number, program):
+                with self.subTest(program=os.path.basename(program), pes=pes, cyclic=cyclic):
+                    self.check(program, pes, cyclic)
+
+
+if __name__ == "__main__":
+    jobs.main()
