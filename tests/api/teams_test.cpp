@@ -3,7 +3,10 @@
 // Teams: split_strided, split_2d, translation, configuration, pointers, and destruction.
 // Invariant: every split is compared with a list of PEs that the test makes itself, and each new
 // team is used for a collective at once.
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
@@ -81,11 +84,8 @@ TEST(TeamWorld, HoldsAllPes) {
   EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_WORLD), shmem_n_pes());
 }
 
-// One machine: all PEs can load and store each other's heap.
-// PEs in order on the nodes that `oshrun --fake-nodes` makes, the first ones with one more; or all.
-Pes pes_of_my_node() {
-  const char* const variable = std::getenv("MESHMEM_OSHRUN_FAKE_NODES");
-  const int nodes = variable ? std::atoi(variable) : 1;
+// PEs in order on the nodes that `oshrun --fake-nodes` makes, the first ones with one more.
+Pes pes_of_my_fake_node(int nodes) {
   int first = 0;
   for (int node = 0;; ++node) {
     const int size = n_pes() / nodes + (node < n_pes() % nodes ? 1 : 0);
@@ -98,14 +98,32 @@ Pes pes_of_my_node() {
   }
 }
 
+using HostName = std::array<char, 64>;
+
+// Collective.
+Pes pes_of_my_host() {
+  SymmetricArray<HostName> mine(1), all(static_cast<size_t>(n_pes()));
+  mine[0] = {};
+  gethostname(mine[0].data(), mine[0].size() - 1);
+  shmem_fcollectmem(SHMEM_TEAM_WORLD, all, mine, sizeof(HostName));
+  Pes pes;
+  for (int pe = 0; pe < n_pes(); ++pe) {
+    if (all[static_cast<size_t>(pe)] == mine[0]) pes.push_back(pe);
+  }
+  return pes;
+}
+
+// The PEs of a machine can load and store each other's heap.
 TEST(TeamShared, HoldsThePesThatShareMemory) {
+  const char* const fake_nodes = std::getenv("MESHMEM_OSHRUN_FAKE_NODES");
+  const Pes near = fake_nodes ? pes_of_my_fake_node(std::atoi(fake_nodes)) : pes_of_my_host();
   SymmetricArray<int> heap(1);
   for (int i = 0; i < shmem_team_n_pes(SHMEM_TEAM_SHARED); ++i) {
     EXPECT_NE(shmem_team_ptr(SHMEM_TEAM_SHARED, heap, i), nullptr);
   }
-  expect_team(SHMEM_TEAM_SHARED, pes_of_my_node());
+  expect_team(SHMEM_TEAM_SHARED, near);
   for (int pe = 0; pe < n_pes(); ++pe)
-    EXPECT_EQ(shmem_ptr(heap, pe) != nullptr, position(pes_of_my_node(), pe) >= 0);
+    EXPECT_EQ(shmem_ptr(heap, pe) != nullptr, position(near, pe) >= 0);
 }
 
 TEST(TeamSplitStrided, S23_AgreesWithAListForEveryTriplet) {
