@@ -20,11 +20,12 @@ const char* name_of(RecordKind kind) {
 
 }  // namespace
 
-void Arrivals::take(int sender, const std::byte* head_bytes, std::size_t n_head,
+void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) {
-  Head head;
-  if (n_head == sizeof head) std::memcpy(&head, head_bytes, sizeof head);
-  Flow* const from = n_head == sizeof head ? find_sender(sender, head) : nullptr;
+  Head head{};
+  const bool is_whole = head_bytes == sizeof head;
+  if (is_whole) std::memcpy(&head, head_at, sizeof head);
+  Flow* const from = is_whole ? find_sender(sender, head) : nullptr;
   if (!from) {
     state_.refused.fetch_add(1, std::memory_order_relaxed);
     return;

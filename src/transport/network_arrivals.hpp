@@ -18,7 +18,7 @@ namespace meshmem::network {
 class Arrivals : public WireListener {
  public:
   explicit Arrivals(NetworkState& state) : state_(state) {}
-  void take(int sender, const std::byte* head, std::size_t head_bytes, const std::byte* body,
+  void take(int sender, const std::byte* head_at, std::size_t head_bytes, const std::byte* body,
             std::size_t body_bytes) override;
   void lose(int peer, const std::string& why) override;
 

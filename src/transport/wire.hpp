@@ -23,7 +23,7 @@ class WireListener {
   // A message in two parts, which stay until take() returns; only the head is aligned. `sender` is
   // a peer to answer to where the message introduced its sender, else -1: the number that connect()
   // gives for the sender's address. May call send(), and nothing else of the Wire.
-  virtual void take(int sender, const std::byte* head, std::size_t head_bytes,
+  virtual void take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
   virtual void lose(int peer, const std::string& why) = 0;
