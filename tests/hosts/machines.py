@@ -71,8 +71,9 @@ class Machine:
             self.pid = int(file.read().split()[0])
         self.namespace = namespace_of(self.pid)
         port = f"port{self.number}"
-        call("ip", "-batch", "-", given=f"link add {port} type veth peer name eth0 netns {self.pid}\n"
-                                        f"link set {port} master bridge up\n")
+        # The same addresses each time, since others remember them. (A bridge without one takes a port's.)
+        peer = f"name eth0 address 02:00:00:00:00:{10 + self.number} netns {self.pid}"
+        call("ip", "-batch", "-", given=f"link add {port} type veth peer {peer}\nlink set {port} master bridge up\n")
         self.ip("link set lo up", f"address add {self.ip_address}/24 dev eth0", "link set eth0 up")
 
     def words(self, *words):
@@ -113,7 +114,7 @@ class Machines:
 
     def __init__(self, names):
         call("hostname", "login")
-        call("ip", "-batch", "-", given="link set lo up\nlink add bridge type bridge\n"
+        call("ip", "-batch", "-", given="link set lo up\nlink add bridge address 02:00:00:00:00:01 type bridge\n"
                                         f"address add {NETWORK}.1/24 dev bridge\nlink set bridge up\n")
         self.all = {name: Machine(name, number) for number, name in enumerate(names, 1)}
 
