@@ -130,8 +130,9 @@ class JobTest(unittest.TestCase):
 
     def pes(self):
         """{PE: pid} of the job whose program is SHMEM_PROGRAM."""
-        return {int(variables_of(pid)["PMIX_RANK"]): pid for machine in simulated for pid in machine.processes()
-                if is_pe(pid)}
+        pids = [pid for machine in simulated for pid in machine.processes() if is_pe(pid)]
+        numbers = {pid: variables_of(pid).get("PMIX_RANK") for pid in pids}
+        return {int(number): pid for pid, number in numbers.items() if number}  # none: it is just about to be a PE
 
     def meshmem_lines(self, result):
         return [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
@@ -146,8 +147,8 @@ def command_of(pid):
 
 
 def variables_of(pid):
-    with open(f"/proc/{pid}/environ", "rb") as file:
-        return dict(entry.split("=", 1) for entry in file.read().decode(errors="replace").split("\0") if "=" in entry)
+    entries = (entry.decode(errors="replace") for entry in launching.environment_of(pid))
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def is_pe(pid):
