@@ -18,9 +18,9 @@ import sys
 SKIPPED = 77
 LOGIN = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 # Marks a program that is on login already.
-ON_LOGIN = "MESHMEM_TEST_ON_LOGIN"
+ON_LOGIN = "SIMULATED_LOGIN"
 # NAME=PID of each machine's first process: where ssh.sh looks.
-TABLE = "MESHMEM_TEST_MACHINES"
+TABLE = "SIMULATED_MACHINES"
 SSH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ssh.sh")
 NETWORK = "10.9.0"
 # Launchers' pools of launching threads hang now and then.

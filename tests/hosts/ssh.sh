@@ -6,7 +6,7 @@
 while [[ ${1-} == -* ]]; do shift; done
 name=$1
 shift
-for entry in $MESHMEM_TEST_MACHINES; do
+for entry in $SIMULATED_MACHINES; do
   [ "${entry%%=*}" = "$name" ] && pid=${entry#*=}
 done
 if [ -z "$pid" ]; then
