@@ -7,13 +7,16 @@
 A machine is a set of namespaces (network, processes, shared memory, name) with an interface eth0 and a /dev/shm of its
 own. The command runs on one more, *login*, whose bridge joins the others. The file system is this machine's.
 Invariant: everything is inside login's namespaces. Nothing has a name outside, so runs do not collide; and when login's
-first process ends, in whatever way, the kernel takes away processes, interfaces and memory of all machines.
+first process ends, in whatever way, the kernel takes away processes, interfaces and memory of all machines. Files are
+in a folder that goes with them.
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 SKIPPED = 77
 LOGIN = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -139,12 +142,14 @@ def go_to_login():
         call(*words, "true")
     except NoMachines as error:
         skip(error)
-    words = ["setpriv", "--pdeathsig", "KILL", *words, "env", f"{ON_LOGIN}=1", sys.executable, *sys.argv]
-    process = subprocess.Popen(words)
+    folder = tempfile.mkdtemp(prefix="machines-")
+    words = ["setpriv", "--pdeathsig", "KILL", *words, "env", f"{ON_LOGIN}=1", f"TMPDIR={folder}", sys.executable]
+    process = subprocess.Popen([*words, *sys.argv])
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: process.kill())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to login as well
     status = process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
     sys.exit(status if status >= 0 else 128 - status)
 
 
