@@ -116,7 +116,7 @@ MESHMEM_DEVICE std::uint64_t next_single_hop_epoch(const TeamHandle& handle,
   return needs_wiping(epoch) ? next_single_hop_epoch_after_wiping(handle, epoch) : epoch;
 }
 // Called when this kernel waits for no other PE any more.
-MESHMEM_DEVICE void let_next_in_if_it_gains() {
+MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kThreads)
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
   const UnitTotal<E> total = receive_single_unit<op, E>(job, at, handle.team, mine, epoch);
-  let_next_in_if_it_gains();
+  allow_next_kernel_if_it_pays();
   store_unit(dest + slice.first, slice.count, u, finished<op, E>(total, n));
 }
 

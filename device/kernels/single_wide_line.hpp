@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
   Bits128 words[kNearMembers] = {};
   await_missing_lines(
       job, n, at, epoch, [&](int pe) { return has_line && pe < n && pe != me; }, words);
-  let_next_in_if_it_gains();
+  allow_next_kernel_if_it_pays();
 #pragma unroll
   for (int pe = 0; pe < kNearMembers; ++pe)
     if (pe == me) words[pe] = own;

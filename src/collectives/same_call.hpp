@@ -5,7 +5,7 @@
 // that shows both.
 // Invariant: a comparison is an operation of the team of its own, the same for all routines, before
 // the collective begins: so it ends whatever the members call. Called by the API and by
-// anywhere.cpp, and without the check at the cost of a branch.
+// dispatch.cpp, and without the check at the cost of a branch.
 #ifndef MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 #define MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 

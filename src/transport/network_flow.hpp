@@ -38,12 +38,12 @@ struct Outlet {
   bool acknowledge_all();
 };
 
-// A record that goes with others leaves when its sender says send_open().
 // How much a flow has been given; what comes later does not count.
 struct Issued {
   std::uint64_t n_sent, n_requested, n_lent;
 };
 
+// When a record leaves. One that goes with others does so when its sender says send_open().
 enum class Leaves { at_once, when_few_are_under_way, with_others };
 
 // How far messages of collectives to one PE may be ahead of those that it has received, by slot of
