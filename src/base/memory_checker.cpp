@@ -5,12 +5,13 @@
 // elsewhere, and the sanitizers' functions are there only in programs that are built with one.
 #include "base/memory_checker.hpp"
 
-#if __has_include(<valgrind/memcheck.h>)  // of the Debian package valgrind, which ./mesh installs
+// The header is of the Debian package valgrind, which ./mesh installs.
+#if !defined(MESHMEM_WITHOUT_VALGRIND) && __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
 #define RUNNING_ON_VALGRIND 0
-#define VALGRIND_MAKE_MEM_NOACCESS(memory, bytes)
-#define VALGRIND_MAKE_MEM_DEFINED(memory, bytes)
+#define VALGRIND_MAKE_MEM_NOACCESS(memory, bytes) 0
+#define VALGRIND_MAKE_MEM_DEFINED(memory, bytes) 0
 #define VALGRIND_MALLOCLIKE_BLOCK(block, bytes, red_zone, is_zeroed)
 #define VALGRIND_RESIZEINPLACE_BLOCK(block, before, after, red_zone)
 #define VALGRIND_FREELIKE_BLOCK(block, red_zone)
