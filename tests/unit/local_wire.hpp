@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -86,6 +87,8 @@ class LocalWire : public Wire {
     wake();
   }
   std::size_t n_sent() const { return n_sent_; }
+  // While held back, messages neither leave nor arrive here.
+  void hold_back(bool holds) { holds_back_ = holds; }
 
  private:
   struct Leaving {
@@ -98,7 +101,7 @@ class LocalWire : public Wire {
     std::vector<std::byte> head, body;
   };
 
-  bool is_lucky() { return slowness_ <= 1 || random_() % slowness_ == 0; }
+  bool is_lucky() { return !holds_back_ && (slowness_ <= 1 || random_() % slowness_ == 0); }
   int add_peer(int number) {
     peers_.push_back(number);
     return static_cast<int>(peers_.size()) - 1;
@@ -166,6 +169,7 @@ class LocalWire : public Wire {
   std::vector<int> peers_;  // numbers of wires
   std::deque<Leaving> outbox_;
   std::size_t n_sent_ = 0;
+  std::atomic<bool> holds_back_{false};
 
   std::mutex mutex_;
   std::vector<std::pair<int, std::string>> lost_;  // numbers of wires
