@@ -84,6 +84,7 @@ void settle(Options& options, const Words& words) {
 // The launcher's word; the library has not been started.
 bool is_first_pe() {
   const char* rank = std::getenv("PMIX_RANK");
+  if (rank == nullptr) rank = std::getenv("PMI_RANK");
   return rank == nullptr || std::string_view(rank) == "0";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The job as the launcher knows it: who am I, who is on my node, one exchange of data, and the end
-// of the job. PMIx is behind it; without a launcher the job is one PE.
+// of the job. PMIx or PMI-1 is behind it; without a launcher the job is one PE.
 // Invariant: the process connects once and stays connected until it exits, since a PMIx server
 // takes a PE that has disconnected for gone. Called by core/ at start-up and when the job must end.
 #ifndef MESHMEM_BOOTSTRAP_JOB_HPP_
@@ -17,7 +17,7 @@ struct Job {
   int pe = 0;
   int n_pes = 1;
   std::vector<int> node_pes;  // PEs of this node, ascending, this one included
-  bool launched = false;      // by a launcher with a PMIx server
+  bool launched = false;      // by a launcher that can be reached
   // oshrun tells the PEs apart as if they were on several nodes, for tests; they can map one arena.
   bool has_fake_nodes = false;
 };

@@ -24,6 +24,7 @@ constexpr const char* kOshrunPes = "MESHMEM_OSHRUN_PES";
 constexpr LauncherVariables kLaunchers[] = {
     {"PMIX_RANK", {"PMIX_SIZE", nullptr}},
     {"PMI_RANK", {"PMI_SIZE", nullptr}},
+    {"PMI_PORT", {"PMI_SIZE", nullptr}},  // mpiexec.hydra -pmi-port: rank and size by TCP
     {"PMI_ID", {"PMI_SIZE", nullptr}},
     {"OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE", nullptr}},
     {"OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_SIZE", nullptr}},
@@ -35,7 +36,7 @@ constexpr LauncherVariables kLaunchers[] = {
 
 }  // namespace
 
-std::optional<std::string> launcher_without_pmix(
+std::optional<std::string> launcher_without_server(
     const std::function<const char*(const char*)>& get_env) {
   for (const LauncherVariables& launcher : kLaunchers) {
     const char* rank = get_env(launcher.rank);
@@ -47,7 +48,8 @@ std::optional<std::string> launcher_without_pmix(
         return fmt::format("{}={} says that this is one of {} processes", name, size, size);
       return std::nullopt;
     }
-    if (std::atol(rank) > 0 || launcher.rank == std::string_view("PMIX_RANK")) {
+    if (std::atol(rank) > 0 || launcher.rank == std::string_view("PMIX_RANK") ||
+        launcher.rank == std::string_view("PMI_PORT")) {
       return fmt::format("{}={} says that a launcher started this process", launcher.rank, rank);
     }
   }
@@ -70,6 +72,11 @@ bool names_pmix_server(const char* const* entries) {
     if (std::string_view(*entries).starts_with("PMIX_SERVER_URI")) return true;  // of any version
   }
   return false;
+}
+
+bool names_pmi_connection(const std::function<const char*(const char*)>& get_env) {
+  return get_env("PMI_FD") != nullptr && get_env("PMI_RANK") != nullptr &&
+         get_env("PMI_SIZE") != nullptr;
 }
 
 std::optional<std::string> refuse_foreign_environment() {

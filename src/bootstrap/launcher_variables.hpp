@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether environment variables of a launcher say that this process is one of several, although no
-// PMIx server answers.
+// What environment variables of launchers say: whether one has started this process, and which
+// protocol it speaks.
 // Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a
 // process never takes itself for "PE 0 of 1".
 #ifndef MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
@@ -14,7 +14,7 @@
 namespace meshmem {
 
 // "PMI_SIZE=4 says that this is one of 4 processes", or nullopt if this process stands alone.
-std::optional<std::string> launcher_without_pmix(
+std::optional<std::string> launcher_without_server(
     const std::function<const char*(const char*)>& get_env);
 
 // "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the job has that
@@ -26,6 +26,10 @@ std::optional<std::string> contradiction_of_oshrun(
 // server is. Without that PMIx would look for the server of a machine in the folder for temporary
 // files, where any user may have laid the address of his own.
 bool names_pmix_server(const char* const* entries);
+
+// Whether a launcher has handed over a connection for PMI-1, and said who this process is (PMI_FD,
+// PMI_RANK, PMI_SIZE).
+bool names_pmi_connection(const std::function<const char*(const char*)>& get_env);
 
 // Why this process must not start by its environment, or nullopt. Who calls a set-uid program must
 // not choose what PMIx loads nor which file is read as whose.

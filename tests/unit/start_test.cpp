@@ -30,7 +30,7 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 std::optional<std::string> objection(const Variables& variables) {
-  return launcher_without_pmix([&](const char* name) {
+  return launcher_without_server([&](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   });
@@ -90,6 +90,23 @@ TEST(LauncherVariables, ARankWithoutASizeCountsIfItCannotBeAlone) {
   EXPECT_EQ(objection({{"PMI_RANK", "2"}}), "PMI_RANK=2 says that a launcher started this process");
   EXPECT_EQ(objection({{"PMIX_RANK", "0"}}),
             "PMIX_RANK=0 says that a launcher started this process");
+}
+
+TEST(LauncherVariables, APortForPmiIsALauncherThatNobodyAnswers) {
+  EXPECT_EQ(objection({{"PMI_PORT", "a:99"}, {"PMI_ID", "0"}}),
+            "PMI_PORT=a:99 says that a launcher started this process");
+}
+
+TEST(LauncherVariables, AConnectionForPmiNeedsItsNumbers) {
+  const auto names = [](const Variables& variables) {
+    return names_pmi_connection([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  EXPECT_TRUE(names({{"PMI_FD", "6"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "4"}}));
+  EXPECT_FALSE(names({{"PMI_FD", "6"}, {"PMI_RANK", "0"}}));
+  EXPECT_FALSE(names({{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}}));
 }
 
 TEST(LauncherVariables, OnlyALauncherNamesThePmixServer) {

@@ -3,8 +3,6 @@
 // The PMIx client. Uses only the keys that every launcher sets alike (job size, local peers).
 // Invariant: PMIx fences occur in start-up only, and at the end of jobs over several nodes. An own
 // thread of PMIx calls on_lost_connection().
-#include "bootstrap/job.hpp"
-
 #include <pmix.h>
 #include <signal.h>
 #include <unistd.h>
@@ -27,7 +25,7 @@
 #include "base/own_status.hpp"
 #include "base/start_obstacles.hpp"
 #include "base/thread.hpp"
-#include "bootstrap/launcher_variables.hpp"
+#include "bootstrap/launcher_client.hpp"
 
 namespace meshmem {
 namespace {
@@ -35,7 +33,6 @@ namespace {
 // With fewer free descriptors PMIx_Init fails, or its event library ends the process by exit(1).
 constexpr int kFilesOfPmix = 12;
 
-Job this_job;
 pmix_proc_t this_process;
 std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
 
@@ -97,7 +94,7 @@ pmix_status_t fetch_size(int& n_pes) {
 }
 
 // LOCAL_PEERS is "0,2,1" in any order; absent where the launcher leaves out what is trivial.
-std::vector<int> local_peers() {
+std::vector<int> local_peers(int me) {
   const pmix_proc_t job = process_of(PMIX_RANK_WILDCARD);
   Fetched fetched;
   const pmix_status_t status = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, &fetched.value);
@@ -107,7 +104,7 @@ std::vector<int> local_peers() {
     for (std::string number; std::getline(list, number, ',');)
       pes.push_back(std::atoi(number.c_str()));
   }
-  if (pes.empty()) pes.push_back(this_job.pe);
+  if (pes.empty()) pes.push_back(me);
   std::sort(pes.begin(), pes.end());
   return pes;
 }
@@ -125,16 +122,6 @@ void on_lost_connection(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*,
 void watch_launcher() {
   pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
   PMIx_Register_event_handler(&lost, 1, nullptr, 0, on_lost_connection, nullptr, nullptr);
-}
-
-const char* get_env(const char* name) { return std::getenv(name); }
-
-// Two libraries of a program, or two launchers, that count different PEs would give wrong results.
-void compare_with_oshrun() {
-  const std::optional<std::string> objection = contradiction_of_oshrun(this_job.n_pes, get_env);
-  if (!objection) return;
-  if (this_job.pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
-  fatal_message(*objection);
 }
 
 // Where the server listens, as the launcher told, but not the job's name, which may be a secret.
@@ -200,33 +187,16 @@ struct FirstWords {
   pmix_status_t of_size;
 };
 
-// Fills this_job. No line may be printed here: it would be kept back.
-FirstWords ask_launcher(double timeout_seconds) {
+// Fills the job. No line may be printed here: it would be kept back.
+FirstWords ask_launcher(Job& job, double timeout_seconds) {
   const StartWatch watch(timeout_seconds);
   FirstWords words{};
   words.of_init = PMIx_Init(&this_process, nullptr, 0);
   if (words.of_init != PMIX_SUCCESS) return words;
-  this_job.launched = true;
-  this_job.pe = static_cast<int>(this_process.rank);
-  words.of_size = fetch_size(this_job.n_pes);
-  this_job.node_pes = local_peers();
+  job.pe = static_cast<int>(this_process.rank);
+  words.of_size = fetch_size(job.n_pes);
+  job.node_pes = local_peers(job.pe);
   return words;
-}
-
-// There is no PMIx server: a process alone, or one that its launcher has lost.
-void check_stands_alone(pmix_status_t status) {
-  const auto launcher = launcher_without_pmix(get_env);
-  if (!launcher && (status == PMIX_ERR_UNREACH || status == PMIX_ERR_INVALID_NAMESPACE)) return;
-  if (const auto obstacle = find_lack_of_network())
-    fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
-  if (launcher) {
-    fatal(
-        "{}, but no PMIx server can be reached (PMIx says {}): launch with oshrun, mpirun, prun or "
-        "srun --mpi=pmix",
-        *launcher, PMIx_Error_string(status));
-  }
-  fatal("cannot connect to the launcher's PMIx server: {} (SHMEM_DEBUG=1 shows what PMIx says)",
-        PMIx_Error_string(status));
 }
 
 // What a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer does not
@@ -254,15 +224,15 @@ struct Fence {
 std::vector<pmix_proc_t> processes_of(Among who) {
   if (who == Among::job) return {process_of(PMIX_RANK_WILDCARD)};
   std::vector<pmix_proc_t> processes;
-  for (const int pe : this_job.node_pes)
+  for (const int pe : joined_job().node_pes)
     processes.push_back(process_of(static_cast<pmix_rank_t>(pe)));
   return processes;
 }
 
 std::string awaited_text(const Fence& fence) {
   if (fence.who == Among::job)
-    return fmt::format("all {} PEs to call {}", this_job.n_pes, fence.routine);
-  return fmt::format("the {} PEs of this machine to call {}", this_job.node_pes.size(),
+    return fmt::format("all {} PEs to call {}", joined_job().n_pes, fence.routine);
+  return fmt::format("the {} PEs of this machine to call {}", joined_job().node_pes.size(),
                      fence.routine);
 }
 
@@ -296,40 +266,19 @@ void run(const Fence& fence, double timeout_seconds) {
   _exit(1);
 }
 
-}  // namespace
-
-const Job& connect_to_launcher(double timeout_seconds) {
-  static bool connected = false;
-  if (connected) return this_job;
-  connected = true;
-  const NotLost until_it_is_finalized;
-  FirstWords words{.of_init = PMIX_ERR_UNREACH, .of_size = PMIX_SUCCESS};
-  if (names_pmix_server(environ)) {
-    if (const auto obstacle = find_lack_of_files(kFilesOfPmix))
-      fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
-    words = ask_launcher(timeout_seconds);
+class PmixClient final : public LauncherClient {
+ public:
+  void publish(std::string_view key, std::string_view value, Among who) override;
+  void exchange_published(Among who, double timeout_seconds) override;
+  std::string lookup(int pe, std::string_view key) override;
+  void meet_at_end(double timeout_seconds) override;
+  void disconnect() override { PMIx_Finalize(nullptr, 0); }
+  void abort(int status, const char* reason) override {
+    if (!others_may_be_in_a_fence) PMIx_Abort(status, reason, nullptr, 0);
   }
-  if (!this_job.launched) {
-    check_stands_alone(words.of_init);
-    this_job.node_pes = {0};
-    set_identity(0);
-    return this_job;
-  }
-  set_identity(this_job.pe);
-  set_abort_job([](int status) { abort_job(status, "error"); });
-  watch_launcher();
-  check_pmix(words.of_size, "ask the launcher for the size of the job");
-  if (this_job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
-  compare_with_oshrun();
-  others_may_be_in_a_fence = this_job.n_pes != static_cast<int>(this_job.node_pes.size());
-  this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
-  return this_job;
-}
+};
 
-const Job& joined_job() { return this_job; }
-
-void publish(std::string_view key, std::string_view value, Among who) {
-  if (!this_job.launched) return;
+void PmixClient::publish(std::string_view key, std::string_view value, Among who) {
   pmix_value_t packed;
   PMIX_VALUE_CONSTRUCT(&packed);
   packed.type = PMIX_BYTE_OBJECT;
@@ -340,10 +289,9 @@ void publish(std::string_view key, std::string_view value, Among who) {
       "publish start-up data");
 }
 
-void exchange_published(Among who, double timeout_seconds) {
-  if (!this_job.launched) return;
+void PmixClient::exchange_published(Among who, double timeout_seconds) {
   check_pmix(PMIx_Commit(), "publish start-up data");
-  if (who == Among::node && this_job.node_pes.size() == 1) return;
+  if (who == Among::node && joined_job().node_pes.size() == 1) return;
   run({.who = who,
        .collects = who == Among::job,
        .routine = "shmem_init",
@@ -352,8 +300,7 @@ void exchange_published(Among who, double timeout_seconds) {
   if (who == Among::job) others_may_be_in_a_fence = false;
 }
 
-void meet_at_end(double timeout_seconds) {
-  if (!this_job.launched) return;
+void PmixClient::meet_at_end(double timeout_seconds) {
   others_may_be_in_a_fence = true;
   run({.who = Among::job,
        .collects = false,
@@ -363,7 +310,7 @@ void meet_at_end(double timeout_seconds) {
   others_may_be_in_a_fence = false;
 }
 
-std::string lookup(int pe, std::string_view key) {
+std::string PmixClient::lookup(int pe, std::string_view key) {
   const pmix_proc_t owner = process_of(static_cast<pmix_rank_t>(pe));
   Fetched fetched;
   const pmix_status_t status =
@@ -375,13 +322,23 @@ std::string lookup(int pe, std::string_view key) {
   return std::string(fetched.value->data.bo.bytes, fetched.value->data.bo.size);
 }
 
-void abort_job(int status, const char* reason) {
-  if (this_job.launched && !others_may_be_in_a_fence) PMIx_Abort(status, reason, nullptr, 0);
-  _exit(status);
-}
+}  // namespace
 
-void disconnect_from_launcher() {
-  if (this_job.launched) PMIx_Finalize(nullptr, 0);
+PmixAnswer connect_by_pmix(Job& job, double timeout_seconds) {
+  if (const auto obstacle = find_lack_of_files(kFilesOfPmix))
+    fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
+  const FirstWords words = ask_launcher(job, timeout_seconds);
+  if (words.of_init != PMIX_SUCCESS) {
+    return {.may_stand_alone =
+                words.of_init == PMIX_ERR_UNREACH || words.of_init == PMIX_ERR_INVALID_NAMESPACE,
+            .refusal = PMIx_Error_string(words.of_init)};
+  }
+  set_identity(job.pe);
+  watch_launcher();
+  check_pmix(words.of_size, "ask the launcher for the size of the job");
+  if (job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
+  others_may_be_in_a_fence = job.n_pes != static_cast<int>(job.node_pes.size());
+  return {.client = new PmixClient};  // for threads that may still ask it when the process ends
 }
 
 }  // namespace meshmem

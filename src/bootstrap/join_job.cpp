@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which protocol the launcher speaks: PMIx if it has named a server, else PMI-1 if it has handed
+// over a connection, else there is no launcher.
+// Invariant: the environment alone decides, so all PEs of a job choose alike.
+#include "bootstrap/job.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/memory_checker.hpp"
+#include "base/start_obstacles.hpp"
+#include "bootstrap/launcher_client.hpp"
+#include "bootstrap/launcher_variables.hpp"
+
+namespace meshmem {
+namespace {
+
+Job this_job;
+LauncherClient* launcher = nullptr;  // where there is none, this process is the job
+
+const char* get_env(const char* name) { return std::getenv(name); }
+
+// Two libraries of a program, or two launchers, that count different PEs would give wrong results.
+void compare_with_oshrun() {
+  const std::optional<std::string> objection = contradiction_of_oshrun(this_job.n_pes, get_env);
+  if (!objection) return;
+  if (this_job.pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
+  fatal_message(*objection);
+}
+
+// There is no server to reach: a process alone, or one that its launcher has lost. `refusal` is
+// what PMIx says, if it was asked.
+void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
+  const auto variables = launcher_without_server(get_env);
+  if (!variables && may_stand_alone) return;
+  if (const auto obstacle = find_lack_of_network())
+    fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
+  if (variables) {
+    fatal(
+        "{}, but there is neither a PMIx server to reach{} nor a connection for PMI-1 (PMI_FD): "
+        "launch with oshrun, mpirun, prun, srun --mpi=pmix or mpiexec.hydra",
+        *variables, refusal.empty() ? "" : fmt::format(" (PMIx says {})", refusal));
+  }
+  fatal("cannot connect to the launcher's PMIx server: {} (SHMEM_DEBUG=1 shows what PMIx says)",
+        refusal);
+}
+
+void connect(double timeout_seconds) {
+  PmixAnswer answer{.may_stand_alone = true};
+  if (names_pmix_server(environ)) {
+    answer = connect_by_pmix(this_job, timeout_seconds);
+    launcher = answer.client;
+    if (launcher != nullptr) {
+      debug("the launcher speaks PMIx{}",
+            names_pmi_connection(get_env) ? "; its PMI_FD is not used" : "");
+    }
+  } else if (names_pmi_connection(get_env)) {
+    launcher = &connect_by_pmi(this_job, timeout_seconds);
+    debug("the launcher speaks PMI-1");
+  }
+  if (launcher == nullptr) check_stands_alone(answer.may_stand_alone, answer.refusal);
+}
+
+}  // namespace
+
+const Job& connect_to_launcher(double timeout_seconds) {
+  static bool connected = false;
+  if (connected) return this_job;
+  connected = true;
+  const NotLost until_it_is_finalized;
+  connect(timeout_seconds);
+  if (launcher == nullptr) {
+    this_job.node_pes = {0};
+    set_identity(0);
+    return this_job;
+  }
+  this_job.launched = true;
+  set_abort_job([](int status) { abort_job(status, "error"); });
+  compare_with_oshrun();
+  this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
+  return this_job;
+}
+
+const Job& joined_job() { return this_job; }
+
+void publish(std::string_view key, std::string_view value, Among who) {
+  if (launcher != nullptr) launcher->publish(key, value, who);
+}
+
+void exchange_published(Among who, double timeout_seconds) {
+  if (launcher != nullptr) launcher->exchange_published(who, timeout_seconds);
+}
+
+std::string lookup(int pe, std::string_view key) {
+  if (launcher == nullptr) fatal("cannot get '{}' of PE {}: there is no launcher", key, pe);
+  return launcher->lookup(pe, key);
+}
+
+void meet_at_end(double timeout_seconds) {
+  if (launcher != nullptr) launcher->meet_at_end(timeout_seconds);
+}
+
+void abort_job(int status, const char* reason) {
+  if (launcher != nullptr) launcher->abort(status, reason);
+  _exit(status);
+}
+
+void disconnect_from_launcher() {
+  if (launcher != nullptr) launcher->disconnect();
+}
+
+}  // namespace meshmem
