@@ -73,6 +73,23 @@ class Oshrun(Mpirun):
         return words + [word for item in settings.items() for word in ("-x", "=".join(item))]
 
 
+class Hydra(Mpirun):
+    """MPICH's or Intel MPI's. It speaks PMI-1, and its status after a failure is not always the PE's."""
+
+    variables = {"HYDRA_LAUNCHER_EXEC": machines.SSH, "I_MPI_HYDRA_BOOTSTRAP_EXEC": machines.SSH,
+                 "I_MPI_HYDRA_IFACE": "bridge"}
+
+    @staticmethod
+    def find():
+        if not shutil.which("mpiexec.hydra"):
+            raise unittest.SkipTest("mpiexec.hydra (mpich, or Intel MPI) is not installed")
+
+    @staticmethod
+    def words(pes, settings, cyclic):
+        words = ["mpiexec.hydra", "-hosts", hosts_of(pes), "-n", str(sum(pes))]
+        return words + [word for item in settings.items() for word in ("-genv", *item)]
+
+
 class JobTest(unittest.TestCase):
     launcher = Mpirun
 
@@ -131,7 +148,7 @@ class JobTest(unittest.TestCase):
     def pes(self):
         """{PE: pid} of the job whose program is SHMEM_PROGRAM."""
         pids = [pid for machine in simulated for pid in machine.processes() if is_pe(pid)]
-        numbers = {pid: variables_of(pid).get("PMIX_RANK") for pid in pids}
+        numbers = {pid: rank_in(variables_of(pid)) for pid in pids}
         return {int(number): pid for pid, number in numbers.items() if number}  # none: it is just about to be a PE
 
     def meshmem_lines(self, result):
@@ -149,6 +166,10 @@ def command_of(pid):
 def variables_of(pid):
     entries = (entry.decode(errors="replace") for entry in launching.environment_of(pid))
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def rank_in(variables):
+    return variables.get("PMIX_RANK", variables.get("PMI_RANK"))
 
 
 def is_pe(pid):

@@ -119,7 +119,17 @@ class Machines:
         call("hostname", "login")
         call("ip", "-batch", "-", given="link set lo up\nlink add bridge address 02:00:00:00:00:01 type bridge\n"
                                         f"address add {NETWORK}.1/24 dev bridge\nlink set bridge up\n")
+        addresses = {"login": 1, **{name: 10 + number for number, name in enumerate(names, 1)}}
+        self.tell_names({name: f"{NETWORK}.{end}" for name, end in addresses.items()})
         self.all = {name: Machine(name, number) for number, name in enumerate(names, 1)}
+
+    @staticmethod
+    def tell_names(addresses):
+        """Machines find each other, and login, by name: some launchers' daemons look for it so."""
+        with tempfile.NamedTemporaryFile("w", prefix="hosts-", encoding="ascii", delete=False) as file:
+            file.write("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items()))
+        os.chmod(file.name, 0o644)
+        call("mount", "--bind", file.name, "/etc/hosts")
 
     def __getitem__(self, name):
         return self.all[name]

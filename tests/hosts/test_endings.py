@@ -140,5 +140,9 @@ class Prterun(UnderALauncher, jobs.JobTest):
     tells_of_lost_daemons = False
 
 
+class Hydra(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Hydra
+
+
 if __name__ == "__main__":
     jobs.main()
