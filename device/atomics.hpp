@@ -8,6 +8,7 @@
 #define MESHMEM_DEVICE_ATOMICS_HPP_
 
 #include "device/operations.hpp"
+#include "device/proxy.hpp"
 #include "device/teams.hpp"
 
 namespace meshmem {
@@ -53,11 +54,21 @@ MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0)
   }
 }
 
-template <AtomicOp op, typename E, typename Pes>
+// Only one that fetches waits for its answer where the PE is far.
+enum class Answer { none, value };
+
+template <AtomicOp op, Answer answer = Answer::value, typename E, typename Pes>
 MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E condition = E()) {
   using B = Bits<sizeof(E)>;
-  auto* there = reinterpret_cast<B*>(translate_word(const_cast<E*>(address), pes.world_pe(pe)));
-  return bit_cast<E>(apply_atomic(op, there, bit_cast<B>(operand), bit_cast<B>(condition)));
+  const int world_pe = pes.world_pe(pe);
+  const auto value = bit_cast<B>(operand), expected = bit_cast<B>(condition);
+  E* there = nullptr;
+  if (!find_word(&there, address, world_pe)) {
+    const std::uint64_t before =
+        far_atomic(op, address, sizeof(E), value, expected, answer == Answer::value, world_pe);
+    return bit_cast<E>(static_cast<B>(before));
+  }
+  return bit_cast<E>(apply_atomic(op, reinterpret_cast<B*>(there), value, expected));
 }
 
 // The routines, in the order of shmem/ops.h. A fetched value is there when the call returns, which
@@ -68,7 +79,7 @@ MESHMEM_DEVICE E atomic_fetch(Pes pes, const E* source, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_set(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::set>(pes, dest, pe, value);
+  atomic<AtomicOp::set, Answer::none>(pes, dest, pe, value);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_swap(Pes pes, E* dest, E value, int pe) {
@@ -92,7 +103,7 @@ MESHMEM_DEVICE E atomic_fetch_add(Pes pes, E* dest, E value, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_add(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::add>(pes, dest, pe, value);
+  atomic<AtomicOp::add, Answer::none>(pes, dest, pe, value);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch_inc(Pes pes, E* dest, int pe) {
@@ -100,7 +111,7 @@ MESHMEM_DEVICE E atomic_fetch_inc(Pes pes, E* dest, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_inc(Pes pes, E* dest, int pe) {
-  atomic<AtomicOp::add>(pes, dest, pe, E(1));
+  atomic<AtomicOp::add, Answer::none>(pes, dest, pe, E(1));
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_compare_swap_nbi(Pes pes, E* fetch, E* dest, E cond, E value, int pe) {
@@ -121,7 +132,7 @@ MESHMEM_DEVICE E atomic_fetch_and(Pes pes, E* dest, E value, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_and(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_and>(pes, dest, pe, value);
+  atomic<AtomicOp::bit_and, Answer::none>(pes, dest, pe, value);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch_or(Pes pes, E* dest, E value, int pe) {
@@ -129,7 +140,7 @@ MESHMEM_DEVICE E atomic_fetch_or(Pes pes, E* dest, E value, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_or(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_or>(pes, dest, pe, value);
+  atomic<AtomicOp::bit_or, Answer::none>(pes, dest, pe, value);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch_xor(Pes pes, E* dest, E value, int pe) {
@@ -137,7 +148,7 @@ MESHMEM_DEVICE E atomic_fetch_xor(Pes pes, E* dest, E value, int pe) {
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_xor(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_xor>(pes, dest, pe, value);
+  atomic<AtomicOp::bit_xor, Answer::none>(pes, dest, pe, value);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_fetch_and_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {

@@ -27,6 +27,8 @@
 //   pause                         between two polls
 //   pause_for, has_waited         the same by one who tells, by find(), the address that it waits
 //                                 for; and after the last. Only processors ask for it
+//   host_reaches                  whether the address is one that the host knows as well, so no
+//                                 shared memory and no stack
 //   load_plain, store_plain       of memory that the user has declared as what he likes: one
 //                                 access, which no compiler takes to be of another object than his
 //                                 own of float

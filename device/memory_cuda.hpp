@@ -131,6 +131,8 @@ MESHMEM_DEVICE void complete_all(const Group& group) {
 
 MESHMEM_DEVICE void pause() {}
 
+MESHMEM_DEVICE bool host_reaches(const void* address) { return __isGlobal(address) != 0; }
+
 // The first-level cache is not coherent; a relaxed load of system scope passes it by.
 MESHMEM_DEVICE void before_get() {}
 template <typename T>

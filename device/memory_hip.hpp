@@ -52,6 +52,11 @@ MESHMEM_DEVICE void full_fence() {
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 
+MESHMEM_DEVICE bool host_reaches(const void* address) {
+  const auto* flat = (const __attribute__((address_space(0))) void*)address;
+  return !__builtin_amdgcn_is_shared(flat) && !__builtin_amdgcn_is_private(flat);
+}
+
 // What a get reads must not come from a cache that was filled before; and a plain load of an
 // address that is the same for all threads goes through the scalar cache, which no fence empties.
 MESHMEM_DEVICE void before_get() { acquire_fence(); }

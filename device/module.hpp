@@ -233,13 +233,21 @@ MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
   return nullptr;
 }
 
-// The rarer cases, out of the way: another segment, a far PE, or a mistake.
-MESHMEM_DEVICE_COLD std::byte* translate_rare(const void* address, int pe) {
+// Whether the proxy reaches the PE.
+MESHMEM_DEVICE bool is_far(int pe) {
+  const ProxyRing& ring = state().proxy;
+  return ring.slots != nullptr && ring.is_far[pe] != 0;
+}
+
+// The rarer cases, out of the way: another segment, a far PE, or a mistake. Null: the PE has it,
+// and only the proxy reaches it there.
+MESHMEM_DEVICE_COLD std::byte* find_rare(const void* address, int pe) {
   std::byte* there = try_translate(address, pe);
   if (there) return there;
-  if (try_translate(address, state().me)) refuse_pe(pe);  // the PE is wrong, or out of reach
   if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes)) refuse_pe(pe);
-  refuse_address(address);
+  if (!try_translate(address, state().me)) refuse_address(address);
+  if (!is_far(pe)) refuse_pe(pe);
+  return nullptr;
 }
 
 // Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated
@@ -259,23 +267,34 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_aligned(address, sizeof(T));
 }
 
-// As try_translate, for a caller who must be right.
+// As try_translate, for a caller who must be right. False: only the proxy reaches it (proxy.hpp),
+// which is found where no near PE comes by.
 template <typename T>
-MESHMEM_DEVICE T* translate(const T* address, int pe) {
+MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
   const State& job = state();
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - job.device_heap.base;
-  std::byte* there = offset < job.device_heap.bytes &&
-                             static_cast<unsigned>(pe) < static_cast<unsigned>(job.near_pes)
-                         ? job.device_heap.near_copy[pe] + offset
-                         : translate_rare(address, pe);
-  return reinterpret_cast<T*>(there);
+  if (offset < job.device_heap.bytes &&
+      static_cast<unsigned>(pe) < static_cast<unsigned>(job.near_pes)) {
+    *there = reinterpret_cast<T*>(job.device_heap.near_copy[pe] + offset);
+    return true;
+  }
+  *there = reinterpret_cast<T*>(find_rare(address, pe));
+  return *there != nullptr;
+}
+
+// The same where all PEs in question are near.
+template <typename T>
+MESHMEM_DEVICE T* translate(const T* address, int pe) {
+  T* there = nullptr;
+  if (!find(&there, address, pe)) refuse_pe(pe);
+  return there;
 }
 
 // Of a word that is used in one piece.
 template <typename T>
-MESHMEM_DEVICE T* translate_word(const T* address, int pe) {
+MESHMEM_DEVICE bool find_word(T** there, const T* address, int pe) {
   check_aligned(address, sizeof(T));
-  return translate(address, pe);
+  return find(there, address, pe);
 }
 
 }  // namespace device

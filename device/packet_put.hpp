@@ -10,6 +10,7 @@
 
 #include "device/module.hpp"
 #include "device/packets.hpp"
+#include "device/proxy.hpp"
 #include "device/teams.hpp"
 
 namespace meshmem {
@@ -84,13 +85,38 @@ MESHMEM_DEVICE_APART void receive_uneven(Group group, std::byte* to, const Bits1
   receive_message<AnyWords>(group, to, from, nbytes, tag);
 }
 
+// To a far PE: each command carries some lines, which arrive as they would one by one.
+MESHMEM_DEVICE_COLD void send_far(Bits128* to, const std::byte* from, std::size_t nbytes,
+                                  std::uint32_t tag, unsigned first, unsigned step, int pe) {
+  constexpr unsigned kLines = ProxyCommand::kMostInline / kLineBytes;
+  const unsigned count = lines_for(nbytes);
+  for (unsigned i = first * kLines; i < count; i += step * kLines) {
+    const unsigned lines = count - i < kLines ? count - i : kLines;
+    ProxyCommand command = command_for(ProxyOp::put_inline, pe);
+    command.length = static_cast<std::uint8_t>(lines * kLineBytes);
+    command.word[0] = number_of(to + i);
+    for (unsigned k = 0; k < lines; ++k) {
+      const Bits128 line = line_of(load_word(from, nbytes, i + k), tag);
+      command.word[1 + 2 * k] = line.word[0];
+      command.word[2 + 2 * k] = line.word[1];
+    }
+    post(command);
+  }
+}
+
 template <typename Group, typename Pes>
 MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, const void* source,
                                 std::size_t nbytes, std::uint32_t tag, int pe) {
   check_packets(packets);
   if (nbytes == 0) return;
   const auto* from = static_cast<const std::byte*>(source);
-  auto* to = static_cast<Bits128*>(translate(packets, pes.world_pe(pe)));
+  const int world_pe = pes.world_pe(pe);
+  void* there = nullptr;
+  if (!find(&there, packets, world_pe))
+    return send_far(static_cast<Bits128*>(packets), from, nbytes, tag,
+                    static_cast<unsigned>(group.rank()), static_cast<unsigned>(group.size()),
+                    world_pe);
+  auto* to = static_cast<Bits128*>(there);
   if (is_multiple(from, nbytes, kLineData))
     send_message<WholeWords>(group, to, from, nbytes, tag);
   else

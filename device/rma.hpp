@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.6 and 9.8): stores
-// and loads through the mapping of the peer.
+// and loads through the mapping of the peer, or a command to the proxy where there is none.
 // Invariant: a put has been issued, not completed, when it returns: its data arrives in no order
 // until fence, quiet or a signal. Every thread of the group calls; the names are those of the rows
 // of shmem/ops.h, read by shmem/device.hpp.
@@ -10,31 +10,48 @@
 
 #include "device/copy.hpp"
 #include "device/module.hpp"
+#include "device/proxy.hpp"
 #include "device/teams.hpp"
 
 namespace meshmem {
 namespace device {
 
+// waits: the source may be used again when it returns. Near it may in any case.
+template <typename Group>
+MESHMEM_DEVICE void put_bytes(const Group& group, void* dest, const void* source, std::size_t bytes,
+                              int world_pe, bool waits) {
+  void* there = nullptr;
+  if (!find(&there, dest, world_pe))
+    return by_leader(group, [=] { far_put(dest, source, bytes, world_pe, waits); });
+  copy<OwnSource>(group, there, source, bytes);
+}
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put(const Group& group, Pes pes, void* dest, const void* source,
                         std::size_t nelems, int pe) {
   if (nelems == 0) return;
   check_count(sizeof(E), nelems);
-  copy<OwnSource>(group, translate(dest, pes.world_pe(pe)), source, nelems * sizeof(E));
+  put_bytes(group, dest, source, nelems * sizeof(E), pes.world_pe(pe), true);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* source,
                         std::size_t nelems, int pe) {
   if (nelems == 0) return;
   check_count(sizeof(E), nelems);
+  const int world_pe = pes.world_pe(pe);
+  const std::size_t bytes = nelems * sizeof(E);
   before_get();
-  copy<OthersSource>(group, dest, translate(source, pes.world_pe(pe)), nelems * sizeof(E));
+  void* there = nullptr;
+  if (!find(&there, source, world_pe))
+    return by_leader(group, [=] { far_get(dest, source, bytes, world_pe); });
+  copy<OthersSource>(group, dest, there, bytes);
 }
 // A store is as nonblocking as it gets; a load is complete when it returns, which nbi forms may be.
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put_nbi(const Group& group, Pes pes, void* dest, const void* source,
                             std::size_t nelems, int pe) {
-  put<E>(group, pes, dest, source, nelems, pe);
+  if (nelems == 0) return;
+  check_count(sizeof(E), nelems);
+  put_bytes(group, dest, source, nelems * sizeof(E), pes.world_pe(pe), false);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void get_nbi(const Group& group, Pes pes, void* dest, const void* source,
@@ -45,12 +62,20 @@ MESHMEM_DEVICE void get_nbi(const Group& group, Pes pes, void* dest, const void*
 // Elements of more than 8 bytes do not occur in kernels.
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void p(const Group&, Pes pes, E* dest, E value, int pe) {
-  store_relaxed(translate_word(dest, pes.world_pe(pe)), value);
+  const int world_pe = pes.world_pe(pe);
+  E* there = nullptr;
+  if (!find_word(&there, dest, world_pe))
+    return far_store_value(dest, bit_cast<Bits<sizeof(E)>>(value), sizeof(E), world_pe);
+  store_relaxed(there, value);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE E g(const Group&, Pes pes, const E* source, int pe) {
+  const int world_pe = pes.world_pe(pe);
   before_get();
-  return load_relaxed(translate_word(source, pes.world_pe(pe)));
+  E* there = nullptr;
+  if (!find_word(&there, source, world_pe))
+    return bit_cast<E>(static_cast<Bits<sizeof(E)>>(far_load(source, sizeof(E), world_pe)));
+  return load_relaxed(there);
 }
 
 // nblocks blocks of bsize elements, at every dst-th and sst-th element. Elements of 16 bytes need
@@ -73,6 +98,12 @@ MESHMEM_DEVICE void copy_blocks(const Group& group, void* dest, std::ptrdiff_t d
     store_plain(to + block * dst + at, Source::load(from + block * sst + at));
   }
 }
+template <typename E>
+MESHMEM_DEVICE FarBlocks far_blocks(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
+                                    std::size_t nblocks) {
+  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(E));
+  return {dst * kBytes, sst * kBytes, bsize * sizeof(E), nblocks};
+}
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void ibput(const Group& group, Pes pes, void* dest, const void* source,
                           std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize,
@@ -80,8 +111,13 @@ MESHMEM_DEVICE void ibput(const Group& group, Pes pes, void* dest, const void* s
   if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
   check_count(sizeof(E), bsize, nblocks);
-  copy_blocks<OwnSource, E>(group, translate(dest, pes.world_pe(pe)), dst, source, sst, bsize,
-                            nblocks);
+  const int world_pe = pes.world_pe(pe);
+  void* there = nullptr;
+  if (!find(&there, dest, world_pe))
+    return by_leader(group, [=] {
+      far_put_blocks(dest, source, far_blocks<E>(dst, sst, bsize, nblocks), world_pe);
+    });
+  copy_blocks<OwnSource, E>(group, there, dst, source, sst, bsize, nblocks);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void ibget(const Group& group, Pes pes, void* dest, const void* source,
@@ -90,9 +126,14 @@ MESHMEM_DEVICE void ibget(const Group& group, Pes pes, void* dest, const void* s
   if (nblocks > 0) check_strides(dst, sst, bsize);
   if (bsize == 0 || nblocks == 0) return;
   check_count(sizeof(E), bsize, nblocks);
+  const int world_pe = pes.world_pe(pe);
   before_get();
-  copy_blocks<OthersSource, E>(group, dest, dst, translate(source, pes.world_pe(pe)), sst, bsize,
-                               nblocks);
+  void* there = nullptr;
+  if (!find(&there, source, world_pe))
+    return by_leader(group, [=] {
+      far_get_blocks(dest, source, far_blocks<E>(dst, sst, bsize, nblocks), world_pe);
+    });
+  copy_blocks<OthersSource, E>(group, dest, dst, there, sst, bsize, nblocks);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void iput(const Group& group, Pes pes, void* dest, const void* source,
@@ -126,32 +167,53 @@ MESHMEM_DEVICE void push_with_signal(const Group& group, void* there, const void
     update_signal(signal_there, signal, sig_op);
   }
 }
+template <typename Group>
+MESHMEM_DEVICE void put_signal_bytes(const Group& group, void* dest, const void* source,
+                                     std::size_t bytes, std::uint64_t* sig_addr,
+                                     std::uint64_t signal, int sig_op, int world_pe, bool waits) {
+  void* there = nullptr;
+  std::uint64_t* signal_there = nullptr;
+  if ((bytes > 0 && !find(&there, dest, world_pe)) ||
+      !find_word(&signal_there, sig_addr, world_pe)) {
+    check_aligned(sig_addr, sizeof *sig_addr);
+    return by_leader(group, [=] {
+      far_put_signal(dest, source, bytes, sig_addr, signal, sig_op, world_pe, waits);
+    });
+  }
+  push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
+}
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put_signal(const Group& group, Pes pes, void* dest, const void* source,
                                std::size_t nelems, std::uint64_t* sig_addr, std::uint64_t signal,
                                int sig_op, int pe) {
   check_signal_op(sig_op);
   check_count(sizeof(E), nelems);
-  const int world_pe = pes.world_pe(pe);
-  const std::size_t bytes = nelems * sizeof(E);
-  void* there = bytes > 0 ? translate(dest, world_pe) : nullptr;
-  std::uint64_t* signal_there = translate_word(sig_addr, world_pe);
-  push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
+  put_signal_bytes(group, dest, source, nelems * sizeof(E), sig_addr, signal, sig_op,
+                   pes.world_pe(pe), true);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put_signal_nbi(const Group& group, Pes pes, void* dest, const void* source,
                                    std::size_t nelems, std::uint64_t* sig_addr,
                                    std::uint64_t signal, int sig_op, int pe) {
-  put_signal<E>(group, pes, dest, source, nelems, sig_addr, signal, sig_op, pe);
+  check_signal_op(sig_op);
+  check_count(sizeof(E), nelems);
+  put_signal_bytes(group, dest, source, nelems * sizeof(E), sig_addr, signal, sig_op,
+                   pes.world_pe(pe), false);
 }
 
+MESHMEM_DEVICE void signal_at(std::uint64_t* sig_addr, std::uint64_t signal, int sig_op,
+                              int world_pe) {
+  std::uint64_t* there = nullptr;
+  if (!find_word(&there, sig_addr, world_pe)) return far_signal(sig_addr, signal, sig_op, world_pe);
+  update_signal(there, signal, sig_op);
+}
 template <typename Pes>
 MESHMEM_DEVICE void signal_set(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
-  update_signal(translate_word(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_SET);
+  signal_at(sig_addr, signal, SHMEM_SIGNAL_SET, pes.world_pe(pe));
 }
 template <typename Pes>
 MESHMEM_DEVICE void signal_add(Pes pes, std::uint64_t* sig_addr, std::uint64_t signal, int pe) {
-  update_signal(translate_word(sig_addr, pes.world_pe(pe)), signal, SHMEM_SIGNAL_ADD);
+  signal_at(sig_addr, signal, SHMEM_SIGNAL_ADD, pes.world_pe(pe));
 }
 
 }  // namespace device

@@ -8,6 +8,7 @@
 
 #include "device/atomics.hpp"
 #include "device/collectives/by_grid.hpp"
+#include "device/collectives/by_host.hpp"
 #include "device/collectives/by_one_thread.hpp"
 #include "device/collectives/moves.hpp"
 #include "device/collectives/one_shot.hpp"
@@ -32,20 +33,28 @@ MESHMEM_DEVICE void* team_ptr(shmem_team_t team, const void* dest, int pe) {
   return try_translate(dest, world_pe_of(team_in(slot), pe));
 }
 
+// On a team that spans machines the host does it.
+template <typename Group>
+MESHMEM_DEVICE int meet_by_host(const Group& group, shmem_team_t team) {
+  return by_host(group, {Call::meeting(), ElemType::none, team, nullptr, nullptr, 1, 1});
+}
 template <typename Group>
 MESHMEM_DEVICE void barrier_all(const Group& group) {
+  if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
   check_call(group, sync, Call::meeting());
   barrier(group, sync);
 }
 template <typename Group>
 MESHMEM_DEVICE void sync_all(const Group& group) {
+  if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
 }
 template <typename Group>
 MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
+  if (spans_nodes(team)) return meet_by_host(group, team);
   const TeamSync sync(team);
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
@@ -92,6 +101,7 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
   const Call call = Call::move<E>(Routine::broadcast, nelems, root);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return broadcast(group, sync_of(group, team, call, dest, source), dest, source,
                    nelems * sizeof(E), root);
 }
@@ -99,12 +109,14 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
                            std::size_t nelems) {
   const Call call = Call::move<E>(Routine::collect, nelems);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return collect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
   const Call call = Call::move<E>(Routine::fcollect, nelems);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return fcollect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
 }
@@ -112,6 +124,7 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
   const Call call = Call::move<E>(Routine::alltoall, nelems);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return alltoall(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
 }
@@ -120,6 +133,7 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
   if (nelems > 0) check_strides(dst, sst, 1);
   const Call call = Call::move<E>(Routine::alltoalls, nelems);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, dst, sst});
   return alltoalls<Bits<sizeof(E)>>(group, sync_of(group, team, call, dest, source), dest, source,
                                     dst, sst, nelems);
 }
@@ -129,20 +143,22 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   F(sum, sum)                 \
   F(prod, prod) F(min, min) F(max, max) F(avg, avg) F(and, bit_and) F(or, bit_or) F(xor, bit_xor)
 
-#define MESHMEM_REDUCTION(name, op)                                                            \
-  template <typename E, typename Group>                                                        \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,             \
-                                   const E* source, std::size_t nreduce) {                     \
-    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);              \
-    return reduce<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, source, \
-                                nreduce);                                                      \
-  }                                                                                            \
-  template <typename E, typename Group>                                                        \
-  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,     \
-                                           const E* source, std::size_t nreduce) {             \
-    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);      \
-    return reduce_scatter<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, \
-                                        source, nreduce);                                      \
+#define MESHMEM_REDUCTION(name, op)                                                               \
+  template <typename E, typename Group>                                                           \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                \
+                                   const E* source, std::size_t nreduce) {                        \
+    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);                 \
+    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
+    return reduce<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, source,    \
+                                nreduce);                                                         \
+  }                                                                                               \
+  template <typename E, typename Group>                                                           \
+  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,        \
+                                           const E* source, std::size_t nreduce) {                \
+    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);         \
+    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
+    return reduce_scatter<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest,    \
+                                        source, nreduce);                                         \
   }
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
@@ -151,24 +167,27 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
   const Call call = Call::reduction<E>(Routine::inscan, ReduceOp::sum, nreduce);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, true);
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
   const Call call = Call::reduction<E>(Routine::exscan, ReduceOp::sum, nreduce);
+  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, false);
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)
 // By one thread: the library's.
-#define MESHMEM_BY_ONE_THREAD(name, routine, form, op)                                          \
-  template <typename E>                                                                         \
-  MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                 \
-      const Thread& thread, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) { \
-    const Call call = Call::reduction<E>(Routine::routine, ReduceOp::op, nreduce);              \
-    return by_one_thread(ReduceForm::form, ReduceOp::op,                                        \
-                         sync_of(thread, team, call, dest, source), dest, source, nreduce);     \
+#define MESHMEM_BY_ONE_THREAD(name, routine, form, op)                                             \
+  template <typename E>                                                                            \
+  MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                    \
+      const Thread& thread, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) {    \
+    const Call call = Call::reduction<E>(Routine::routine, ReduceOp::op, nreduce);                 \
+    if (spans_nodes(team)) return by_host(thread, {call, kHostType<E>, team, dest, source, 1, 1}); \
+    return by_one_thread(ReduceForm::form, ReduceOp::op,                                           \
+                         sync_of(thread, team, call, dest, source), dest, source, nreduce);        \
   }
 #define MESHMEM_REDUCTION_BY_ONE_THREAD(name, op)          \
   MESHMEM_BY_ONE_THREAD(name##_reduce, reduce, reduce, op) \

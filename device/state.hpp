@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/proxy_ring.hpp"
 #include "device/target.hpp"
 
 namespace meshmem {
@@ -244,6 +245,7 @@ struct State {
   const TeamView* teams;      // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
+  ProxyRing proxy;  // by which kernels reach PEs of other nodes
 
   // From the sync slabs of all PEs, once the layout is known. It has the place of PE `me` as
   // TeamSync::arrival.

@@ -9,6 +9,7 @@
 #define MESHMEM_DEVICE_SYNC_HPP_
 
 #include "device/poll.hpp"
+#include "device/proxy.hpp"
 #include "device/teams.hpp"
 
 // A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which
@@ -265,13 +266,16 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
   return epoch;
 }
 
+// Of far PEs, each wave waits for what it has handed to the proxy itself.
 template <typename Group>
 MESHMEM_DEVICE void quiet(const Group& group) {
+  if (__builtin_expect(has_proxy(), 0) && speaks_for_wave(group)) quiet_far();
   complete_all(group);
 }
 // All stores of the group before it come before all after it.
 template <typename Group>
 MESHMEM_DEVICE void fence(const Group& group) {
+  if (__builtin_expect(has_proxy(), 0) && speaks_for_wave(group)) fence_far();
   release_all(group);
   release_mine();
 }

@@ -19,8 +19,9 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
 # Who stores by a verb what announces nothing; the next flag has to come after it.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
-# Each wave of a block that polls in these goes on by itself.
-AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves"}
+# Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its group, which
+# acquires when it is back.
+AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result", "await_result"}
 TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that succeed acquire
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives in kernels on teams that span machines: the proxy has the host run them, by its own
+// algorithms between nodes, while the group waits for the result.
+// Invariant: it is a quiet first, as a barrier is; the host counts these collectives of a team
+// apart from those that the program calls on it. Teams within a node never come here. Used by
+// routines.hpp.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
+
+#include "device/grid.hpp"
+#include "device/proxy.hpp"
+#include "device/same_call.hpp"
+
+namespace meshmem {
+namespace device {
+
+// Both count alike.
+static_assert(static_cast<int>(Routine::meeting) == static_cast<int>(HostRoutine::sync) &&
+                  static_cast<int>(Routine::alltoalls) ==
+                      static_cast<int>(HostRoutine::alltoalls) &&
+                  static_cast<int>(Routine::exscan) == static_cast<int>(HostRoutine::exscan),
+              "the host does another routine than was called");
+
+MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
+  const std::uint8_t* const spans = state().proxy.spans_nodes;
+  if (__builtin_expect(!spans, 1)) return false;
+  const auto slot = static_cast<unsigned>(slot_of(team));
+  return slot < static_cast<unsigned>(kTeamSlots) && spans[slot] != 0;
+}
+
+// Ends the kernel where MESHMEM_PROXY=off.
+MESHMEM_DEVICE void check_proxy() {
+  if (has_proxy()) return;
+#ifndef NDEBUG
+  printf(
+      "meshmem: PE %d, in a kernel: a collective of a team with PEs on other machines, which "
+      "MESHMEM_PROXY=off does not reach\n",
+      state().me);
+#endif
+  trap();
+}
+
+// What the host calls the elements of a reduction: short floats have types of their own there.
+template <typename E>
+constexpr ElemType kHostType = std::is_same<E, meshmem_half>::value       ? ElemType::f16
+                               : std::is_same<E, meshmem_bfloat16>::value ? ElemType::bf16
+                                                                          : elem_type_of<E>();
+
+// A collective for the host: what Call says, and the rest of its arguments.
+struct HostCall {
+  Call call;
+  ElemType type;
+  shmem_team_t team;
+  void* dest;
+  const void* source;
+  std::ptrdiff_t dst, sst;  // of alltoalls, else 1
+};
+
+// By one thread: the words as Proxy's collective takes them apart.
+MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
+  const Call& call = host.call;
+  ProxyCommand command = command_for(ProxyOp::collective, slot_of(host.team));
+  command.length = static_cast<std::uint8_t>(host.type);
+  command.detail = static_cast<std::uint8_t>(static_cast<unsigned>(call.routine) |
+                                             static_cast<unsigned>(call.op) << kReduceOpBits);
+  command.word[0] = number_of(host.dest);
+  command.word[1] = number_of(host.source);
+  command.word[2] = call.nelems;
+  command.word[3] = static_cast<std::uint64_t>(
+      call.routine == Routine::broadcast ? static_cast<std::ptrdiff_t>(call.root) : host.dst);
+  command.word[4] = static_cast<std::uint64_t>(host.sst);
+  command.word[5] = call.elem_bytes;
+  release_fence();  // publishes what the group has released to the host
+  post_and_await_result(command, kResultOfCollective);
+}
+
+template <typename Group>
+MESHMEM_DEVICE int by_host(const Group& group, const HostCall& call) {
+  check_proxy();
+  quiet(group);
+  by_leader(group, [&] { ask_for_collective(call); });
+  return 0;
+}
+MESHMEM_DEVICE int by_host(const CooperativeGrid& grid, const HostCall& call) {
+  check_proxy();
+  const TeamSync sync(call.team);
+  quiet(Block());
+  meet(grid, sync);
+  if (grid.block() == 0) by_host(Block(), call);
+  meet(grid, sync);
+  return 0;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_

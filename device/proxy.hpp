@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How kernels reach far PEs: commands in the ring of proxy_ring.hpp, which a thread of the host
+// takes out.
+// Invariant: whoever waits here waits for the host alone, never for another thread of a kernel that
+// may not run yet; so a ring that is full, or kernels that fill the device, stop nothing. All of it
+// is out of line: near PEs never come here.
+#ifndef MESHMEM_DEVICE_PROXY_HPP_
+#define MESHMEM_DEVICE_PROXY_HPP_
+
+#include "device/group.hpp"
+#include "device/module.hpp"
+#include "device/operations.hpp"
+#include "device/packets.hpp"
+#include "device/poll.hpp"
+
+// A command's ticket is its number. A thread waits for the host to have consumed it, when the
+// source of a put is to be free again; for it to be completed, as quiet does; or for a result,
+// whose number is counted apart, since a result is kept until it has been read and a slot is not.
+// The lanes of a wave that come together take their numbers by one addition. They may wait for
+// numbers before those of their own wave only: a ring has many more slots than a wave has lanes.
+
+namespace meshmem {
+namespace device {
+
+MESHMEM_DEVICE bool has_proxy() { return state().proxy.slots != nullptr; }
+
+// The next number of a counter in memory of the device.
+#if defined(MESHMEM_TARGET_IS_CPU)
+inline std::uint64_t take_number(std::uint64_t* counter) {
+  return fetch_add(counter, std::uint64_t{1});
+}
+#else
+MESHMEM_DEVICE std::uint64_t take_number(std::uint64_t* counter) {
+  const int lane = Wave().rank();
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  const std::uint64_t lanes = __activemask();
+#else
+  const std::uint64_t lanes = __ballot(1);
+#endif
+  const int leader = __ffsll(static_cast<long long>(lanes)) - 1;
+  std::uint64_t first = 0;
+  if (lane == leader) first = fetch_add(counter, static_cast<std::uint64_t>(__popcll(lanes)));
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  first = __shfl_sync(static_cast<unsigned>(lanes), first, leader);
+#else
+  first = static_cast<std::uint64_t>(__shfl(static_cast<long long>(first), leader));
+#endif
+  const std::uint64_t before = (std::uint64_t{1} << lane) - 1;
+  return first + static_cast<std::uint64_t>(__popcll(lanes & before));
+}
+#endif
+
+// The place of the calling wave, which it may share with others: then it waits for theirs too.
+MESHMEM_DEVICE std::uint64_t* last_of_my_wave(const ProxyRing& ring) {
+  const auto waves = static_cast<unsigned>((threads_of_block() + wave_size() - 1) / wave_size());
+  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned place = block * waves + static_cast<unsigned>(thread_in_block() / wave_size());
+  return ring.last_of_caller + (place & (ring.n_callers - 1));
+}
+
+MESHMEM_DEVICE void raise_to(std::uint64_t* word, std::uint64_t value) {
+  std::uint64_t old = load_relaxed(word);
+  while (old < value) {
+    const std::uint64_t found = compare_exchange(word, old, value);
+    if (found == old) return;
+    old = found;
+  }
+}
+
+// Until the host says by `said` that it has come to `count`; `known` saves looks over the bus.
+MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
+                               std::uint64_t count) {
+  if (load_relaxed(known) >= count) return;
+  std::uint64_t now = 0;
+  pause_until(
+      [&] {
+        now = load_relaxed(said);
+        return now >= count;
+      },
+      [=] { return said; });
+  acquire_fence();  // what the host did before it said so is there
+  raise_to(known, now);
+}
+MESHMEM_DEVICE void await_consumed(const ProxyRing& ring, std::uint64_t count) {
+  await_host(&ring.progress->consumed, ring.known_consumed, count);
+}
+MESHMEM_DEVICE void await_completed(const ProxyRing& ring, std::uint64_t count) {
+  await_host(&ring.progress->completed, ring.known_completed, count);
+}
+
+// Puts a command into the ring; returns its ticket. What the host shall read in memory has been
+// released before.
+MESHMEM_DEVICE_COLD std::uint64_t post(const ProxyCommand& command) {
+  const ProxyRing& ring = state().proxy;
+  const std::uint64_t ticket = take_number(ring.head);
+  raise_to(last_of_my_wave(ring), ticket + 1);
+  if (ticket >= ring.n_slots) await_consumed(ring, ticket - ring.n_slots + 1);
+  const ProxySlot slot = slot_of_command(command, phase_of(ticket, ring.n_slots));
+  std::uint64_t* const there = ring.slots[ticket & (ring.n_slots - 1)].word;
+#pragma unroll
+  for (int i = 0; i < ProxySlot::kWords; ++i) store_relaxed(there + i, slot.word[i]);
+  return ticket;
+}
+
+MESHMEM_DEVICE ProxyCommand command_for(ProxyOp op, int pe) {
+  return {op, 0, 0, static_cast<std::uint32_t>(pe), {}};
+}
+MESHMEM_DEVICE std::uint64_t number_of(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+// `bytes` bytes of data from word `first` on.
+MESHMEM_DEVICE void take_along(ProxyCommand& command, int first, const std::byte* data,
+                               std::size_t bytes) {
+  command.length = static_cast<std::uint8_t>(bytes);
+  for (unsigned u = 0; u * kLineData < bytes; ++u)
+    command.word[static_cast<unsigned>(first) + u] = load_word(data, bytes, u);
+}
+
+// ---- Results
+
+// A place for a result. Who had it before has run, so it comes free.
+MESHMEM_DEVICE std::uint64_t ask_for_result(const ProxyRing& ring) {
+  const std::uint64_t number = take_number(ring.next_result), place = number & (ring.n_results - 1);
+  const std::uint64_t* turn = ring.result_turn + place;
+  pause_until([=] { return load_relaxed(turn) == number - place; }, [=] { return turn; });
+  acquire_fence();  // whoever had it has read it
+  return number;
+}
+MESHMEM_DEVICE std::uint64_t await_result(const ProxyRing& ring, std::uint64_t number) {
+  const std::uint64_t place = number & (ring.n_results - 1);
+  const ProxyResult* result = ring.results + place;
+  pause_until([=] { return load_relaxed(&result->number) == number + 1; }, [=] { return result; });
+  acquire_fence();  // what the host has written before the number is there
+  const std::uint64_t value = load_relaxed(&result->value);
+  release_fence();  // it has been read before somebody else may ask for the place
+  store_relaxed(ring.result_turn + place, number - place + ring.n_results);
+  return value;
+}
+MESHMEM_DEVICE std::uint64_t post_and_await_result(ProxyCommand& command, int word_of_number) {
+  const ProxyRing& ring = state().proxy;
+  const std::uint64_t number = ask_for_result(ring);
+  command.word[word_of_number] = number;
+  post(command);
+  return await_result(ring, number);
+}
+
+// ---- The operations, by one thread
+
+MESHMEM_DEVICE_COLD std::uint64_t far_load(const void* source, std::size_t bytes, int pe) {
+  ProxyCommand command = command_for(ProxyOp::load, pe);
+  command.length = static_cast<std::uint8_t>(bytes);
+  command.word[0] = number_of(source);
+  return post_and_await_result(command, 1);
+}
+
+MESHMEM_DEVICE void far_store(void* dest, const std::byte* source, std::size_t bytes, int pe) {
+  ProxyCommand command = command_for(ProxyOp::put_inline, pe);
+  command.word[0] = number_of(dest);
+  take_along(command, 1, source, bytes);
+  post(command);
+}
+
+MESHMEM_DEVICE_COLD void far_store_value(void* dest, std::uint64_t value, std::size_t bytes,
+                                         int pe) {
+  ProxyCommand command = command_for(ProxyOp::put_inline, pe);
+  command.length = static_cast<std::uint8_t>(bytes);
+  command.word[0] = number_of(dest);
+  command.word[1] = value;
+  post(command);
+}
+
+// In as many commands as it takes, each of which carries its data.
+MESHMEM_DEVICE void far_store_all(std::byte* dest, const std::byte* source, std::size_t bytes,
+                                  int pe) {
+  for (std::size_t at = 0; at < bytes; at += ProxyCommand::kMostInline) {
+    const std::size_t left = bytes - at;
+    far_store(dest + at, source + at,
+              left < ProxyCommand::kMostInline ? left : ProxyCommand::kMostInline, pe);
+  }
+}
+
+// waits: until the source may be used again, which is at once where data travels in the slot.
+MESHMEM_DEVICE_COLD void far_put(void* dest, const void* source, std::size_t bytes, int pe,
+                                 bool waits) {
+  const auto* from = static_cast<const std::byte*>(source);
+  if (bytes <= ProxyCommand::kMostInline || !host_reaches(source))
+    return far_store_all(static_cast<std::byte*>(dest), from, bytes, pe);
+  ProxyCommand command = command_for(ProxyOp::put, pe);
+  command.word[0] = number_of(dest);
+  command.word[1] = number_of(source);
+  command.word[2] = bytes;
+  release_fence();  // publishes the source to the host
+  const std::uint64_t ticket = post(command);
+  if (waits) await_consumed(state().proxy, ticket + 1);
+}
+
+// By elements, whose answers come by results.
+MESHMEM_DEVICE void far_load_all(std::byte* dest, const std::byte* source, std::size_t bytes,
+                                 int pe) {
+  for (unsigned u = 0; u * kLineData < bytes; ++u) {
+    const std::size_t left = bytes - u * kLineData;
+    store_word(dest, bytes, u,
+               far_load(source + u * kLineData, left < kLineData ? left : kLineData, pe));
+  }
+}
+
+MESHMEM_DEVICE_COLD void far_get(void* dest, const void* source, std::size_t bytes, int pe) {
+  auto* to = static_cast<std::byte*>(dest);
+  if (bytes <= kLineData || !host_reaches(dest))
+    return far_load_all(to, static_cast<const std::byte*>(source), bytes, pe);
+  ProxyCommand command = command_for(ProxyOp::get, pe);
+  command.word[0] = number_of(dest);
+  command.word[1] = number_of(source);
+  command.word[2] = bytes;
+  release_fence();  // no store to dest comes after what the host writes there
+  await_completed(state().proxy, post(command) + 1);
+  acquire_fence();  // what the host has written can be read
+}
+
+// Blocks at strides, all in bytes.
+struct FarBlocks {
+  std::ptrdiff_t dest_stride, source_stride;
+  std::size_t bytes, count;
+};
+MESHMEM_DEVICE ProxyCommand blocks_command(ProxyOp op, void* dest, const void* source,
+                                           const FarBlocks& blocks, int pe) {
+  ProxyCommand command = command_for(op, pe);
+  command.word[0] = number_of(dest);
+  command.word[1] = number_of(source);
+  command.word[2] = static_cast<std::uint64_t>(blocks.dest_stride);
+  command.word[3] = static_cast<std::uint64_t>(blocks.source_stride);
+  command.word[4] = blocks.bytes;
+  command.word[5] = blocks.count;
+  return command;
+}
+MESHMEM_DEVICE_COLD void far_put_blocks(void* dest, const void* source, const FarBlocks& blocks,
+                                        int pe) {
+  if (host_reaches(source)) {
+    release_fence();  // publishes the source to the host
+    const std::uint64_t ticket =
+        post(blocks_command(ProxyOp::put_blocks, dest, source, blocks, pe));
+    return await_consumed(state().proxy, ticket + 1);
+  }
+  auto* to = static_cast<std::byte*>(dest);
+  const auto* from = static_cast<const std::byte*>(source);
+  for (std::size_t i = 0; i < blocks.count; ++i) {
+    far_store_all(to, from, blocks.bytes, pe);
+    to += blocks.dest_stride;
+    from += blocks.source_stride;
+  }
+}
+MESHMEM_DEVICE_COLD void far_get_blocks(void* dest, const void* source, const FarBlocks& blocks,
+                                        int pe) {
+  if (host_reaches(dest)) {
+    release_fence();  // no store to dest comes after what the host writes there
+    const std::uint64_t ticket =
+        post(blocks_command(ProxyOp::get_blocks, dest, source, blocks, pe));
+    await_completed(state().proxy, ticket + 1);
+    return acquire_fence();  // what the host has written can be read
+  }
+  auto* to = static_cast<std::byte*>(dest);
+  const auto* from = static_cast<const std::byte*>(source);
+  for (std::size_t i = 0; i < blocks.count; ++i) {
+    far_load_all(to, from, blocks.bytes, pe);
+    to += blocks.dest_stride;
+    from += blocks.source_stride;
+  }
+}
+
+// The value before, where the caller wants it.
+MESHMEM_DEVICE_COLD std::uint64_t far_atomic(AtomicOp op, const void* address, std::size_t bytes,
+                                             std::uint64_t operand, std::uint64_t condition,
+                                             bool fetches, int pe) {
+  ProxyCommand command = command_for(fetches ? ProxyOp::fetch : ProxyOp::atomic, pe);
+  command.length = static_cast<std::uint8_t>(bytes);
+  command.detail = static_cast<std::uint8_t>(op);
+  command.word[0] = number_of(address);
+  command.word[1] = operand;
+  command.word[2] = condition;
+  if (fetches) return post_and_await_result(command, 3);
+  post(command);
+  return 0;
+}
+
+MESHMEM_DEVICE ProxyCommand signal_command(ProxyOp op, const std::uint64_t* signal,
+                                           std::uint64_t value, int sig_op, int pe) {
+  ProxyCommand command = command_for(op, pe);
+  command.detail = static_cast<std::uint8_t>(sig_op);
+  command.word[0] = number_of(signal);
+  command.word[1] = value;
+  return command;
+}
+MESHMEM_DEVICE_COLD void far_signal(const std::uint64_t* signal, std::uint64_t value, int sig_op,
+                                    int pe) {
+  release_fence();  // near stores come first, as where the signal is near
+  post(signal_command(ProxyOp::signal, signal, value, sig_op, pe));
+}
+
+// One command and one message, but for data that the host cannot read and that is not short.
+MESHMEM_DEVICE_COLD void far_put_signal(void* dest, const void* source, std::size_t bytes,
+                                        const std::uint64_t* signal, std::uint64_t value,
+                                        int sig_op, int pe, bool waits) {
+  const auto* from = static_cast<const std::byte*>(source);
+  ProxyCommand command = signal_command(ProxyOp::put_signal, signal, value, sig_op, pe);
+  command.word[2] = number_of(dest);
+  if (bytes <= ProxyCommand::kMostInlineWithSignal) {
+    command.op = ProxyOp::put_signal_inline;
+    take_along(command, 3, from, bytes);
+    post(command);
+    return;
+  }
+  if (!host_reaches(source)) {
+    far_store_all(static_cast<std::byte*>(dest), from, bytes, pe);
+    post(command_for(ProxyOp::fence, pe));
+    return far_signal(signal, value, sig_op, pe);
+  }
+  command.word[3] = number_of(source);
+  command.word[4] = bytes;
+  release_fence();  // publishes the source to the host
+  const std::uint64_t ticket = post(command);
+  if (waits) await_consumed(state().proxy, ticket + 1);
+}
+
+// ---- By groups
+
+// act() by the leader: what the group has stored before is there for the host, and what the host
+// has stored, and the leader acquired, is there for the group.
+template <typename Group, typename Act>
+MESHMEM_DEVICE void by_leader(const Group& group, const Act& act) {
+  release_all(group);
+  if (group.rank() == 0) act();
+  acquire_all(group);
+}
+
+// Whether the calling wave has commands that may not be done.
+MESHMEM_DEVICE bool has_far_work(const ProxyRing& ring, std::uint64_t last) {
+  return last > load_relaxed(ring.known_completed);
+}
+MESHMEM_DEVICE_COLD void quiet_far() {
+  const ProxyRing& ring = state().proxy;
+  await_completed(ring, load_relaxed(last_of_my_wave(ring)));
+}
+MESHMEM_DEVICE_COLD void fence_far() {
+  const ProxyRing& ring = state().proxy;
+  if (!has_far_work(ring, load_relaxed(last_of_my_wave(ring)))) return;
+  release_fence();  // near stores come first
+  post(command_for(ProxyOp::fence, state().me));
+}
+// By one thread of each wave of the group.
+template <typename Group>
+MESHMEM_DEVICE bool speaks_for_wave(const Group&) {
+  return Wave().rank() == 0;
+}
+MESHMEM_DEVICE bool speaks_for_wave(const Thread&) { return true; }
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_PROXY_HPP_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's end of the ring of commands from kernels (device/proxy_ring.hpp): takes them out in
+// the order of their tickets, and says how far it has come.
+// Invariant: a command is taken when all its words are of its lap; its slot is a kernel's again
+// when note_consumed() has said so. One thread has it. Made by Proxy, and by tests.
+#ifndef MESHMEM_TRANSPORT_PROXY_RING_READER_HPP_
+#define MESHMEM_TRANSPORT_PROXY_RING_READER_HPP_
+
+#include <cstdint>
+
+#include "device/proxy_ring.hpp"
+
+namespace meshmem {
+
+// Where the host finds the ring: pinned memory, which kernels reach too.
+struct ProxyMemory {
+  device::ProxySlot* slots = nullptr;
+  device::ProxyProgress* progress = nullptr;
+  device::ProxyResult* results = nullptr;
+  std::uint64_t n_slots = 0;
+  std::uint64_t n_results = 0;
+};
+
+class ProxyRingReader {
+ public:
+  explicit ProxyRingReader(const ProxyMemory& memory) : memory_(memory) {}
+
+  // How many commands have been taken.
+  std::uint64_t taken() const { return taken_; }
+
+  bool try_take(device::ProxyCommand* command) {
+    const device::ProxySlot& slot = memory_.slots[taken_ & (memory_.n_slots - 1)];
+    const std::uint64_t phase = device::phase_of(taken_, memory_.n_slots);
+    device::ProxySlot seen;
+    // Acquire: what the kernel has released before the command can be read. The last words come
+    // last, as a rule, so an empty slot costs one look.
+    for (int i = device::ProxySlot::kWords - 1; i >= 0; --i) {
+      seen.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_ACQUIRE);
+      if ((seen.word[i] & device::kPhase) != phase) return false;
+    }
+    *command = device::command_in(seen);
+    ++taken_;
+    return true;
+  }
+
+  // All that has been taken: slots and sources are the kernel's again.
+  void note_consumed() { say(&memory_.progress->consumed, taken_); }
+  // So many commands are done at their targets.
+  void note_completed(std::uint64_t count) { say(&memory_.progress->completed, count); }
+  void answer(std::uint64_t number, std::uint64_t value) {
+    device::ProxyResult& result = memory_.results[number & (memory_.n_results - 1)];
+    __atomic_store_n(&result.value, value, __ATOMIC_RELAXED);
+    say(&result.number, number + 1);
+  }
+
+ private:
+  // Release: whoever sees it sees what was done before.
+  static void say(std::uint64_t* where, std::uint64_t number) {
+    __atomic_store_n(where, number, __ATOMIC_RELEASE);
+  }
+
+  ProxyMemory memory_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_PROXY_RING_READER_HPP_
