@@ -102,6 +102,22 @@ void ArenaTransport::complete() {
   deferred_.clear();
 }
 
+// No earlier than at the next look.
+std::unique_ptr<CompletionMark> ArenaTransport::mark() {
+  class Mark : public CompletionMark {
+   public:
+    explicit Mark(ArenaTransport& transport) : transport_(transport) {}
+    bool is_done() override {
+      transport_.progress();
+      return true;
+    }
+
+   private:
+    ArenaTransport& transport_;
+  };
+  return std::make_unique<Mark>(*this);
+}
+
 void ArenaTransport::send(int pe, const MessageKey& key, const void* data, std::size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
   std::size_t offset = 0;

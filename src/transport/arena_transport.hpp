@@ -43,8 +43,13 @@ class ArenaTransport : public Transport {
   void put_signal(const RemotePlace& dest, const void* source, std::size_t bytes,
                   const SignalUpdate& signal) override;
   std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) override;
+  void fetch_nbi(const RemotePlace& dest, const AtomicRequest& request,
+                 std::uint64_t* before) override {
+    *before = atomic(dest, request);
+  }
   void order() override { complete(); }
   void complete() override;
+  std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
   void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                const std::function<std::string()>& what) override;

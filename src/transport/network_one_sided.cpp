@@ -78,26 +78,48 @@ void NetworkTransport::get_nbi(void* dest, const RemotePlace& source, std::size_
   pending_work.count_issued();
 }
 
-std::uint64_t NetworkTransport::atomic(const RemotePlace& dest, const AtomicRequest& request) {
-  NetworkState& state = *state_;
-  fuzz_schedule();
+namespace {
+
+Record record_of(const NetworkState& state, const RemotePlace& dest, const AtomicRequest& request) {
   const auto kind = request.fetches ? RecordKind::fetch : RecordKind::atomic;
   Record record = state.record_for(kind, dest, 0);
   record.op = static_cast<std::uint8_t>(request.op);
   record.width = static_cast<std::uint8_t>(request.bytes);
   record.first = request.operand;
   record.second = request.condition;
+  return record;
+}
+
+}  // namespace
+
+std::uint64_t NetworkTransport::atomic(const RemotePlace& dest, const AtomicRequest& request) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  const Record record = record_of(state, dest, request);
   std::uint64_t before = 0;
   Lock lock(state.mutex);
   Flow& flow = state.server_flow(dest.pe);
   if (request.fetches) {
-    state.fetch(lock, flow, record, &before);
+    Answers answers;
+    state.fetch(lock, flow, record, &before, &answers);
+    state.wait_for(lock, flow, answers.missing);
   } else {
     state.send(lock, flow, record, nullptr, Leaves::when_few_are_under_way);
     lock.unlock();
     pending_work.count_issued();
   }
   return before;
+}
+
+void NetworkTransport::fetch_nbi(const RemotePlace& dest, const AtomicRequest& request,
+                                 std::uint64_t* before) {
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  {
+    Lock lock(state.mutex);
+    state.fetch(lock, state.server_flow(dest.pe), record_of(state, dest, request), before, nullptr);
+  }
+  pending_work.count_issued();
 }
 
 }  // namespace meshmem

@@ -130,16 +130,15 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
   }
 }
 
-void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before) {
+void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before,
+                         Answers* answers) {
   wait_for_room(lock, flow);
   wait(
       lock, [&] { return may_ask_for(flow, sizeof *before); },
       [&] { return "an answer of " + plan.name_of(flow.pe()); });
-  Answers answers;
-  record.bytes = requests.add(flow.pe(), before, sizeof *before, &answers);
-  flow.add(record, nullptr, Leaves::at_once);
+  record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
+  flow.add(record, nullptr, answers ? Leaves::at_once : Leaves::when_few_are_under_way);
   flow.note_requested(sizeof *before);
-  wait_for(lock, flow, answers.missing);
 }
 
 // A launcher that sees how the other process ended says it better, and ends the job with its

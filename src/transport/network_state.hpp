@@ -57,7 +57,9 @@ struct NetworkState {
                    std::atomic<std::size_t>* under_way);
   void request(Lock& lock, network::Flow& flow, const RemotePlace& source, void* dest,
                std::size_t bytes, network::Answers* answers);
-  void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before);
+  // `answers` as for request(): nullptr if quiet alone waits for it.
+  void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before,
+             network::Answers* answers);
   // Back-pressure: who sends faster than the network waits here.
   void wait_for_room(Lock& lock, const network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);

@@ -146,6 +146,43 @@ void NetworkTransport::complete() {
   }
 }
 
+namespace {
+
+class NetworkMark : public CompletionMark {
+ public:
+  explicit NetworkMark(NetworkState& state) : state_(state) {
+    const Lock lock(state_.mutex);
+    for (const auto& flow : state_.flows) {
+      flow->send_open(network::kAsks);
+      if (!flow->is_done(flow->issued())) left_.push_back({flow.get(), flow->issued()});
+    }
+  }
+  bool is_done() override {
+    const Lock lock(state_.mutex);
+    state_.poll(lock);
+    std::erase_if(left_, [](const Left& one) { return one.flow->is_done(one.issued); });
+    if (Clock::now() > late_)
+      for (const Left& one : left_) one.flow->ask();
+    return left_.empty();
+  }
+
+ private:
+  struct Left {
+    Flow* flow;
+    network::Issued issued;
+  };
+  NetworkState& state_;
+  std::vector<Left> left_;
+  const Clock::time_point late_ = Clock::now() + kAcknowledgementComes;
+};
+
+}  // namespace
+
+std::unique_ptr<CompletionMark> NetworkTransport::mark() {
+  fuzz_schedule();
+  return std::make_unique<NetworkMark>(*state_);
+}
+
 void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std::size_t bytes) {
   NetworkState& state = *state_;
   fuzz_schedule();

@@ -233,6 +233,13 @@ std::uint64_t atomic(const char* routine, const void* address, const AtomicReque
   return 0;
 }
 
+void fetch_nbi(const char* routine, const void* address, const AtomicRequest& request, int pe,
+               std::uint64_t* before) {
+  if (const auto far = find_far(routine, address, request.bytes, pe))
+    return transport()->fetch_nbi(*far, request, before);
+  *before = atomic(routine, address, request, pe);
+}
+
 }  // namespace one_sided
 
 void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes) {

@@ -64,6 +64,11 @@ struct Signal {
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 
+// One that fetches; *before is filled when what was issued is complete.
+[[gnu::cold, gnu::noinline]] void fetch_nbi(const char* routine, const void* address,
+                                            const AtomicRequest& request, int pe,
+                                            std::uint64_t* before);
+
 }  // namespace meshmem::one_sided
 
 namespace meshmem {

@@ -45,6 +45,14 @@ struct SignalUpdate {
   std::uint64_t value;
 };
 
+// What had been issued at some moment, for one who looks now and then whether it is done and does
+// other things meanwhile. A look makes progress.
+class CompletionMark {
+ public:
+  virtual ~CompletionMark() = default;
+  virtual bool is_done() = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -60,11 +68,16 @@ class Transport {
                           const SignalUpdate& signal) = 0;
   // One that fetches has its answer when it returns; another is done after complete().
   virtual std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) = 0;
+  // One that fetches; *before is not filled until complete() returns.
+  virtual void fetch_nbi(const RemotePlace& dest, const AtomicRequest& request,
+                         std::uint64_t* before) = 0;
 
   // What was issued before is seen by the target before what comes later.
   virtual void order() = 0;
   // All that any thread has issued before is done at its target.
   virtual void complete() = 0;
+  // The same without waiting.
+  virtual std::unique_ptr<CompletionMark> mark() = 0;
 
   // A message for the collectives, which the other side takes by receive(). Any length, 0 too.
   virtual void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) = 0;

@@ -107,6 +107,29 @@ TEST_P(Network, AtomicsOfBothWidths) {
   EXPECT_EQ(now(word), 15u);
 }
 
+// Also of two that are under way together.
+TEST_P(Network, AMarkIsDoneWhenWhatCameBeforeItIs) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 2, .slowness = slowness()});
+  NetworkTransport& transport = job.of(0);
+  auto* const word = job.heap_of<uint64_t>(3) + 5;
+  uint64_t got = 0, before[2] = {1, 1};
+  EXPECT_TRUE(transport.mark()->is_done());
+  const auto add = [&](uint64_t* was) {
+    transport.fetch_nbi(heap_of(3, 40), {AtomicOp::add, 8, 1, 0, true}, was);
+    return transport.mark();
+  };
+  const uint64_t high = 0xfedcba9876543210;
+  transport.put(heap_of(3, 40), &high, sizeof high);
+  transport.get_nbi(&got, heap_of(3, 40), sizeof got);
+  const auto first = add(&before[0]), second = add(&before[1]);
+  while (!second->is_done()) std::this_thread::yield();
+  EXPECT_TRUE(first->is_done());
+  EXPECT_EQ(got, high);
+  EXPECT_EQ(before[0], high);
+  EXPECT_EQ(before[1], high + 1);
+  EXPECT_EQ(now(word), high + 2);
+}
+
 TEST_P(Network, AllSegmentsOfAllPesOfANode) {
   NetworkPes job({.nodes = 2, .pes_of_node = 3, .slowness = slowness()});
   job.run([&](int me) {
