@@ -13,6 +13,7 @@ import time
 import unittest
 
 import machines
+import slurm
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "launch"))
@@ -39,6 +40,10 @@ class Mpirun:
     def find():
         if not shutil.which("mpirun"):
             raise unittest.SkipTest("mpirun is not installed")
+
+    @staticmethod
+    def end():
+        """Ends what find() has started."""
 
     @staticmethod
     def words(pes, settings, cyclic):
@@ -90,12 +95,48 @@ class Hydra(Mpirun):
         return words + [word for item in settings.items() for word in ("-genv", *item)]
 
 
+class Srun(Mpirun):
+    """Slurm's. What a failed PE's status becomes is up to Slurm."""
+
+    protocol = "pmix"
+
+    @classmethod
+    def find(cls):
+        missing = slurm.missing()
+        if missing:
+            raise unittest.SkipTest(f"{missing} (slurm-client, slurmctld, slurmd) is not installed")
+        try:
+            cls.cluster = slurm.Slurm(list(simulated))
+        except slurm.NoSlurm as error:
+            raise unittest.SkipTest(str(error)) from error
+        cls.variables = cls.cluster.variables()
+        if cls.protocol not in cls.cluster.protocols():
+            cls.end()
+            raise unittest.SkipTest(f"this srun has no --mpi={cls.protocol}")
+
+    @classmethod
+    def end(cls):
+        cls.cluster.end()
+
+    @classmethod
+    def words(cls, pes, settings, cyclic):
+        hosts = [name for name, n in zip(NAMES, pes) for _ in range(n)]
+        exports = ",".join(["ALL", *("=".join(item) for item in settings.items())])
+        return ["srun", "-K", f"--mpi={cls.protocol}", "--distribution=arbitrary", "-w", ",".join(hosts),
+                "-n", str(sum(pes)), f"--export={exports}"]
+
+
+class SrunPmi2(Srun):
+    protocol = "pmi2"
+
+
 class JobTest(unittest.TestCase):
     launcher = Mpirun
 
     @classmethod
     def setUpClass(cls):
         cls.launcher.find()
+        cls.addClassCleanup(cls.launcher.end)
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="meshmem-hosts-test-")

@@ -88,7 +88,7 @@ class Machine:
         call("nsenter", "-t", str(self.pid), "-n", "ip", "-batch", "-", given="\n".join(commands) + "\n")
 
     def processes(self):
-        """What runs here, without the first process and its sleep, as pids of login."""
+        """What runs here, without the first process, its sleep and Slurm's daemon, as pids of login."""
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return [pid for pid in pids if namespace_of(pid) == self.namespace and pid != self.pid and self.is_of_a_job(pid)]
 
@@ -99,7 +99,7 @@ class Machine:
                 name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)", file.read().strip(), re.DOTALL).groups()
         except OSError:
             return False
-        return rest[0] != "Z" and name != "sleep"
+        return rest[0] != "Z" and name not in ("sleep", "slurmd")
 
     def shared_memory(self):
         return os.listdir(f"/proc/{self.pid}/root/dev/shm")

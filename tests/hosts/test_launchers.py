@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra."""
+"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra|Srun|SrunPmi2."""
 import jobs
 from jobs import SHMEM_PROGRAM
 
 
 class UnderALauncher:
+    keeps_status_of_global_exit = True
     exact_status = True  # whether a PE's status is the job's in every case, not only nonzero
     layouts = ([1, 1], [2, 2], [1, 3], [3, 1, 2])
 
@@ -28,7 +29,9 @@ class UnderALauncher:
             for pe in (1, 2):
                 with self.subTest(code=code, pe=pe):
                     result = self.run_job([2, 2], SHMEM_PROGRAM, "global_exit", pe, code)
-                    self.assertEqual(result.status, code, result)
+                    if self.keeps_status_of_global_exit:
+                        self.assertEqual(result.status, code, result)
+                    self.assertNotEqual(result.status, 124, result)
                     self.assert_nothing_left()
 
     def test_a_nonzero_exit_ends_the_job(self):
@@ -62,6 +65,22 @@ class Oshrun(UnderALauncher, jobs.JobTest):
 class Hydra(UnderALauncher, jobs.JobTest):
     launcher = jobs.Hydra
     exact_status = False
+
+
+class Srun(UnderALauncher, jobs.JobTest):
+    """What it kills ends with 137, and that may be the job's status."""
+
+    launcher = jobs.Srun
+    exact_status = keeps_status_of_global_exit = False
+
+    def test_a_killed_pe_ends_the_job(self):
+        for pe in (0, 2):
+            self.assertNotIn(self.run_job([2, 1], SHMEM_PROGRAM, "die", pe, 9).status, (0, 124))
+            self.assert_nothing_left()
+
+
+class SrunPmi2(Srun):
+    launcher = jobs.SrunPmi2
 
 
 if __name__ == "__main__":
