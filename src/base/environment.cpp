@@ -263,6 +263,16 @@ struct Syntax<Kind::network_kind> {
 };
 
 template <>
+struct Syntax<Kind::proxy_kind> {
+  static constexpr std::string_view accepted = "auto or off";
+  static bool parse(std::string_view text, ProxyKind& out) {
+    out = text == "off" ? ProxyKind::off : ProxyKind::automatic;
+    return text == "auto" || text == "off";
+  }
+  static std::string show(ProxyKind value) { return value == ProxyKind::off ? "off" : "auto"; }
+};
+
+template <>
 struct Syntax<Kind::network_device> {
   static constexpr std::string_view accepted =
       "the name of an interface, or of a device as UCX has it";

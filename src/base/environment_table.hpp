@@ -55,6 +55,9 @@ X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
   "not start. The same on all PEs.")
 X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
   "The network to use, as in eth0 or mlx5_0:1. Unset: UCX chooses.")
+X(MESHMEM_PROXY, proxy, proxy_kind, ProxyKind::automatic,
+  "How kernels reach PEs of other machines. auto: by a thread of the PE, which does for them what "
+  "they ask. off: not at all; a kernel that tries ends with an error.")
 X(MESHMEM_KEEPALIVE, keepalive, seconds, 10,
   "A PE of another machine that does not answer for about so long is lost, which ends the job. 0: "
   "only one whose connection breaks is.")

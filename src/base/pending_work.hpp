@@ -31,6 +31,11 @@ struct PendingWork {
 };
 inline constinit PendingWork pending_work;
 
+// Waits for what kernels that have ended have handed to the proxy; nullptr: there is nothing of the
+// kind. While it is set, one operation counts as issued and never as completed, so that quiet asks.
+using CompleteKernels = void (*)(const char* routine);
+inline constinit std::atomic<CompleteKernels> complete_kernels{nullptr};
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_BASE_PENDING_WORK_HPP_

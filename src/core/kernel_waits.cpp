@@ -27,7 +27,19 @@ std::string whom(const SyncWait& wait, const Team& team) {
                      is_member ? team.world_pe(*wait.team_pe) : *wait.team_pe, team.text());
 }
 
+// Of what kernels wait for in the ring and in its results.
+const char* text_in_ring(const void* awaited) {
+  const device::ProxyRing& ring = sources->state.state().proxy;
+  if (!ring.slots) return nullptr;
+  if (awaited == &ring.progress->consumed) return "its commands to other machines to be taken";
+  if (awaited == &ring.progress->completed) return "what it has asked of other machines to be done";
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(awaited) - reinterpret_cast<std::uintptr_t>(ring.results);
+  return offset < ring.n_results * sizeof *ring.results ? "an answer of other machines" : nullptr;
+}
+
 std::string text_of(const void* awaited) {
+  if (const char* const text = text_in_ring(awaited)) return text;
   const Slab& sync = sources->sync;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(awaited) - sync.base);
   if (offset >= sync.bytes)

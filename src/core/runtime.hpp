@@ -26,10 +26,18 @@
 #include "core/team_table.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_state.hpp"
+#include "gpu/proxy_memory.hpp"
 #include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
+#include "transport/proxy.hpp"
 
 namespace meshmem {
+
+// Who runs the collectives that kernels ask the host for, where teams span nodes.
+struct CollectivesOfKernels {
+  std::function<void(const device::ProxyCommand&)> begin;
+  std::function<void()> stop;
+};
 
 class Runtime {
  public:
@@ -52,6 +60,11 @@ class Runtime {
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   ContextTable& contexts() { return contexts_; }
+  // Where there are PEs on other nodes, and devices.
+  Proxy& proxy() { return proxy_; }
+  void use_collectives_of_kernels(CollectivesOfKernels collectives) {
+    collectives_of_kernels_ = std::move(collectives);
+  }
   // A team that host and kernels know. Its members meet before they use it in kernels.
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
@@ -92,6 +105,8 @@ class Runtime {
   void spread_over_cores();
   void close();
   void close_device_segments();
+  void open_proxy();
+  void close_proxy();
 
   // Returns when all PEs of the job have come, before there are teams and after them.
   void meet(const char* where);
@@ -126,6 +141,10 @@ class Runtime {
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
   std::mutex active_sets_mutex_;      // to make a team once
   ContextTable contexts_;
+
+  ProxyRingMemory proxy_memory_;
+  Proxy proxy_;
+  CollectivesOfKernels collectives_of_kernels_;
 };
 
 // Lives for ever: threads may still look at it while the process ends.

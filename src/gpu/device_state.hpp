@@ -45,6 +45,8 @@ class DeviceState {
   // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
   void limit_reductions(const device::ReduceLimits& of_groups,
                         const device::ReduceLimits& of_grids);
+  // By which kernels reach far PEs; before publish().
+  void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }
   void publish();
 
  private:

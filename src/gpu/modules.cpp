@@ -5,6 +5,11 @@
 // this thread is not waited for.
 #include "gpu/modules.hpp"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "base/error.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/kernel_memory.hpp"
@@ -34,8 +39,22 @@ void Modules::tell_all() const {
 void Modules::add(Place place) {
   const std::lock_guard lock(mutex_);
   places_.push_back(place);
+  if (call_for_programs_ && is_of_program(place)) call_for_programs_();
   if (state_ && !try_tell(place))
     debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
+}
+
+bool Modules::is_of_program(Place place) {
+  Dl_info theirs{}, ours{};
+  dladdr(reinterpret_cast<void*>(place), &theirs);
+  dladdr(reinterpret_cast<void*>(&modules), &ours);
+  return theirs.dli_fbase != ours.dli_fbase;
+}
+
+void Modules::when_programs_have_kernels(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  call_for_programs_ = std::move(call);
+  if (std::any_of(places_.begin(), places_.end(), is_of_program)) call_for_programs_();
 }
 
 void Modules::remove(Place place) {

@@ -8,6 +8,7 @@
 #ifndef MESHMEM_GPU_MODULES_HPP_
 #define MESHMEM_GPU_MODULES_HPP_
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -25,17 +26,21 @@ class Modules {
   // To all modules, now and those that come later. Of kernels on `device`.
   void publish(const device::State& state, int device);
   void publish_again();
+  // Calls it when there is a module that is not the library's own: now, or later.
+  void when_programs_have_kernels(std::function<void()> call);
   // Modules that come later are told nothing.
   void withdraw();
 
  private:
   bool try_tell(Place place) const;
+  static bool is_of_program(Place place);
   void tell_all() const;
 
   std::mutex mutex_;
   std::vector<Place> places_;
   std::optional<device::State> state_;
   int device_ = -1;
+  std::function<void()> call_for_programs_;
 };
 
 // Lives for ever: modules say goodbye while the process ends.

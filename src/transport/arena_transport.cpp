@@ -108,6 +108,7 @@ std::unique_ptr<CompletionMark> ArenaTransport::mark() {
    public:
     explicit Mark(ArenaTransport& transport) : transport_(transport) {}
     bool is_done() override {
+      transport_.complete();
       transport_.progress();
       return true;
     }

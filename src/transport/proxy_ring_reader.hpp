@@ -22,10 +22,25 @@ struct ProxyMemory {
   std::uint64_t n_results = 0;
 };
 
+// Of any thread: how many commands there are for sure, taken or not. What a kernel that has ended
+// has handed over is among them, unless the places of many others before it are still empty.
+inline std::uint64_t count_commands(const ProxyMemory& memory) {
+  constexpr std::uint64_t kLooksAhead = 256;
+  const std::uint64_t consumed = __atomic_load_n(&memory.progress->consumed, __ATOMIC_ACQUIRE);
+  std::uint64_t count = consumed;
+  for (std::uint64_t ticket = consumed; ticket < consumed + kLooksAhead; ++ticket) {
+    const std::uint64_t* word = memory.slots[ticket & (memory.n_slots - 1)].word;
+    const std::uint64_t phase = __atomic_load_n(word, __ATOMIC_RELAXED) & device::kPhase;
+    if (phase == device::phase_of(ticket, memory.n_slots)) count = ticket + 1;
+  }
+  return count;
+}
+
 class ProxyRingReader {
  public:
   explicit ProxyRingReader(const ProxyMemory& memory) : memory_(memory) {}
 
+  const ProxyMemory& memory() const { return memory_; }
   // How many commands have been taken.
   std::uint64_t taken() const { return taken_; }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One block of pinned memory, one of the device. Invariant: all zero is an empty ring.
+#include "gpu/proxy_memory.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "device/state.hpp"
+#include "gpu/hip_error.hpp"
+#include "gpu/kernel_memory.hpp"
+
+namespace meshmem {
+
+// What kernels count in memory of the device; words that all of them use lie apart.
+struct ProxyRingMemory::Counters {
+  struct alignas(128) Word {
+    std::uint64_t value;
+  };
+  Word head, known_consumed, known_completed, next_result;
+  std::uint64_t result_turn[device::kProxyResults];
+  std::uint64_t last_of_caller[device::kProxyCallers];
+};
+
+void ProxyRingMemory::take_memory(std::size_t n_pes) {
+  const OnDevice current(device_);
+  void* memory = nullptr;
+  check(hipHostMalloc(&memory, sizeof(Pinned),
+                      hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent),
+        "take {} bytes of pinned host memory for the proxy", sizeof(Pinned));
+  pinned_ = static_cast<Pinned*>(memory);
+  check(hipMalloc(&memory, sizeof(Counters) + n_pes + device::kTeamSlots),
+        "take memory of device {} for the proxy", device_);
+  counters_ = static_cast<Counters*>(memory);
+  is_far_ = reinterpret_cast<std::uint8_t*>(counters_ + 1);
+  spans_nodes_ = is_far_ + n_pes;
+}
+
+void ProxyRingMemory::open(int device, const std::vector<std::uint8_t>& is_far) {
+  device_ = device;
+  if (!pinned_) take_memory(is_far.size());
+  std::memset(static_cast<void*>(pinned_), 0, sizeof *pinned_);
+  clear_for_kernels(counters_, sizeof *counters_);
+  clear_for_kernels(spans_nodes_, device::kTeamSlots);
+  write_for_kernels(is_far_, is_far.data(), is_far.size());
+  ring_ = {.slots = pinned_->slots,
+           .progress = &pinned_->progress,
+           .results = pinned_->results,
+           .head = &counters_->head.value,
+           .known_consumed = &counters_->known_consumed.value,
+           .known_completed = &counters_->known_completed.value,
+           .next_result = &counters_->next_result.value,
+           .result_turn = counters_->result_turn,
+           .last_of_caller = counters_->last_of_caller,
+           .is_far = is_far_,
+           .spans_nodes = spans_nodes_,
+           .n_slots = device::kProxySlots,
+           .n_results = device::kProxyResults,
+           .n_callers = device::kProxyCallers};
+}
+
+void ProxyRingMemory::note_team(int slot, bool spans_nodes) {
+  if (!is_open()) return;
+  const std::uint8_t value = spans_nodes ? 1 : 0;
+  write_for_kernels(spans_nodes_ + slot, &value, sizeof value);
+}
+
+}  // namespace meshmem

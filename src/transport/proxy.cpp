@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands become calls of one_sided; what is to be told later stands behind marks of the
+// transport. Invariant: a ring that is empty is looked at often for a while after the last command,
+// then ever more rarely; a GPU cannot ring a bell.
+#include "transport/proxy.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/error.hpp"
+#include "base/relax.hpp"
+#include "base/thread.hpp"
+#include "base/wait.hpp"
+#include "transport/completion.hpp"
+#include "transport/one_sided.hpp"
+
+namespace meshmem {
+namespace {
+
+using device::ProxyCommand;
+using device::ProxyOp;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// Before results and tickets are looked after.
+constexpr int kMostAtOnce = 256;
+// A mark sends what waits to be combined: with few of them under way much is.
+constexpr std::size_t kMostMarks = 2;
+
+// How long after the last command it polls, and naps for short.
+constexpr milliseconds kPolls{2}, kNapsShort{1000};
+constexpr microseconds kShortNap{50}, kLongNap{1000};
+
+Proxy* awake;  // there is one in a process
+
+constexpr const char* kRoutine = "a routine called in a kernel";
+
+std::byte* address_in(std::uint64_t word) { return reinterpret_cast<std::byte*>(word); }
+
+one_sided::Blocks blocks_of(const ProxyCommand& command) {
+  return {command.word[4], command.word[5], static_cast<std::ptrdiff_t>(command.word[2]),
+          static_cast<std::ptrdiff_t>(command.word[3])};
+}
+
+AtomicRequest request_of(const ProxyCommand& command, bool fetches) {
+  return {static_cast<device::AtomicOp>(command.detail), command.length, command.word[1],
+          command.word[2], fetches};
+}
+
+void put_signal(const ProxyCommand& command, const void* source, std::size_t bytes) {
+  const int pe = static_cast<int>(command.pe);
+  auto* signal = reinterpret_cast<std::uint64_t*>(command.word[0]);
+  std::byte* dest = address_in(command.word[2]);
+  if (one_sided::try_put_signal(kRoutine, dest, source, bytes,
+                                {signal, command.word[1], command.detail}, pe))
+    return;
+  if (bytes > 0) one_sided::put(kRoutine, dest, source, bytes, pe);
+  order_pending(kRoutine);
+  one_sided::signal(kRoutine, signal, command.word[1], command.detail, pe);
+}
+
+// What has no answer.
+void issue(const ProxyCommand& command) {
+  const int pe = static_cast<int>(command.pe);
+  std::byte* first = address_in(command.word[0]);
+  switch (command.op) {
+    case ProxyOp::put:
+      return one_sided::put(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+    case ProxyOp::put_inline:
+      return one_sided::put(kRoutine, first, command.word + 1, command.length, pe);
+    case ProxyOp::get:
+      return one_sided::get(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+    case ProxyOp::put_blocks:
+      return one_sided::put_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
+                                   pe);
+    case ProxyOp::get_blocks:
+      return one_sided::get_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
+                                   pe);
+    case ProxyOp::atomic:
+      one_sided::atomic(kRoutine, first, request_of(command, false), pe);
+      return;
+    case ProxyOp::signal:
+      return one_sided::signal(kRoutine, reinterpret_cast<std::uint64_t*>(first), command.word[1],
+                               command.detail, pe);
+    case ProxyOp::put_signal:
+      return put_signal(command, address_in(command.word[3]), command.word[4]);
+    case ProxyOp::put_signal_inline:
+      return put_signal(command, command.word + 3, command.length);
+    case ProxyOp::fence:
+      return order_pending(kRoutine);
+    default:
+      fatal("a kernel has written over the commands of the proxy (operation {})",
+            static_cast<int>(command.op));
+  }
+}
+
+}  // namespace
+
+void Proxy::start(const ProxyMemory& memory, Collective collective) {
+  reader_.emplace(memory);
+  collective_ = std::move(collective);
+  completed_ = 0;
+  stops_ = is_wanted_ = false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a signal is for the program's threads
+  thread_ = start_thread("that serves kernels", [this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Proxy::stop() {
+  if (!thread_.joinable()) return;
+  complete_kernels.store(nullptr, std::memory_order_release);
+  stops_.store(true, std::memory_order_release);
+  is_wanted_.store(true, std::memory_order_release);
+  is_wanted_.notify_all();
+  thread_.join();
+}
+
+void Proxy::wake() {
+  if (!is_wanted_.exchange(true, std::memory_order_acq_rel)) {
+    awake = this;
+    complete_kernels.store([](const char* routine) { awake->complete(routine); },
+                           std::memory_order_release);
+    pending_work.count_issued();
+  }
+  is_wanted_.notify_all();
+}
+
+void Proxy::complete(const char* routine) {
+  const ProxyMemory& memory = reader_->memory();
+  const std::uint64_t count = count_commands(memory);
+  wait_until_ready(
+      [&] { return __atomic_load_n(&memory.progress->completed, __ATOMIC_ACQUIRE) >= count; },
+      [&] { return fmt::format("what kernels have asked of other machines, in {}", routine); });
+}
+
+void Proxy::abandon() {
+  is_abandoned_.store(true, std::memory_order_release);
+  stop();
+}
+
+void Proxy::run() {
+  is_wanted_.wait(false, std::memory_order_acquire);
+  last_work_ = Clock::now() - kNapsShort;
+  while (!is_abandoned_.load(std::memory_order_acquire)) {
+    if (step()) {
+      last_work_ = Clock::now();
+      continue;
+    }
+    if (stops_.load(std::memory_order_acquire) && is_idle()) return;
+    nap();
+  }
+}
+
+// Where cores are short, others run between two looks.
+void Proxy::nap() {
+  const auto idle = Clock::now() - last_work_;
+  const bool has_core = wait_policy.polls > 1;
+  if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200)))
+    return has_core && idle < microseconds(20) ? relax() : yield_core();
+  std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
+}
+
+bool Proxy::step() {
+  const bool took = take_commands();
+  const bool told = look_at_marks();
+  // More may come at once, and would go with what is there.
+  if (!took && marks_.size() < kMostMarks &&
+      (marks_.empty() ? completed_ : marks_.back().taken) != reader_->taken()) {
+    marks_.push_back({transport()->mark(), reader_->taken(), pending_.size() - n_marked_});
+    n_marked_ = pending_.size();
+    return true;
+  }
+  return took || told;
+}
+
+bool Proxy::take_commands() {
+  ProxyCommand command;
+  int n = 0;
+  for (; n < kMostAtOnce && reader_->try_take(&command); ++n) {
+    execute(command);
+    reader_->note_consumed();
+  }
+  return n > 0;
+}
+
+void Proxy::execute(const ProxyCommand& command) {
+  const int pe = static_cast<int>(command.pe);
+  switch (command.op) {
+    case ProxyOp::load: {
+      Pending& answer = pending_.emplace_back(Pending{command.word[1], 0});
+      return one_sided::get_nbi(kRoutine, &answer.value, address_in(command.word[0]),
+                                command.length, pe);
+    }
+    case ProxyOp::fetch: {
+      Pending& answer = pending_.emplace_back(Pending{command.word[3], 0});
+      return one_sided::fetch_nbi(kRoutine, address_in(command.word[0]), request_of(command, true),
+                                  pe, &answer.value);
+    }
+    case ProxyOp::collective:
+      return collective_(command);
+    default:
+      return issue(command);
+  }
+}
+
+// The marks are done in the order in which they were made.
+bool Proxy::look_at_marks() {
+  if (marks_.empty() || !marks_.front().mark->is_done()) return false;
+  const Mark& done = marks_.front();
+  for (std::size_t i = 0; i < done.n_pending; ++i) {
+    reader_->answer(pending_.front().number, pending_.front().value);
+    pending_.pop_front();
+  }
+  n_marked_ -= done.n_pending;
+  completed_ = done.taken;
+  reader_->note_completed(completed_);
+  marks_.pop_front();
+  return true;
+}
+
+}  // namespace meshmem
