@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_variables.hpp"
+#include "collectives/kernel_collectives.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
@@ -56,9 +57,18 @@ void tell(const Environment& environment) {
     debug("the variable {} is not known; see SHMEM_INFO", name);
 }
 
+void serve_kernels() {
+  KernelCollectives& collectives = kernel_collectives();
+  collectives.use([](std::uint64_t number) { runtime().proxy().answer(number); });
+  runtime().use_collectives_of_kernels(
+      {.begin = [&collectives](const device::ProxyCommand& command) { collectives.begin(command); },
+       .stop = [&collectives] { collectives.stop(); }});
+}
+
 // One more initialization; the first reads the environment. nullopt or why not.
 std::optional<std::string> start() {
   const bool first = !runtime().is_active();
+  if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
   if (!first) return std::nullopt;
   const Environment& environment = runtime().environment();

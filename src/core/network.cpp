@@ -19,7 +19,7 @@
 namespace meshmem {
 namespace {
 
-constexpr int kSlotOfMeetings = kMaxTeams;
+constexpr int kSlotOfMeetings = kTeamAreas;
 NetworkTransport* to_abandon = nullptr;  // at the process's end
 
 // A process that ends without shmem_finalize must not have a thread that still takes messages. A

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kArenaKey = "meshmem.arena";
 // In a PE's control segment, behind its team areas.
-constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kMaxTeams;
+constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kTeamAreas;
 constexpr std::size_t kInboxOffset = kActiveSetsOffset + sizeof(ActiveSetList);
 
 ArenaLayout layout_of(const NodeMemory::Plan& plan) {

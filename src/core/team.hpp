@@ -42,6 +42,9 @@ struct Team {
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;
   std::uint64_t stream_calls = 0;
+  // The same members again, for the collectives that kernels have the host do: they are numbered
+  // apart from those of the program. Null where there is one node.
+  std::unique_ptr<Team> of_kernels;
   // Behind its newest collective on a stream; of those not captured.
   std::shared_ptr<StreamMark> mark;
 

@@ -34,6 +34,9 @@ inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
+// So many areas a PE has: those after the first kMaxTeams are for what kernels call on the same
+// teams.
+inline constexpr int kTeamAreas = 2 * kMaxTeams;
 // The last of these slots are for active sets, of which each that is ever used has one of its own;
 // the others are for teams that programs make, and the predefined ones.
 inline constexpr int kActiveSetSlots = 512;

@@ -8,6 +8,14 @@
 #include <bit>
 
 namespace meshmem {
+namespace {
+
+std::uint64_t highest_of(const Team& team) {
+  const std::uint64_t highest = std::max(team.node.sequence, team.stream_calls);
+  return team.of_kernels ? std::max(highest, highest_of(*team.of_kernels)) : highest;
+}
+
+}  // namespace
 
 TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of,
                      bool more_pes_than_cores, std::uint64_t first_sequence)
@@ -60,8 +68,8 @@ void TeamTable::combine_offers(void* dest, const void* a, const void* b, std::si
   }
 }
 
-Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
-                     const shmem_team_config_t& config) {
+std::unique_ptr<Team> TeamTable::make(std::vector<int> pes, int slot,
+                                      std::uint64_t start_sequence) const {
   auto team = std::make_unique<Team>(make_team(std::move(pes), map_, node_of_));
   NodeTeam& node = team->node;
   node.areas.reserve(node.pes.size());
@@ -69,6 +77,14 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
   team->slot = node.slot = slot;
   node.sequence = node.known_started = team->stream_calls = start_sequence;
   node.more_pes_than_cores = more_pes_than_cores_;
+  return team;
+}
+
+Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                     const shmem_team_config_t& config) {
+  auto team = make(pes, slot, start_sequence);
+  if (!team->is_on_one_node())
+    team->of_kernels = make(std::move(pes), slot + kMaxTeams, start_sequence);
   team->config = config;
   const std::lock_guard lock(mutex_);
   by_slot_[static_cast<std::size_t>(slot)].store(team.get(), std::memory_order_release);
@@ -78,14 +94,13 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
 std::uint64_t TeamTable::highest_sequence() {
   const std::lock_guard lock(mutex_);
   std::uint64_t highest = highest_retired_;
-  for (const auto& [slot, team] : teams_)
-    highest = std::max({highest, team->node.sequence, team->stream_calls});
+  for (const auto& [slot, team] : teams_) highest = std::max(highest, highest_of(*team));
   return highest;
 }
 
 void TeamTable::remove(Team& team) {
   const std::lock_guard lock(mutex_);
-  highest_retired_ = std::max({highest_retired_, team.node.sequence, team.stream_calls});
+  highest_retired_ = std::max(highest_retired_, highest_of(team));
   by_slot_[static_cast<std::size_t>(team.slot)].store(nullptr, std::memory_order_release);
   teams_.erase(team.slot);
 }

@@ -65,6 +65,9 @@ class TeamTable {
   std::uint64_t highest_sequence();  // that any team of this PE has reached, past ones included
 
  private:
+  // With the areas of this slot.
+  std::unique_ptr<Team> make(std::vector<int> pes, int slot, std::uint64_t start_sequence) const;
+
   const AddressMap& map_;
   AreaOf area_of_;
   NodeOf node_of_;

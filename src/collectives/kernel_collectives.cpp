@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The threads, and the way from a command to the algorithms between nodes.
+// Invariant: the members of a team number these collectives apart from those of the program
+// (Team::of_kernels), so both may be under way at once.
+#include "collectives/kernel_collectives.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/thread.hpp"
+#include "collectives/between_nodes.hpp"
+#include "collectives/combine.hpp"
+#include "collectives/short_floats.hpp"
+#include "core/runtime.hpp"
+
+namespace meshmem {
+namespace {
+
+using device::ElemType;
+using device::HostRoutine;
+using device::ProxyCommand;
+using device::ReduceOp;
+
+// ---- Reductions by the names that kernels have for them
+
+template <typename Op, typename Short>
+void combine_short(void* dest, const void* a, const void* b, std::size_t count) {
+  auto* to = static_cast<Short*>(dest);
+  const auto *left = static_cast<const Short*>(a), *right = static_cast<const Short*>(b);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = Short::of(Op::apply(static_cast<float>(left[i]), static_cast<float>(right[i])));
+}
+template <typename Short>
+void divide_short(void* elems, std::size_t count, int n) {
+  auto* to = static_cast<Short*>(elems);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = Short::of(static_cast<float>(to[i]) / static_cast<float>(n));
+}
+
+template <typename Short>
+Reduction short_reduction(ReduceOp op) {
+  const auto with = [](Combine combine) { return Reduction{combine, sizeof(Short)}; };
+  switch (op) {
+    case ReduceOp::prod:
+      return with(&combine_short<Product, Short>);
+    case ReduceOp::min:
+      return with(&combine_short<Min, Short>);
+    case ReduceOp::max:
+      return with(&combine_short<Max, Short>);
+    case ReduceOp::avg: {
+      Reduction average = with(&combine_short<Sum, Short>);
+      average.finish = &divide_short<Short>;
+      return average;
+    }
+    default:
+      return with(&combine_short<Sum, Short>);
+  }
+}
+
+template <typename T>
+Reduction reduction_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::prod:
+      return reduction<Product, T>();
+    case ReduceOp::min:
+      return reduction<Min, T>();
+    case ReduceOp::max:
+      return reduction<Max, T>();
+    case ReduceOp::avg:
+      return average<T>();
+    default:
+      break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    if (op == ReduceOp::bit_and) return reduction<And, T>();
+    if (op == ReduceOp::bit_or) return reduction<Or, T>();
+    if (op == ReduceOp::bit_xor) return reduction<Xor, T>();
+  }
+  return reduction<Sum, T>();
+}
+
+// In the order of ElemType.
+constexpr std::array kReductionsOfType = {
+    &reduction_of<std::int8_t>,   &reduction_of<std::uint8_t>,  &reduction_of<std::int16_t>,
+    &reduction_of<std::uint16_t>, &reduction_of<std::int32_t>,  &reduction_of<std::uint32_t>,
+    &reduction_of<std::int64_t>,  &reduction_of<std::uint64_t>, &reduction_of<float>,
+    &reduction_of<double>,        &short_reduction<Half>,       &short_reduction<Bfloat16>};
+static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
+
+// ---- Collectives
+
+struct HostCollective {
+  HostRoutine routine;
+  ReduceOp op;
+  std::size_t type;
+  void* dest;
+  const void* source;
+  std::size_t count, elem_bytes;
+  std::ptrdiff_t first, second;  // root, or strides
+
+  explicit HostCollective(const ProxyCommand& command)
+      : routine(static_cast<HostRoutine>(command.detail & ((1 << device::kReduceOpBits) - 1))),
+        op(static_cast<ReduceOp>(command.detail >> device::kReduceOpBits)),
+        type(command.length),
+        dest(reinterpret_cast<void*>(command.word[0])),
+        source(reinterpret_cast<const void*>(command.word[1])),
+        count(command.word[2]),
+        elem_bytes(command.word[5]),
+        first(static_cast<std::ptrdiff_t>(command.word[3])),
+        second(static_cast<std::ptrdiff_t>(command.word[4])) {}
+  std::size_t bytes() const { return count * elem_bytes; }
+};
+
+void reduce(Team& team, const HostCollective& call) {
+  if (call.type >= kReductionsOfType.size())
+    fatal("{}: a reduction of a type that kernels do not have", team.call_text());
+  const Reduction op = kReductionsOfType[call.type](call.op);
+  if (call.routine == HostRoutine::reduce)
+    return between_nodes::reduce(team, op, call.dest, call.source, call.count);
+  if (call.routine == HostRoutine::reduce_scatter)
+    return between_nodes::reduce_scatter(team, op, call.dest, call.source, call.count);
+  between_nodes::scan(team, op, call.dest, call.source, call.count,
+                      call.routine == HostRoutine::inscan);
+}
+
+void run_collective(Team& team, const HostCollective& call) {
+  switch (call.routine) {
+    case HostRoutine::sync:
+      return between_nodes::sync(team);
+    case HostRoutine::broadcast:
+      return between_nodes::broadcast(team, call.dest, call.source, call.bytes(),
+                                      static_cast<int>(call.first));
+    case HostRoutine::collect:
+      return between_nodes::collect(team, call.dest, call.source, call.bytes());
+    case HostRoutine::fcollect:
+      return between_nodes::fcollect(team, call.dest, call.source, call.bytes());
+    case HostRoutine::alltoall:
+    case HostRoutine::alltoalls:
+      return between_nodes::alltoall(team, call.dest, call.source,
+                                     {.elem_bytes = call.elem_bytes,
+                                      .count = call.count,
+                                      .dest_stride = call.first,
+                                      .source_stride = call.second});
+    default:
+      return reduce(team, call);
+  }
+}
+
+void execute(const ProxyCommand& command) {
+  Team* const team = runtime().teams().find(handle_of(static_cast<int>(command.pe)));
+  if (!team || !team->of_kernels)
+    fatal("a kernel calls a collective of team {}, which has no PEs on other machines", command.pe);
+  team->of_kernels->begin_call("a collective in a kernel");
+  run_collective(*team->of_kernels, HostCollective(command));
+}
+
+}  // namespace
+
+KernelCollectives& kernel_collectives() {
+  static KernelCollectives& instance = *new KernelCollectives;
+  return instance;
+}
+
+void KernelCollectives::begin(const ProxyCommand& command) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(command);
+  if (waiting_.size() > n_idle_)
+    threads_.push_back(start_thread("that runs a collective of a kernel", [this] { run(); }));
+  changed_.notify_one();
+}
+
+void KernelCollectives::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++n_idle_;
+    changed_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
+    --n_idle_;
+    if (waiting_.empty()) return;
+    const ProxyCommand command = waiting_.front();
+    waiting_.pop_front();
+    lock.unlock();
+    execute(command);
+    answer_(command.word[device::kResultOfCollective]);
+    lock.lock();
+  }
+}
+
+void KernelCollectives::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  stops_ = false;
+}
+
+}  // namespace meshmem
