@@ -61,6 +61,11 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream);
 
+// A command for the proxy, where there is one: the stream goes on when that has been issued, or its
+// source may be used again, or it is done, or, of a collective, which is a quiet too, answered.
+enum class ProxyEnd { issued, source_is_free, done, answered };
+hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipStream_t stream);
+
 // Collectives of a team. A sync is a barrier: to meet is a quiet too.
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,

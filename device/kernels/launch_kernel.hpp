@@ -88,6 +88,7 @@ hipError_t load(Kernels*... kernels) {
 
 // The kernels of each file, for load_kernels().
 hipError_t load_one_sided_kernels();
+hipError_t load_far_kernels();
 hipError_t load_move_kernels();
 hipError_t load_reduction_kernels();
 

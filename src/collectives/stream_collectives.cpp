@@ -12,6 +12,7 @@
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "core/runtime.hpp"
+#include "core/stream_transfers.hpp"
 #include "core/stream_use.hpp"
 #include "device/launch.hpp"
 #include "gpu/stream_mark.hpp"
@@ -19,6 +20,8 @@
 
 namespace meshmem::on_stream {
 namespace {
+
+using device::HostRoutine;
 
 int my_device() { return runtime().device_memory().device(); }
 
@@ -37,6 +40,37 @@ void use_buffer(StreamUse& use, const Team& team, const void* address, std::size
   use.of(address, count * elem_bytes);
 }
 
+// Of a team over several nodes: a kernel has the host do it, by the algorithms between nodes.
+device::ProxyCommand host_command(const Team& team, device::HostRoutine routine, void* dest,
+                                  const void* source, std::size_t count,
+                                  std::size_t elem_bytes = 1) {
+  require_proxy(team.routine());
+  const auto number = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
+  return {device::ProxyOp::collective,
+          static_cast<std::uint8_t>(device::ElemType::none),
+          static_cast<std::uint8_t>(routine),
+          static_cast<std::uint32_t>(team.slot),
+          {number(dest), number(source), count, 1, 1, elem_bytes}};
+}
+hipError_t launch_by_host(const device::ProxyCommand& command, hipStream_t stream) {
+  return device::launch_proxy_command(command, device::ProxyEnd::answered, stream);
+}
+hipError_t launch_by_host(const Team& team, const Computation& computation, void* dest,
+                          const void* source, std::size_t count, hipStream_t stream) {
+  using Kind = Computation::Kind;
+  using device::HostRoutine;
+  const HostRoutine routine = computation.kind == Kind::reduce    ? HostRoutine::reduce
+                              : computation.kind == Kind::scatter ? HostRoutine::reduce_scatter
+                              : computation.kind == Kind::inscan  ? HostRoutine::inscan
+                                                                  : HostRoutine::exscan;
+  device::ProxyCommand command =
+      host_command(team, routine, dest, source, count, computation.op.elem_bytes);
+  command.length = static_cast<std::uint8_t>(computation.op.kernel_type);
+  command.detail |= static_cast<std::uint8_t>(static_cast<unsigned>(computation.op.kernel_op)
+                                              << device::kReduceOpBits);
+  return launch_by_host(command, stream);
+}
+
 // The end of the team waits for it; WORLD and SHARED stay.
 template <typename Launch>
 void launch(Team& team, hipStream_t stream, const Launch& launch_kernel) {
@@ -52,6 +86,7 @@ hipError_t launch_computation(const Team& team, const Computation& computation, 
                               const void* source, std::size_t count, hipStream_t stream) {
   using Kind = Computation::Kind;
   const Reduction& op = computation.op;
+  if (!team.is_on_one_node()) return launch_by_host(team, computation, dest, source, count, stream);
   if (computation.kind == Kind::reduce)
     return on_device::launch_reduce(team, op, dest, source, count, stream);
   if (computation.kind == Kind::scatter)
@@ -63,13 +98,18 @@ hipError_t launch_computation(const Team& team, const Computation& computation, 
 }  // namespace
 
 void require_kernels(const Team& team) {
+  if (!team.is_on_one_node()) return require_proxy(team.routine());
   if (runtime().device_state().state().sync.base == 0)
     fatal("{}: the devices of the PEs do not all reach each other", team.routine());
 }
 
 void sync(Team& team, hipStream_t stream) {
   expect_same(team, stream, "");
-  launch(team, stream, [&] { return device::launch_sync(on_device::kernel_handle(team), stream); });
+  launch(team, stream, [&] {
+    if (!team.is_on_one_node())
+      return launch_by_host(host_command(team, HostRoutine::sync, nullptr, nullptr, 0), stream);
+    return device::launch_sync(on_device::kernel_handle(team), stream);
+  });
 }
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root,
@@ -82,6 +122,12 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
   use_buffer(use, team, dest, bytes, 1);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
+    if (!team.is_on_one_node()) {
+      device::ProxyCommand command =
+          host_command(team, HostRoutine::broadcast, dest, source, bytes);
+      command.word[3] = static_cast<std::uint64_t>(root);
+      return launch_by_host(command, stream);
+    }
     return device::launch_broadcast(on_device::kernel_handle(team), dest, source, bytes, root,
                                     stream);
   });
@@ -94,6 +140,8 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hip
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
+    if (!team.is_on_one_node())
+      return launch_by_host(host_command(team, HostRoutine::fcollect, dest, source, bytes), stream);
     return device::launch_fcollect(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }
@@ -105,6 +153,8 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipS
   if (dest) use_buffer(use, team, dest, bytes, 1);
   if (bytes > 0) use_buffer(use, team, source, bytes, 1);
   launch(team, stream, [&] {
+    if (!team.is_on_one_node())
+      return launch_by_host(host_command(team, HostRoutine::collect, dest, source, bytes), stream);
     return device::launch_collect(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }
@@ -116,6 +166,8 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hip
   use_buffer(use, team, dest, static_cast<std::size_t>(team.n), bytes);
   use_buffer(use, team, source, static_cast<std::size_t>(team.n), bytes);
   launch(team, stream, [&] {
+    if (!team.is_on_one_node())
+      return launch_by_host(host_command(team, HostRoutine::alltoall, dest, source, bytes), stream);
     return device::launch_alltoall(on_device::kernel_handle(team), dest, source, bytes, stream);
   });
 }

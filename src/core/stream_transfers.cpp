@@ -46,6 +46,65 @@ StreamEnd end_here(const void* address) {
   return end_in_host_heap(here, address, address_map.my_pe);
 }
 
+// ---- To PEs of other nodes: by a kernel that hands the proxy a command.
+
+using device::ProxyCommand;
+using device::ProxyEnd;
+using device::ProxyOp;
+
+bool is_far(const char* routine, int pe) {
+  check_pe(address_map, pe, routine);
+  return !is_mapped(address_map.heap.copy_of_pe[pe]);
+}
+
+std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+ProxyCommand far_command(const char* routine, ProxyOp op, const void* address, std::size_t bytes,
+                         int pe) {
+  require_proxy(routine);
+  if (bytes > 0) check_block(routine, address, bytes);
+  return {op, 0, 0, static_cast<std::uint32_t>(pe), {number_of(address)}};
+}
+
+void hand_over(const StreamCall& call, const ProxyCommand& command, ProxyEnd end) {
+  launch_on(my_device(), call.routine,
+            [&] { return device::launch_proxy_command(command, end, call.stream); });
+}
+
+void put_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
+  ProxyCommand command = far_command(call.routine, ProxyOp::put, dest, bytes, pe);
+  command.word[1] = number_of(source);
+  command.word[2] = bytes;
+  hand_over(call, command, ProxyEnd::source_is_free);
+}
+
+void get_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
+  ProxyCommand command = far_command(call.routine, ProxyOp::get, source, bytes, pe);
+  command.word[0] = number_of(dest);
+  command.word[1] = number_of(source);
+  command.word[2] = bytes;
+  hand_over(call, command, ProxyEnd::done);
+}
+
+ProxyCommand signal_command(const char* routine, ProxyOp op, const Signal& signal, int pe) {
+  ProxyCommand command = far_command(routine, op, signal.address, sizeof *signal.address, pe);
+  command.detail = static_cast<std::uint8_t>(signal.op);
+  command.word[1] = signal.value;
+  return command;
+}
+
+void put_signal_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
+                    const Signal& signal, int pe) {
+  ProxyCommand command = signal_command(call.routine, ProxyOp::put_signal, signal, pe);
+  if (bytes > 0) check_block(call.routine, dest, bytes);
+  command.word[2] = number_of(dest);
+  command.word[3] = number_of(source);
+  command.word[4] = bytes;
+  hand_over(call, command, ProxyEnd::source_is_free);
+}
+
+// ---- To PEs of this node
+
 // A word that a kernel updates or waits for.
 std::uint64_t* word_for_kernels(const char* routine, std::uint64_t* address, int pe) {
   const StreamEnd end = end_at_pe(routine, address, sizeof *address, pe);
@@ -62,6 +121,12 @@ void check_signal_op(const char* routine, int sig_op) {
 
 }  // namespace
 
+void require_proxy(const char* routine) {
+  if (!runtime().proxy().is_running())
+    fatal("{}: streams do not reach PEs of other machines with MESHMEM_PROXY=off", routine);
+  runtime().proxy().wake();
+}
+
 void require_device(const char* routine) {
   if (!runtime().has_devices()) [[unlikely]]
     fatal("{}: there is no device memory (SHMEM_DEBUG=1 says why)", routine);
@@ -73,6 +138,7 @@ void put(const StreamCall& call, void* dest, const void* source, std::size_t byt
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
+  if (is_far(call.routine, pe)) return put_far(call, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_at_pe(call.routine, dest, bytes, pe), end_here(source), bytes,
                  my_device(), call.stream);
 }
@@ -83,6 +149,7 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
+  if (is_far(call.routine, pe)) return get_far(call, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_here(dest), end_at_pe(call.routine, source, bytes, pe), bytes,
                  my_device(), call.stream);
 }
@@ -96,6 +163,7 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
   use.of(dest, bytes);
   use.of(source, bytes);
   use.of(signal.address, sizeof *signal.address);
+  if (is_far(call.routine, pe)) return put_signal_far(call, dest, source, bytes, signal, pe);
   const StreamEnd to =
       bytes == 0 ? StreamEnd{dest, true} : end_at_pe(call.routine, dest, bytes, pe);
   const StreamEnd from = end_here(source);
@@ -115,6 +183,9 @@ void update_signal(const StreamCall& call, const Signal& signal, int pe) {
   note_access(AccessKind::signal, signal.address, sizeof *signal.address, pe);
   StreamUse use(call.routine, call.stream);
   use.of(signal.address, sizeof *signal.address);
+  if (is_far(call.routine, pe))
+    return hand_over(call, signal_command(call.routine, ProxyOp::signal, signal, pe),
+                     ProxyEnd::issued);
   std::uint64_t* word = word_for_kernels(call.routine, signal.address, pe);
   launch_on(my_device(), call.routine,
             [&] { return device::launch_signal(word, signal.value, signal.op, call.stream); });

@@ -18,6 +18,8 @@ namespace meshmem::on_stream {
 
 // What every routine begins with: ends the job where there is no device.
 void require_device(const char* routine);
+// Of one that concerns PEs of other nodes.
+void require_proxy(const char* routine);
 
 struct StreamCall {
   const char* routine;

@@ -75,6 +75,7 @@ KERNELS = {
     "put_signal_kernel": ("block", {"flags", "after the stream"}),
     "wait_kernel": ("thread", {"polls"}),
     "quiet_kernel": ("thread", {"after the stream", "end"}),
+    "proxy_command_kernel": ("thread", {"flags", "polls", "after the stream"}),
     "sync_kernel": ("block", {"flags", "polls", "after the stream"}),
     "broadcast_kernel": ("block", EXCHANGE),
     "fcollect_kernel": ("block", EXCHANGE),
