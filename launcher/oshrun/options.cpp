@@ -182,8 +182,8 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--wdir", options.working_folder, "Run the program in this folder")
       ->type_name("FOLDER");
   app.add_option("--hosts", options.hosts,
-                 "Run on these machines (also --host, -H) by prterun or mpirun, whose\n"
-                 "command is printed; without PES the PEs of -n are spread evenly")
+                 "Run on these machines (also --host, -H) by prun, srun, prterun or\n"
+                 "mpirun, whose command is printed; without PES -n is spread evenly")
       ->type_name("NAME[:PES],...");
   app.add_option("--hostfile", options.hostfile,
                  "The same from a file with a line 'NAME slots=PES' for each machine")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra|Srun|SrunPmi2."""
 import jobs
-from jobs import SHMEM_PROGRAM
+from jobs import OSHRUN, SHMEM_PROGRAM
 
 
 class UnderALauncher:
@@ -72,6 +72,13 @@ class Srun(UnderALauncher, jobs.JobTest):
 
     launcher = jobs.Srun
     exact_status = keeps_status_of_global_exit = False
+
+    def test_oshrun_in_an_allocation_calls_srun(self):
+        words = ["timeout", "60", "salloc", "-Q", "-w", "nodea,nodeb", OSHRUN, "--hosts", "nodea:2,nodeb:1",
+                 SHMEM_PROGRAM, "ring"]
+        result = self.finish(self.popen(words))
+        self.assertIn("oshrun: several machines: srun --kill-on-bad-exit=1 ", result.err)
+        self.assert_rings(result, 3)
 
     def test_a_killed_pe_ends_the_job(self):
         for pe in (0, 2):

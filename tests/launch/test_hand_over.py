@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over several machines, which oshrun hands over to prterun or Open MPI's mpirun.
+"""Jobs over several machines, which oshrun hands over to prun, srun, prterun or Open MPI's mpirun.
 
 Invariant: the launchers are scripts in a folder of their own, the only one on PATH, which print the words and
 variables that they get; only the last test calls a real one.
@@ -8,6 +8,7 @@ variables that they get; only the last test calls a real one.
 import os
 import shutil
 import stat
+import subprocess
 import unittest
 
 import launching
@@ -15,7 +16,7 @@ from launching import OSHRUN, SHMEM_PROGRAM
 
 # What a launcher gets: its words in brackets, and some variables.
 SCRIPT = """#!/bin/sh
-if [ "$1" = --version ]; then echo "{version}"; exit 0; fi
+if [ "$1" = --version ] || [ "$1" = --mpi=list ]; then echo "{version}"; exit 0; fi
 printf '%s' {name}
 for word; do printf ' [%s]' "$word"; done
 echo
@@ -31,7 +32,8 @@ class HandOver(launching.LaunchTest):
         super().setUp()
         self.path = os.path.join(self.folder, "bin")
         os.mkdir(self.path)
-        for name in [name for name in self.environment if name.startswith(("SHMEM_", "MESHMEM_", "UCX_", "LD_LIB"))]:
+        families = ("SHMEM_", "MESHMEM_", "UCX_", "LD_LIB", "SLURM_")
+        for name in [name for name in self.environment if name.startswith(families)]:
             if name != launching.IDENTITY:
                 del self.environment[name]
         self.environment["PATH"] = self.path
@@ -119,6 +121,82 @@ class HandOver(launching.LaunchTest):
         result = self.oshrun("-n", 1, OSHRUN, "--hosts", "a:2", "--allow-run-as-root", "p")
         self.assertIn("\nPMIX_RANK= MESHMEM_OSHRUN_PES= ROOT=\n", result.out)
         self.assertIn("ROOT=1\n", self.oshrun("--hosts", "a:2", "p").out)
+
+    def add_dvm(self, pid=None, user=None, name="prte", host="a.b"):
+        """What PRRTE's daemon with this number has in its folder; the file's name."""
+        pid = pid or os.getpid()
+        folder = os.path.join(self.tmpdir, f"{name}.{host}.{pid}.{os.geteuid() if user is None else user}")
+        os.mkdir(folder)
+        contact = os.path.join(folder, f"pmix.{host}.tool.{pid}")
+        with open(contact, "w", encoding="ascii") as file:
+            file.write("prte-a@0.0;tcp4://127.0.0.1:1\n")
+        return contact
+
+    def test_where_a_dvm_runs_prun_is_called(self):
+        for name in ("prun", "prterun", "mpirun", "srun"):
+            self.add_launcher(name, "pmix")
+        self.environment["SLURM_JOB_ID"] = "7"
+        contact = self.add_dvm()
+        self.assertEqual(self.words_after("--hosts", "a:2", "--tag-output", "--oversubscribe", "p"),
+                         f"prun [--dvm-uri] [file:{contact}] [--host] [a:2] [-n] [2] [--map-by] [:OVERSUBSCRIBE] "
+                         "[--output] [tag] [p]")
+        os.remove(os.path.join(self.path, "prun"))
+        self.assertTrue(self.words_after_srun("--hosts", "a:2", "p"))
+
+    def test_what_is_no_dvm_of_this_user_is_not_taken_for_one(self):
+        for name in ("prun", "prterun"):
+            self.add_launcher(name)
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        self.add_dvm(pid=ended.pid)
+        self.add_dvm(user=os.geteuid() + 1)
+        self.add_dvm(name="prterun")
+        os.mkdir(os.path.join(self.tmpdir, "prte.x"))
+        os.mkdir(os.path.join(self.tmpdir, f"prte.a.{os.getpid()}.{os.geteuid()}"))
+        self.assertEqual(self.words_after("--hosts", "a:2", "p"), "prterun [--host] [a:2] [-n] [2] [p]")
+
+    def test_of_two_dvms_none_is_guessed(self):
+        self.add_launcher("prun")
+        self.add_dvm()
+        self.add_dvm(host="c")
+        self.assert_refused(["--hosts", "a:2", "p"], "2 DVMs", "prun --dvm-uri file:")
+
+    def words_after_srun(self, *words):
+        """What srun got, without what every job has."""
+        result = self.oshrun(*words)
+        self.assertEqual(result.status, 7, result)
+        of_all = "[--kill-on-bad-exit=1] [--export=ALL] "
+        got = result.out.splitlines()[0]
+        self.assertIn(of_all, got)
+        return got.replace(of_all, "").replace("[--cpu-bind=none] [--distribution=arbitrary] ", "")
+
+    def test_inside_an_allocation_of_slurms_srun_is_called(self):
+        for name in ("srun", "prterun"):
+            self.add_launcher(name, "MPI plugin types are... none pmi2 pmix")
+        self.assertTrue(self.words_after("--hosts", "a:1", "p").startswith("prterun "))
+        self.environment["SLURM_JOB_ID"] = "7"
+        self.assertEqual(self.words_after_srun("--hosts", "a:2,b:1", "p", "a b"),
+                         "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [p] [a b]")
+        self.assertEqual(self.words_after_srun("--hosts", "a,b", "-n", 3, "--tag-output", "--wdir", "/tmp", "p"),
+                         "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [--chdir=/tmp] [--label] [p]")
+        self.assertEqual(self.words_after_srun("--hosts", "a:2,b:2", "-n", 3, "p"),
+                         "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [p]")
+        self.assertEqual(self.words_after_srun("--hosts", "a:1,b:1", "-n", 4, "--oversubscribe", "p"),
+                         "srun [--mpi=pmix] [-w] [a,b,a,b] [-n] [4] [--overcommit] [p]")
+        self.assert_refused(["--hosts", "a:2", "--timeout", 3, "p"], "--timeout")
+        self.add_launcher("srun", "none pmi2")
+        self.assertIn("[--mpi=pmi2]", self.words_after_srun("--hosts", "a:2", "p"))
+        for words, version in ((["--hosts", "a:2"], "none"), (["--hostfile", "/dev/null"], "pmix")):
+            self.add_launcher("srun", version)
+            self.assertTrue(self.words_after(*words, "p").startswith("prterun "))
+
+    def test_variables_with_commas_reach_srun(self):
+        self.add_launcher("srun", "pmix")
+        os.symlink(shutil.which("env"), os.path.join(self.path, "env"))
+        self.environment["SLURM_JOB_ID"] = "7"
+        result = self.oshrun("--hosts", "a:1", "-x", "PMIX_RANK=3,4", "-x", "PATH", "p")
+        self.assertIn("PMIX_RANK=3,4 ", result.out)
+        self.assertTrue(result.err.startswith("oshrun: several machines: env PMIX_RANK=3,4 srun --kill"), result)
 
     def test_mpirun_has_to_be_open_mpis(self):
         self.assert_refused(["--hosts", "a:2", "p"], "prterun", "mpirun", "openmpi-bin", status=1)

@@ -198,6 +198,15 @@ class Prun(UnderALauncher, launching.LaunchTest):
         return [os.path.join(self.programs, "prun"), "--allow-run-as-root", "--dvm-uri", f"file:{self.uri}",
                 "-x", launching.IDENTITY, "--map-by", ":OVERSUBSCRIBE", "-n", str(pes)]
 
+    def test_oshrun_hands_jobs_to_the_daemon(self):
+        words = [OSHRUN, "--allow-run-as-root", "--hosts", "localhost:2", SHMEM_PROGRAM, "ring"]
+        path = f"{self.programs}:{self.environment['PATH']}"
+        process = subprocess.Popen(words, env={**self.environment, "PATH": path}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        result = self.finish(process, 90)
+        self.assertTrue(result.err.startswith("oshrun: several machines: prun --allow-run-as-root --dvm-uri"), result)
+        self.assertEqual(sorted(result.out.splitlines()), ["PE 0 of 2", "PE 1 of 2"], result)
+
     # An interrupted prun leaves its job running, whatever the program: the daemon is what ends it.
     def test_an_interrupt_ends_the_job(self):
         process = self.ready_job(3)
