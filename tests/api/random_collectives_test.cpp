@@ -8,10 +8,10 @@
 // on every call and know all data.
 #include <chrono>
 #include <cstdio>
-#include <random>
 #include <string>
 #include <thread>
 
+#include "random_numbers.hpp"
 #include "random_routines.hpp"
 
 // No PE waits for another between two calls, but where it has just used what it got. The library
@@ -60,20 +60,6 @@ std::vector<Routine> make_routines() {
   all.push_back(meeting("sync_all", true, sync_all));
   return all;
 }
-
-class Random {
- public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  size_t below(size_t n) { return engine_() % n; }
-  int between(int low, int high) {
-    return low + static_cast<int>(below(static_cast<size_t>(high - low + 1)));
-  }
-  bool one_in(size_t n) { return below(n) == 0; }
-  uint64_t bits() { return engine_(); }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 size_t random_count(Random& random) {
   const size_t most[] = {1, 2, 9, 40, 40, 300, 300, 3000, 3000, 30000};
@@ -253,8 +239,7 @@ class Player {
 };
 
 TEST(RandomCollectives, DoAsTheModel) {
-  const char* given_seconds = std::getenv("MESHMEM_TEST_SECONDS");
-  const double seconds = given_seconds ? std::strtod(given_seconds, nullptr) : 0.7;
+  const double seconds = seconds_to_play(0.7);
   const uint64_t first = agreed_seed();
   if (my_pe() == 0)
     std::printf("seed %llu (MESHMEM_TEST_SEED repeats it)\n",
