@@ -4,112 +4,16 @@
 // (fence, quiet, contexts, signals, barriers), store buffering, causality over three PEs, and
 // atomics as flags and locks. A wrong fence shows here, if rarely: the outcomes that the model
 // forbids are counted.
-// Invariant: with MESHMEM_LITMUS_WEAK every test leaves out what orders and does what a machine may
-// then do, and must find what is forbidden: so each is known to be able to fail. Most work in pairs
-// (2k, 2k+1); a PE without a partner, as with one PE, plays with itself.
+// Invariant: see litmus.hpp.
+#include "litmus.hpp"
+
 #include <sched.h>
-#include <unistd.h>
 
 #include <functional>
 #include <vector>
 
-#include "long_form.hpp"
-#include "symmetric_array.hpp"
-
 namespace meshmem {
 namespace {
-
-constexpr size_t kWords = 9;  // more than a cache line
-
-bool is_weak() {
-  static const bool given = std::getenv("MESHMEM_LITMUS_WEAK") != nullptr;
-  return given;
-}
-// In the long form a hundred thousand, of every test. In the short one those that are slow have
-// less.
-int rounds(int cost = 1) {
-  const int all = is_weak() ? 40 : 4000;
-  const int few = (n_pes() <= 2 ? all : 2 * all / n_pes() + 1) / cost;
-  return is_weak() ? few : short_or_long(few, 100000);
-}
-int partner() { return (my_pe() ^ 1) < n_pes() ? my_pe() ^ 1 : my_pe(); }
-bool sends() { return my_pe() % 2 == 0; }
-bool receives() { return my_pe() % 2 == 1 || partner() == my_pe(); }
-
-long sum_of_all(long value) {
-  static long mine, all;
-  mine = value;
-  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
-  return all;
-}
-
-void expect_never(long forbidden_here) {
-  const long all = sum_of_all(forbidden_here);
-  if (is_weak()) {
-    EXPECT_GT(all, 0) << "the weak form does what is forbidden, and the test has not seen it";
-  } else {
-    EXPECT_EQ(all, 0) << forbidden_here << " of them seen by this PE";
-  }
-}
-
-// Lets others run for long enough to see what this PE has half done.
-void nap() { usleep(200); }
-
-// Nothing orders two puts without a fence between them, so the weak form lets the second overtake.
-template <typename First, typename Order, typename Second>
-void in_order(const First& first, const Order& order, const Second& second) {
-  if (is_weak()) {
-    second();
-    nap();
-    first();
-  } else {
-    first();
-    order();
-    second();
-  }
-}
-
-// Puts a round's number, as often as there are words, to a PE.
-void put_round(long* data, long round, int pe) {
-  long source[kWords];
-  std::fill(source, source + kWords, round);
-  shmem_long_put(data, source, kWords, pe);
-}
-
-long words_older_than(long* data, long round) {
-  long older = 0;
-  for (size_t i = 0; i < kWords; ++i) older += __atomic_load_n(&data[i], __ATOMIC_RELAXED) < round;
-  return older;
-}
-
-// A PE's part in a test of pairs: what it is sent, the flag that says so, and whose turn it is.
-struct Mail {
-  SymmetricArray<long> data{kWords}, flag{16}, turn{16};
-  Mail() {
-    std::fill(data.data(), data.data() + kWords, 0);
-    flag[0] = turn[0] = 0;
-    shmem_barrier_all();
-  }
-};
-
-// The sender calls send(round); the receiver checks the data once await(round) has returned, and
-// hands the turn back.
-template <typename Send, typename Await>
-void pass_messages(Mail& mail, const Send& send, const Await& await) {
-  long older = 0;
-  for (long round = 1; round <= rounds(); ++round) {
-    if (sends()) send(round);
-    if (receives()) {
-      await(round);
-      older += words_older_than(mail.data, round);
-      shmem_long_atomic_set(mail.turn, round, partner());
-    }
-    if (sends()) shmem_long_wait_until(mail.turn, SHMEM_CMP_EQ, round);
-  }
-  expect_never(older);
-}
-
-void await_flag(Mail& mail, long round) { shmem_long_wait_until(mail.flag, SHMEM_CMP_GE, round); }
 
 TEST(Litmus, S33_MessagePassingByFence) {
   Mail mail;
@@ -295,35 +199,6 @@ TEST(Litmus, S35_StoreBufferingIsForbiddenByQuietOfOnePe) {
 
 TEST(Litmus, S34_StoreBufferingIsForbiddenByQuietOfTheDefaultContext) {
   buffer_stores([&] { shmem_ctx_quiet(SHMEM_CTX_DEFAULT); });
-}
-
-// Words of 1, 2, 4 and 8 bytes arrive whole: all bytes of a value are alike.
-TEST(Litmus, S45_AlignedWordsArriveWhole) {
-  SymmetricArray<uint64_t> wide(16);
-  SymmetricArray<uint16_t> narrow(64);
-  wide[0] = narrow[0] = 0;
-  shmem_barrier_all();
-  long torn = 0;
-  for (int round = 1; round <= rounds(); ++round) {
-    const auto byte = static_cast<uint64_t>(round & 0xff);
-    const uint64_t value = byte * 0x0101010101010101u;
-    if (sends() && is_weak()) {
-      auto* halves = reinterpret_cast<uint32_t*>(wide.data());
-      for (int half : {0, 1}) {
-        shmem_uint32_p(&halves[half], static_cast<uint32_t>(value), partner());
-        nap();
-      }
-    } else if (sends()) {
-      shmem_uint64_p(wide, value, partner());
-      shmem_uint16_p(narrow, static_cast<uint16_t>(value), partner());
-    }
-    const uint64_t seen = __atomic_load_n(wide.data(), __ATOMIC_RELAXED);
-    const uint16_t seen_narrow = __atomic_load_n(narrow.data(), __ATOMIC_RELAXED);
-    torn += seen != (seen & 0xff) * 0x0101010101010101u;
-    torn += seen_narrow != (seen_narrow & 0xff) * 0x0101;
-    if (is_weak()) nap();
-  }
-  expect_never(torn);
 }
 
 // Puts before a barrier are there after it, barrier after barrier. Words alternate: a PE may be one
