@@ -1,69 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs over several machines end when a PE, a machine, the launcher or the network fails: everywhere, and soon.
-
-A busy machine is nobody's fault, so the limits here are far above what is promised (two seconds after the loss is seen);
-a job that hangs takes a minute.
-"""
+"""How jobs over several machines end when a PE, a machine, the launcher or the network fails: everywhere, and soon."""
 import os
-import re
 import signal
-import sys
 import time
 import unittest
 
 import jobs
-from jobs import SHMEM_PROGRAM, wait_until
-
-PES = [2, 2]
-LATE = 15
-KEEPALIVE = 2
+from losses import KEEPALIVE, LATE, LossTest
 
 
 class UnderALauncher:
-    tells_of_lost_daemons = True  # by its status
-
-    def ready_job(self, pes=tuple(PES), words=("hang", 0), **options):
-        """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid on login}."""
-        process = self.start(pes, SHMEM_PROGRAM, *words, **options)
-        if words[0] == "work":  # which says nothing
-            self.assertTrue(wait_until(lambda: len(self.pes()) == sum(pes), 20), "PEs did not start")
-            time.sleep(1)
-            return process, self.pes()
-        for _ in range(sum(pes)):
-            line = process.stdout.readline()
-            if line != b"ready\n":
-                self.fail(f"a PE did not start: {line!r} {self.finish(process)}")
-        return process, self.pes()
-
-    def launcher_pid(self, process):
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-            return int(file.read().split()[0])
-
-    def assert_ends(self, process, what, seconds=LATE, launcher_ends=True, has_daemons=True):
-        """The job ends with an error; no PE is left on any machine that is still there."""
-        begin = time.monotonic()
-        gone = wait_until(lambda: not self.pes(), seconds)
-        pes_ended = time.monotonic() - begin
-        self.assertTrue(gone, f"after {what}, {len(self.pes())} PEs were left after {seconds} s")
-        if not launcher_ends:  # it waits for its daemon there, which is its own affair
-            process.terminate()
-            self.bring_machines_back()  # daemons hold the pipes open
-        result = self.finish(process, 60)
-        print(f"{what}: PEs ended after {pes_ended:.2f} s, the job after {time.monotonic() - begin:.2f} s; "
-              f"{self.meshmem_lines(result)}", file=sys.stderr, flush=True)
-        if has_daemons or self.tells_of_lost_daemons:
-            self.assertNotEqual(result.status, 0, result)
-        if launcher_ends:
-            self.assertNotEqual(result.status, 124, result)
-        return result
-
-    def assert_named(self, result, lost, machine):
-        """The PE that was lost and its machine, in one line."""
-        lines = [line for line in self.meshmem_lines(result) if f"on host {machine}: " in line]
-        self.assertEqual(len(lines), 1, result)
-        self.assertRegex(lines[0], rf"^meshmem: PE \d+ \(host \w+, pid \d+\): lost PE ({lost}) on host {machine}: .+")
-
     def test_a_killed_pe_ends_the_job(self):
         for number, rank in ((signal.SIGKILL, 3), (signal.SIGSEGV, 1), (signal.SIGABRT, 0)):
             process, pes = self.ready_job()
@@ -90,7 +37,7 @@ class UnderALauncher:
         self.assert_nothing_left()
 
 
-class Mpirun(UnderALauncher, jobs.JobTest):
+class Mpirun(UnderALauncher, LossTest):
     launcher = jobs.Mpirun
 
     def test_a_killed_daemon_ends_the_job(self):
@@ -135,7 +82,7 @@ class Mpirun(UnderALauncher, jobs.JobTest):
 
 # What meshmem does is the same, and this launcher now and then does not start a job on a busy machine.
 @unittest.skipUnless(jobs.LONG, "MESHMEM_TEST_LONG is not set")
-class Prterun(UnderALauncher, jobs.JobTest):
+class Prterun(UnderALauncher, LossTest):
     launcher = jobs.Prterun
     tells_of_lost_daemons = False
 
