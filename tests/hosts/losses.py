@@ -21,10 +21,6 @@ class LossTest(jobs.JobTest):
     def ready_job(self, pes=tuple(PES), words=("hang", 0), **options):
         """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid on login}."""
         process = self.start(pes, SHMEM_PROGRAM, *words, **options)
-        if words[0] == "work":  # which says nothing
-            self.assertTrue(wait_until(lambda: len(self.pes()) == sum(pes), 20), "PEs did not start")
-            time.sleep(1)
-            return process, self.pes()
         for _ in range(sum(pes)):
             line = process.stdout.readline()
             if line != b"ready\n":

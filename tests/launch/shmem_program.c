@@ -135,15 +135,12 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "memory") == 0) return print_memory();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);
   if (strcmp(verb, "one_core") == 0) return start_on_one_core();
-  if (strcmp(verb, "work") == 0) {
-    shmem_init();
-    work_for_ever();
-  }
   int who = argc > 2 ? atoi(argv[2]) : 0;
   shmem_init();
   shmem_barrier_all();
   printf("ready\n");
   fflush(stdout);
+  if (strcmp(verb, "work") == 0) work_for_ever();
   if (strcmp(verb, "wait") == 0) shmem_long_wait_until(&from_left, SHMEM_CMP_EQ, 1);
   if (shmem_my_pe() == who) end_job(verb, argc > 3 ? atoi(argv[3]) : 0);
   shmem_barrier_all();
