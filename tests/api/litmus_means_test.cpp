@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Litmus tests of what ends a wait, what arrives whole, and what goes on by itself: every means that
-// satisfies a wait, words of each width, sources used again, contexts beside each other, near and
-// far atomics on one variable, and puts that nobody flushes.
+// Litmus tests of what ends a wait, what arrives whole, and what goes on by itself: every means
+// that satisfies a wait, words of each width, sources used again, contexts beside each other, near
+// and far atomics on one variable, and puts that nobody flushes.
 // Invariant: see litmus.hpp.
 #include <sched.h>
 
@@ -81,8 +81,8 @@ TEST(Litmus, S45_AStoreOfAThreadOfTheTargetSatisfiesAWait) {
   }
 }
 
-// Words of 2, 4 and 8 bytes arrive whole, by p and by a put of that length: all bytes of a value are
-// alike. A byte has no halves.
+// Words of 2, 4 and 8 bytes arrive whole, by p and by a put of that length: all bytes of a value
+// are alike. A byte has no halves.
 template <typename E>
 struct Words {
   SymmetricArray<E> words{2 * 64 / sizeof(E)};  // one for p, one for put, in lines of their own

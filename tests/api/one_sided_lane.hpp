@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the operations
-// of one thread on one context, drawn at random and compared with a model.
+// What random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the
+// operations of one thread on one context, drawn at random and compared with a model.
 // Invariant: each lane has a place of its own in the memory of every PE, and orders by fence and
 // quiet what the standard leaves unordered; so the model is exact.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP

@@ -267,8 +267,8 @@ TEST_P(Network, ASenderIsNotFarAhead) {
   });
 }
 
-// How many messages `issue` and a quiet after it take. Nothing is acknowledged before the quiet: what
-// waits to leave with others does not leave for being answered early on a slow machine.
+// How many messages `issue` and a quiet after it take. Nothing is acknowledged before the quiet:
+// what waits to leave with others does not leave for being answered early on a slow machine.
 std::size_t messages_of(NetworkPes& job, const std::function<void()>& issue) {
   const auto before = job.wire(0).n_sent();
   job.wire(0).hold_back(true);
