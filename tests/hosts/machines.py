@@ -143,9 +143,24 @@ class Machines:
         return {**CALM, TABLE: table, "OMPI_MCA_plm_rsh_agent": SSH, "PRTE_MCA_plm_ssh_agent": SSH}
 
 
+def leave_orphans_to_parent():
+    """Login's first process is given what has lost its parent, and waits for its end; the program goes on as a child. A
+    machine does not end before all of its processes have been waited for."""
+    program = os.fork()
+    if program == 0:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program as well
+    while True:
+        pid, status = os.wait()
+        if pid == program:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+
+
 def go_to_login():
     """Returns on login: starts this program there, and ends with its status, if it is not there yet."""
     if os.environ.pop(ON_LOGIN, None):
+        leave_orphans_to_parent()
         return
     words = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), *LOGIN]
     try:
