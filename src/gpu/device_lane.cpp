@@ -5,6 +5,7 @@
 #include "gpu/device_lane.hpp"
 
 #include "base/wait.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 
 namespace meshmem {
@@ -19,8 +20,7 @@ hipStream_t DeviceLane::stream() {
   if (!stream_) {
     const OnDevice current(device_);
     const RelaxedCapture allowed;
-    check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream on device {}",
-          device_);
+    check(make_library_stream(&stream_), "make a stream on device {}", device_);
   }
   return stream_;
 }

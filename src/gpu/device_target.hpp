@@ -67,6 +67,19 @@ inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
 #endif
 }
 
+// A stream on which the library's own work never waits behind a kernel of the program. AMD's
+// runtime puts all streams of one priority on four queues, each of which runs in order
+// (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would hold up what it waits for. Programs'
+// streams have another priority, unless they ask for the highest.
+inline hipError_t make_library_stream(hipStream_t* stream) {
+#if defined(MESHMEM_TARGET_HIP)
+  constexpr int kHighest = -1;
+  return hipStreamCreateWithPriority(stream, hipStreamNonBlocking, kHighest);
+#else
+  return hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
+#endif
+}
+
 // A line of 128 bytes that one instruction stores arrives whole in a peer's memory
 // (device/collectives/wide_lines.hpp).
 #if defined(MESHMEM_TARGET_CUDA)

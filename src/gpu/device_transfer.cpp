@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/pending_work.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 
 namespace meshmem {
@@ -35,8 +36,7 @@ void DeviceTransfer::open(int device) {
   device_ = device;
   lanes_.open(device);
   const OnDevice current(device);
-  check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream on device {}",
-        device);
+  check(make_library_stream(&stream_), "make a stream on device {}", device);
 }
 
 void DeviceTransfer::complete(const char* routine) {
@@ -55,8 +55,7 @@ hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
   hipStream_t& stream = far_streams_[there.device];
   if (!stream) {
     const RelaxedCapture allowed;
-    check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "make a stream on device {}",
-          there.device);
+    check(make_library_stream(&stream), "make a stream on device {}", there.device);
   }
   return stream;
 }
