@@ -13,7 +13,9 @@ namespace meshmem {
 DeviceLane::DeviceLane(int device) : device_(device) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable), "take pinned host memory");
+  // Mapped is what makes it coherent on AMD GPUs: kernels store their answers there.
+  check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable | hipHostMallocMapped),
+        "take pinned host memory");
 }
 
 hipStream_t DeviceLane::stream() {
