@@ -11,11 +11,16 @@
 namespace meshmem {
 namespace {
 
-// CUDA loads a kernel when it is first launched, and may wait then for those that run; if they wait
-// for that one, for ever. It reads this before its first call only; what the user says stands.
-void ask_for_eager_loading() {
+// What the runtime reads before its first call only; what the user says stands.
+void prepare_runtime() {
 #if defined(MESHMEM_TARGET_CUDA)
+  // CUDA loads a kernel when it is first launched, and may wait then for those that run; if they
+  // wait for that one, for ever.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+#elif defined(MESHMEM_TARGET_HIP)
+  // AMD's runtime has fine-grained memory on GPUs without xGMI only if told. Before 5.7 there is no
+  // other coherent memory; from 6.3 on a GPU without uncached memory would get coarse instead.
+  setenv("HSA_FORCE_FINE_GRAIN_PCIE", "1", 0);
 #endif
 }
 
@@ -26,7 +31,7 @@ std::optional<int> choose_device(const Environment& environment, int pe_of_node,
     *why = "MESHMEM_DEVICE_HEAP_SIZE is 0";
     return std::nullopt;
   }
-  ask_for_eager_loading();
+  prepare_runtime();
   int count = 0;
   const hipError_t error = hipGetDeviceCount(&count);
   if (!succeeds(error) || count < 1) {

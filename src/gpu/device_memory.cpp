@@ -28,6 +28,11 @@ namespace {
 
 constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
 
+// What else sharing takes on AMD GPUs: Linux's own driver has no calls for it.
+constexpr const char* kAmdSharing =
+    "; the kernel needs AMD's driver (amdgpu-dkms), or ROCm 6.3 or newer with "
+    "HSA_ENABLE_IPC_MODE_LEGACY=0";
+
 constexpr std::size_t kFreeUnderValgrind = std::size_t{128} << 20;
 
 std::string name_of_device(int device) {
@@ -144,7 +149,7 @@ std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
       &memory, room, uncached_ ? hipDeviceMallocUncached : hipDeviceMallocFinegrained);
   if (error != hipSuccess) {
     (void)hipGetLastError();
-    if (uncached_ && error != hipErrorOutOfMemory) {
+    if (uncached_) {  // AMD's runtime says "out of memory" too where the kind is missing
       uncached_ = false;
       return std::nullopt;
     }
@@ -156,11 +161,12 @@ std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
   const std::size_t skip = (kRegionAlignment - start % kRegionAlignment) % kRegionAlignment;
   slab.base = static_cast<std::byte*>(memory) + skip;
   slab.bytes = bytes;
+  if (peers_.n == 1) return std::nullopt;  // not every driver can share
   if (const hipError_t refused = share(slab.base, bytes, &range); refused != hipSuccess) {
     return fmt::format(
         "cannot share the memory of device {} with the other PEs: {}; a container needs "
-        "the host's IPC and process namespaces",
-        device_, hipGetErrorString(refused));
+        "the host's IPC and process namespaces{}",
+        device_, hipGetErrorString(refused), kDevicesAreAmd ? kAmdSharing : "");
   }
   return std::nullopt;
 }
