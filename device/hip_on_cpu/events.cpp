@@ -53,6 +53,7 @@ struct Event {
   bool has_time;
   std::shared_ptr<Recording> recording;  // null before the first one
   std::shared_ptr<Capture> capture;      // not null when the last recording was captured
+  std::weak_ptr<Stream> stream;          // of the last recording
   Seen seen;
 };
 
@@ -70,12 +71,17 @@ hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording
   const auto event = find_event(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
+  // AMD's runtime, since 6.2, does not tell a recording before the capture from one in it.
+  const auto stream = event->stream.lock();
+  if (stream != nullptr && stream->capture != nullptr)
+    return stream->capture->invalidate(hipErrorCapturedEvent);
   *recording = event->recording;
   return hipSuccess;
 }
 
 hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& streams) {
   if (event.device != stream->device()) return hipErrorInvalidHandle;
+  event.stream = stream;
   if (stream->capture != nullptr) {
     if (stream->capture->invalid) return hipErrorStreamCaptureInvalidated;
     event.capture = stream->capture;

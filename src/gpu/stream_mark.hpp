@@ -8,7 +8,9 @@
 #define MESHMEM_GPU_STREAM_MARK_HPP_
 
 #include "base/wait.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
+#include "gpu/stream_work.hpp"
 
 namespace meshmem {
 
@@ -26,7 +28,11 @@ class StreamMark {
   void set(hipStream_t stream) {
     const OnDevice current(device_);
     check(hipEventRecord(event_, stream), "record an event on device {}", device_);
+    stream_ = stream;
   }
+  bool is_on(hipStream_t stream) const { return stream == stream_; }
+  // False while the stream is captured, where to ask would end the capture.
+  bool may_be_asked() const { return !queries_end_captures() || !is_captured(stream_); }
   bool is_over() const {
     const RelaxedCapture allowed;
     const hipError_t state = hipEventQuery(event_);
@@ -44,12 +50,16 @@ class StreamMark {
           return state != hipErrorNotReady;
         },
         [&] { return fmt::format("the work on a stream of device {}, in {}", device_, routine); });
+    if (state == hipErrorCapturedEvent)
+      fatal("{}: the stream of the work that it waits for is being captured; end that before",
+            routine);
     check(state, "end what is on a stream of device {}, in {}", device_, routine);
   }
 
  private:
   int device_;
   hipEvent_t event_ = nullptr;
+  hipStream_t stream_ = nullptr;  // of the last mark; only compared with those that exist
 };
 
 }  // namespace meshmem

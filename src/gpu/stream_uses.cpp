@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of uses, each with a mark on its stream.
-// Invariant: what is over leaves the list when the next use comes.
+// Invariant: what is over leaves the list when the next use of its stream comes. What cannot be
+// asked, since its stream is captured, stays, and is not complained of.
 #include "gpu/stream_uses.hpp"
 
 #include <algorithm>
@@ -28,6 +29,13 @@ struct Use {
   }
 };
 
+constexpr std::size_t kMany = 1000;  // programs may make a stream for each use, and destroy it
+
+// `stream` is not captured.
+bool is_over(const Use& use, hipStream_t stream) {
+  return (use.end->is_on(stream) || use.end->may_be_asked()) && use.end->is_over();
+}
+
 struct Uses {
   std::mutex mutex;
   std::vector<Use> all;
@@ -44,14 +52,18 @@ void keep_stream_use(const char* routine, hipStream_t stream, int device,
   auto end = std::make_unique<StreamMark>(device);
   end->set(stream);
   const std::lock_guard lock(uses().mutex);
-  std::erase_if(uses().all, [](const Use& use) { return use.end->is_over(); });
+  const bool many = uses().all.size() >= kMany;
+  std::erase_if(uses().all, [&](const Use& use) {
+    return (many || use.end->is_on(stream)) && is_over(use, stream);
+  });
   uses().all.push_back({routine, std::move(ranges), std::move(end)});
 }
 
 const char* stream_user_of(const void* address, std::size_t bytes) {
   const std::lock_guard lock(uses().mutex);
   for (const Use& use : uses().all)
-    if (use.touches(address, bytes) && !use.end->is_over()) return use.routine;
+    if (use.touches(address, bytes) && use.end->may_be_asked() && !use.end->is_over())
+      return use.routine;
   return nullptr;
 }
 

@@ -271,5 +271,23 @@ TEST(OnStream, AGraphIsReplayed) {
   shmem_barrier_all();
 }
 
+// MESHMEM_CHECK asks whether earlier work is over: on AMD GPUs that ends the capture of its stream.
+TEST(OnStream, EarlierWorkDoesNotEndACapture) {
+  Stream stream, other;
+  PlacedArray<long> dest(Place::device, kElems), source(Place::device, kElems);
+  void* block = shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE);
+  shmemx_putmem_on_stream(block, source, 64, my_pe(), stream);
+  stream.finish();
+  hipGraph_t graph = nullptr;
+  expect_success(hipStreamBeginCapture(stream.hip(), hipStreamCaptureModeRelaxed));
+  shmemx_putmem_on_stream(dest, source, 64, my_pe(), other);
+  shmem_free(block);
+  shmemx_putmem_on_stream(dest, source, 64, my_pe(), stream);
+  expect_success(hipStreamEndCapture(stream.hip(), &graph));
+  expect_success(hipGraphDestroy(graph));
+  other.finish();
+  shmem_barrier_all();
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -258,6 +258,13 @@ TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
   ASSERT_HIP(hipEventCreate(&event));
   refuses(hipErrorStreamCaptureUnsupported, [&] { return hipEventQuery(event); });
   refuses(hipErrorStreamCaptureUnsupported, [&] { return hipEventSynchronize(event); });
+  hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+  ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
+  ASSERT_HIP(hipEventRecord(event, stream));  // before the capture, and yet: as AMD's runtime
+  refuses(hipErrorCapturedEvent, [&] { return hipEventQuery(event); });
+  refuses(hipErrorCapturedEvent, [&] { return hipEventSynchronize(event); });
+  EXPECT_HIP(hipEventSynchronize(event));
+  ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
   EXPECT_HIP(hipEventDestroy(event));
   EXPECT_EQ(hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal),
             hipErrorStreamCaptureUnsupported);

@@ -277,6 +277,14 @@ bool call_differently(const char* mistake, long* heap) {
     shmemx_signal_wait_until_on_stream(reinterpret_cast<uint64_t*>(heap), SHMEM_CMP_EQ, 1, nullptr);
     shmemx_putmem_on_stream(block, heap, 8, 0, nullptr);
     shmem_free(block);
+  } else if (std::strcmp(mistake, "mark_in_capture") == 0) {
+    hipStream_t stream = nullptr;
+    shmemx_mark_t mark = nullptr;
+    (void)hipStreamCreateWithFlags(&stream, hipStreamNonBlocking);
+    shmemx_quiet_on_stream(stream);
+    shmemx_stream_mark(&mark, stream);
+    (void)hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed);
+    shmemx_stream_mark_wait(&mark);
   } else {
     return false;
   }
