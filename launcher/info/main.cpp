@@ -19,6 +19,7 @@
 #include "base/machine.hpp"
 #include "base/standard_output.hpp"
 #include "info/devices.hpp"
+#include "info/kfd_topology.hpp"
 #include "info/networks.hpp"
 
 extern char** environ;
@@ -60,6 +61,18 @@ void print_machine() {
   print_row("memory", fmt::format("{:.1f} GiB", bytes / (1 << 30)));
 }
 
+// False if the folder shows no GPU.
+bool print_kfd_topology(const std::string& folder) {
+  const std::vector<KfdGpu> gpus = read_kfd_topology(folder);
+  if (gpus.empty()) return false;
+  fmt::print("\nAMD GPUs (nodes of the kernel driver)\n");
+  for (const KfdGpu& gpu : gpus) {
+    print_row(fmt::format("node {}", gpu.node), describe(gpu));
+    print_row("  reaches node", links_of(gpu, gpus));
+  }
+  return true;
+}
+
 void print_environment() {
   fmt::print("\nEnvironment (--environment explains it)\n");
   for (const Variable& variable : environment_variables()) {
@@ -91,10 +104,15 @@ int run(int argc, char** argv) {
   CLI::App app("What was built, what this machine offers, and what the environment says.",
                "meshmem-info");
   bool explain = false, markdown = false;
+  std::string topology;
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
   auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
   app.add_flag("--environment-markdown", markdown, "Print docs/environment.md")
       ->excludes(explain_flag);
+  app.add_option(
+         "--kfd-topology", topology,
+         fmt::format("Print AMD's GPUs and links as this folder shows them, like {}", kKfdNodes))
+      ->type_name("FOLDER");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_text) {
@@ -109,12 +127,19 @@ int run(int argc, char** argv) {
     std::fputs(environment_help().c_str(), stdout);  // fmt::print throws on a full disk
   } else if (markdown) {
     std::fputs(environment_markdown().c_str(), stdout);
+  } else if (!topology.empty()) {
+    if (!print_kfd_topology(topology)) {
+      fmt::print(stderr, "meshmem-info: {} shows no GPU; give a folder like {}\n", topology,
+                 kKfdNodes);
+      status = 1;
+    }
   } else {
     const std::vector<NetworkRow> networks = ask_networks();
     print_build();
     print_machine();
     fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
     print_devices(print_row);
+    if (std::string_view(MESHMEM_TARGET) == "hip") (void)print_kfd_topology(kKfdNodes);
     fmt::print("\nNetworks (of jobs over several machines)\n");
     for (const NetworkRow& row : networks) print_row(row.name, row.about);
     print_environment();
