@@ -87,7 +87,7 @@ class Prterun(UnderALauncher, LossTest):
     tells_of_lost_daemons = False
 
 
-class Hydra(UnderALauncher, jobs.JobTest):
+class Hydra(UnderALauncher, LossTest):
     launcher = jobs.Hydra
 
 
