@@ -36,6 +36,9 @@ class Nodes(launching.LaunchTest):
         for pes, nodes in ((2, 2), (4, 2), (5, 3), (6, 6)):
             self.assert_pes(self.run_job(pes, nodes, SHMEM_PROGRAM, "ring"), pes)
 
+    def test_64_pes_on_4_nodes(self):
+        self.assert_pes(self.run_job(64, 4, SHMEM_PROGRAM, "ring"), 64)
+
     def test_init_and_finalize_again(self):
         self.assert_pes(self.run_job(5, 2, SHMEM_PROGRAM, "rounds", 4), 5, 4)
 
