@@ -165,6 +165,10 @@ void ArenaTransport::progress() {
   }
 }
 
+void ArenaTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
+  mailbox_.expect(pe, key, dest, bytes);
+}
+
 void ArenaTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                              const std::function<std::string()>& what) {
   wait_until_ready(

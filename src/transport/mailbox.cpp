@@ -77,16 +77,26 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   return true;
 }
 
-bool Mailbox::try_take(int from, const MessageKey& key, void* dest, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+Mailbox::Message** Mailbox::want(int from, const MessageKey& key, void* dest, std::size_t bytes) {
   Message** const link = find(from, key);
   Message& message = *link ? **link : add(link, from, key);
-  if (!message.dest) {
-    if (message.has_begun) check_length(from, message.total, bytes);
-    message.dest = static_cast<std::byte*>(dest);
-    message.dest_bytes = bytes;
-    if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
-  }
+  if (message.dest) return link;
+  if (message.has_begun) check_length(from, message.total, bytes);
+  message.dest = static_cast<std::byte*>(dest);
+  message.dest_bytes = bytes;
+  if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
+  return link;
+}
+
+void Mailbox::expect(int from, const MessageKey& key, void* dest, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  want(from, key, dest, bytes);
+}
+
+bool Mailbox::try_take(int from, const MessageKey& key, void* dest, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Message** const link = want(from, key, dest, bytes);
+  const Message& message = **link;
   if (!message.has_begun || message.arrived < message.total) return false;
   remove(link);
   return true;

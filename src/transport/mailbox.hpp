@@ -26,6 +26,8 @@ class Mailbox {
   };
   // False: it does not fit what has come of the message; it is dropped.
   bool deliver(int from, const MessageKey& key, const Piece& piece);
+  // Where it is wanted, before try_take() with the same dest: it is filled from now on.
+  void expect(int from, const MessageKey& key, void* dest, std::size_t bytes);
   // The message, out of the box; false if it is not there. Until it has been taken, the same caller
   // asks again with the same dest, which may be filled from now on.
   bool try_take(int from, const MessageKey& key, void* dest, std::size_t bytes);
@@ -45,6 +47,8 @@ class Mailbox {
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
+  // Where it is wanted. What has come already goes there.
+  Message** want(int from, const MessageKey& key, void* dest, std::size_t bytes);
 
   std::mutex mutex_;
   std::array<Message*, 256> chains_{};

@@ -202,6 +202,10 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
   state.send(lock, flow, record, data, Leaves::at_once);
 }
 
+void NetworkTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
+  state_->mailbox.expect(pe, key, dest, bytes);
+}
+
 void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                                const std::function<std::string()>& what) {
   NetworkState& state = *state_;

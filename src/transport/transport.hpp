@@ -81,6 +81,9 @@ class Transport {
 
   // A message for the collectives, which the other side takes by receive(). Any length, 0 too.
   virtual void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) = 0;
+  // From now on, what comes of such a message goes straight to dest; receive() with the same dest
+  // follows.
+  virtual void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) = 0;
   // Waits for it. `what` names it for the timeout.
   virtual void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                        const std::function<std::string()>& what) = 0;

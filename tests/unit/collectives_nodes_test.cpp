@@ -213,7 +213,10 @@ TEST_P(Nodes, ReduceAddsInPeOrderWhereThatIsAskedFor) {
   reduce_policy.settings.deterministic = true;
   NodeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe, Team& team) {
-    for (const std::size_t count : {7, 2049, 9001}) expect_sums(pe, team, count, rough, false);
+    for (const std::size_t count : {7, 2049, 9001, 130'001}) {
+      expect_sums(pe, team, count, rough, false);
+      expect_sums(pe, team, count, rough, true);
+    }
   });
   reduce_policy.settings = {};
 }

@@ -31,8 +31,15 @@ inline constexpr int kMostChainNodes = 8;
 inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
 // A column's share is no smaller, or messages cost more than they carry.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
-// What a column combines and sends at once, while the network carries the chunk before.
-inline constexpr std::size_t kReduceChunk = 64 * kKiB;
+// Of two nodes each sends the other all of a column's share up to here: one hop. Of a larger share,
+// and of more nodes, each combines a piece: two hops, and half the work.
+inline constexpr std::size_t kWholeShare = 64 * kKiB;
+// What one message of a reduction carries at most: the fewer messages, the faster the network, as
+// long as the next ones are on their way meanwhile.
+inline constexpr std::size_t kReduceMessage = 256 * kKiB;
+// What a column keeps room for of one chunk, from all other nodes, if messages do not become
+// smaller than kLeastShare.
+inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
 // Chunks that are under way before the first answer is waited for.
 inline constexpr int kChunksAhead = 2;
 

@@ -14,8 +14,11 @@
 
 namespace meshmem::between_nodes {
 
+// Of operands: node by node, each node's combined before; or PE by PE, as one loop over all PEs.
+enum class Order { nodes, pes };
+
 // dest and source are symmetric, in host memory.
-void reduce_in_columns(Team& team, const Reduction& op, void* dest, const void* source,
+void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
                        std::size_t count);
 
 }  // namespace meshmem::between_nodes

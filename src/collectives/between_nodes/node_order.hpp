@@ -12,24 +12,36 @@
 
 namespace meshmem::between_nodes {
 
-// `mine` holds this node's partial result, and becomes the result of all. receive(node, to) waits
-// for that of another one. `room` is for two of them.
+// `own` is this node's partial result; `out`, which may be the same, becomes the result of all.
+// take(node) waits for the partial result of another node and says where it is. `room` is for one.
+template <typename Take>
+void combine_nodes(const Team& team, const Reduction& op, std::byte* out, const std::byte* own,
+                   std::size_t count, std::byte* room, const Take& take) {
+  const std::byte* total = own;
+  if (team.my_node > 0) {
+    total = take(0);
+    for (int node = 1; node < team.my_node; ++node) {
+      op.combine(room, total, take(node), count);
+      total = room;
+    }
+    op.combine(out, total, own, count);
+    total = out;
+  }
+  for (int node = team.my_node + 1; node < count_nodes(team); ++node) {
+    op.combine(out, total, take(node), count);
+    total = out;
+  }
+}
+
+// The same where receive(node, to) puts them, one after the other, into `room`, which is for two.
 template <typename Receive>
 void combine_nodes(const Team& team, const Reduction& op, std::byte* mine, std::size_t count,
                    std::byte* room, const Receive& receive) {
-  std::byte* next = room + count * op.elem_bytes;
-  if (team.my_node > 0) {
-    receive(0, room);
-    for (int node = 1; node < team.my_node; ++node) {
-      receive(node, next);
-      op.combine(room, room, next, count);
-    }
-    op.combine(mine, room, mine, count);
-  }
-  for (int node = team.my_node + 1; node < count_nodes(team); ++node) {
-    receive(node, next);
-    op.combine(mine, mine, next, count);
-  }
+  combine_nodes(team, op, mine, mine, count, room, [&](int node) {
+    std::byte* to = node == 0 ? room : room + count * op.elem_bytes;
+    receive(node, to);
+    return to;
+  });
 }
 
 // out = what the members of this node have at this place of their sources, in their order.

@@ -30,6 +30,10 @@ class Operation {
   void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
     transport()->send(team_.world_pe(pe), key(step), data, bytes);
   }
+  // Where a message is wanted, before receive() with the same dest.
+  void expect(int pe, void* dest, std::size_t bytes, int step = 0) const {
+    transport()->expect(team_.world_pe(pe), key(step), dest, bytes);
+  }
   void receive(int pe, void* dest, std::size_t bytes, int step = 0) const {
     transport()->receive(team_.world_pe(pe), key(step), dest, bytes, [this, pe] {
       return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());

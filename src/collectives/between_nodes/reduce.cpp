@@ -91,11 +91,13 @@ void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const v
 
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   if (count == 0) return;
-  if (reduce_policy.settings.deterministic)
-    return by_messages::reduce(team, op, dest, source, count);
-  if (count * op.elem_bytes <= kReduceThroughLeaders || !are_in_host_memory(dest, source))
-    return reduce_through_leaders(team, op, dest, source, count);
-  reduce_in_columns(team, op, dest, source, count);
+  const bool is_deterministic = reduce_policy.settings.deterministic;
+  if (count * op.elem_bytes > kReduceThroughLeaders && are_in_host_memory(dest, source)) {
+    const Order order = is_deterministic ? Order::pes : Order::nodes;
+    return reduce_in_columns(team, op, order, dest, source, count);
+  }
+  if (is_deterministic) return by_messages::reduce(team, op, dest, source, count);
+  reduce_through_leaders(team, op, dest, source, count);
 }
 
 }  // namespace meshmem::between_nodes

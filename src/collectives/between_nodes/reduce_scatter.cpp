@@ -106,8 +106,8 @@ void scatter_direct(Team& team, const Reduction& op, void* dest, const void* sou
   const std::uint64_t sequence = begin_operation(node);
   announce(node, sequence);
   await_all_announced(node, sequence);
-  const std::size_t most = kReduceChunk / op.elem_bytes;
-  const Room room = make_room(2 * kReduceChunk);
+  const std::size_t most = kReduceMessage / op.elem_bytes;
+  const Room room = make_room(2 * kReduceMessage);
   const auto* from = static_cast<const std::byte*>(source);
   for (std::size_t done = 0; done < count; done += most) {
     const Operation operation(team);
