@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/caller.hpp"
 #include "base/error.hpp"
@@ -16,6 +17,7 @@ namespace meshmem {
 
 constinit WaitPolicy wait_policy;
 constinit Progress progress_of_waits = nullptr;
+constinit std::atomic<std::uint32_t> arrivals_of_waits{0};
 
 namespace {
 // A wait first yields: that answers fastest when the event comes within the time of a collective.
@@ -27,6 +29,17 @@ constexpr unsigned kYieldsPerLook = 4;  // the clock is read at every fourth yie
 // a thread that has to wake up for it takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
 constexpr unsigned kLongestNapUs = 1000;
+// Where PEs share cores, each look at the network delays the one who is waited for; so a wait looks
+// at every so many yields, unless something arrives.
+constexpr unsigned kYieldsPerProgress = 4;
+
+// Where PEs have cores of their own, a yield that takes so long has run another program, which
+// computes. Who naps is run before it, so for some time waits nap at once, and shortly. PEs that
+// share cores yield to each other, which is faster than naps.
+constexpr auto kComputing = std::chrono::milliseconds(1);
+constexpr auto kStaysBusy = std::chrono::milliseconds(20);
+constexpr unsigned kShortNapUs = 100;
+thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 
 // A wait says again what it waits for, as that may change. From the second time on it adds the
 // function that has called.
@@ -61,23 +74,45 @@ Backoff::~Backoff() {
   own_core->interval *= 2;
 }
 
+void Backoff::make_progress() {
+  if (by_ == ProgressBy::ready || !progress_of_waits) return;
+  const bool may_skip = !answers_ && !napping_ && quiet_since_ == start_;
+  if (may_skip && rounds_ % kYieldsPerProgress != 1) return;
+  progress_of_waits();
+}
+
+// Decides whether the wait naps from now on.
+void Backoff::look_at(Clock::time_point now) {
+  if (start_ == Clock::time_point{}) start_ = quiet_since_ = last_look_ = now;
+  const std::uint32_t arrivals = arrivals_of_waits.load(std::memory_order_relaxed);
+  if (std::exchange(arrivals_, arrivals) != arrivals) {
+    quiet_since_ = now;
+    nap_us_ = kFirstNapUs;
+  }
+  if (answers_ && !napping_ && now - last_look_ > kComputing)
+    cores_are_busy_until = now + kStaysBusy;
+  last_look_ = now;
+  napping_ = now - quiet_since_ > (answers_ ? kAnswering : kYielding) || now < cores_are_busy_until;
+}
+
 bool Backoff::pause() {
   ++rounds_;
-  if (progress_of_waits) progress_of_waits();
+  make_progress();
   if (napping_) {
     const timespec nap{0, static_cast<long>(nap_us_) * 1000};
     nanosleep(&nap, nullptr);
-    nap_us_ = std::min(nap_us_ * 2, kLongestNapUs);
+    const bool is_short = Clock::now() < cores_are_busy_until;
+    nap_us_ = std::min(nap_us_ * 2, is_short ? kShortNapUs : kLongestNapUs);
   } else {
     yield_core();
-    if (rounds_ % kYieldsPerLook != 1) return false;
+    if (!answers_ && rounds_ % kYieldsPerLook != 1) return false;
   }
   const auto now = Clock::now();
-  if (start_ == Clock::time_point{}) start_ = now;
-  napping_ = now - start_ > (answers_ ? kAnswering : kYielding);
+  look_at(now);
   is_late_ = timeout_seconds_ > 0 &&
              std::chrono::duration<double>(now - start_).count() > timeout_seconds_;
-  return is_late_ || (napping_ && now >= say_at_);
+  const bool is_long = now - start_ > (answers_ ? kAnswering : kYielding);
+  return is_late_ || (is_long && now >= say_at_);
 }
 
 void Backoff::say(const std::string& what) {

@@ -9,7 +9,9 @@
 #define MESHMEM_BASE_WAIT_HPP_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,6 +31,12 @@ extern constinit WaitPolicy wait_policy;  // set once by start-up
 // What else has to go on while this thread waits: the transport, where there is one. Set once.
 using Progress = void (*)();
 extern constinit Progress progress_of_waits;
+// Raised by the transport when something has arrived. Who waits while things arrive does not nap:
+// whoever sent them most likely waits for an answer.
+extern constinit std::atomic<std::uint32_t> arrivals_of_waits;
+
+// Who makes progress in a wait: the wait, or ready() itself.
+enum class ProgressBy { wait, ready };
 
 // Moves this thread to `core`. A wait that has napped moves it back at its end: after more than
 // 20 ms always, after less only in the next second, and ever more rarely. A thread that wakes up
@@ -37,11 +45,11 @@ extern constinit Progress progress_of_waits;
 void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
-// first nap on all can see what it waits for. Where there is a transport, it makes progress in each
-// round.
+// first nap on all can see what it waits for. Where there is a transport, it makes progress too.
 class Backoff {
  public:
-  explicit Backoff(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+  explicit Backoff(double timeout_seconds, ProgressBy by = ProgressBy::wait)
+      : timeout_seconds_(timeout_seconds), by_(by) {}
   ~Backoff();
   Backoff(const Backoff&) = delete;
   Backoff& operator=(const Backoff&) = delete;
@@ -53,22 +61,29 @@ class Backoff {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void make_progress();
+  void look_at(Clock::time_point now);
+
   double timeout_seconds_;
+  const ProgressBy by_;
   unsigned rounds_ = 0;
-  unsigned nap_us_ = 20;
+  static constexpr unsigned kFirstNapUs = 20;
+  unsigned nap_us_ = kFirstNapUs;
   const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
+  std::uint32_t arrivals_ = arrivals_of_waits.load(std::memory_order_relaxed);
   bool napping_ = false;
   bool is_late_ = false;
-  Clock::time_point start_{};
+  Clock::time_point start_{}, last_look_{};
+  Clock::time_point quiet_since_{};  // nothing has arrived since
   Clock::time_point say_at_{};
   std::optional<ShownWait> shown_;
 };
 
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
 
-template <typename Ready, typename Describe>
+template <ProgressBy by, typename Ready, typename Describe>
 [[gnu::noinline]] void wait_long(const Ready& ready, const Describe& describe) {
-  Backoff backoff(wait_policy.timeout_seconds);
+  Backoff backoff(wait_policy.timeout_seconds, by);
   while (!ready()) {
     if (!backoff.pause()) continue;
     backoff.say(describe());
@@ -76,7 +91,7 @@ template <typename Ready, typename Describe>
   }
 }
 
-template <typename Ready, typename Describe>
+template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
 inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // The first polls go without a pause: an answer that is under way takes about a cache-line
   // transfer.
@@ -89,15 +104,15 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
     if (ready()) return;
     if (i >= kEagerPolls) relax();
   }
-  wait_long(ready, describe);
+  wait_long<by>(ready, describe);
 }
 
 // Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the
 // timeout and for whoever asks where the PEs are: routine, team, peer or variable. Called several
 // times.
-template <typename Ready, typename Describe>
+template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
-  poll_until_ready(ready, describe);
+  poll_until_ready<by>(ready, describe);
   fuzz_schedule();  // what was waited for may change again, if nobody keeps it
 }
 

@@ -78,7 +78,7 @@ struct NetworkState {
   void wait(Lock& lock, const Ready& ready, const Describe& describe) {
     while (!ready()) {
       lock.unlock();
-      wait_until_ready(
+      wait_until_ready<ProgressBy::ready>(
           [&] {
             const Lock again(mutex);
             if (ready()) return true;

@@ -209,7 +209,7 @@ void NetworkTransport::expect(int pe, const MessageKey& key, void* dest, std::si
 void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                                const std::function<std::string()>& what) {
   NetworkState& state = *state_;
-  wait_until_ready(
+  wait_until_ready<ProgressBy::ready>(
       [&] {
         if (state.mailbox.try_take(pe, key, dest, bytes)) return true;
         progress();
