@@ -8,6 +8,7 @@
 #include "base/machine.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -231,6 +232,17 @@ std::size_t machine_memory_bytes() {
   const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
   const std::size_t physical = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return std::min(physical, cgroup_memory_limit(read_whole_file).value_or(physical));
+}
+
+std::size_t allow_descriptors(std::size_t needed) {
+  constexpr std::size_t kUsual = 256;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < needed + kUsual && limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
 }
 
 std::vector<int> allowed_cpus() {

@@ -44,6 +44,10 @@ std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes);
 // has as few as can be; -1 for an empty set. The same sets give the same cores in every PE.
 std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed);
 
+// Raises how many descriptors this process may open to what the system grants at most, if `needed`
+// more than a program's usual ones would be too many. Returns how many it may open.
+std::size_t allow_descriptors(std::size_t needed);
+
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();
 

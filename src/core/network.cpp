@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/machine.hpp"
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/team_area.hpp"
@@ -46,6 +47,11 @@ void Network::open_wire(const Environment& environment) {
 
 void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts) {
   nodes_ = &nodes;
+  const auto far_pes = static_cast<std::size_t>(nodes.n_pes() - memory.n());
+  const std::size_t descriptors = allow_descriptors(far_pes);  // each may connect
+  if (descriptors < far_pes)
+    debug("{} PEs of other machines may connect, and {} descriptors are allowed", far_pes,
+          descriptors);
   transport_->open(
       {.me = me,
        .n_pes = nodes.n_pes(),

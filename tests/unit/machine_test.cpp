@@ -6,12 +6,15 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <map>
 #include <thread>
+
+#include "child.hpp"
 
 namespace meshmem {
 namespace {
@@ -112,6 +115,21 @@ TEST(Machine, KnowsThisMachine) {
   EXPECT_GT(machine_memory_bytes(), std::size_t{16} << 20);
   EXPECT_FALSE(allowed_cpus().empty());
   EXPECT_GT(cpu_quota(), 0.0);
+}
+
+TEST(Machine, AllowsManyDescriptorsWhereTheyAreNeeded) {
+  EXPECT_EQ(status_of_child([] {
+              rlimit limit{};
+              getrlimit(RLIMIT_NOFILE, &limit);
+              limit.rlim_max = std::min<rlim_t>(limit.rlim_max, 900);
+              limit.rlim_cur = 300;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+              if (allow_descriptors(44) != 300) return 2;
+              if (allow_descriptors(45) != limit.rlim_max) return 3;
+              getrlimit(RLIMIT_NOFILE, &limit);
+              return limit.rlim_cur == limit.rlim_max ? 0 : 4;
+            }),
+            0);
 }
 
 // The scheduler may take it away at once, so one arrival in many attempts has to do.
