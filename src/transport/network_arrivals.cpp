@@ -20,6 +20,13 @@ const char* name_of(RecordKind kind) {
 
 }  // namespace
 
+bool Arrivals::admits(const std::byte* head_at, std::size_t head_bytes) {
+  Head head{};
+  if (head_bytes != sizeof head) return false;
+  std::memcpy(&head, head_at, sizeof head);
+  return is_of_job(head) && is_hello(head);
+}
+
 void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) {
   Head head{};
@@ -53,15 +60,21 @@ void Arrivals::lose(int peer, const std::string& why) {
   state_.end_for_loss(pe, why);
 }
 
-Flow* Arrivals::find_sender(int sender, const Head& head) {
+bool Arrivals::is_of_job(const Head& head) const {
   const NetworkPlan& plan = state_.plan;
-  if (head.token != plan.token[0] || head.version != kFormatVersion) return nullptr;
-  if (head.source >= static_cast<std::uint32_t>(plan.n_pes)) return nullptr;
-  const int pe = static_cast<int>(head.source);
-  if (pe == plan.me) return nullptr;
-  if (head.lone.kind == RecordKind::hello && head.lone.first == plan.token[1])
-    greet_back(sender, head);
-  Flow* const flow = state_.find_flow(pe);
+  return head.token == plan.token[0] && head.version == kFormatVersion &&
+         head.source < static_cast<std::uint32_t>(plan.n_pes) &&
+         head.source != static_cast<std::uint32_t>(plan.me);
+}
+
+bool Arrivals::is_hello(const Head& head) const {
+  return head.lone.kind == RecordKind::hello && head.lone.first == state_.plan.token[1];
+}
+
+Flow* Arrivals::find_sender(int sender, const Head& head) {
+  if (!is_of_job(head)) return nullptr;
+  if (is_hello(head)) greet_back(sender, head);
+  Flow* const flow = state_.find_flow(static_cast<int>(head.source));
   return flow && flow->has_introduced_itself ? flow : nullptr;
 }
 

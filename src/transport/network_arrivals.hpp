@@ -18,11 +18,15 @@ namespace meshmem::network {
 class Arrivals : public WireListener {
  public:
   explicit Arrivals(NetworkState& state) : state_(state) {}
+  bool admits(const std::byte* head_at, std::size_t head_bytes) override;
   void take(int sender, const std::byte* head_at, std::size_t head_bytes, const std::byte* body,
             std::size_t body_bytes) override;
   void lose(int peer, const std::string& why) override;
 
  private:
+  // A head that some PE of the job may have sent, as far as one can tell without knowing the PE.
+  bool is_of_job(const Head& head) const;
+  bool is_hello(const Head& head) const;
   // The flow to who has sent this; nullptr: a stranger.
   Flow* find_sender(int sender, const Head& head);
   void greet_back(int sender, const Head& head);

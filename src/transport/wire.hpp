@@ -20,9 +20,12 @@ class WireListener {
  public:
   virtual ~WireListener() = default;
 
+  // Whether this head, aligned, is of one who may introduce itself. Only then is the sender's
+  // address kept; the message is taken in any case.
+  virtual bool admits(const std::byte* head_at, std::size_t head_bytes) = 0;
   // A message in two parts, which stay until take() returns; only the head is aligned. `sender` is
-  // a peer to answer to where the message introduced its sender, else -1: the number that connect()
-  // gives for the sender's address. May call send(), and nothing else of the Wire.
+  // a peer to answer to where the message introduced one that is admitted, else -1: the number that
+  // connect() gives for the sender's address. May call send(), and nothing else of the Wire.
   virtual void take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
@@ -74,7 +77,7 @@ struct WireRequest {
   double keepalive_seconds;  // a silent peer is lost after so long; 0: never
   bool debug;                // the network's own messages are shown
 };
-inline constexpr int kWireVersion = 1;
+inline constexpr int kWireVersion = 2;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
 

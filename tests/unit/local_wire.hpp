@@ -64,7 +64,9 @@ class LocalWire : public Wire {
     while (!outbox_.empty() && is_lucky()) any = leave();
     tell_losses();
     for (Arrived arrived; try_take(arrived); any = true) {
-      const int sender = arrived.introduces ? add_peer(arrived.from) : -1;
+      const bool is_admitted =
+          arrived.introduces && listener_->admits(arrived.head.data(), arrived.head.size());
+      const int sender = is_admitted ? add_peer(arrived.from) : -1;
       listener_->take(sender, arrived.head.data(), arrived.head.size(), arrived.body.data(),
                       arrived.body.size());
     }
@@ -87,6 +89,7 @@ class LocalWire : public Wire {
     wake();
   }
   std::size_t n_sent() const { return n_sent_; }
+  std::size_t n_peers() const { return peers_.size(); }
   // While held back, messages neither leave nor arrive here.
   void hold_back(bool holds) { holds_back_ = holds; }
 

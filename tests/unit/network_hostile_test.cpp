@@ -23,6 +23,7 @@ using network::RecordKind;
 
 struct Ears : WireListener {
   void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
+  bool admits(const std::byte*, std::size_t) override { return true; }
   void lose(int, const std::string&) override {}
   int taken = 0;
 };
@@ -112,6 +113,19 @@ TEST(Stranger, ChangesNothing) {
     s.send(head, nullptr, 0, sizeof(Head) - 8);
     s.send(head, nullptr, 0, 0);
   }));
+}
+
+TEST(Stranger, LeavesNoAddressBehind) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
+  job.of(1).open(job.plan(1));
+  Stranger stranger(job);
+  stranger.send_record(kPut, &kValue);
+  stranger.say_hello(NetworkPes::kToken[1] + 1);
+  let_arrive(job);
+  EXPECT_EQ(job.wire(1).n_peers(), 0u);
+  stranger.say_hello();
+  let_arrive(job);
+  EXPECT_EQ(job.wire(1).n_peers(), 1u);
 }
 
 template <typename Speak>

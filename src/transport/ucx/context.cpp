@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -53,19 +52,7 @@ class Settings {
   ucp_config_t* config_ = nullptr;
 };
 
-// TCP asks three times within the second half of the time; it counts in whole seconds.
-void set_keepalive(Settings& settings, double seconds) {
-  if (seconds <= 0) return settings.set_unless_told("KEEPALIVE_INTERVAL", "inf");
-  const auto part = [&](double share) {
-    return fmt::format("{}s", std::max(1.0, std::floor(seconds * share)));
-  };
-  settings.set_unless_told("KEEPALIVE_INTERVAL", fmt::format("{}s", seconds));
-  settings.set_tcp_unless_told("KEEPIDLE", part(0.5));
-  settings.set_tcp_unless_told("KEEPINTVL", part(1.0 / 6));
-  settings.set_tcp_unless_told("KEEPCNT", "3");
-}
-
-void set_all(Settings& settings, const std::string& device, double keepalive_seconds) {
+void set_all(Settings& settings, const std::string& device) {
   // Networks only: within a machine there is the arena.
   settings.set_unless_told("TLS", "^shm,cma,self");
   settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
@@ -75,7 +62,8 @@ void set_all(Settings& settings, const std::string& device, double keepalive_sec
   // With zero-copy sends UCX 1.13 may end the process where it should report a lost peer.
   settings.set_unless_told("ZCOPY_THRESH", "inf");
   if (!device.empty()) settings.set("NET_DEVICES", device);
-  set_keepalive(settings, keepalive_seconds);
+  // sockets.hpp says how silent machines are found.
+  settings.set_unless_told("KEEPALIVE_INTERVAL", "inf");
 }
 
 UcxContext try_open(const Settings& settings, ucs_status_t* status) {
@@ -89,7 +77,7 @@ UcxContext try_open(const Settings& settings, ucs_status_t* status) {
 
 std::string names_of_all_networks() {
   Settings settings;
-  set_all(settings, "all", 0);
+  set_all(settings, "all");
   ucs_status_t status = UCS_OK;
   const UcxContext context = try_open(settings, &status);
   if (context == nullptr) return "none";
@@ -147,9 +135,9 @@ std::vector<std::string> networks_of(ucp_context_h context) {
                      "resource");
 }
 
-UcxContext open_context(const std::string& device, double keepalive_seconds, std::string* error) {
+UcxContext open_context(const std::string& device, std::string* error) {
   Settings settings;
-  set_all(settings, device, keepalive_seconds);
+  set_all(settings, device);
   ucs_status_t status = UCS_OK;
   UcxContext context = try_open(settings, &status);
   if (context == nullptr && !device.empty()) {

@@ -21,7 +21,7 @@ struct CloseContext {
 using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 
 // `device`: as in WireRequest. nullptr and a line in *error if UCX finds no network there.
-UcxContext open_context(const std::string& device, double keepalive_seconds, std::string* error);
+UcxContext open_context(const std::string& device, std::string* error);
 
 // As in "tcp over eth0".
 std::vector<std::string> networks_of(ucp_context_h context);

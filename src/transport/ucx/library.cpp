@@ -54,8 +54,8 @@ extern "C" [[gnu::visibility("default")]] meshmem::Wire* meshmem_make_wire(
 
 extern "C" [[gnu::visibility("default")]] bool meshmem_list_networks(
     const char* device, const meshmem::TellNetwork& tell, std::string* error) {
-  const meshmem::UcxContext all = meshmem::open_context("all", 0, error);
-  const meshmem::UcxContext wanted = meshmem::open_context(device, 0, error);
+  const meshmem::UcxContext all = meshmem::open_context("all", error);
+  const meshmem::UcxContext wanted = meshmem::open_context(device, error);
   tell("UCX", meshmem::ucx_version());
   if (all == nullptr || wanted == nullptr) return false;
   const std::vector<std::string> chosen = meshmem::networks_of(wanted.get());

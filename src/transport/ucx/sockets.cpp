@@ -4,12 +4,16 @@
 #include "transport/ucx/sockets.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace meshmem {
 namespace {
@@ -27,26 +31,83 @@ std::vector<int> open_descriptors() {
   return all;
 }
 
-bool is_tcp(int descriptor) {
-  int protocol = 0;
-  socklen_t bytes = sizeof protocol;
-  return ::getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 &&
-         protocol == IPPROTO_TCP;
+bool has_option(int descriptor, int option, int value) {
+  int found = 0;
+  socklen_t bytes = sizeof found;
+  return ::getsockopt(descriptor, SOL_SOCKET, option, &found, &bytes) == 0 && found == value;
+}
+
+bool is_tcp(int descriptor) { return has_option(descriptor, SO_PROTOCOL, IPPROTO_TCP); }
+
+// An epoll instance, an event or a pipe: what UCX wakes its threads with.
+bool is_wakeup(int descriptor) {
+  char target[32] = "";
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t bytes = ::readlink(link.c_str(), target, sizeof target);
+  if (bytes <= 0) return false;
+  const std::string_view kind(target, static_cast<std::size_t>(bytes));
+  return kind.starts_with("anon_inode:[event") || kind.starts_with("pipe:");
+}
+
+// 0: none.
+std::uint16_t port_of(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::getsockname(descriptor, any, &bytes) != 0) return 0;
+  if (any->sa_family == AF_INET) return reinterpret_cast<sockaddr_in*>(any)->sin_port;
+  if (any->sa_family == AF_INET6) return reinterpret_cast<sockaddr_in6*>(any)->sin6_port;
+  return 0;
+}
+
+void close_on_exec(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFD);
+  if (flags >= 0) ::fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
+}
+
+void set_option(int descriptor, int level, int option, int value) {
+  ::setsockopt(descriptor, level, option, &value, sizeof value);
+}
+
+// Sent data that stays without an answer, or probes of a connection on which nothing is sent: TCP
+// counts those in whole seconds.
+void be_patient(int descriptor, double seconds) {
+  set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::min(seconds * 1000, 2e9)));
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  constexpr double kMost = 32767;  // of Linux
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE,
+             static_cast<int>(std::clamp(seconds / 2, 1.0, kMost)));
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL,
+             static_cast<int>(std::clamp(seconds / 6, 1.0, kMost)));
 }
 
 }  // namespace
 
-NewSockets::NewSockets(double patience_seconds) : patience_seconds_(patience_seconds) {
-  if (patience_seconds > 0) before_ = open_descriptors();
+UcxSockets::Opening::Opening(UcxSockets& sockets)
+    : sockets_(sockets), before_(open_descriptors()) {}
+
+UcxSockets::Opening::~Opening() {
+  for (const int descriptor : open_descriptors()) {
+    if (!std::binary_search(before_.begin(), before_.end(), descriptor))
+      sockets_.take_care_of(descriptor);
+  }
 }
 
-NewSockets::~NewSockets() {
-  if (patience_seconds_ <= 0) return;
-  const auto milliseconds = static_cast<unsigned>(std::min(patience_seconds_ * 1000, 2e9));
-  for (int descriptor : open_descriptors()) {
-    if (std::binary_search(before_.begin(), before_.end(), descriptor)) continue;
+void UcxSockets::take_care_of(int descriptor) {
+  const bool is_socket = is_tcp(descriptor);
+  if (!is_socket && !is_wakeup(descriptor)) return;
+  close_on_exec(descriptor);
+  if (!is_socket) return;
+  if (patience_seconds_ > 0) be_patient(descriptor, patience_seconds_);
+  if (has_option(descriptor, SO_ACCEPTCONN, 1)) ports_.push_back(port_of(descriptor));
+}
+
+void UcxSockets::keep_from_children() const {
+  for (const int descriptor : open_descriptors()) {
     if (!is_tcp(descriptor)) continue;
-    ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+    if (std::find(ports_.begin(), ports_.end(), port_of(descriptor)) != ports_.end())
+      close_on_exec(descriptor);
   }
 }
 

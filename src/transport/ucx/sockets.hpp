@@ -1,27 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long TCP waits for a machine that is silent: UCX has settings for idle connections only, and
-// on others TCP sends again for a quarter of an hour.
-// Invariant: only sockets of UCX's are changed, those that are new after a call of it. What a
-// listening socket is told holds for those that it accepts. Used by ucx_wire.cpp.
+// What UCX does not tell the kernel of its descriptors: how long TCP waits for a machine that is
+// silent (UCX has settings for idle connections only, and on others TCP sends again for a quarter
+// of an hour), and that programs which this process starts are not to inherit them.
+// Invariant: only descriptors of UCX's are changed: those that are new after a call of it, and
+// connections that its listening sockets have accepted. Used by ucx_wire.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 #define MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 
+#include <cstdint>
 #include <vector>
 
 namespace meshmem {
 
-// Made before a call of UCX that may open sockets; tells them at its end. 0 seconds: nothing.
-class NewSockets {
+class UcxSockets {
  public:
-  explicit NewSockets(double patience_seconds);
-  NewSockets(const NewSockets&) = delete;
-  NewSockets& operator=(const NewSockets&) = delete;
-  ~NewSockets();
+  // With a silent peer; 0: for ever.
+  explicit UcxSockets(double patience_seconds) : patience_seconds_(patience_seconds) {}
+
+  // Made before a call of UCX that may open descriptors, which it takes care of at its end.
+  class Opening {
+   public:
+    explicit Opening(UcxSockets& sockets);
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+    ~Opening();
+
+   private:
+    UcxSockets& sockets_;
+    const std::vector<int> before_;  // ascending
+  };
+
+  // Accepted connections have their listening socket's other settings from the start.
+  void keep_from_children() const;
 
  private:
-  double patience_seconds_;
-  std::vector<int> before_;  // descriptors, ascending
+  void take_care_of(int descriptor);
+
+  const double patience_seconds_;
+  std::vector<std::uint16_t> ports_;  // of listening sockets
 };
 
 }  // namespace meshmem

@@ -13,8 +13,6 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/ucx/sockets.hpp"
-
 namespace meshmem {
 namespace {
 
@@ -52,19 +50,21 @@ std::string with_address(const Wire::Message& message, const std::string& addres
 std::unique_ptr<UcxWire> UcxWire::open(const WireRequest& request, std::string* error) {
   const AllSignalsBlocked blocked;
   const std::string device = request.device != nullptr ? request.device : "";
-  UcxContext context = open_context(device, request.keepalive_seconds, error);
+  UcxSockets sockets(request.keepalive_seconds);
+  UcxContext context = [&] {
+    const UcxSockets::Opening opening(sockets);
+    return open_context(device, error);
+  }();
   if (context == nullptr) return nullptr;
-  std::unique_ptr<UcxWire> wire(new UcxWire(request, std::move(context)));
+  std::unique_ptr<UcxWire> wire(new UcxWire(request.listener, sockets, std::move(context)));
   const ucs_status_t status = wire->start();
   if (status == UCS_OK) return wire;
   *error = fmt::format("UCX cannot open its networks: {}", reason_of(status));
   return nullptr;
 }
 
-UcxWire::UcxWire(const WireRequest& request, UcxContext context)
-    : listener_(request.listener),
-      patience_seconds_(request.keepalive_seconds),
-      context_(std::move(context)) {}
+UcxWire::UcxWire(WireListener* listener, const UcxSockets& sockets, UcxContext context)
+    : listener_(listener), sockets_(sockets), context_(std::move(context)) {}
 
 ucs_status_t UcxWire::receive_by(unsigned id, ucp_am_recv_callback_t callback) {
   ucp_am_handler_param_t param{};
@@ -77,7 +77,7 @@ ucs_status_t UcxWire::receive_by(unsigned id, ucp_am_recv_callback_t callback) {
 }
 
 ucs_status_t UcxWire::start() {
-  const NewSockets listening(patience_seconds_);
+  const UcxSockets::Opening listening(sockets_);
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -118,7 +118,7 @@ void UcxWire::make_endpoint(Peer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_loss, &peer};
-  const NewSockets connecting(patience_seconds_);
+  const UcxSockets::Opening connecting(sockets_);
   const ucs_status_t status = ucp_ep_create(worker_, &params, &peer.endpoint);
   if (status == UCS_OK) return;
   peer.endpoint = nullptr;
@@ -220,12 +220,17 @@ void UcxWire::on_sent(void* request, ucs_status_t, void* argument) {
 // ---- Receiving
 
 // UCX puts a head where it ends up; the listener reads its words in place.
-ucs_status_t UcxWire::take(int sender, const void* head, std::size_t head_bytes, const void* body,
-                           std::size_t body_bytes, std::uint64_t attributes) {
+ucs_status_t UcxWire::take(std::string_view introduced, const void* head, std::size_t head_bytes,
+                           const void* body, std::size_t body_bytes, std::uint64_t attributes) {
   const bool is_announced_only = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   if (listener_ == nullptr || head_bytes > kMostOfHead || is_announced_only) return UCS_OK;
   alignas(std::max_align_t) std::byte aligned[kMostOfHead];
   if (head_bytes != 0) std::memcpy(aligned, head, head_bytes);
+  int sender = -1;
+  if (!introduced.empty() && listener_->admits(aligned, head_bytes)) {
+    sender = connect(introduced);
+    sockets_.keep_from_children();  // the one by which it came
+  }
   listener_->take(sender, aligned, head_bytes, static_cast<const std::byte*>(body), body_bytes);
   return UCS_OK;
 }
@@ -233,7 +238,7 @@ ucs_status_t UcxWire::take(int sender, const void* head, std::size_t head_bytes,
 ucs_status_t UcxWire::on_message(void* argument, const void* head, std::size_t head_bytes,
                                  void* body, std::size_t body_bytes,
                                  const ucp_am_recv_param_t* param) {
-  return static_cast<UcxWire*>(argument)->take(-1, head, head_bytes, body, body_bytes,
+  return static_cast<UcxWire*>(argument)->take({}, head, head_bytes, body, body_bytes,
                                                param->recv_attr);
 }
 
@@ -247,9 +252,7 @@ ucs_status_t UcxWire::on_introduction(void* argument, const void* head, std::siz
   const auto* begin = static_cast<const char*>(head) + sizeof own;
   const std::size_t rest = head_bytes - sizeof own;
   if (own > kMostOfHead || own >= rest || rest - own > kMostOfAddress) return UCS_OK;
-  if (wire.listener_ == nullptr) return UCS_OK;
-  const int sender = wire.connect({begin + own, rest - own});
-  return wire.take(sender, begin, own, body, body_bytes, param->recv_attr);
+  return wire.take({begin + own, rest - own}, begin, own, body, body_bytes, param->recv_attr);
 }
 
 // ---- Progress

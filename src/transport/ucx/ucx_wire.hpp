@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "transport/ucx/context.hpp"
+#include "transport/ucx/sockets.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem {
@@ -53,7 +54,7 @@ class UcxWire final : public Wire {
     std::string introduction;  // head and address, where the message introduces
   };
 
-  UcxWire(const WireRequest& request, UcxContext context);
+  UcxWire(WireListener* listener, const UcxSockets& sockets, UcxContext context);
   ucs_status_t start();
   ucs_status_t receive_by(unsigned id, ucp_am_recv_callback_t callback);
 
@@ -61,8 +62,9 @@ class UcxWire final : public Wire {
   Sending& begin(const Message& message);
   void finish(Sending& sending);
   void* give_to_ucx(const Peer& peer, const Message& message, Sending& sending);
-  ucs_status_t take(int sender, const void* head, std::size_t head_bytes, const void* body,
-                    std::size_t body_bytes, std::uint64_t attributes);
+  // `introduced`: the address of the sender, where it is told.
+  ucs_status_t take(std::string_view introduced, const void* head, std::size_t head_bytes,
+                    const void* body, std::size_t body_bytes, std::uint64_t attributes);
 
   // Notes the loss, which progress() reports.
   void note_loss(Peer& peer, ucs_status_t reason);
@@ -79,8 +81,8 @@ class UcxWire final : public Wire {
   static void on_sent(void* request, ucs_status_t status, void* sending);
   static void on_loss(void* peer, ucp_ep_h endpoint, ucs_status_t reason);
 
-  WireListener* listener_;   // nullptr: closing, nothing is told any more
-  double patience_seconds_;  // with a silent peer; 0: for ever
+  WireListener* listener_;  // nullptr: closing, nothing is told any more
+  UcxSockets sockets_;
   UcxContext context_;
   ucp_worker_h worker_ = nullptr;
   std::string address_;
