@@ -4,6 +4,7 @@
 // posted, so that it carries the newest acknowledgement.
 #include "transport/network_flow.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace meshmem::network {
@@ -11,6 +12,8 @@ namespace {
 // So many parcels or requests may be under way before records wait for one another. One would let
 // the second of two puts wait for a round trip.
 constexpr std::uint64_t kFewUnderWay = 2;
+// What follows has come by then, or does not come.
+constexpr auto kHeldInVain = std::chrono::microseconds(50);
 }  // namespace
 
 void Outlet::note_peer(int peer, int pe) {
@@ -39,14 +42,38 @@ bool Outlet::acknowledge_all() {
   return any;
 }
 
+void Outlet::send_held() {
+  for (Flow* const flow : open) {
+    if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
+    if (now() - flow->held_since_ < kHeldInVain) continue;
+    flow->follow_ups_.note_none();
+    flow->send_open();
+  }
+}
+
 void Flow::add(const Record& record, const void* data, Leaves leaves) {
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
   pack(parcel.room.get() + parcel.used, record, data);
   parcel.used += bytes;
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
-  if (leaves == Leaves::with_others) return;
-  if (leaves == Leaves::at_once || n_under_way() < kFewUnderWay) send_open();
+  if (leaves_now(leaves)) send_open();
+}
+
+// One record is held at most: of many in a row the first ones leave while the others are made.
+bool Flow::leaves_now(Leaves leaves) {
+  if (leaves == Leaves::with_others) return false;
+  if (leaves != Leaves::when_followed) {
+    if (follow_ups_.is_open()) follow_ups_.note_other(outlet_.now());
+    return leaves == Leaves::at_once || n_under_way() < kFewUnderWay;
+  }
+  const auto now = outlet_.now();
+  follow_ups_.note_put(now);
+  if (n_under_way() >= kFewUnderWay) return false;
+  const bool is_first = held_since_ == FollowUps::Clock::time_point{};
+  if (!is_first || !outlet_.has_watcher || !follow_ups_.are_expected()) return true;
+  held_since_ = now;
+  return false;
 }
 
 Parcel& Flow::open_for(std::size_t bytes) {
@@ -77,6 +104,7 @@ void Flow::add_answer(std::uint64_t request, const void* data, std::size_t bytes
 void Flow::send_open(std::uint8_t flags) {
   if (!open_) return;
   has_answers_ = false;
+  held_since_ = {};
   open_->head.flags |= flags;
   post(*std::exchange(open_, nullptr));
 }

@@ -3,7 +3,8 @@
 // What goes in order from this PE to one other process: the records that wait to leave together,
 // what has left, what has been acknowledged; and how much of the other's has been executed here.
 // Invariant: a record that is not sent at once leaves when the parcel is full, when the other side
-// has acknowledged or answered something, or when somebody waits: no later than after a round trip.
+// has acknowledged or answered something, or when somebody waits: no later than after a round trip;
+// or, if it is held for what follows, when the thread that takes in messages has napped.
 // All under the lock of the transport; nothing here waits.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
@@ -16,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/network_follow_ups.hpp"
 #include "transport/network_parcel.hpp"
 
 namespace meshmem::network {
@@ -31,11 +33,15 @@ struct Outlet {
   std::vector<Flow*> owing;     // perhaps with something to acknowledge
   std::vector<int> pe_of_peer;  // by the wire's number
   std::atomic<std::uint64_t> parcels_sent{0};
+  bool has_watcher = false;  // who calls send_held() within a millisecond: something may be held
+  FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
 
   void note_peer(int peer, int pe);
   // Sends what waits to leave, and the acknowledgements that nobody has asked for.
   void send_open();
   bool acknowledge_all();
+  // What has been held in vain, since nothing has followed it.
+  void send_held();
 };
 
 // How much a flow has been given; what comes later does not count.
@@ -43,8 +49,9 @@ struct Issued {
   std::uint64_t n_sent, n_requested, n_lent;
 };
 
-// When a record leaves. One that goes with others does so when its sender says send_open().
-enum class Leaves { at_once, when_few_are_under_way, with_others };
+// When a record leaves. One that goes with others does so when its sender says send_open(). One
+// that may be followed is held if it most likely will be, else it leaves when few are under way.
+enum class Leaves { at_once, when_few_are_under_way, when_followed, with_others };
 
 // How far messages of collectives to one PE may be ahead of those that it has received, by slot of
 // a team: what one thread has not received yet keeps up no other thread.
@@ -106,6 +113,7 @@ class Flow {
     return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_;
   }
   Parcel& open_for(std::size_t bytes);
+  bool leaves_now(Leaves leaves);
   void greet();
   void post(Parcel& parcel, bool introduces = false);
   static void left(void* parcel);
@@ -116,6 +124,8 @@ class Flow {
   bool has_greeted_ = false;
   Parcel* open_ = nullptr;
   bool has_answers_ = false;  // in the open parcel
+  FollowUps follow_ups_;
+  FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
   bool is_listed_open_ = false, is_listed_owing_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels

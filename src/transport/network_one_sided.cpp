@@ -16,14 +16,16 @@ using network::Leaves;
 using network::Record;
 using network::RecordKind;
 
+// What is no longer than a flag leaves: somebody may wait for it.
 void NetworkTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
   NetworkState& state = *state_;
+  constexpr std::size_t kFlagBytes = 8;
   fuzz_schedule();
   {
     Lock lock(state.mutex);
     Flow& flow = state.server_flow(dest.pe);
     state.send(lock, flow, state.record_for(RecordKind::put, dest, bytes), source,
-               Leaves::when_few_are_under_way);
+               bytes > kFlagBytes ? Leaves::when_followed : Leaves::when_few_are_under_way);
   }
   pending_work.count_issued();
 }

@@ -86,10 +86,17 @@ void ProgressThread::run() {
 }
 
 void ProgressThread::leave_it_to_others() {
+  work_.watch(true);
+  nap_while_others_poll();
+  work_.watch(false);
+}
+
+void ProgressThread::nap_while_others_poll() {
   microseconds nap = kShortestNap;
   for (std::uint32_t before = work_.polls(); !stops_; nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
     work_.look();
+    work_.send_held();
     const std::uint32_t now = work_.polls();
     if (now - before < kPollsOfOneWhoPolls) return;
     before = now;

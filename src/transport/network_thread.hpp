@@ -21,6 +21,9 @@ class ProgressThread {
     std::function<bool()> arm;             // false: progress first
     std::function<std::uint32_t()> polls;  // how often others have made progress, ever
     std::function<void()> look;            // at other things, twice a second at least
+    // Says that it naps from now on, and calls send_held() after each nap; or that it does not.
+    std::function<void(bool naps)> watch;
+    std::function<void()> send_held;
   };
   ~ProgressThread() { stop(); }
   void start(Work work);
@@ -30,6 +33,7 @@ class ProgressThread {
  private:
   void run();
   void leave_it_to_others();
+  void nap_while_others_poll();
   void sleep_until_event() const;
 
   Work work_;

@@ -84,7 +84,18 @@ void NetworkTransport::reopen() {
                             return state.wire->arm();
                           },
                       .polls = [&state] { return state.polls.load(std::memory_order_relaxed); },
-                      .look = [&state] { state.follow_loss(); }});
+                      .look = [&state] { state.follow_loss(); },
+                      .watch =
+                          [&state](bool naps) {
+                            const Lock lock(state.mutex);
+                            state.outlet.has_watcher = naps;
+                            if (!naps) state.outlet.send_open();
+                          },
+                      .send_held =
+                          [&state] {
+                            const Lock lock(state.mutex);
+                            state.outlet.send_held();
+                          }});
 }
 
 void NetworkTransport::close() {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When a flow's records leave: a put that something follows as a rule waits for it, and shares its
+// message. Time is a variable of the test.
+#include "transport/network_flow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace meshmem::network {
+namespace {
+
+using std::chrono::microseconds;
+
+FollowUps::Clock::time_point time_now{std::chrono::hours(1)};
+
+// Counts what it is given; all of it has left at once.
+class Counter : public Wire {
+ public:
+  std::string address() const override { return {}; }
+  int connect(std::string_view) override { return 0; }
+  void send(int, const Message& message) override {
+    ++sent;
+    message.sent(message.argument);
+  }
+  bool progress() override { return false; }
+  int event_fd() const override { return -1; }
+  bool arm() override { return true; }
+  std::string description() const override { return {}; }
+  int sent = 0;
+};
+
+struct Sender {
+  Counter wire;
+  Outlet outlet;
+  Flow flow{outlet, 1};
+  std::uint64_t acknowledged = 0;
+
+  Sender() {
+    outlet.wire = &wire;
+    outlet.wire_address_of = [](int) { return std::string(); };
+    outlet.has_watcher = true;
+    outlet.now = [] { return time_now; };
+    put();
+    answer();
+  }
+  // How many messages leave.
+  int put() { return add(64, Leaves::when_followed); }
+  int p() { return add(8, Leaves::when_few_are_under_way); }
+  int add(std::size_t bytes, Leaves leaves) {
+    const std::byte data[64] = {};
+    const int before = wire.sent;
+    flow.add({.kind = RecordKind::put, .bytes = bytes}, data, leaves);
+    return wire.sent - before;
+  }
+  void answer() { EXPECT_TRUE(flow.note_acknowledged(flow.issued().n_sent)); }
+  // A put and its flag, and the answer.
+  void announce(microseconds between = microseconds(1)) {
+    put();
+    time_now += between;
+    p();
+    answer();
+    time_now += microseconds(30);
+  }
+};
+
+TEST(Flow, SendsAPutWithTheFlagThatFollowsAsARule) {
+  Sender sender;
+  EXPECT_EQ(sender.put(), 1);
+  EXPECT_EQ(sender.p(), 1);
+  for (int i = 0; i < 4; ++i) sender.announce();
+  EXPECT_EQ(sender.put(), 0);
+  EXPECT_EQ(sender.p(), 1) << "one message for both";
+  sender.answer();
+  EXPECT_EQ(sender.put(), 0);
+  EXPECT_EQ(sender.put(), 1) << "one is held at most";
+  sender.answer();
+  const int before = sender.wire.sent;
+  EXPECT_EQ(sender.put(), 0);
+  sender.outlet.send_open();
+  EXPECT_EQ(sender.wire.sent, before + 1) << "as who waits does";
+}
+
+TEST(Flow, HoldsNoPutThatNothingFollows) {
+  Sender sender;
+  for (int i = 0; i < 10; ++i) sender.announce(microseconds(100));
+  EXPECT_EQ(sender.put(), 1);
+}
+
+TEST(Flow, HoldsNothingWhereNobodyWouldSendIt) {
+  Sender sender;
+  sender.outlet.has_watcher = false;
+  for (int i = 0; i < 10; ++i) sender.announce();
+  EXPECT_EQ(sender.put(), 1);
+}
+
+TEST(Flow, HoldsLaterAfterItHasHeldInVain) {
+  Sender sender;
+  for (int i = 0; i < 4; ++i) sender.announce();
+  const int before = sender.wire.sent;
+  EXPECT_EQ(sender.put(), 0);
+  sender.outlet.send_held();
+  EXPECT_EQ(sender.wire.sent, before) << "a flag may still come";
+  time_now += microseconds(60);
+  sender.outlet.send_held();
+  EXPECT_EQ(sender.wire.sent, before + 1);
+  sender.answer();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(sender.put(), 1) << i;
+    EXPECT_EQ(sender.p(), 1) << i;
+    sender.answer();
+  }
+  EXPECT_EQ(sender.put(), 0);
+}
+
+}  // namespace
+}  // namespace meshmem::network
