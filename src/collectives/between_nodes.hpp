@@ -20,6 +20,9 @@ namespace meshmem::between_nodes {
 void sync(Team& team);
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+// Of members that do not all know the same of dest, as the root of an active set, which has none.
+void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::size_t bytes,
+                             int root);
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);

@@ -138,7 +138,10 @@ namespace with_checks {
   void* own_dest = team.me == root ? const_cast<void*>(source) : dest;
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::broadcast(team.node, own_dest, source, bytes, root);
-  if (!team.is_on_one_node()) return between_nodes::broadcast(team, own_dest, source, bytes, root);
+  if (!team.is_on_one_node() && on_host(dest, source))
+    return between_nodes::broadcast(team, own_dest, source, bytes, root);
+  if (!team.is_on_one_node())
+    return between_nodes::broadcast_of_any_memory(team, own_dest, source, bytes, root);
   // A kernel would write to all.
   by_messages::broadcast(team, own_dest, source, bytes, root);
 }

@@ -53,21 +53,6 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   if (dest != data) std::memcpy(dest, data, bytes);
 }
 
-void broadcast_in_messages(Team& team, void* dest, const void* source, std::size_t bytes,
-                           int root) {
-  const Tree tree(team, root, false);
-  if (are_in_host_memory(dest, source) && bytes <= kBroadcastMessage)
-    return broadcast_message(team, tree, dest, source, bytes);
-  const Room batch = make_room(std::min(bytes, kStageBytes));
-  for (std::size_t offset = 0; offset < bytes; offset += kStageBytes) {
-    const std::size_t length = std::min(kStageBytes, bytes - offset);
-    if (team.me == root) copy_local(team.routine(), batch.get(), at(source, offset), length);
-    broadcast_message(team, tree, batch.get(), batch.get(), length);
-    if (team.me != root || dest != source)
-      copy_local(team.routine(), at(dest, offset), batch.get(), length);
-  }
-}
-
 // Large data in host memory: the head receives it in its dest, from where the others copy what the
 // head's line says is there.
 class InChunks {
@@ -138,10 +123,25 @@ class InChunks {
 
 }  // namespace
 
+void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::size_t bytes,
+                             int root) {
+  const Tree tree(team, root, false);
+  const Room batch = make_room(std::min(bytes, kStageBytes));
+  for (std::size_t offset = 0; offset < bytes; offset += kStageBytes) {
+    const std::size_t length = std::min(kStageBytes, bytes - offset);
+    if (team.me == root) copy_local(team.routine(), batch.get(), at(source, offset), length);
+    broadcast_message(team, tree, batch.get(), batch.get(), length);
+    if (team.me != root || dest != source)
+      copy_local(team.routine(), at(dest, offset), batch.get(), length);
+  }
+}
+
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
-  if (bytes <= kBroadcastMessage || !are_in_host_memory(dest, source))
-    return broadcast_in_messages(team, dest, source, bytes, root);
+  if (!are_in_host_memory(dest, source))
+    return broadcast_of_any_memory(team, dest, source, bytes, root);
+  if (bytes <= kBroadcastMessage)
+    return broadcast_message(team, Tree(team, root, false), dest, source, bytes);
   InChunks(team, dest, source, bytes).run(root);
 }
 
