@@ -3,6 +3,7 @@
 // Kernels of one PE with another, in one block or, for copies, in as many as their size asks for.
 // Invariant: what a kernel of several blocks stores is released by each of its threads at its end.
 #include "device/kernels/launch_kernel.hpp"
+#include "device/launch_operations.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {
@@ -49,6 +50,39 @@ __global__ void atomic_kernel(AtomicOp op, B* there, B operand, B condition, B* 
   after_earlier_kernels();
   const B old = apply_atomic(op, there, operand, condition);
   if (fetched) *fetched = old;
+}
+
+template <typename B>
+MESHMEM_DEVICE void execute(Operation& one) {
+  auto* there = static_cast<B*>(one.there);
+  const B operand = static_cast<B>(one.operand);
+  if constexpr (sizeof(B) < 4) {
+    store_relaxed(there, operand);
+  } else {
+    const B before = apply_atomic(one.op, there, operand, static_cast<B>(one.condition));
+    one.before = one.op == AtomicOp::set ? 0 : before;
+  }
+}
+__global__ void operations_kernel(Operation* all, int n) {
+  after_earlier_kernels();
+  for (int i = 0; i < n; ++i) {
+    Operation& one = all[i];
+    complete_all(Thread());
+    switch (one.bytes) {
+      case 1:
+        execute<std::uint8_t>(one);
+        break;
+      case 2:
+        execute<std::uint16_t>(one);
+        break;
+      case 4:
+        execute<std::uint32_t>(one);
+        break;
+      default:
+        execute<std::uint64_t>(one);
+    }
+  }
+  release_at_end();
 }
 
 __global__ void signal_kernel(std::uint64_t* there, std::uint64_t value, int sig_op) {
@@ -163,6 +197,10 @@ hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand
   });
 }
 
+hipError_t launch_operations(Operation* all, int n, hipStream_t stream) {
+  return launch(operations_kernel, dim3(1), 1, stream, all, n);
+}
+
 hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op,
                          hipStream_t stream) {
   return launch(signal_kernel, dim3(1), 1, stream, there, value, sig_op);
@@ -193,8 +231,8 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 hipError_t launch_quiet(hipStream_t stream) { return launch(quiet_kernel, dim3(1), 1, stream); }
 
 hipError_t load_one_sided_kernels() {
-  if (const hipError_t error =
-          load(copy_kernel, store_pair_kernel, signal_kernel, put_signal_kernel, quiet_kernel))
+  if (const hipError_t error = load(copy_kernel, store_pair_kernel, operations_kernel,
+                                    signal_kernel, put_signal_kernel, quiet_kernel))
     return error;
   const hipError_t error = with_each_bits([](auto given) {
     using B = typename decltype(given)::Type;

@@ -142,6 +142,7 @@ int run(int argc, char** argv) {
     if (std::string_view(MESHMEM_TARGET) == "hip") (void)print_kfd_topology(kKfdNodes);
     fmt::print("\nNetworks (of jobs over several machines)\n");
     for (const NetworkRow& row : networks) print_row(row.name, row.about);
+    print_row("device memory", "staged: copied through pinned memory of the host");
     print_environment();
     status = report_mistakes();
   }

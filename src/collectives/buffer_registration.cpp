@@ -83,15 +83,19 @@ const char* objection(const std::vector<Offer>& offers) {
 
 DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   std::vector<SharedRange> ranges;
-  for (const Offer& offer : offers) ranges.push_back(offer.range);
-  return map_user_buffers(runtime().device_memory(), address_map.my_pe, address, offers[0].bytes,
-                          ranges);
+  for (const int pe : runtime().pes_with_device_memory())
+    ranges.push_back(offers[static_cast<std::size_t>(pe)].range);
+  DeviceSegment segment =
+      map_user_buffers(runtime().device_memory(), address, offers[0].bytes, ranges);
+  runtime().find_copies_of(segment);
+  return segment;
 }
 
 Mapped agree_on(Team& world, const DeviceSegment& segment) {
   Mapped mine{true, true};
-  for (std::size_t pe = 0; pe < segment.copies.size(); ++pe) {
-    mine.all = mine.all && segment.copies[pe];
+  for (std::size_t index = 0; index < segment.mapped.size(); ++index) {
+    const int pe = runtime().pes_with_device_memory()[index];
+    mine.all = mine.all && segment.mapped[index];
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
   std::vector<Mapped> all(static_cast<std::size_t>(world.n));
@@ -151,6 +155,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   segment.all_for_kernels = mapped.for_kernels;
   device_segments().add(std::move(segment));
   runtime().device_state().update_buffers();
+  if (!world.is_on_one_node()) sync(world);  // PEs of other nodes put by way of one that knows it
   return 0;
 }
 

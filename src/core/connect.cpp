@@ -28,6 +28,7 @@
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/host_heap_access.hpp"
+#include "gpu/staged_access.hpp"
 #include "memory/static_data.hpp"
 #include "transport/arena_transport.hpp"
 
@@ -62,7 +63,7 @@ void Runtime::connect() {
   meet("share the static data");
   end_offer();
   memory_.arena().close_file();
-  if (!nodes_.has_several()) connect_device();
+  connect_device();
   wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
                  .timeout_seconds = environment_.timeout,
                  .timeout_name = "MESHMEM_TIMEOUT"};
@@ -177,41 +178,93 @@ void Runtime::share_statics(const StaticData& statics) {
 // Far PEs of fake nodes are reached by this machine's memory.
 void Runtime::connect_transport() {
   if (!nodes_.has_several()) return;
-  debug("PEs are on several nodes: device memory is not shared between them");
   if (uses_network_) return network_.connect(me_, memory_, nodes_, facts_);
   const ArenaTransport::Mapping mapping{
       .address_of =
           [this](const RemotePlace& place) {
-            return memory_.base_of(memory_.index_of(place.pe), place.segment) + place.offset;
+            const int index = memory_.index_of(place.pe);
+            if (place.segment == RemoteSegment::device)
+              return find_in_device_memory(index, place.offset, 0);
+            return memory_.base_of(index, place.segment) + place.offset;
           },
-      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); }};
+      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); },
+      .device = &staged_access()};
   use_transport(std::make_unique<ArenaTransport>(me_, mapping));
 }
 
 void Runtime::connect_device() {
-  const NodePeers peers = node_peers();
-  if (!device_memory_.choose(environment_, peers)) return;
+  if (!choose_device()) return;
   device_transfer().open(device_memory_.device());
-  device_memory_.open(device_transfer().stream());
+  staged_access().open(device_memory_.device());
+  device_memory_.open(device_transfer().stream(), device_heap_bytes());
+  if (nodes_.has_several())
+    debug("device memory of PEs of other machines is reached through pinned memory of the host");
+  device_routes_.resize(static_cast<std::size_t>(n_pes_));
+  for (int index = 0; index < memory_.n(); ++index)
+    device_routes_[static_cast<std::size_t>(memory_.pes()[static_cast<std::size_t>(index)])] =
+        device_memory_.routes()[static_cast<std::size_t>(index)];
+  device_heap_alignment_ =
+      ~greatest_of_nodes(~device_memory_.heap_alignment(), "map their device memory");
   show_waits_of_kernels({.sync = device_memory_.sync(),
                          .state = device_state_,
                          .team_in = [this](int slot) -> const Team* {
                            return is_active() ? teams_->find(handle_of(slot)) : nullptr;
                          }});
+  map_host_heaps_for_kernels();
+}
+
+// All PEs of all nodes use devices, or none does.
+bool Runtime::choose_device() {
+  const bool all_here = device_memory_.choose(environment_, node_peers());
+  if (greatest_of_nodes(all_here ? 0 : 1, "choose devices") == 0) return true;
+  if (all_here) debug("there is no device memory: PEs of another machine have no device");
+  device_memory_.do_without();
+  return false;
+}
+
+// Of all nodes, which have to wish for the same.
+std::size_t Runtime::device_heap_bytes() {
+  const std::uint64_t wish = device_memory_.heap_wish();
+  const std::uint64_t greatest = greatest_of_nodes(wish, "tell the size of their device heap");
+  const std::uint64_t least = ~greatest_of_nodes(~wish, "tell the size of their device heap");
+  if (least != greatest) {
+    if (wish == least && memory_.is_first())
+      fatal("MESHMEM_DEVICE_HEAP_SIZE is not the same on all machines; give all PEs the same");
+    wait_until_ready([] { return false; },
+                     [] { return std::string("PEs with another device heap to end the job"); });
+  }
+  return ~greatest_of_nodes(~device_memory_.most_heap_bytes(), "take device memory");
+}
+
+void Runtime::map_host_heaps_for_kernels() {
   if constexpr (kDevicesAreProcessors) {
     // All heaps in one entry, so that copies from there and to there take their turn on a stream.
     register_host_heaps(memory_.arena().base(), memory_.layout().total());
   } else {
-    registered_heap_of_pe_ = map_host_heaps(heap_of_pe_, facts_.heap_bytes(), environment_, peers);
+    std::vector<std::byte*> heaps;
+    for (int index = 0; index < memory_.n(); ++index)
+      heaps.push_back(memory_.base_of(index, RemoteSegment::heap));
+    registered_heaps_ = map_host_heaps(heaps, facts_.heap_bytes(), environment_, node_peers());
   }
 }
 
 NodePeers Runtime::node_peers() {
   DirectoryEntry* directory = memory_.directory();
-  return {.me = me_,
-          .n = n_pes_,
-          .offer = [directory](int pe) -> DeviceOffer& { return directory[pe].device; },
+  return {.me = memory_.index(),
+          .n = memory_.n(),
+          .pe_of = [this](int index) { return memory_.pes()[static_cast<std::size_t>(index)]; },
+          .offer = [directory](int index) -> DeviceOffer& { return directory[index].device; },
           .meet = [this](const char* step) { memory_.meet(step); }};
+}
+
+std::uint64_t Runtime::greatest_of_nodes(std::uint64_t number, const char* where) {
+  if (!network_.is_connected()) return number;
+  std::atomic<std::uint64_t>& agreed = memory_.arena().header().agreed;
+  if (memory_.is_first()) agreed.store(network_.meet(number, where), std::memory_order_relaxed);
+  memory_.meet(where);
+  number = agreed.load(std::memory_order_relaxed);
+  memory_.meet(where);  // nobody looks at it any more
+  return number;
 }
 
 }  // namespace meshmem

@@ -15,6 +15,7 @@
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/team_area.hpp"
+#include "gpu/staged_access.hpp"
 #include "transport/wire_library.hpp"
 
 namespace meshmem {
@@ -66,7 +67,9 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
        .server_of = [&nodes](int pe) { return nodes.server_of(pe); },
        .wire_address_of = [&nodes](int pe) { return meshmem::wire_address_of(nodes, pe); },
        .name_of = [&nodes](int pe) { return nodes.name_of(pe); },
-       .lost = &memory.arena().header().lost});
+       .lost = &memory.arena().header().lost,
+       .device_place = &find_in_device_memory,
+       .device = &staged_access()});
   use_transport(std::move(unconnected_));
   abandon_at_exit(transport_);
 }

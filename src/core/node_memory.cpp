@@ -87,6 +87,7 @@ std::byte* NodeMemory::base_of(int index, RemoteSegment segment) const {
     case RemoteSegment::statics:
       return arena_->base() + layout_.statics(index);
     case RemoteSegment::control:
+    case RemoteSegment::device:  // which is not in the arena
       break;
   }
   return arena_->base() + layout_.region(index);

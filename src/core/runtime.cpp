@@ -135,21 +135,44 @@ void Runtime::spread_over_cores() {
 
 void Runtime::open_device() {
   const Slab& slab = device_memory_.data();
-  device_heap_.open(slab.base, slab.bytes, device_memory_.heap_alignment(), gap_,
+  device_heap_.open(slab.base, slab.bytes, device_heap_alignment_, gap_,
                     kDevicesAreProcessors ? std::optional<std::size_t>(0) : std::nullopt);
-  device_segments().add({.base = reinterpret_cast<std::uintptr_t>(slab.base),
-                         .bytes = slab.bytes,
-                         .copies = slab.copies,
-                         .route_of = device_memory_.route_of(),
-                         .ranges = {},
-                         .all_for_kernels = device_memory_.all_reach_all()});
-  device_state_.open(device_memory_, me_, host_heaps_for_kernels(),
-                     environment_.device_first_epoch);
+  DeviceSegment heap;
+  heap.base = reinterpret_cast<std::uintptr_t>(slab.base);
+  heap.bytes = slab.bytes;
+  heap.mapped = slab.copies;
+  heap.all_for_kernels = device_memory_.all_reach_all();
+  find_copies_of(heap);
+  const KernelReach reach{.me = me_,
+                          .routes = device_routes_,
+                          .data = heap.copies,
+                          .sync = by_world_pe(device_memory_.sync().copies),
+                          .heaps = host_heaps_for_kernels(),
+                          .heap = reinterpret_cast<const void*>(heap_segment_.base),
+                          .heap_bytes = facts_.heap_bytes()};
+  device_state_.open(device_memory_, reach, environment_.device_first_epoch);
+  device_segments().add(std::move(heap));
 }
 
-HostHeaps Runtime::host_heaps_for_kernels() const {
-  return {reinterpret_cast<const void*>(heap_segment_.base), facts_.heap_bytes(),
-          kDevicesAreProcessors ? heap_of_pe_ : registered_heap_of_pe_};
+std::vector<std::byte*> Runtime::by_world_pe(const std::vector<std::byte*>& by_index) const {
+  std::vector<std::byte*> copies(static_cast<std::size_t>(n_pes_), nullptr);
+  for (std::size_t index = 0; index < by_index.size(); ++index) {
+    const int pe = memory_.pes()[index];
+    if (nodes_.is_near(pe)) copies[static_cast<std::size_t>(pe)] = by_index[index];
+  }
+  return copies;
+}
+
+void Runtime::find_copies_of(DeviceSegment& segment) const {
+  segment.copies = by_world_pe(segment.mapped);
+  segment.route_of = device_routes_.data();
+}
+
+std::vector<std::byte*> Runtime::host_heaps_for_kernels() const {
+  if constexpr (!kDevicesAreProcessors) return by_world_pe(registered_heaps_);
+  std::vector<std::byte*> heaps;
+  for (std::byte* heap : heap_of_pe_) heaps.push_back(is_mapped(heap) ? heap : nullptr);
+  return heaps;
 }
 
 Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
@@ -213,7 +236,7 @@ void Runtime::close() {
   watch_blocks(nullptr, nullptr);
   forget_stream_uses();
   // Pages that a GPU's driver has pinned stay what the GPU sees.
-  if (registered_heap_of_pe_.empty()) heap_.give_back();
+  if (registered_heaps_.empty()) heap_.give_back();
   heap_.close();
   device_heap_.close();
   meet("finalize");

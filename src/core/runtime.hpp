@@ -57,6 +57,11 @@ class Runtime {
   bool has_devices() const { return device_state_.is_open(); }
   DeviceMemory& device_memory() { return device_memory_; }
   DeviceState& device_state() { return device_state_; }
+  // The PEs whose device memory can be mapped here, in the order of its indexes.
+  const std::vector<int>& pes_with_device_memory() const { return memory_.pes(); }
+  bool is_near(int pe) const { return nodes_.is_near(pe); }
+  // Fills in what the segment has by world PE, of the near ones.
+  void find_copies_of(DeviceSegment& segment) const;
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   ContextTable& contexts() { return contexts_; }
@@ -92,14 +97,20 @@ class Runtime {
   void share_statics(const StaticData& statics);
   void connect_transport();
   void connect_device();
+  bool choose_device();
+  std::size_t device_heap_bytes();
+  void map_host_heaps_for_kernels();
   NodePeers node_peers();
+  // All PEs, with the same number on all of a node: the greatest of the nodes'.
+  std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
 
   // From each first init to its last finalize.
   void open();
   void open_host_heap();
   void open_teams();
   void open_device();
-  HostHeaps host_heaps_for_kernels() const;
+  std::vector<std::byte*> by_world_pe(const std::vector<std::byte*>& by_index) const;
+  std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
   int slot_of_active_set(const ActiveSet& set);
   void spread_over_cores();
@@ -131,8 +142,10 @@ class Runtime {
 
   DeviceMemory device_memory_;
   DeviceState device_state_;
-  // The host heaps as kernels of GPUs see them, if these reach all.
-  std::vector<std::byte*> registered_heap_of_pe_;
+  std::vector<DeviceRoute> device_routes_;  // by world PE
+  std::size_t device_heap_alignment_ = 0;   // of all PEs
+  // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
+  std::vector<std::byte*> registered_heaps_;
 
   SymmetricHeap heap_{"SHMEM_SYMMETRIC_SIZE"};
   SymmetricHeap device_heap_{"MESHMEM_DEVICE_HEAP_SIZE"};

@@ -41,8 +41,8 @@ std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint
   return fmt::format(
       "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
       "{:#x} is where {:#x} should be",
-      which == kData ? "data" : "sync", pe, peers_.offer(pe).bus_id, peers_.me, mine().bus_id,
-      found, word_of(pe, which));
+      which == kData ? "data" : "sync", name_of(pe), peers_.offer(pe).bus_id, name_of(peers_.me),
+      mine().bus_id, found, word_of(pe, which));
 }
 
 // Whoever has mapped another file than the others, or at another place, finds it out or is found

@@ -27,7 +27,17 @@ hipStream_t DeviceLane::stream() {
   return stream_;
 }
 
-hipEvent_t DeviceLane::record(hipStream_t stream, int device) {
+std::byte* DeviceLane::piece() {
+  if (!piece_) {
+    const OnDevice current(device_);
+    const RelaxedCapture allowed;
+    check(hipHostMalloc(&piece_, kPieceBytes, hipHostMallocPortable), "take pinned host memory");
+  }
+  return static_cast<std::byte*>(piece_);
+}
+
+void DeviceLane::mark(hipStream_t stream, int device) {
+  const RelaxedCapture allowed;
   const OnDevice current(device);
   hipEvent_t& done = done_[device];
   if (!done) {
@@ -35,12 +45,14 @@ hipEvent_t DeviceLane::record(hipStream_t stream, int device) {
           device);
   }
   check(hipEventRecord(done, stream), "record an event on device {}", device);
-  return done;
+  marked_ = done;
+  marked_device_ = device;
 }
 
-void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
+void DeviceLane::wait_for_mark(const char* routine) {
   const RelaxedCapture allowed;
-  const hipEvent_t done = record(stream, device);
+  const hipEvent_t done = marked_;
+  const int device = marked_device_;
   hipError_t state = hipErrorNotReady;
   wait_until_ready(
       [&] {
@@ -59,6 +71,11 @@ void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char
     check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "read {} bytes", bytes);
   }
   wait(routine);
+}
+
+void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
+  mark(stream, device);
+  wait_for_mark(routine);
 }
 
 std::unique_ptr<DeviceLane> DeviceLanes::take() {

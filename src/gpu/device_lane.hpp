@@ -31,15 +31,22 @@ class DeviceLane {
   // Returns when the stream, which is of `device`, has done all that it was given so far. `routine`
   // is for the message when MESHMEM_TIMEOUT has passed.
   void wait_for(hipStream_t stream, int device, const char* routine);
+  // The first half of wait_for(), and the second.
+  void mark(hipStream_t stream, int device);
+  void wait_for_mark(const char* routine);
+  // Pinned memory for data on its way through the host; made when it is first asked for.
+  static constexpr std::size_t kPieceBytes = 256 * 1024;
+  std::byte* piece();
   // Copies to host memory, behind nothing else.
   void fetch(void* to, const void* from, std::size_t bytes, const char* routine);
   void wait(const char* routine) { wait_for(stream(), device_, routine); }
 
  private:
-  hipEvent_t record(hipStream_t stream, int device);
-
   int device_;
   void* pinned_ = nullptr;
+  void* piece_ = nullptr;
+  hipEvent_t marked_ = nullptr;
+  int marked_device_ = -1;
   std::map<int, hipEvent_t> done_;  // by device, whose streams alone can record it
   hipStream_t stream_ = nullptr;
 };

@@ -53,7 +53,7 @@ void DeviceMemory::agree(const std::optional<std::string>& failure, const char* 
     if (peers_.offer(pe).failed_step != steps_) continue;
     wait_until_ready(
         [] { return false; },
-        [&] { return fmt::format("PE {}, which cannot {}, to end the job", pe, step); });
+        [&] { return fmt::format("PE {}, which cannot {}, to end the job", name_of(pe), step); });
   }
 }
 
@@ -86,8 +86,9 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
   peers_.meet("choose devices");
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (peers_.offer(pe).present) continue;
-    const std::string note = fmt::format("there is no device memory: {}",
-                                         device ? fmt::format("PE {} has no device", pe) : why);
+    const std::string note =
+        fmt::format("there is no device memory: {}",
+                    device ? fmt::format("PE {} has no device", name_of(pe)) : why);
     if (!kDevicesAreProcessors && peers_.me == 0 && environment.device_heap_size != std::size_t{0})
       print_line(note);
     else
@@ -98,7 +99,8 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
   return true;
 }
 
-void DeviceMemory::open(hipStream_t stream) {
+void DeviceMemory::open(hipStream_t stream, std::size_t heap_bytes) {
+  heap_bytes_ = heap_bytes;
   const OnDevice current(device_);
   if constexpr (kDevicesAreProcessors) {
     find_routes();
@@ -116,12 +118,14 @@ void DeviceMemory::open(hipStream_t stream) {
 
 std::optional<std::string> DeviceMemory::differing_wish() const {
   if (mine().heap_wish == peers_.offer(0).heap_wish) return std::nullopt;
-  return "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE 0; give all PEs the same";
+  return fmt::format(
+      "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE {}; give all PEs the same",
+      name_of(0));
 }
 
 // What the user says, or half of what is free, for each of the PEs that share the device. The same
 // on all PEs, since all compute it from the same offers.
-std::size_t DeviceMemory::heap_bytes() const {
+std::size_t DeviceMemory::most_heap_bytes() const {
   const auto whole = [](std::size_t bytes) {
     return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
   };
@@ -180,7 +184,7 @@ bool DeviceMemory::all_uncached() const {
 
 void DeviceMemory::allocate_slabs() {
   std::optional<std::string> failure = differing_wish();
-  const std::size_t heap = heap_bytes();
+  const std::size_t heap = heap_bytes_;
   const std::size_t sync = sync_bytes();
   const auto allocate_both = [&] {
     if (!failure) failure = allocate(data_, heap, mine().data);
@@ -227,17 +231,17 @@ static DeviceRoute route_to(int own, int theirs) {
   return enabled ? DeviceRoute{own, true} : DeviceRoute{theirs, false};
 }
 
-hipError_t DeviceMemory::map(const SharedRange& range, int pe, std::byte** out) {
-  const OnDevice current(route_of_[static_cast<std::size_t>(pe)].device);
-  const hipError_t error = ranges_.open(range, pe, out);
+hipError_t DeviceMemory::map(const SharedRange& range, int index, std::byte** out) {
+  const OnDevice current(route_of_[static_cast<std::size_t>(index)].device);
+  const hipError_t error = ranges_.open(range, index, out);
   if (error != hipSuccess) (void)hipGetLastError();
   return error;
 }
 
 void DeviceMemory::unmap(const DeviceSegment& segment) {
-  for (int pe = 0; pe < static_cast<int>(segment.ranges.size()); ++pe) {
-    const auto index = static_cast<std::size_t>(pe);
-    if (pe != peers_.me && segment.copies[index]) ranges_.close(segment.ranges[index], pe);
+  for (int peer = 0; peer < static_cast<int>(segment.ranges.size()); ++peer) {
+    const auto index = static_cast<std::size_t>(peer);
+    if (peer != peers_.me && segment.mapped[index]) ranges_.close(segment.ranges[index], peer);
   }
 }
 
@@ -253,8 +257,9 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
     hipError_t error = open();
     if (error != hipSuccess && kOpeningGivesAccess && leave_to_copies(pe)) error = open();
     if (error != hipSuccess) {
-      return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}", pe,
-                         peers_.offer(pe).bus_id, device_, mine().bus_id, hipGetErrorString(error));
+      return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}",
+                         name_of(pe), peers_.offer(pe).bus_id, device_, mine().bus_id,
+                         hipGetErrorString(error));
     }
   }
   return std::nullopt;
@@ -298,7 +303,7 @@ void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
     if (route_of_[static_cast<std::size_t>(pe)].for_kernels) continue;
     reaches_all = false;
     debug("device {} cannot reach the device {} of PE {}: copies only", device_,
-          peers_.offer(pe).bus_id, pe);
+          peers_.offer(pe).bus_id, name_of(pe));
   }
   mine().reaches_all = reaches_all;
   mine().heap_alignment = alignment_of(data_.base);

@@ -47,37 +47,47 @@ struct DeviceOffer {
   char ticket[128] = "";  // of the file, where all slabs are in one
 };
 
+// The PEs that share the arena, by their index there.
 struct NodePeers {
   int me = 0;
   int n = 0;
-  std::function<DeviceOffer&(int pe)> offer;
+  std::function<int(int index)> pe_of;  // its number in the world, for messages
+  std::function<DeviceOffer&(int index)> offer;
   std::function<void(const char* step)> meet;
 };
 
 struct Slab {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
-  std::vector<std::byte*> copies;  // by PE
+  std::vector<std::byte*> copies;  // by index
 };
 
 class DeviceMemory {
  public:
   // Collective. False: no PE uses a device, since one has none or should have none.
   bool choose(const Environment& environment, const NodePeers& peers);
-  // Collective, after choose() was true. The stream is of the chosen device.
-  void open(hipStream_t stream);
+  // After choose() was true: the PEs of another node have none.
+  void do_without() { device_ = -1; }
+  // What the user says, SIZE_MAX if nothing; and what the heap can have on this node.
+  std::size_t heap_wish() const { return peers_.offer(0).heap_wish; }
+  std::size_t most_heap_bytes() const;
+  // Collective, with a heap of so many bytes. The stream is of the chosen device.
+  void open(hipStream_t stream, std::size_t heap_bytes);
 
   bool is_open() const { return sync_.base != nullptr; }
   int device() const { return device_; }
   std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
-  std::size_t heap_alignment() const;                               // of the data slabs of all PEs
-  bool all_reach_all() const { return all_reach_all_; }             // by kernels
-  const DeviceRoute* route_of() const { return route_of_.data(); }  // by PE
+  std::size_t heap_alignment() const;                    // of the data slabs of all PEs
+  bool all_reach_all() const { return all_reach_all_; }  // by kernels
+  const std::vector<DeviceRoute>& routes() const { return route_of_; }  // by index
+  int n_peers() const { return peers_.n; }                              // with it
+  int my_index() const { return peers_.me; }
+  int name_of(int index) const { return peers_.pe_of(index); }  // its number in the world
 
-  // Maps what PE `pe` has shared, by the route to it.
-  hipError_t map(const SharedRange& range, int pe, std::byte** out);
+  // Maps what the PE with this index has shared, by the route to it.
+  hipError_t map(const SharedRange& range, int index, std::byte** out);
   // Those of the segment that map() has mapped.
   void unmap(const DeviceSegment& segment);
 
@@ -85,7 +95,6 @@ class DeviceMemory {
   DeviceOffer& mine() const { return peers_.offer(peers_.me); }
   void agree(const std::optional<std::string>& failure, const char* step);
   std::optional<std::string> differing_wish() const;
-  std::size_t heap_bytes() const;
   std::size_t sync_bytes() const;
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();
@@ -111,7 +120,8 @@ class DeviceMemory {
   int device_ = -1;
   bool uncached_ = true;
   bool all_reach_all_ = false;
-  std::vector<DeviceRoute> route_of_;  // by PE
+  std::size_t heap_bytes_ = 0;
+  std::vector<DeviceRoute> route_of_;  // by index
   Slab data_;
   Slab sync_;
 };

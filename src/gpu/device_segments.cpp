@@ -39,6 +39,28 @@ std::optional<DevicePlace> DeviceSegments::find(const void* address, std::size_t
   return DevicePlace{copy ? copy + offset : nullptr, route.device, route.for_kernels};
 }
 
+std::optional<DeviceOffset> DeviceSegments::find_offset(const void* address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const DeviceSegment* segment = containing(address);
+  if (!segment) return std::nullopt;
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
+  if (bytes > segment->bytes - offset) return std::nullopt;
+  return DeviceOffset{segment->number, offset};
+}
+
+// Bounds are compared without adding, so that no offset wraps.
+std::byte* DeviceSegments::find_mapped(int index, const DeviceOffset& place, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(segments_.begin(), segments_.end(), [&](const auto& segment) {
+    return segment.number == place.number;
+  });
+  if (found == segments_.end()) return nullptr;
+  if (index < 0 || static_cast<std::size_t>(index) >= found->mapped.size()) return nullptr;
+  if (bytes > found->bytes || place.offset > found->bytes - bytes) return nullptr;
+  std::byte* const base = found->mapped[static_cast<std::size_t>(index)];
+  return base ? base + place.offset : nullptr;
+}
+
 std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const DeviceSegment* segment = containing(address);
@@ -57,6 +79,12 @@ bool DeviceSegments::all_for_kernels(const void* address, std::size_t bytes) {
 
 void DeviceSegments::add(DeviceSegment segment) {
   const std::lock_guard lock(mutex_);
+  const auto is_taken = [this](int number) {
+    return std::any_of(segments_.begin(), segments_.end(),
+                       [number](const DeviceSegment& other) { return other.number == number; });
+  };
+  segment.number = 0;
+  while (is_taken(segment.number)) ++segment.number;
   segments_.push_back(std::move(segment));
   publish_bounds();
 }

@@ -35,11 +35,19 @@ struct DevicePlace {
 struct DeviceSegment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
-  std::vector<std::byte*> copies;         // by world PE
+  std::vector<std::byte*> copies;         // by world PE; null: far, or not mapped
   const DeviceRoute* route_of = nullptr;  // by world PE; they outlive the segment
-  std::vector<SharedRange> ranges;        // what was mapped for them; of registered buffers
-  bool all_for_kernels =
-      false;  // in all PEs, of all PEs: kernels of all can run a collective on it
+  std::vector<std::byte*> mapped;         // by index among the PEs that share the arena
+  std::vector<SharedRange> ranges;        // the same, of registered buffers: what was mapped
+  // In all PEs, of all PEs of the node: their kernels can run a collective on it.
+  bool all_for_kernels = false;
+  int number = 0;  // the same on all PEs; the heap has 0
+};
+
+// Memory of device segments as the transport names it: by a segment's number and an offset in it.
+struct DeviceOffset {
+  int number;
+  std::size_t offset;
 };
 
 class DeviceSegments {
@@ -47,11 +55,16 @@ class DeviceSegments {
   bool holds(const void* address);
   // nullopt: not within one segment.
   std::optional<DevicePlace> find(const void* address, std::size_t bytes, int pe);
+  // nullopt: not within one segment.
+  std::optional<DeviceOffset> find_offset(const void* address, std::size_t bytes);
+  // Memory of the PE with this index, whatever the numbers are; nullptr: not within a segment.
+  std::byte* find_mapped(int index, const DeviceOffset& place, std::size_t bytes);
   // Of bytes that begin in a segment and do not end in it.
   std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
   // Bytes within one segment that is so.
   bool all_for_kernels(const void* address, std::size_t bytes);
 
+  // Gives it the first number that is free.
   void add(DeviceSegment segment);
   std::optional<DeviceSegment> remove(const void* base);  // nullopt: none begins there
   std::vector<DeviceSegment> all();

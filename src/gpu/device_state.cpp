@@ -26,6 +26,12 @@ std::vector<std::byte*> for_kernels(std::vector<std::byte*> copies, const Device
   return copies;
 }
 
+// How many PEs from 0 on are in the near copies and can be reached.
+int near_pes_of(const std::vector<std::byte*>& copies) {
+  const auto end = copies.begin() + std::min<std::ptrdiff_t>(std::ssize(copies), device::kNearPes);
+  return static_cast<int>(std::find(copies.begin(), end, nullptr) - copies.begin());
+}
+
 }  // namespace
 
 void DeviceState::make_tables(int n_pes) {
@@ -66,26 +72,27 @@ device::KernelSegment DeviceState::segment_of(int which, const void* base, std::
   return segment;
 }
 
-void DeviceState::open(const DeviceMemory& memory, int me, const HostHeaps& host_heaps,
+void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
                        std::uint64_t first_epoch) {
-  const int n = static_cast<int>(memory.data().copies.size());
+  const int n = static_cast<int>(reach.data.size());
   device_ = memory.device();
   first_epoch_ = first_epoch;
   slot_was_used_.resize(device::kTeamSlots);
   if (!tables_) make_tables(n);
   state_ = {};
-  state_.me = me;
+  state_.me = reach.me;
   state_.n_pes = n;
   state_.device_heap = segment_of(kDeviceHeap, memory.data().base, memory.data().bytes,
-                                  for_kernels(memory.data().copies, memory.route_of()));
-  if (!host_heaps.copies.empty())
-    state_.host_heap = segment_of(kHostHeap, host_heaps.base, host_heaps.bytes, host_heaps.copies);
-  state_.sync_layout = device::SyncLayout::of(n, kHasWideLines);
+                                  for_kernels(reach.data, reach.routes.data()));
+  if (!reach.heaps.empty())
+    state_.host_heap = segment_of(kHostHeap, reach.heap, reach.heap_bytes, reach.heaps);
+  state_.sync_layout = device::SyncLayout::of(memory.n_peers(), kHasWideLines);
   if (memory.all_reach_all()) {
-    state_.near_pes = std::min(n, device::kNearPes);
-    const auto slabs = for_kernels(memory.sync().copies, memory.route_of());
+    const auto slabs = for_kernels(reach.sync, reach.routes.data());
+    state_.near_pes = near_pes_of(slabs);
     state_.sync = segment_of(kSync, memory.sync().base, memory.sync().bytes, slabs);
-    state_.set_arrivals_after(slabs.data());
+    const bool is_whole = std::find(slabs.begin(), slabs.end(), nullptr) == slabs.end();
+    if (is_whole) state_.set_arrivals_after(slabs.data());
   }
   state_.teams = views_;
   state_.registered = buffers_;

@@ -19,19 +19,22 @@
 
 namespace meshmem {
 
-// Where kernels find each PE's host heap; no copies if they do not reach all.
-struct HostHeaps {
-  const void* base;  // of this PE
-  std::size_t bytes;
-  const std::vector<std::byte*>& copies;
+// Where kernels find the memory of each PE of the world; null: far, or out of the device's reach.
+struct KernelReach {
+  int me;
+  const std::vector<DeviceRoute>& routes;
+  const std::vector<std::byte*>& data;
+  std::vector<std::byte*> sync;
+  std::vector<std::byte*> heaps;  // of the host; none if kernels do not reach those of all
+  const void* heap;               // this PE's
+  std::size_t heap_bytes;
 };
 
 class DeviceState {
  public:
   static constexpr int kMaxBuffers = 256;
 
-  void open(const DeviceMemory& memory, int me, const HostHeaps& host_heaps,
-            std::uint64_t first_epoch);
+  void open(const DeviceMemory& memory, const KernelReach& reach, std::uint64_t first_epoch);
   void close();
   bool is_open() const { return is_open_; }
   const device::State& state() const { return state_; }

@@ -96,6 +96,18 @@ inline bool queries_end_captures() {
 #endif
 }
 
+// A stream of the current device whose work goes before that of others, where there are such.
+inline hipError_t create_urgent_stream(hipStream_t* stream) {
+#if defined(MESHMEM_TARGET_CPU)
+  return hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
+#else
+  int least = 0, greatest = 0;
+  const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
+  return error == hipSuccess ? hipStreamCreateWithPriority(stream, hipStreamNonBlocking, greatest)
+                             : error;
+#endif
+}
+
 // A line of 128 bytes that one instruction stores arrives whole in a peer's memory
 // (device/collectives/wide_lines.hpp).
 #if defined(MESHMEM_TARGET_CUDA)

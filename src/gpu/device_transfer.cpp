@@ -6,6 +6,7 @@
 // that was recorded behind it, so quiet never returns too early.
 #include "gpu/device_transfer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -72,6 +73,45 @@ void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const c
   const RelaxedCapture allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
   lane()->wait_for(stream_, device_, routine);
+}
+
+void DeviceTransfer::begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes) {
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  lane->mark(stream_, device_);
+}
+
+void DeviceTransfer::copy_out(const void* from, std::size_t bytes, const Pass& put,
+                              const char* routine) {
+  constexpr std::size_t kPiece = DeviceLane::kPieceBytes;
+  Lane lanes[] = {lane(), lane()};
+  const auto begin = [&](std::size_t done) {
+    Lane& own = lanes[done / kPiece % 2];
+    begin_piece(own, own->piece(), static_cast<const std::byte*>(from) + done,
+                std::min(kPiece, bytes - done));
+  };
+  begin(0);
+  for (std::size_t done = 0; done < bytes; done += kPiece) {
+    Lane& own = lanes[done / kPiece % 2];
+    own->wait_for_mark(routine);
+    if (done + kPiece < bytes) begin(done + kPiece);
+    put(own->piece(), done, std::min(kPiece, bytes - done));
+  }
+}
+
+void DeviceTransfer::copy_in(void* to, std::size_t bytes, const Pass& get, const char* routine) {
+  constexpr std::size_t kPiece = DeviceLane::kPieceBytes;
+  Lane lanes[] = {lane(), lane()};
+  for (std::size_t done = 0; done < bytes; done += kPiece) {
+    Lane& own = lanes[done / kPiece % 2];
+    if (done >= 2 * kPiece) own->wait_for_mark(routine);
+    const std::size_t length = std::min(kPiece, bytes - done);
+    get(own->piece(), done, length);
+    begin_piece(own, static_cast<std::byte*>(to) + done, own->piece(), length);
+  }
+  lanes[0]->wait_for_mark(routine);
+  if (bytes > kPiece) lanes[1]->wait_for_mark(routine);
 }
 
 void DeviceTransfer::clear(void* memory, std::size_t bytes, const char* routine) {

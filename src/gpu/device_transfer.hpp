@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -38,6 +39,12 @@ class DeviceTransfer {
   // A store is of 1, 2, 4, 8 or 16 bytes; up to 8 they arrive at once.
   void issue_copy(void* to, const void* from, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes, const char* routine);
+  // Passes memory of the device through pinned pieces of the host: put(piece, offset, bytes) is
+  // called for each part of it while the next is copied; get(piece, offset, bytes) fills each while
+  // the one before is copied.
+  using Pass = std::function<void(std::byte* piece, std::size_t offset, std::size_t bytes)>;
+  void copy_out(const void* from, std::size_t bytes, const Pass& put, const char* routine);
+  void copy_in(void* to, std::size_t bytes, const Pass& get, const char* routine);
   void clear(void* memory, std::size_t bytes, const char* routine);  // of this device
   void issue_store(const DevicePlace& there, const void* value, std::size_t bytes);
   void load(void* value, const DevicePlace& there, std::size_t bytes, const char* routine);
@@ -76,6 +83,7 @@ class DeviceTransfer {
   }
 
  private:
+  void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
   // Where kernels that use a place run: the ordered stream, or one of the place's own device.
   hipStream_t stream_for(const DevicePlace& there);
 

@@ -49,9 +49,9 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
     data_.copies.push_back(base + pe * stride);
     sync_.copies.push_back(base + pe * stride + heap);
     check(adopt_as_device_memory(data_.copies[pe], heap, device), "take the data slab of PE {}",
-          pe);
+          name_of(static_cast<int>(pe)));
     check(adopt_as_device_memory(sync_.copies[pe], sync, device), "take the sync slab of PE {}",
-          pe);
+          name_of(static_cast<int>(pe)));
   }
   data_.base = data_.copies[me];
   data_.bytes = heap;
@@ -61,7 +61,7 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
 }
 
 void DeviceMemory::share_slabs() {
-  const std::size_t heap = heap_bytes(), sync = sync_bytes();
+  const std::size_t heap = heap_bytes_, sync = sync_bytes();
   const std::size_t stride = heap + round_up(sync, kRegionAlignment);
   std::optional<std::string> failure = differing_wish();
   if (!failure && heap > mine().free_bytes)

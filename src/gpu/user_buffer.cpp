@@ -4,6 +4,7 @@
 // Invariant: the device that the program has made current stays current.
 #include "gpu/user_buffer.hpp"
 
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 
 namespace meshmem {
@@ -14,16 +15,26 @@ bool is_of(int device, const void* address) {
   return succeeds(hipPointerGetAttributes(&attributes, address)) && attributes.device == device;
 }
 
-// The copy of PE `pe`, mapped here; nullptr where that cannot be.
-std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int pe) {
+// The copy of the PE with this index, mapped here; nullptr where that cannot be.
+std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int index) {
   std::byte* copy = nullptr;
-  const hipError_t error = memory.map(range, pe, &copy);
+  const hipError_t error = memory.map(range, index, &copy);
   if (error == hipSuccess) return copy;
-  debug("the buffer of PE {} cannot be mapped here: {}", pe, hipGetErrorString(error));
+  debug("the buffer of PE {} cannot be mapped here: {}", memory.name_of(index),
+        hipGetErrorString(error));
   return nullptr;
 }
 
 }  // namespace
+
+// Pinned memory of the host has an address on both sides.
+bool is_device_memory(const void* address) {
+  if constexpr (kDevicesAreProcessors) return false;
+  hipPointerAttribute_t attributes{};
+  const RelaxedCapture allowed;
+  return succeeds(hipPointerGetAttributes(&attributes, address)) && attributes.devicePointer &&
+         !attributes.hostPointer;
+}
 
 Sharing share_user_buffer(const DeviceMemory& memory, void* address, std::size_t bytes,
                           SharedRange* out) {
@@ -34,17 +45,16 @@ Sharing share_user_buffer(const DeviceMemory& memory, void* address, std::size_t
   return error == hipErrorNotSupported ? Sharing::impossible : Sharing::unknown;
 }
 
-DeviceSegment map_user_buffers(DeviceMemory& memory, int me, void* address, std::size_t bytes,
+DeviceSegment map_user_buffers(DeviceMemory& memory, void* address, std::size_t bytes,
                                const std::vector<SharedRange>& ranges) {
-  DeviceSegment segment{.base = reinterpret_cast<std::uintptr_t>(address),
-                        .bytes = bytes,
-                        .copies = {},
-                        .route_of = memory.route_of(),
-                        .ranges = ranges,
-                        .all_for_kernels = false};
-  for (int pe = 0; pe < static_cast<int>(ranges.size()); ++pe) {
-    segment.copies.push_back(pe == me ? static_cast<std::byte*>(address)
-                                      : try_map(memory, ranges[static_cast<std::size_t>(pe)], pe));
+  DeviceSegment segment;
+  segment.base = reinterpret_cast<std::uintptr_t>(address);
+  segment.bytes = bytes;
+  segment.ranges = ranges;
+  for (int index = 0; index < static_cast<int>(ranges.size()); ++index) {
+    segment.mapped.push_back(index == memory.my_index()
+                                 ? static_cast<std::byte*>(address)
+                                 : try_map(memory, ranges[static_cast<std::size_t>(index)], index));
   }
   return segment;
 }

@@ -9,7 +9,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <string>
 
 #include "base/fence.hpp"
 #include "base/pending_work.hpp"
@@ -58,9 +60,110 @@ struct ArenaTransport::Frame {
   std::size_t bytes;
 };
 
+namespace {
+
+std::byte* without_const(const void* source) {
+  return const_cast<std::byte*>(static_cast<const std::byte*>(source));
+}
+
+// Work that the device is given piece by piece, two pieces at most at a time.
+class Pieces {
+ public:
+  explicit Pieces(DeviceAccess& device) : device_(device) {}
+  // Room for the next piece, once the one that had it before is done; end(work) is called then.
+  template <typename End>
+  DeviceWork& next(const End& end) {
+    DeviceWork& work = works_[n_++ % 2];
+    if (n_ > 2) wait_for(work, end);
+    return work;
+  }
+  void submit(DeviceWork& work) {
+    work.is_done.store(false, std::memory_order_relaxed);
+    device_.submit(work);
+  }
+  template <typename End>
+  void finish(const End& end) {
+    for (unsigned i = n_ > 2 ? n_ - 2 : 0; i < n_; ++i) wait_for(works_[i % 2], end);
+  }
+
+ private:
+  template <typename End>
+  void wait_for(DeviceWork& work, const End& end) {
+    wait_until_ready(
+        [&] {
+          device_.drive();
+          return work.is_done.load(std::memory_order_acquire);
+        },
+        [] { return std::string("device memory of a PE of another fake node"); });
+    end(work);
+  }
+  DeviceAccess& device_;
+  DeviceWork works_[2];
+  unsigned n_ = 0;
+};
+
+bool is_flag(const void* place, std::size_t bytes) {
+  return bytes <= 8 && std::has_single_bit(bytes) &&
+         reinterpret_cast<std::uintptr_t>(place) % bytes == 0;
+}
+
+std::uint64_t run(DeviceAccess& device, std::byte* there, const AtomicRequest& request) {
+  Pieces pieces(device);
+  const auto end = [](DeviceWork&) {};
+  DeviceWork& work = pieces.next(end);
+  work.kind = DeviceWork::Kind::operation;
+  work.there = there;
+  work.bytes = request.bytes;
+  work.op = request.op;
+  work.operand = request.operand;
+  work.condition = request.condition;
+  pieces.submit(work);
+  pieces.finish(end);
+  return work.before;
+}
+
+}  // namespace
+
+void ArenaTransport::copy(const Deferred& copy) {
+  if (copy.there.segment == RemoteSegment::device) return copy_on_device(copy);
+  std::byte* const there = mapping_.address_of(copy.there);
+  copy_bytes(copy.is_put ? there : copy.here, copy.is_put ? copy.here : there, copy.bytes);
+}
+
+void ArenaTransport::copy_on_device(const Deferred& copy) {
+  DeviceAccess& device = *mapping_.device;
+  std::byte* const there = mapping_.address_of(copy.there);
+  if (copy.is_put && is_flag(there, copy.bytes)) {
+    AtomicRequest store{device::AtomicOp::set, copy.bytes, 0, 0, false};
+    std::memcpy(&store.operand, copy.here, copy.bytes);
+    run(device, there, store);
+    return;
+  }
+  std::byte* here = copy.here;
+  const auto end = [&](DeviceWork& work) {
+    if (copy.is_put) return;
+    copy_bytes(here, work.data, work.bytes);
+    here += work.bytes;
+    device.release(work);
+  };
+  Pieces pieces(device);
+  for (std::size_t done = 0; done < copy.bytes; done += DeviceAccess::kPieceBytes) {
+    DeviceWork& work = pieces.next(end);
+    work.kind = copy.is_put ? DeviceWork::Kind::write : DeviceWork::Kind::read;
+    work.there = there + done;
+    work.bytes = std::min(copy.bytes - done, DeviceAccess::kPieceBytes);
+    if (copy.is_put) {
+      device.take_room(work, work.bytes);
+      std::memcpy(work.data, copy.here + done, work.bytes);
+    }
+    pieces.submit(work);
+  }
+  pieces.finish(end);
+}
+
 void ArenaTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
   fuzz_schedule();
-  copy_bytes(mapping_.address_of(dest), source, bytes);
+  copy({true, dest, without_const(source), bytes});
   pending_work.count_issued();
 }
 
@@ -74,32 +177,38 @@ void ArenaTransport::put_signal(const RemotePlace& dest, const void* source, std
 
 void ArenaTransport::get(void* dest, const RemotePlace& source, std::size_t bytes) {
   fuzz_schedule();
-  copy_bytes(dest, mapping_.address_of(source), bytes);
+  copy({false, source, static_cast<std::byte*>(dest), bytes});
 }
 
 void ArenaTransport::put_nbi(const RemotePlace& dest, const void* source, std::size_t bytes) {
-  defer(mapping_.address_of(dest), source, bytes);
+  defer({true, dest, without_const(source), bytes});
 }
 
 void ArenaTransport::get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) {
-  defer(dest, mapping_.address_of(source), bytes);
+  defer({false, source, static_cast<std::byte*>(dest), bytes});
 }
 
-void ArenaTransport::defer(void* to, const void* from, std::size_t bytes) {
+void ArenaTransport::defer(const Deferred& copy) {
   const std::lock_guard lock(deferred_mutex_);
-  deferred_.push_back({to, from, bytes});
+  deferred_.push_back(copy);
   pending_work.count_issued();
 }
 
 std::uint64_t ArenaTransport::atomic(const RemotePlace& dest, const AtomicRequest& request) {
   fuzz_schedule();
-  return execute(request, mapping_.address_of(dest));
+  std::byte* const there = mapping_.address_of(dest);
+  return dest.segment == RemoteSegment::device ? run(*mapping_.device, there, request)
+                                               : execute(request, there);
 }
 
 void ArenaTransport::complete() {
-  const std::lock_guard lock(deferred_mutex_);
-  for (const Deferred& copy : deferred_) copy_bytes(copy.to, copy.from, copy.bytes);
-  deferred_.clear();
+  const std::lock_guard turn(completing_);
+  std::vector<Deferred> copies;
+  {
+    const std::lock_guard lock(deferred_mutex_);
+    copies.swap(deferred_);
+  }
+  for (const Deferred& one : copies) copy(one);
 }
 
 // No earlier than at the next look.

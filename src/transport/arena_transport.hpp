@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "gpu/device_access.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/transport.hpp"
 
@@ -33,6 +34,7 @@ class ArenaTransport : public Transport {
   struct Mapping {
     std::function<std::byte*(const RemotePlace&)> address_of;
     std::function<Inbox*(int pe)> inbox_of;
+    DeviceAccess* device;  // does what is to be done with device memory
   };
   ArenaTransport(int me, Mapping mapping) : me_(me), mapping_(std::move(mapping)) {}
 
@@ -58,16 +60,21 @@ class ArenaTransport : public Transport {
 
  private:
   struct Deferred {
-    void* to;
-    const void* from;
+    bool is_put;
+    RemotePlace there;
+    std::byte* here;
     std::size_t bytes;
   };
   struct Frame;
-  void defer(void* to, const void* from, std::size_t bytes);
+  void defer(const Deferred& copy);
+  void copy(const Deferred& copy);
+  void copy_on_device(const Deferred& copy);
   void send_piece(int pe, const Frame& frame, const std::byte* data);
 
   const int me_;
   const Mapping mapping_;
+  // Of the thread that completes: others wait until it has, and its own waits for a device come by.
+  std::recursive_mutex completing_;
   std::mutex deferred_mutex_;
   std::vector<Deferred> deferred_;
   std::mutex inbox_mutex_;  // of this PE's threads that read it

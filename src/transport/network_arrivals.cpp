@@ -27,6 +27,12 @@ bool Arrivals::admits(const std::byte* head_at, std::size_t head_bytes) {
   return is_of_job(head) && is_hello(head);
 }
 
+Arrivals::Arrivals(NetworkState& state) : state_(state) {
+  state_.held.use([this](Flow& from, const Record& record, const std::byte* data) {
+    execute_now(from, record, data);
+  });
+}
+
 void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) {
   Head head{};
@@ -46,8 +52,9 @@ void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes
     if (data_bytes(lone) != body_bytes) refuse(*from, lone);
     execute(*from, lone, body);
   }
-  if (head.flags & kCounted) from->note_executed();
   if (from->has_answers()) from->send_open();
+  if (state_.held.holds(*from)) return state_.held.end_parcel(*from, head.flags);
+  if (head.flags & kCounted) from->note_executed();
   if (head.flags & kAsks) from->acknowledge();
 }
 
@@ -100,6 +107,36 @@ void Arrivals::execute_all(Flow& from, const std::byte* body, std::size_t bytes)
 }
 
 void Arrivals::execute(Flow& from, const Record& record, const std::byte* data) {
+  if (has_to_be_held(from, record)) [[unlikely]]
+    return hold(from, record, data);
+  execute_now(from, record, data);
+}
+
+bool Arrivals::has_to_be_held(const Flow& from, const Record& record) const {
+  return touches_memory(record.kind) && (is_for_device(record) || state_.held.holds(from));
+}
+
+// Data and signal are two records from here on.
+void Arrivals::hold(Flow& from, const Record& record, const std::byte* data) {
+  if (record.kind != RecordKind::put_signal) return hold_one(from, record, data);
+  Record put = record;
+  put.kind = RecordKind::put;
+  if (put.bytes > 0) hold_one(from, put, data);
+  hold_one(from, signal_of(record), nullptr);
+}
+
+void Arrivals::hold_one(Flow& from, const Record& record, const std::byte* data) {
+  const bool on_device = is_on_device(record.segment);
+  const bool has_bytes = record.kind == RecordKind::put || record.kind == RecordKind::get;
+  const std::uint64_t bytes = has_bytes ? record.bytes : record.width;
+  const LocalSegments& segments = state_.segments;
+  std::byte* const there =
+      on_device ? segments.find_on_device(record, bytes) : segments.find(record, bytes);
+  if (!there || (has_bytes ? bytes > kChunkBytes : !atomic_of(record))) refuse(from, record);
+  state_.held.add(from, record, data, on_device ? there : nullptr);
+}
+
+void Arrivals::execute_now(Flow& from, const Record& record, const std::byte* data) {
   const LocalSegments& segments = state_.segments;
   std::uint64_t before = 0;
   switch (record.kind) {

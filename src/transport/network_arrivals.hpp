@@ -17,7 +17,7 @@ namespace meshmem::network {
 
 class Arrivals : public WireListener {
  public:
-  explicit Arrivals(NetworkState& state) : state_(state) {}
+  explicit Arrivals(NetworkState& state);
   bool admits(const std::byte* head_at, std::size_t head_bytes) override;
   void take(int sender, const std::byte* head_at, std::size_t head_bytes, const std::byte* body,
             std::size_t body_bytes) override;
@@ -32,6 +32,11 @@ class Arrivals : public WireListener {
   void greet_back(int sender, const Head& head);
   void execute_all(Flow& from, const std::byte* body, std::size_t bytes);
   void execute(Flow& from, const Record& record, const std::byte* data);
+  // Of places in host memory.
+  void execute_now(Flow& from, const Record& record, const std::byte* data);
+  bool has_to_be_held(const Flow& from, const Record& record) const;
+  void hold(Flow& from, const Record& record, const std::byte* data);
+  void hold_one(Flow& from, const Record& record, const std::byte* data);
   void answer_fetch(Flow& from, const Record& record);
   void answer_get(Flow& from, const Record& record);
   void take_answer(Flow& from, const Record& record, const std::byte* data);

@@ -88,6 +88,11 @@ class Flow {
     return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested &&
            n_lent_ - lent_ >= issued.n_lent;
   }
+  // The next parcel has a record for device memory, which the other may hold for a while, and what
+  // comes behind it too.
+  void note_for_device() { last_for_device_ = n_sent_ + 1; }
+  bool may_be_held() const { return n_acknowledged_ < last_for_device_; }
+  std::uint64_t n_unacknowledged() const { return n_sent_ - n_acknowledged_; }
   // Counts what others lend until quiet.
   std::atomic<std::size_t>* lent() { return &lent_; }
   // False: more than has been sent.
@@ -129,6 +134,7 @@ class Flow {
   bool is_listed_open_ = false, is_listed_owing_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
+  std::uint64_t last_for_device_ = 0;
   std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
   std::uint64_t n_executed_ = 0, n_told_ = 0;
   std::uint64_t n_lent_ = 0;          // ever

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 
+#include "gpu/device_access.hpp"
 #include "transport/transport.hpp"
 
 namespace meshmem {
@@ -22,7 +23,7 @@ struct NetworkPlan {
   int n_local;             // PEs of this node
   // Memory of this node's PEs, mapped here.
   std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;
-  std::size_t segment_bytes[3];  // by RemoteSegment, the same for all PEs
+  std::size_t segment_bytes[3];  // by RemoteSegment, the same for all PEs; not of device memory
   // Of any PE of the world.
   std::function<int(int pe)> node_of;
   std::function<int(int pe)> local_index_of;
@@ -31,6 +32,10 @@ struct NetworkPlan {
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
   // Shared by this node's PEs: 1 + a far PE that one of them has lost.
   std::atomic<int>* lost = nullptr;
+  // Bytes in the device memory of this node's PEs; nullptr: not there. What is done with them.
+  std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)> device_place =
+      nullptr;
+  DeviceAccess* device = nullptr;
 };
 
 }  // namespace meshmem

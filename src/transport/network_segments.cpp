@@ -27,17 +27,25 @@ bool load_word(void* to, const std::byte* from) {
   return true;
 }
 
-bool is_flag(const std::byte* place, std::size_t bytes) {
-  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
-         reinterpret_cast<std::uintptr_t>(place) % bytes == 0;
-}
-
-bool is_atomic(const AtomicRequest& request, std::uint64_t offset) {
-  return (request.bytes == 4 || request.bytes == 8) && offset % request.bytes == 0 &&
-         request.op <= device::AtomicOp::bit_xor;
-}
-
 }  // namespace
+
+std::optional<AtomicRequest> atomic_of(const Record& record) {
+  const AtomicRequest request{static_cast<device::AtomicOp>(record.op), record.width, record.first,
+                              record.second, record.kind == RecordKind::fetch};
+  const bool is_one = (request.bytes == 4 || request.bytes == 8) &&
+                      record.offset % request.bytes == 0 && request.op <= device::AtomicOp::bit_xor;
+  return is_one ? std::optional(request) : std::nullopt;
+}
+
+Record signal_of(const Record& record) {
+  return {.kind = RecordKind::atomic,
+          .segment = record.width,
+          .op = record.op,
+          .width = sizeof(std::uint64_t),
+          .index = record.index,
+          .offset = record.first,
+          .first = record.second};
+}
 
 void store_bytes(std::byte* to, const void* from, std::size_t bytes) {
   if (!is_flag(to, bytes)) {
@@ -86,6 +94,11 @@ std::byte* LocalSegments::find(std::uint64_t index, std::uint64_t segment, std::
   return base ? base + offset : nullptr;
 }
 
+std::byte* LocalSegments::find_on_device(const Record& record, std::uint64_t bytes) const {
+  if (!device_place_ || record.index >= bases_.size() / 3) return nullptr;
+  return device_place_(static_cast<int>(record.index), record.offset, bytes);
+}
+
 bool LocalSegments::put(const Record& record, const std::byte* data) const {
   std::byte* const there = find(record, record.bytes);
   if (there) store_bytes(there, data, record.bytes);
@@ -93,20 +106,19 @@ bool LocalSegments::put(const Record& record, const std::byte* data) const {
 }
 
 bool LocalSegments::put_signal(const Record& record, const std::byte* data) const {
-  const AtomicRequest update{static_cast<device::AtomicOp>(record.op), sizeof(std::uint64_t),
-                             record.second, 0, false};
-  std::byte* const signal = find(record.index, record.width, record.first, update.bytes);
-  if (!signal || !is_atomic(update, record.first) || !put(record, data)) return false;
-  execute(update, signal);
+  const Record signal = signal_of(record);
+  const auto update = atomic_of(signal);
+  std::byte* const there = find(signal, signal.width);
+  if (!there || !update || !put(record, data)) return false;
+  execute(*update, there);
   return true;
 }
 
 bool LocalSegments::execute_atomic(const Record& record, std::uint64_t* before) const {
-  const AtomicRequest request{static_cast<device::AtomicOp>(record.op), record.width, record.first,
-                              record.second, record.kind == RecordKind::fetch};
+  const auto request = atomic_of(record);
   std::byte* const there = find(record, record.width);
-  if (!there || !is_atomic(request, record.offset)) return false;
-  *before = execute(request, there);
+  if (!there || !request) return false;
+  *before = execute(*request, there);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,16 +20,23 @@ namespace meshmem::network {
 
 class LocalSegments {
  public:
+  using DevicePlace =
+      std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)>;
   using BaseOf = std::function<std::byte*(int local_index, RemoteSegment segment)>;
   // Where the segments are now.
   void map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]);
 
-  // Where a record's `bytes` bytes are; nullptr: in no segment.
+  void map_device(DevicePlace device_place) { device_place_ = std::move(device_place); }
+
+  // Where a record's `bytes` bytes are, in host memory; nullptr: in no segment.
   std::byte* find(const Record& record, std::uint64_t bytes) const {
     return find(record.index, record.segment, record.offset, bytes);
   }
+  // The same in device memory, which is not for the processor.
+  std::byte* find_on_device(const Record& record, std::uint64_t bytes) const;
 
-  // False: the record names a place that is not there, or no operation; nothing has been done.
+  // False: the record names a place that is not there, or no operation; nothing has been done. In
+  // host memory.
   bool put(const Record& record, const std::byte* data) const;
   bool put_signal(const Record& record, const std::byte* data) const;
   // Of an atomic or a fetch; *before is the value before.
@@ -40,7 +48,32 @@ class LocalSegments {
 
   std::vector<std::byte*> bases_;  // three of each PE
   std::size_t segment_bytes_[3] = {0, 0, 0};
+  DevicePlace device_place_;
 };
+
+inline bool is_on_device(std::uint8_t segment) {
+  return segment == static_cast<std::uint8_t>(RemoteSegment::device);
+}
+inline bool is_for_device(const Record& record) {
+  return is_on_device(record.segment) ||
+         (record.kind == RecordKind::put_signal && is_on_device(record.width));
+}
+// The record is executed on the memory of a PE.
+inline bool touches_memory(RecordKind kind) {
+  return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic ||
+         kind == RecordKind::fetch || kind == RecordKind::get;
+}
+
+// The atomic that a record asks for; nullopt: none that there is.
+std::optional<AtomicRequest> atomic_of(const Record& record);
+// The signal of a put_signal, as a record of an atomic.
+Record signal_of(const Record& record);
+
+// A flag of 1, 2, 4 or 8 bytes.
+inline bool is_flag(const std::byte* place, std::size_t bytes) {
+  return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) &&
+         reinterpret_cast<std::uintptr_t>(place) % bytes == 0;
+}
 
 // Reads memory that others may be changing: a flag of 1, 2, 4 or 8 bytes is read by one load.
 void load_bytes(void* to, const std::byte* from, std::size_t bytes);

@@ -25,6 +25,7 @@ namespace {
 
 // What one PE may have under way to another; who has more waits.
 constexpr std::size_t kMostLeaving = 64;  // parcels
+constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a device
 constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
@@ -56,7 +57,10 @@ Flow& NetworkState::server_flow(int pe) {
 }
 
 bool NetworkState::take_in(const Lock&) {
-  if (!wire->progress()) return outlet.acknowledge_all();
+  bool any = wire->progress();
+  if (!held.is_empty()) [[unlikely]]
+    any = held.advance() || any;
+  if (!any) return outlet.acknowledge_all();
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -76,10 +80,16 @@ Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,
           .bytes = bytes};
 }
 
-void NetworkState::wait_for_room(Lock& lock, const Flow& flow) {
-  wait(
-      lock, [&] { return flow.n_leaving() < kMostLeaving; },
-      [&] { return plan.name_of(flow.pe()) + " to take in what it has been sent"; });
+void NetworkState::wait_for_room(Lock& lock, Flow& flow) {
+  const auto has_room = [&] {
+    if (flow.n_leaving() >= kMostLeaving) return false;
+    if (!flow.may_be_held() || flow.n_unacknowledged() < kMostHeld) [[likely]]
+      return true;
+    flow.ask();
+    return false;
+  };
+  wait(lock, has_room,
+       [&] { return plan.name_of(flow.pe()) + " to take in what it has been sent"; });
 }
 
 void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {
@@ -99,6 +109,7 @@ void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void
     const bool is_last = done + record.bytes == all;
     if (last_kind == RecordKind::put_signal) record.kind = is_last ? last_kind : RecordKind::put;
     wait_for_room(lock, flow);
+    if (network::is_for_device(record)) flow.note_for_device();
     flow.send_lone(record, from + done, under_way);
     if (last_kind != RecordKind::message) record.offset += record.bytes;
   }
@@ -108,6 +119,7 @@ void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void
                         Leaves leaves) {
   if (record.bytes <= kMostCombined) {
     wait_for_room(lock, flow);
+    if (network::is_for_device(record)) flow.note_for_device();
     return flow.add(record, data, leaves);
   }
   std::atomic<std::size_t> under_way{0};

@@ -15,6 +15,7 @@
 #include "base/wait.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/network_flow.hpp"
+#include "transport/network_held.hpp"
 #include "transport/network_plan.hpp"
 #include "transport/network_requests.hpp"
 #include "transport/network_segments.hpp"
@@ -31,6 +32,7 @@ struct NetworkState {
   network::Outlet outlet;
   network::Requests requests;
   network::LocalSegments segments;
+  network::HeldRecords held;
   Mailbox mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;
@@ -60,14 +62,19 @@ struct NetworkState {
   // `answers` as for request(): nullptr if quiet alone waits for it.
   void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before,
              network::Answers* answers);
-  // Back-pressure: who sends faster than the network waits here.
-  void wait_for_room(Lock& lock, const network::Flow& flow);
+  // Back-pressure: who sends faster than the network, or than the other's device, waits here.
+  void wait_for_room(Lock& lock, network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
 
   // Ends the job because of a PE that this one has lost, or another one of the node.
   [[noreturn]] void end_for_loss(int pe, const std::string& why);
   void follow_loss();
 
+  // Lets the device do what it has been given. Without the lock, since calls of a device may take
+  // long.
+  void drive_device() const {
+    if (plan.device) plan.device->drive();
+  }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock);
   // The same, and sends what waits to leave. For those who wait.
@@ -80,6 +87,7 @@ struct NetworkState {
       lock.unlock();
       wait_until_ready<ProgressBy::ready>(
           [&] {
+            drive_device();
             const Lock again(mutex);
             if (ready()) return true;
             poll(again);

@@ -81,7 +81,20 @@ void ProgressThread::run() {
     while (work_.progress() && !stops_) {
     }
     before = work_.polls();
-    if (work_.arm()) sleep_until_event();
+    if (work_.is_busy()) {
+      nap_while_busy();
+    } else if (work_.arm()) {
+      sleep_until_event();
+    }
+  }
+}
+
+void ProgressThread::nap_while_busy() {
+  microseconds nap = kShortestNap;
+  for (; !stops_ && work_.is_busy(); nap = std::min(nap * 2, kLongestNap)) {
+    std::this_thread::sleep_for(nap);
+    work_.look();
+    while (work_.progress() && !stops_) nap = kShortestNap;
   }
 }
 

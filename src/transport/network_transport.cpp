@@ -60,6 +60,8 @@ void NetworkTransport::open(NetworkPlan plan) {
   outlet.me = static_cast<std::uint32_t>(known.me);
   std::copy_n(known.token, 2, outlet.token);
   outlet.wire_address_of = known.wire_address_of;
+  state_->segments.map_device(known.device_place);
+  state_->held.use(known.device);
   debug("other machines are reached by {}", state_->wire->description());
   reopen();
 }
@@ -75,6 +77,7 @@ void NetworkTransport::reopen() {
   state.thread.start({.event_fd = state.wire->event_fd(),
                       .progress =
                           [&state] {
+                            state.drive_device();
                             const Lock lock(state.mutex);
                             return state.take_in(lock);
                           },
@@ -82,6 +85,11 @@ void NetworkTransport::reopen() {
                           [&state] {
                             const Lock lock(state.mutex);
                             return state.wire->arm();
+                          },
+                      .is_busy =
+                          [&state] {
+                            const Lock lock(state.mutex);
+                            return !state.held.is_empty();
                           },
                       .polls = [&state] { return state.polls.load(std::memory_order_relaxed); },
                       .look = [&state] { state.follow_loss(); },
@@ -130,6 +138,7 @@ void NetworkTransport::abandon() {
 void NetworkTransport::progress() {
   NetworkState& state = *state_;
   if (!state.is_open) return;
+  state.drive_device();
   const Lock lock(state.mutex, std::try_to_lock);
   if (lock) state.poll(lock);
 }
@@ -169,6 +178,7 @@ class NetworkMark : public CompletionMark {
     }
   }
   bool is_done() override {
+    state_.drive_device();
     const Lock lock(state_.mutex);
     state_.poll(lock);
     std::erase_if(left_, [](const Left& one) { return one.flow->is_done(one.issued); });

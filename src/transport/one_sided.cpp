@@ -6,13 +6,13 @@
 #include "transport/one_sided.hpp"
 
 #include <bit>
-#include <optional>
 
 #include "gpu/device_transfer.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "shmem.h"
 #include "transport/copy_bytes.hpp"
+#include "transport/far_transfer.hpp"
 #include "transport/transport.hpp"
 
 namespace meshmem {
@@ -119,24 +119,6 @@ void copy_blocks(const char* routine, const End& to, const End& from, const Bloc
   }
 }
 
-// The place of a far PE's copy; nullopt where the PE is near or the address in no host segment.
-std::optional<RemotePlace> find_far(const char* routine, const void* address, std::size_t bytes,
-                                    int pe) {
-  if (!transport() || is_mapped(address_map.heap.copy_of_pe[pe])) return std::nullopt;
-  check_block(routine, address, bytes);
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (address_map.heap.holds(address, bytes))
-    return RemotePlace{pe, RemoteSegment::heap, at - address_map.heap.base};
-  if (address_map.statics.holds(address, bytes))
-    return RemotePlace{pe, RemoteSegment::statics, at - address_map.statics.base};
-  return std::nullopt;
-}
-
-RemotePlace moved(RemotePlace place, std::ptrdiff_t bytes) {
-  place.offset += static_cast<std::size_t>(bytes);
-  return place;
-}
-
 device::AtomicOp op_of_signal(int sig_op) {
   return sig_op == SHMEM_SIGNAL_SET ? device::AtomicOp::set : device::AtomicOp::add;
 }
@@ -146,54 +128,40 @@ device::AtomicOp op_of_signal(int sig_op) {
 namespace one_sided {
 
 void put(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  if (const auto far = find_far(routine, dest, bytes, pe))
-    return transport()->put(*far, source, bytes);
+  if (const auto there = far::find(routine, dest, bytes, pe))
+    return far::put(routine, *there, source, bytes, far::Returns::when_source_is_free);
   copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::source_is_free);
 }
 void get(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  if (const auto far = find_far(routine, source, bytes, pe))
-    return transport()->get(dest, *far, bytes);
+  if (const auto there = far::find(routine, source, bytes, pe))
+    return far::get(routine, dest, *there, bytes, far::Fills::when_it_returns);
   copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::done);
 }
 void put_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  if (const auto far = find_far(routine, dest, bytes, pe))
-    return transport()->put_nbi(*far, source, bytes);
+  if (const auto there = far::find(routine, dest, bytes, pe))
+    return far::put(routine, *there, source, bytes, far::Returns::at_once);
   copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::issued);
 }
 void get_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
-  if (const auto far = find_far(routine, source, bytes, pe))
-    return transport()->get_nbi(dest, *far, bytes);
+  if (const auto there = far::find(routine, source, bytes, pe))
+    return far::get(routine, dest, *there, bytes, far::Fills::later);
   copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::issued);
 }
 
 void put_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
-  if (const auto far = find_far(routine, dest, blocks.dest_span(), pe)) {
-    const auto* from = static_cast<const std::byte*>(source);
-    for (std::size_t i = 0; i < blocks.count; ++i) {
-      const auto index = static_cast<std::ptrdiff_t>(i);
-      transport()->put(moved(*far, index * blocks.dest_stride), from + index * blocks.source_stride,
-                       blocks.bytes);
-    }
-    return;
-  }
+  if (const auto there = far::find(routine, dest, blocks.dest_span(), pe))
+    return far::put_blocks(routine, *there, source, blocks);
   copy_blocks(routine, far_end(routine, dest, blocks.dest_span(), pe), near_end(source), blocks);
 }
 void get_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
-  if (const auto far = find_far(routine, source, blocks.source_span(), pe)) {
-    auto* to = static_cast<std::byte*>(dest);
-    for (std::size_t i = 0; i < blocks.count; ++i) {
-      const auto index = static_cast<std::ptrdiff_t>(i);
-      transport()->get(to + index * blocks.dest_stride, moved(*far, index * blocks.source_stride),
-                       blocks.bytes);
-    }
-    return;
-  }
+  if (const auto there = far::find(routine, source, blocks.source_span(), pe))
+    return far::get_blocks(routine, dest, *there, blocks);
   copy_blocks(routine, near_end(dest), far_end(routine, source, blocks.source_span(), pe), blocks);
 }
 
 void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op, int pe) {
-  if (const auto far = find_far(routine, sig_addr, sizeof *sig_addr, pe)) {
-    transport()->atomic(*far, {op_of_signal(sig_op), sizeof *sig_addr, value, 0, false});
+  if (const auto there = far::find(routine, sig_addr, sizeof *sig_addr, pe)) {
+    transport()->atomic(*there, {op_of_signal(sig_op), sizeof *sig_addr, value, 0, false});
     return;
   }
   check_block(routine, sig_addr, sizeof *sig_addr);
@@ -204,24 +172,23 @@ void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, i
 
 bool try_put_signal(const char* routine, void* dest, const void* source, std::size_t bytes,
                     const Signal& signal, int pe) {
-  const auto far_signal = find_far(routine, signal.address, sizeof *signal.address, pe);
+  const auto far_signal = far::find(routine, signal.address, sizeof *signal.address, pe);
   if (!far_signal) return false;
   RemotePlace to = *far_signal;  // of no data, any place
   if (bytes > 0) {
-    const auto far = find_far(routine, dest, bytes, pe);
-    if (!far) return false;
-    to = *far;
+    const auto there = far::find(routine, dest, bytes, pe);
+    if (!there) return false;
+    to = *there;
   }
-  transport()->put_signal(
-      to, source, bytes,
-      {far_signal->segment, far_signal->offset, op_of_signal(signal.op), signal.value});
+  far::put_signal(routine, to, source, bytes,
+                  {far_signal->segment, far_signal->offset, op_of_signal(signal.op), signal.value});
   return true;
 }
 
 std::uint64_t atomic(const char* routine, const void* address, const AtomicRequest& request,
                      int pe) {
-  if (const auto far = find_far(routine, address, request.bytes, pe))
-    return transport()->atomic(*far, request);
+  if (const auto there = far::find(routine, address, request.bytes, pe))
+    return transport()->atomic(*there, request);
   check_block(routine, address, request.bytes);
   const DevicePlace there = translate_on_device(address_map, address, request.bytes, pe, routine);
   DeviceTransfer& device = device_transfer();
@@ -235,8 +202,8 @@ std::uint64_t atomic(const char* routine, const void* address, const AtomicReque
 
 void fetch_nbi(const char* routine, const void* address, const AtomicRequest& request, int pe,
                std::uint64_t* before) {
-  if (const auto far = find_far(routine, address, request.bytes, pe))
-    return transport()->fetch_nbi(*far, request, before);
+  if (const auto there = far::find(routine, address, request.bytes, pe))
+    return transport()->fetch_nbi(*there, request, before);
   *before = atomic(routine, address, request, pe);
 }
 

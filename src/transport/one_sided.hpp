@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "transport/atomic_request.hpp"
+#include "transport/blocks.hpp"
 
 namespace meshmem::one_sided {
 
@@ -26,22 +27,6 @@ namespace meshmem::one_sided {
 [[gnu::cold, gnu::noinline]] void get_nbi(const char* routine, void* dest, const void* source,
                                           std::size_t bytes, int pe);
 
-// At least one block, at strides, both in bytes.
-struct Blocks {
-  std::size_t bytes;
-  std::size_t count;
-  std::ptrdiff_t dest_stride;
-  std::ptrdiff_t source_stride;
-
-  // From the first block to the end of the last.
-  std::size_t dest_span() const { return span(dest_stride); }
-  std::size_t source_span() const { return span(source_stride); }
-
- private:
-  std::size_t span(std::ptrdiff_t stride) const {
-    return (count - 1) * static_cast<std::size_t>(stride) + bytes;
-  }
-};
 [[gnu::cold, gnu::noinline]] void put_blocks(const char* routine, void* dest, const void* source,
                                              const Blocks& blocks, int pe);
 [[gnu::cold, gnu::noinline]] void get_blocks(const char* routine, void* dest, const void* source,
@@ -55,8 +40,8 @@ struct Signal {
   std::uint64_t value;
   int op;
 };
-// The data and then the signal, to a far PE. False: nothing is done, since an end is no host memory
-// of a far PE.
+// The data and then the signal, to a far PE. False: nothing is done, since the PE is near or an
+// address not symmetric.
 [[gnu::cold, gnu::noinline]] bool try_put_signal(const char* routine, void* dest,
                                                  const void* source, std::size_t bytes,
                                                  const Signal& signal, int pe);

@@ -5,8 +5,15 @@
 #include "transport/transport.hpp"
 
 #include "base/wait.hpp"
+#include "gpu/device_segments.hpp"
 
 namespace meshmem {
+
+std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes) {
+  const std::size_t in_segment = offset & ((std::size_t{1} << kDeviceOffsetBits) - 1);
+  const auto number = static_cast<int>(offset >> kDeviceOffsetBits);
+  return device_segments().find_mapped(index, {number, in_segment}, bytes);
+}
 
 void use_transport(std::unique_ptr<Transport> implementation) {
   the_transport = implementation.release();

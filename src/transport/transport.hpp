@@ -20,7 +20,16 @@
 namespace meshmem {
 
 // The control segment holds what the library itself shares: team areas, the list of active sets.
-enum class RemoteSegment { heap, statics, control };
+// Device memory is one segment, in which an offset says which heap or buffer it is of.
+enum class RemoteSegment { heap, statics, control, device };
+
+// Of the device segment with this number: 0 is the device heap, the others are registered buffers.
+inline constexpr int kDeviceOffsetBits = 48;
+inline std::size_t device_offset(int number, std::size_t offset) {
+  return (static_cast<std::size_t>(number) << kDeviceOffsetBits) + offset;
+}
+// The place in the memory of the PE with this index; nullptr: there are no such bytes.
+std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes);
 
 struct RemotePlace {
   int pe;  // of the world
@@ -53,6 +62,7 @@ class CompletionMark {
   virtual bool is_done() = 0;
 };
 
+// Sources and dests of this PE are in host memory; what is in device memory, one_sided.cpp stages.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/staged_access.hpp"
 #include "local_wire.hpp"
 #include "transport/network_transport.hpp"
 
@@ -30,6 +31,7 @@ class NetworkPes {
     std::size_t heap_bytes = 1 << 16;
     unsigned slowness = 1;
     bool opens = true;
+    bool has_device = false;  // memory that is for the device only: the first device segment
   };
 
   explicit NetworkPes(const Shape& shape) : shape_(shape), barrier_(n()) {
@@ -49,8 +51,12 @@ class NetworkPes {
   LocalNetwork& network() { return network_; }
   std::byte* heap(int pe) { return base_of(pe, RemoteSegment::heap); }
   std::byte* base_of(int pe, RemoteSegment segment) {
+    if (segment == RemoteSegment::device) return device_memory(pe);
     return reinterpret_cast<std::byte*>(
         pes_[static_cast<std::size_t>(pe)].memory[static_cast<std::size_t>(segment)].get());
+  }
+  std::byte* device_memory(int pe) {
+    return reinterpret_cast<std::byte*>(pes_[static_cast<std::size_t>(pe)].device_memory.get());
   }
   template <typename T>
   T* heap_of(int pe) {
@@ -81,13 +87,21 @@ class NetworkPes {
         .server_of = [per_node, mine](int pe) { return pe / per_node * per_node + mine; },
         .wire_address_of = [](int pe) { return std::to_string(pe); },
         .name_of = [](int pe) { return "PE " + std::to_string(pe) + " on host t"; }};
+    if (!shape_.has_device) return plan;
+    plan.device = pes_[static_cast<std::size_t>(me)].access.get();
+    plan.device_place = [this, first](int index, std::size_t offset,
+                                      std::size_t bytes) -> std::byte* {
+      const bool is_there = bytes <= shape_.heap_bytes && offset <= shape_.heap_bytes - bytes;
+      return is_there ? device_memory(first + index) + offset : nullptr;
+    };
     return plan;
   }
   static constexpr std::size_t kOtherBytes = 4096;
 
  private:
   struct Pe {
-    std::unique_ptr<std::uint64_t[]> memory[3];
+    std::unique_ptr<std::uint64_t[]> memory[3], device_memory;
+    std::unique_ptr<StagedAccess> access;
     std::unique_ptr<NetworkTransport> transport;
     LocalWire* wire;
   };
@@ -98,6 +112,12 @@ class NetworkPes {
     for (auto& memory : pe.memory) {
       memory = std::make_unique<std::uint64_t[]>(bytes / sizeof(std::uint64_t));
       bytes = kOtherBytes;
+    }
+    if (shape_.has_device) {
+      pe.device_memory =
+          std::make_unique<std::uint64_t[]>(shape_.heap_bytes / sizeof(std::uint64_t));
+      pe.access = std::make_unique<StagedAccess>();
+      pe.access->open(0);
     }
     pe.transport = std::make_unique<NetworkTransport>();
     auto wire = std::make_unique<LocalWire>(network_, pe.transport->listener(), shape_.slowness);

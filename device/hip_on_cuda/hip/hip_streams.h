@@ -45,6 +45,12 @@ inline hipError_t hipStreamCreate(hipStream_t* stream) {
 inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   return hip_on_cuda::to_hip(cudaStreamCreateWithFlags(stream, flags));
 }
+inline hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
+  return hip_on_cuda::to_hip(cudaStreamCreateWithPriority(stream, flags, priority));
+}
+inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return hip_on_cuda::to_hip(cudaDeviceGetStreamPriorityRange(least, greatest));
+}
 inline hipError_t hipStreamDestroy(hipStream_t stream) {
   return hip_on_cuda::to_hip(cudaStreamDestroy(stream));
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pieces, rounds and their events.
+// Invariant: HIP is called by the one who has the turn, who holds no other lock then: where a
+// driver makes a call wait, nobody who only submits waits with it.
+#include "gpu/staged_access.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "gpu/device_target.hpp"
+#include "gpu/hip_error.hpp"
+
+namespace meshmem {
+
+StagedAccess& staged_access() {
+  static StagedAccess& instance = *new StagedAccess;
+  return instance;
+}
+
+void StagedAccess::take_room(DeviceWork& work, std::size_t bytes) {
+  work.bytes = bytes;
+  work.data = bytes > kSmall ? take_piece(kPieces - kMostForWrites) : nullptr;
+  if (work.data) return;
+  work.own_data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  work.data = work.own_data.get();
+}
+
+void StagedAccess::submit(DeviceWork& work) {
+  n_open_.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  submitted_.push_back(&work);
+}
+
+void StagedAccess::release(DeviceWork& work) { give_back(std::exchange(work.data, nullptr)); }
+
+std::byte* StagedAccess::take_piece(int left_for_others) {
+  const std::lock_guard lock(mutex_);
+  if (static_cast<int>(free_pieces_.size()) <= left_for_others) return nullptr;
+  std::byte* const piece = free_pieces_.back();
+  free_pieces_.pop_back();
+  return piece;
+}
+
+void StagedAccess::give_back(std::byte* piece) {
+  const std::lock_guard lock(mutex_);
+  free_pieces_.push_back(piece);
+}
+
+bool StagedAccess::drive() {
+  if (n_open_.load(std::memory_order_relaxed) == 0) return false;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) return false;
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  if (!has_streams_) make_streams();
+  take_submitted();
+  bool any = end_rounds(copies_);
+  any = end_rounds(operations_) || any;
+  any = begin_copies() || any;
+  return begin_operations() || any;
+}
+
+void StagedAccess::make_streams() {
+  make_lane(copies_);
+  make_lane(operations_);
+  const auto pinned = [](std::size_t bytes) {
+    void* memory = nullptr;
+    check(hipHostMalloc(&memory, bytes, hipHostMallocPortable), "take pinned host memory");
+    return static_cast<std::byte*>(memory);
+  };
+  for (Round& round : copies_.rounds) round.small = pinned(kPieceBytes);
+  for (Round& round : operations_.rounds)
+    round.operations =
+        reinterpret_cast<device::Operation*>(pinned(kOperationsOfPage * sizeof(device::Operation)));
+  std::byte* const pieces = pinned(kPieces * kPieceBytes);
+  has_streams_ = true;
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < kPieces; ++i)
+    free_pieces_.push_back(pieces + static_cast<std::size_t>(i) * kPieceBytes);
+}
+
+void StagedAccess::make_lane(Lane& lane) {
+  check(create_urgent_stream(&lane.stream), "make a stream on device {}", device_);
+  for (Round& round : lane.rounds)
+    check(hipEventCreateWithFlags(&round.done, hipEventDisableTiming), "make an event on device {}",
+          device_);
+}
+
+void StagedAccess::take_submitted() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_.swap(submitted_);
+  }
+  for (DeviceWork* work : taken_)
+    (work->is_operation() ? operations_ : copies_).waiting.push_back(work);
+  taken_.clear();
+}
+
+bool StagedAccess::end_rounds(Lane& lane) {
+  bool any = false;
+  for (; lane.ended != lane.begun; ++lane.ended, any = true) {
+    Round& round = lane.round(lane.ended);
+    const hipError_t state = hipEventQuery(round.done);
+    if (state == hipErrorNotReady) {
+      (void)hipGetLastError();
+      break;
+    }
+    check(state, "do what other machines ask of device {}", device_);
+    finish(round);
+    round.works.clear();
+    round.used = 0;
+  }
+  return any;
+}
+
+// Whoever waits for a work may end its life as soon as it is done.
+void StagedAccess::finish(const Round& round) {
+  for (std::size_t i = 0; i < round.works.size(); ++i) {
+    DeviceWork& work = *round.works[i];
+    if (work.is_operation()) work.before = round.operations[i].before;
+    if (work.kind == DeviceWork::Kind::write && !work.own_data)
+      give_back(std::exchange(work.data, nullptr));
+    n_open_.fetch_sub(1, std::memory_order_relaxed);
+    work.is_done.store(true, std::memory_order_release);
+  }
+}
+
+void StagedAccess::begin(Lane& lane) {
+  check(hipEventRecord(lane.round(lane.begun).done, lane.stream), "record an event on device {}",
+        device_);
+  ++lane.begun;
+}
+
+bool StagedAccess::begin_copies() {
+  Lane& lane = copies_;
+  if (lane.waiting.empty() || lane.begun - lane.ended == kRounds) return false;
+  Round& round = lane.round(lane.begun);
+  while (!lane.waiting.empty() && add_copy(round, *lane.waiting.front())) {
+    round.works.push_back(lane.waiting.front());
+    lane.waiting.pop_front();
+  }
+  if (round.works.empty()) return false;
+  begin(lane);
+  return true;
+}
+
+// False: the round has no room for it, or no piece is free.
+bool StagedAccess::add_copy(Round& round, DeviceWork& work) {
+  if (work.kind == DeviceWork::Kind::read) {
+    work.data = take_piece(0);
+    if (!work.data) return false;
+    check(hipMemcpyAsync(work.data, work.there, work.bytes, hipMemcpyDefault, copies_.stream),
+          "read {} bytes of device memory", work.bytes);
+    return true;
+  }
+  const std::byte* from = work.data;
+  if (work.own_data) {
+    if (round.used + work.bytes > kPieceBytes) return false;
+    std::memcpy(round.small + round.used, work.data, work.bytes);
+    from = round.small + round.used;
+    round.used += (work.bytes + 15) / 16 * 16;
+  }
+  check(hipMemcpyAsync(work.there, from, work.bytes, hipMemcpyDefault, copies_.stream),
+        "write {} bytes of device memory", work.bytes);
+  return true;
+}
+
+bool StagedAccess::begin_operations() {
+  Lane& lane = operations_;
+  if (lane.waiting.empty() || lane.begun - lane.ended == kRounds) return false;
+  Round& round = lane.round(lane.begun);
+  const std::size_t n = std::min<std::size_t>(lane.waiting.size(), kOperationsOfPage);
+  for (std::size_t i = 0; i < n; ++i) {
+    DeviceWork& work = *lane.waiting.front();
+    lane.waiting.pop_front();
+    round.operations[i] = {work.there, work.operand, work.condition,
+                           0,          work.op,      static_cast<std::uint32_t>(work.bytes)};
+    round.works.push_back(&work);
+  }
+  check(device::launch_operations(round.operations, static_cast<int>(n), lane.stream),
+        "start operations that other machines ask for");
+  begin(lane);
+  return true;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceAccess by pinned host memory: pieces that a copy engine writes and reads while others are
+// on the network, and pages of operations that a small kernel executes.
+// Invariant: two streams of high priority and nothing else, so no kernel of the program is waited
+// for, and none waits that finds room on the device. Operations are the device's own, at system
+// scope: atomic with those of its running kernels. One object a process.
+#ifndef MESHMEM_GPU_STAGED_ACCESS_HPP_
+#define MESHMEM_GPU_STAGED_ACCESS_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <array>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "device/launch_operations.hpp"
+#include "gpu/device_access.hpp"
+
+namespace meshmem {
+
+class StagedAccess : public DeviceAccess {
+ public:
+  void open(int device) { device_ = device; }
+
+  void take_room(DeviceWork& work, std::size_t bytes) override;
+  void submit(DeviceWork& work) override;
+  void release(DeviceWork& work) override;
+  bool drive() override;
+
+ private:
+  static constexpr int kPieces = 8;
+  static constexpr int kMostForWrites = 4;     // that wait for their turn; the others serve reads
+  static constexpr std::size_t kSmall = 4096;  // writes up to here share a piece
+  static constexpr int kOperationsOfPage = 256;
+  static constexpr int kRounds = 2;  // of each stream that are under way at once
+
+  // What a stream has been given at once; it is done when the event is reached.
+  struct Round {
+    hipEvent_t done = nullptr;
+    std::vector<DeviceWork*> works;
+    std::byte* small = nullptr;  // a piece that small writes share, and how much of it is used
+    std::size_t used = 0;
+    device::Operation* operations = nullptr;  // a page of them
+  };
+  struct Lane {
+    hipStream_t stream = nullptr;
+    std::deque<DeviceWork*> waiting;
+    std::array<Round, kRounds> rounds;
+    unsigned begun = 0, ended = 0;  // rounds, ever
+    Round& round(unsigned number) { return rounds[number % kRounds]; }
+  };
+
+  void make_streams();
+  void make_lane(Lane& lane);
+  void take_submitted();
+  bool end_rounds(Lane& lane);
+  void finish(const Round& round);
+  bool begin_copies();
+  bool begin_operations();
+  bool add_copy(Round& round, DeviceWork& work);
+  void begin(Lane& lane);
+  std::byte* take_piece(int left_for_others);
+  void give_back(std::byte* piece);
+
+  int device_ = -1;
+  std::atomic<std::size_t> n_open_{0};  // submitted, and not done
+
+  std::mutex mutex_;  // of what is submitted, and the pieces
+  std::vector<DeviceWork*> submitted_;
+  std::vector<std::byte*> free_pieces_;
+
+  std::mutex turn_;  // of the one who drives
+  bool has_streams_ = false;
+  std::vector<DeviceWork*> taken_;
+  Lane copies_, operations_;
+};
+
+// Lives for ever, as streams must. Without a device nothing is submitted.
+StagedAccess& staged_access();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_STAGED_ACCESS_HPP_
