@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random one-sided operations of several threads of each PE, compared with a model of what each
-// thread has written; and counters that all threads change.
-// Invariant: a thread has a place of its own in every PE's heap, so its model is exact.
+// thread has written; and counters that all threads change. With a device also on its memory.
+// Invariant: a thread has a place of its own in every PE's memory, so its model is exact.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "gpu/device_target.hpp"
 #include "network_pes.hpp"
 
 namespace meshmem {
@@ -20,6 +21,7 @@ constexpr std::size_t kCounterBytes = 64;
 struct Case {
   int nodes, pes_of_node, threads;
   unsigned slowness;
+  bool has_device = false;
 };
 
 class Player {
@@ -31,7 +33,7 @@ class Player {
         shape_(shape),
         place_(kCounterBytes + static_cast<std::size_t>(me * shape.threads + thread) * kPlaceBytes),
         random_(static_cast<unsigned>(me * 16 + thread)),
-        model_(static_cast<std::size_t>(job.n())) {
+        model_(static_cast<std::size_t>(2 * job.n())) {
     for (auto& heap : model_) heap.resize(kPlaceBytes);
   }
 
@@ -39,17 +41,29 @@ class Player {
     for (int i = 0; i < n_operations; ++i) {
       do pe_ = static_cast<int>(below(static_cast<std::size_t>(job_.n())));
       while (pe_ / shape_.pes_of_node == me_ / shape_.pes_of_node);
+      choose_memory();
       step();
     }
     quiet();
-    for (pe_ = 0; pe_ < job_.n(); ++pe_) check_all();
+    for (pe_ = 0; pe_ < job_.n(); ++pe_) {
+      for (const auto segment : {RemoteSegment::heap, RemoteSegment::device}) {
+        segment_ = segment;
+        if (segment == RemoteSegment::heap || shape_.has_device) check_all();
+      }
+    }
   }
   std::uint64_t added() const { return added_; }
 
  private:
   std::size_t below(std::size_t n) { return random_() % n; }
-  std::vector<std::byte>& model() { return model_[static_cast<std::size_t>(pe_)]; }
-  RemotePlace at(std::size_t offset) const { return {pe_, RemoteSegment::heap, place_ + offset}; }
+  void choose_memory() {
+    const bool on_device = shape_.has_device && below(2);
+    segment_ = on_device ? RemoteSegment::device : RemoteSegment::heap;
+  }
+  std::vector<std::byte>& model() {
+    return model_[static_cast<std::size_t>(pe_ * 2 + (segment_ == RemoteSegment::heap ? 0 : 1))];
+  }
+  RemotePlace at(std::size_t offset) const { return {pe_, segment_, place_ + offset}; }
   std::size_t random_length() {
     constexpr std::size_t kLengths[] = {1, 2, 4, 8, 16, 100, 2048, 2049, 9000, 300000};
     const std::size_t length = kLengths[below(std::size(kLengths))];
@@ -93,11 +107,13 @@ class Player {
       put_signal(offset, data);
     }
   }
-  // The signal is the first word of the place.
+  // The signal is the first word of the place, in the same memory or the other.
   void put_signal(std::size_t offset, std::vector<std::byte>& data) {
     const std::uint64_t value = random_();
-    transport_.put_signal(at(offset), data.data(), data.size(),
-                          {RemoteSegment::heap, place_, device::AtomicOp::set, value});
+    const RemotePlace dest = at(offset);
+    choose_memory();
+    transport_.put_signal(dest, data.data(), data.size(),
+                          {segment_, place_, device::AtomicOp::set, value});
     std::memcpy(model().data(), &value, sizeof value);
   }
   void get() {
@@ -128,7 +144,7 @@ class Player {
   void add_to_counter() {
     const std::uint64_t value = random_();
     if (me_ < shape_.pes_of_node) return;  // PE 0 is near
-    transport_.atomic({0, RemoteSegment::heap, 0}, {device::AtomicOp::add, 8, value, 0, false});
+    transport_.atomic({0, counter_segment(), 0}, {device::AtomicOp::add, 8, value, 0, false});
     added_ += value;
   }
   void quiet() {
@@ -138,7 +154,10 @@ class Player {
     lent_.clear();
   }
   void check_all() {
-    ASSERT_EQ(std::memcmp(job_.heap(pe_) + place_, model().data(), kPlaceBytes), 0);
+    ASSERT_EQ(std::memcmp(job_.base_of(pe_, segment_) + place_, model().data(), kPlaceBytes), 0);
+  }
+  RemoteSegment counter_segment() const {
+    return shape_.has_device ? RemoteSegment::device : RemoteSegment::heap;
   }
 
   struct Wanted {
@@ -150,6 +169,7 @@ class Player {
   const Case shape_;
   const std::size_t place_;
   int pe_ = 0;
+  RemoteSegment segment_ = RemoteSegment::heap;
   std::minstd_rand random_;
   std::vector<std::vector<std::byte>> model_;
   std::vector<std::vector<std::byte>> lent_;
@@ -161,6 +181,10 @@ class RandomOperations : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, RandomOperations,
                          testing::Values(Case{2, 1, 1, 1}, Case{2, 1, 3, 3}, Case{3, 2, 2, 2},
                                          Case{5, 1, 2, 4}));
+// The test reads it by the processor.
+INSTANTIATE_TEST_SUITE_P(OnDevices, RandomOperations,
+                         testing::Values(Case{2, 1, 1, 1, kDevicesAreProcessors},
+                                         Case{3, 2, 2, 2, kDevicesAreProcessors}));
 
 TEST_P(RandomOperations, AreWhatEachThreadHasMeant) {
   const Case& shape = GetParam();
@@ -168,7 +192,8 @@ TEST_P(RandomOperations, AreWhatEachThreadHasMeant) {
   NetworkPes job({.nodes = shape.nodes,
                   .pes_of_node = shape.pes_of_node,
                   .heap_bytes = kCounterBytes + static_cast<std::size_t>(n_threads) * kPlaceBytes,
-                  .slowness = shape.slowness});
+                  .slowness = shape.slowness,
+                  .has_device = shape.has_device});
   std::atomic<std::uint64_t> added{0};
   job.run([&](int me) {
     std::vector<std::thread> threads;
@@ -181,7 +206,8 @@ TEST_P(RandomOperations, AreWhatEachThreadHasMeant) {
     }
     for (std::thread& thread : threads) thread.join();
   });
-  EXPECT_EQ(*job.heap_of<std::uint64_t>(0), added.load());
+  const auto counters = shape.has_device ? RemoteSegment::device : RemoteSegment::heap;
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(job.base_of(0, counters)), added.load());
 }
 
 }  // namespace
