@@ -67,7 +67,9 @@ void StagedAccess::make_streams() {
   make_lane(operations_);
   const auto pinned = [](std::size_t bytes) {
     void* memory = nullptr;
-    check(hipHostMalloc(&memory, bytes, hipHostMallocPortable), "take pinned host memory");
+    // Mapped is what makes it coherent on AMD GPUs: kernels store their answers there.
+    check(hipHostMalloc(&memory, bytes, hipHostMallocPortable | hipHostMallocMapped),
+          "take pinned host memory");
     return static_cast<std::byte*>(memory);
   };
   for (Round& round : copies_.rounds) round.small = pinned(kPieceBytes);
