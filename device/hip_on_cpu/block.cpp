@@ -326,7 +326,7 @@ const WaveValues& BlockRunner::meet_in_wave(WaveOperation operation, std::uint64
   }
   values.operation = operation;
   values.of_lane[rank % warpSize] = value;
-  values.lanes |= 1u << rank % warpSize;
+  values.lanes |= std::uint64_t{1} << rank % warpSize;
   ++wave.arrived;
   if (wave.arrived + wave.at_barrier == wave.live) {
     release_wave_if_complete(wave);
@@ -357,7 +357,7 @@ void observe_waits(const WaitObserver* observer) {
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
 
-const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value) {
+const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>) {
   return current_thread->block->runner->meet_in_wave(operation, value);
 }
 

@@ -96,7 +96,7 @@ void fill(hipDeviceProp_t& p, int device) {
   std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "cpu");
   p.totalGlobalMem = memory_of_device();
   p.sharedMemPerBlock = kSharedMemoryPerBlock;
-  p.warpSize = 32;
+  p.warpSize = warpSize;
   p.maxThreadsPerBlock = kMaxThreadsPerBlock;
   std::copy(std::begin(kMaxThreadsDim), std::end(kMaxThreadsDim), p.maxThreadsDim);
   std::copy(std::begin(kMaxGridSize), std::end(kMaxGridSize), p.maxGridSize);

@@ -119,7 +119,7 @@ TEST(HipKernels, PassBarriersThatOthersHaveLeft) {
   EXPECT_EQ(rounds.values()[0], 100 * 99 / 2);
 }
 
-constexpr int kWaveResults = 8;
+constexpr int kWaveResults = 9;
 __global__ void use_the_warp(int* out) {
   const int self = static_cast<int>(threadIdx.x), lane = self % warpSize;
   int* mine = out + self * kWaveResults;
@@ -128,6 +128,7 @@ __global__ void use_the_warp(int* out) {
   mine[2] = __shfl_up(self, 1);
   mine[3] = __shfl_down(self, 2, 4);
   mine[4] = static_cast<int>(__ballot(lane % 2));
+  mine[8] = static_cast<int>(__ballot(lane % 2) >> 32);
   mine[5] = __all(self >= 0) + 2 * __any(lane == 3) + 4 * __all(lane == 0);
   if (lane % 2 == 0) return;
   mine[6] = __popcll(__ballot(1));  // those that are still there
@@ -135,19 +136,20 @@ __global__ void use_the_warp(int* out) {
 }
 
 TEST(HipKernels, ExchangeValuesInAWarp) {
-  constexpr int kThreads = 32 + 9;  // the second warp is short
+  constexpr int kThreads = warpSize + 9;  // the second warp is short
   const OnDevice<int> out(kThreads * kWaveResults);
   hipLaunchKernelGGL(use_the_warp, 1, kThreads, 0, nullptr, out.get());
   const auto all = out.values();
   for (int self = 0; self < kThreads; ++self) {
     const int* mine = all.data() + self * kWaveResults;
-    const int first = self / 32 * 32, lanes = std::min(32, kThreads - first);
+    const int first = self / warpSize * warpSize, lanes = std::min(warpSize, kThreads - first);
     EXPECT_EQ(mine[0], first);
     EXPECT_EQ(mine[1], (self ^ 1) < kThreads ? self ^ 1 : self);
     EXPECT_EQ(mine[2], self == first ? self : self - 1);
     EXPECT_EQ(mine[3], self % 4 < 2 && self + 2 < kThreads ? self + 2 : self);
-    EXPECT_EQ(static_cast<unsigned>(mine[4]),
-              0xaaaaaaaau & (lanes == 32 ? ~0u : (1u << lanes) - 1));
+    const std::uint64_t odd = 0xaaaaaaaaaaaaaaaa & (~std::uint64_t{0} >> (64 - lanes));
+    EXPECT_EQ(static_cast<unsigned>(mine[4]), static_cast<unsigned>(odd));
+    EXPECT_EQ(static_cast<unsigned>(mine[8]), odd >> 32);
     EXPECT_EQ(mine[5], 3);
     if (self % 2 == 0) continue;
     EXPECT_EQ(mine[6], lanes / 2);
@@ -156,14 +158,14 @@ TEST(HipKernels, ExchangeValuesInAWarp) {
 }
 
 __global__ void half_meets_half_waits(int* out) {
-  if (threadIdx.x < 16) *out = __popcll(__ballot(1));
+  if (threadIdx.x < warpSize / 2) *out = __popcll(__ballot(1));
   __syncthreads();
 }
 
 TEST(HipKernels, MeetInAWarpWhileOthersAreAtTheBarrier) {
   const OnDevice<int> out(1);
-  hipLaunchKernelGGL(half_meets_half_waits, 1, 32, 0, nullptr, out.get());
-  EXPECT_EQ(out.values()[0], 16);
+  hipLaunchKernelGGL(half_meets_half_waits, 1, warpSize, 0, nullptr, out.get());
+  EXPECT_EQ(out.values()[0], warpSize / 2);
 }
 
 // Threads of a block hand a token on; each polls for it.

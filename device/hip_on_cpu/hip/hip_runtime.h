@@ -20,7 +20,7 @@
 
 // There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each
 // with its conversions alone); __global__ and its relatives; threadIdx, blockIdx, blockDim,
-// gridDim, warpSize (32); __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads,
+// gridDim, warpSize; __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads,
 // __syncwarp, __shfl*, __ballot, __any, __all; atomics (also _system) and __threadfence*; min, max,
 // __popc and its like, C's mathematics and assert; clock64, wall_clock64, printf, abort;
 // hipLaunchKernelGGL.

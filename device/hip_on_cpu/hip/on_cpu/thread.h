@@ -87,6 +87,11 @@ long long nanoseconds();
 #define blockDim (::hip_on_cpu::current_thread->block->block_size)
 #define gridDim (::hip_on_cpu::current_thread->block->grid_size)
 
-inline constexpr int warpSize = 32;
+// The library and a program's kernels have to be compiled alike: MESHMEM_CPU_WAVE in CMake.
+#ifndef HIP_ON_CPU_WAVE
+#define HIP_ON_CPU_WAVE 32
+#endif
+inline constexpr int warpSize = HIP_ON_CPU_WAVE;
+static_assert(warpSize == 32 || warpSize == 64, "a wave has 32 or 64 lanes");
 
 inline void __syncthreads() { hip_on_cpu::block_barrier(); }

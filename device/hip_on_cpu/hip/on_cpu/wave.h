@@ -17,14 +17,18 @@ enum class WaveOperation { kBarrier, kShuffle, kVote };
 
 struct WaveValues {
   std::uint64_t of_lane[warpSize];
-  std::uint32_t lanes;  // those that took part
+  std::uint64_t lanes;  // those that took part
   WaveOperation operation;
 };
 
-// Waits for the other lanes; what it returns stays until this thread's next operation of the wave.
-const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
+template <int lanes>
+struct Lanes {};
 
-inline void wave_barrier() { meet_in_wave(WaveOperation::kBarrier, 0); }
+// Waits for the other lanes; what it returns stays until this thread's next operation of the wave.
+// A program compiled for waves of another size does not link.
+const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>);
+
+inline void wave_barrier() { meet_in_wave(WaveOperation::kBarrier, 0, {}); }
 inline int lane() { return static_cast<int>(current_thread->rank % warpSize); }
 
 template <typename T>
@@ -33,17 +37,17 @@ inline T shuffle(T value, int source) {
                 "a shuffle moves up to 8 bytes");
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  const WaveValues& values = meet_in_wave(WaveOperation::kShuffle, bits);
+  const WaveValues& values = meet_in_wave(WaveOperation::kShuffle, bits, {});
   if ((values.lanes >> source & 1) == 0) return value;  // undefined on GPUs
   std::memcpy(&value, &values.of_lane[source], sizeof(T));
   return value;
 }
 
-inline std::uint32_t vote(bool mine, std::uint32_t* lanes) {
-  const WaveValues& values = meet_in_wave(WaveOperation::kVote, mine ? 1 : 0);
-  std::uint32_t result = 0;
+inline std::uint64_t vote(bool mine, std::uint64_t* lanes) {
+  const WaveValues& values = meet_in_wave(WaveOperation::kVote, mine ? 1 : 0, {});
+  std::uint64_t result = 0;
   for (int i = 0; i < warpSize; ++i) {
-    if (values.lanes >> i & 1) result |= static_cast<std::uint32_t>(values.of_lane[i]) << i;
+    if (values.lanes >> i & 1) result |= values.of_lane[i] << i;
   }
   *lanes = values.lanes;
   return result;
@@ -83,11 +87,11 @@ inline T __shfl_down(T value, unsigned distance, int width = warpSize) {
 }
 
 inline unsigned long long __ballot(int predicate) {
-  std::uint32_t lanes;
+  std::uint64_t lanes;
   return hip_on_cpu::vote(predicate != 0, &lanes);
 }
 inline int __any(int predicate) { return __ballot(predicate) != 0; }
 inline int __all(int predicate) {
-  std::uint32_t lanes;
+  std::uint64_t lanes;
   return hip_on_cpu::vote(predicate != 0, &lanes) == lanes;
 }
