@@ -46,7 +46,7 @@ constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
 enum class AbortBy { exit, core };                // how the library ends a job on an error
 enum class HeapKind { host, device };             // where shmem_malloc takes memory from
-enum class ProxyKind { automatic, off };  // how kernels reach PEs of other machines
+enum class ProxyKind { automatic, off };          // how kernels reach PEs of other machines
 enum class NetworkKind { automatic, ucx, none };  // how PEs of other machines are reached
 
 std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it

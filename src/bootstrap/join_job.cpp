@@ -3,8 +3,6 @@
 // Which protocol the launcher speaks: PMIx if it has named a server, else PMI-1 if it has handed
 // over a connection, else there is no launcher.
 // Invariant: the environment alone decides, so all PEs of a job choose alike.
-#include "bootstrap/job.hpp"
-
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/memory_checker.hpp"
 #include "base/start_obstacles.hpp"
+#include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
 #include "bootstrap/launcher_variables.hpp"
 
