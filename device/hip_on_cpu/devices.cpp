@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "errors.hpp"
+#include "hip/on_cpu/thread.h"
 
 namespace hip_on_cpu {
 namespace {

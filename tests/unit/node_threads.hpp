@@ -58,7 +58,8 @@ class NodeThreads {
         .inbox_of =
             [this](int pe) {
               return reinterpret_cast<Inbox*>(inboxes_[static_cast<std::size_t>(pe)].get());
-            }};
+            },
+        .device = nullptr};
     for (std::size_t pe = 0; pe < node_of_pe_.size(); ++pe)
       transports_.push_back(std::make_unique<ArenaTransport>(static_cast<int>(pe), mapping));
   }
