@@ -267,18 +267,23 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_aligned(address, sizeof(T));
 }
 
+// What most calls are about: the device heap of a near PE. Null: ask find_rare.
+template <typename T>
+MESHMEM_DEVICE T* find_near(const T* address, int pe) {
+  const State& job = state();
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - job.device_heap.base;
+  if (offset >= job.device_heap.bytes ||
+      static_cast<unsigned>(pe) >= static_cast<unsigned>(job.near_pes))
+    return nullptr;
+  return reinterpret_cast<T*>(job.device_heap.near_copy[pe] + offset);
+}
+
 // As try_translate, for a caller who must be right. False: only the proxy reaches it (proxy.hpp),
 // which is found where no near PE comes by.
 template <typename T>
 MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
-  const State& job = state();
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - job.device_heap.base;
-  if (offset < job.device_heap.bytes &&
-      static_cast<unsigned>(pe) < static_cast<unsigned>(job.near_pes)) {
-    *there = reinterpret_cast<T*>(job.device_heap.near_copy[pe] + offset);
-    return true;
-  }
-  *there = reinterpret_cast<T*>(find_rare(address, pe));
+  *there = find_near(address, pe);
+  if (!*there) *there = reinterpret_cast<T*>(find_rare(address, pe));
   return *there != nullptr;
 }
 

@@ -104,6 +104,21 @@ MESHMEM_DEVICE_COLD void send_far(Bits128* to, const std::byte* from, std::size_
   }
 }
 
+// The rarer cases, out of line as in rma.hpp: another segment, or a far PE.
+template <typename Group>
+MESHMEM_DEVICE_APART void send_rare(Group group, Bits128* packets, const std::byte* from,
+                                    std::size_t nbytes, std::uint32_t tag, int world_pe) {
+  auto* there = reinterpret_cast<Bits128*>(find_rare(packets, world_pe));
+  if (!there) {
+    send_far(packets, from, nbytes, tag, static_cast<unsigned>(group.rank()),
+             static_cast<unsigned>(group.size()), world_pe);
+  } else if (is_multiple(from, nbytes, kLineData)) {
+    send_message<WholeWords>(group, there, from, nbytes, tag);
+  } else {
+    send_uneven(group, there, from, nbytes, tag);
+  }
+}
+
 template <typename Group, typename Pes>
 MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, const void* source,
                                 std::size_t nbytes, std::uint32_t tag, int pe) {
@@ -111,13 +126,11 @@ MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, cons
   if (nbytes == 0) return;
   const auto* from = static_cast<const std::byte*>(source);
   const int world_pe = pes.world_pe(pe);
-  void* there = nullptr;
-  if (!find(&there, packets, world_pe))
-    return send_far(static_cast<Bits128*>(packets), from, nbytes, tag,
-                    static_cast<unsigned>(group.rank()), static_cast<unsigned>(group.size()),
-                    world_pe);
-  auto* to = static_cast<Bits128*>(there);
-  if (is_multiple(from, nbytes, kLineData))
+  auto* const lines = static_cast<Bits128*>(packets);
+  Bits128* const to = find_near(lines, world_pe);
+  if (!to)
+    send_rare(group, lines, from, nbytes, tag, world_pe);
+  else if (is_multiple(from, nbytes, kLineData))
     send_message<WholeWords>(group, to, from, nbytes, tag);
   else
     send_uneven(group, to, from, nbytes, tag);

@@ -16,13 +16,28 @@
 namespace meshmem {
 namespace device {
 
+// The rarer cases, out of line: they cost kernels that put and get near by no registers.
+template <typename Group>
+MESHMEM_DEVICE_APART void put_rare(Group group, void* dest, const void* source, std::size_t bytes,
+                                   int world_pe, bool waits) {
+  std::byte* const there = find_rare(dest, world_pe);
+  if (there) return copy<OwnSource>(group, there, source, bytes);
+  by_leader(group, [=] { far_put(dest, source, bytes, world_pe, waits); });
+}
+template <typename Group>
+MESHMEM_DEVICE_APART void get_rare(Group group, void* dest, const void* source, std::size_t bytes,
+                                   int world_pe) {
+  std::byte* const there = find_rare(source, world_pe);
+  if (there) return copy<OthersSource>(group, dest, there, bytes);
+  by_leader(group, [=] { far_get(dest, source, bytes, world_pe); });
+}
+
 // waits: the source may be used again when it returns. Near it may in any case.
 template <typename Group>
 MESHMEM_DEVICE void put_bytes(const Group& group, void* dest, const void* source, std::size_t bytes,
                               int world_pe, bool waits) {
-  void* there = nullptr;
-  if (!find(&there, dest, world_pe))
-    return by_leader(group, [=] { far_put(dest, source, bytes, world_pe, waits); });
+  void* const there = find_near(dest, world_pe);
+  if (!there) return put_rare(group, dest, source, bytes, world_pe, waits);
   copy<OwnSource>(group, there, source, bytes);
 }
 template <typename E, typename Group, typename Pes>
@@ -40,9 +55,8 @@ MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* sou
   const int world_pe = pes.world_pe(pe);
   const std::size_t bytes = nelems * sizeof(E);
   before_get();
-  void* there = nullptr;
-  if (!find(&there, source, world_pe))
-    return by_leader(group, [=] { far_get(dest, source, bytes, world_pe); });
+  void* const there = find_near(source, world_pe);
+  if (!there) return get_rare(group, dest, source, bytes, world_pe);
   copy<OthersSource>(group, dest, there, bytes);
 }
 // A store is as nonblocking as it gets; a load is complete when it returns, which nbi forms may be.

@@ -66,7 +66,8 @@ __global__ void packets_ping_pong(char* packets, char* dest, char* source, size_
     if (me == 1) shmemx_put_packets_block(packets, source, bytes, tag, peer);
   }
 }
-__global__ void stripes(char* dest, char* source, size_t bytes, int peer, int rounds, bool get) {
+__global__ void __launch_bounds__(1024)
+    stripes(char* dest, char* source, size_t bytes, int peer, int rounds, bool get) {
   const size_t stripe = bytes / gridDim.x;
   const size_t at = stripe * blockIdx.x;
   for (int i = 0; i < rounds; ++i) {
