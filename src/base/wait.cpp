@@ -71,7 +71,7 @@ Backoff::~Backoff() {
   if (!was_long && (now > own_core->until || now < own_core->due)) return;
   go_to_core(own_core->number);
   own_core->due = now + own_core->interval;
-  own_core->interval *= 2;
+  if (own_core->interval < kReturning) own_core->interval *= 2;
 }
 
 void Backoff::make_progress() {
