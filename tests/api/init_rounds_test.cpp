@@ -33,7 +33,8 @@ void use_device(int round) {
   EXPECT_EQ(shmem_long_g(block, me), 1000 * round + (me + n - 1) % n);
   EXPECT_EQ(shmem_long_sum_reduce(team, block + 2, block + 1, 1), 0);
   EXPECT_EQ(shmem_long_g(block + 2, me), n * (n - 1) / 2 + n * round);
-  const long value = round;
+  static long value;  // still there at the quiet of finalize
+  value = round;
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
 }
 

@@ -19,6 +19,7 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
 # Who stores by a verb what announces nothing; the next flag has to come after it.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
+STORES_FLAGS_ONLY = {"post"}  # the words of a slot, which leave together
 # Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its group, which
 # acquires when it is back.
 AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result", "await_result"}
@@ -95,7 +96,7 @@ class Traced:
             kinds = callees.get(self.code[at].split()[1], frozenset())
             return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # looked at by itself
         kind = self.kind_of_access(at)
-        if kind == "flag stored" and at in self.in_clauses:
+        if kind == "flag stored" and at in self.in_clauses and not self.names[at] & STORES_FLAGS_ONLY:
             return frozenset({kind, "data stored"})  # one or the other
         return frozenset({kind} - {None})
 

@@ -63,10 +63,11 @@ template <typename Group>
 __global__ void all_operations(const State* state, std::byte* heap) {
   state_of_thread = state;
   const Group group;
-  const int callers_before = std::is_same<Group, Block>::value ? static_cast<int>(blockIdx.x)
-                             : std::is_same<Group, Wave>::value
-                                 ? static_cast<int>(blockIdx.x) * 2 + thread_in_block() / 32
-                                 : static_cast<int>(blockIdx.x) * 64 + thread_in_block();
+  const int callers_before =
+      std::is_same<Group, Block>::value ? static_cast<int>(blockIdx.x)
+      : std::is_same<Group, Wave>::value
+          ? (static_cast<int>(blockIdx.x) * 64 + thread_in_block()) / warpSize
+          : static_cast<int>(blockIdx.x) * 64 + thread_in_block();
   std::byte* place = heap + callers_before * 512;
   const WorldPes pes;
   auto* words = reinterpret_cast<std::uint64_t*>(place);
@@ -144,7 +145,7 @@ TEST(Proxy, DoesWhatWavesAsk) {
   FarWorld world;
   const Server server(world);
   run(2, 64, all_operations<Wave>, &world.state(), world.mine<std::byte>(0));
-  check_operations(world, 4);
+  check_operations(world, 2 * 64 / warpSize);
 }
 TEST(Proxy, DoesWhatBlocksAsk) {
   FarWorld world;

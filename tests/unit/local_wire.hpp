@@ -69,6 +69,8 @@ class LocalWire : public Wire {
       const int sender = is_admitted ? add_peer(arrived.from) : -1;
       listener_->take(sender, arrived.head.data(), arrived.head.size(), arrived.body.data(),
                       arrived.body.size());
+      const std::lock_guard lock(mutex_);
+      --n_in_hand_;
     }
     return any;
   }
@@ -87,6 +89,11 @@ class LocalWire : public Wire {
     const std::lock_guard lock(mutex_);
     lost_.emplace_back(number, why);
     wake();
+  }
+  // Whether the listener is done with all that has arrived.
+  bool has_taken_all() {
+    const std::lock_guard lock(mutex_);
+    return n_arrived_ + n_in_hand_ == 0;
   }
   std::size_t n_sent() const { return n_sent_; }
   std::size_t n_peers() const { return peers_.size(); }
@@ -158,6 +165,7 @@ class LocalWire : public Wire {
       message = std::move(queue.front());
       queue.pop_front();
       --n_arrived_;
+      ++n_in_hand_;
       return true;
     }
     return false;
@@ -177,7 +185,7 @@ class LocalWire : public Wire {
   std::mutex mutex_;
   std::vector<std::pair<int, std::string>> lost_;  // numbers of wires
   std::map<int, std::deque<Arrived>> inbox_;
-  std::size_t n_arrived_ = 0;
+  std::size_t n_arrived_ = 0, n_in_hand_ = 0;
 };
 
 }  // namespace meshmem
