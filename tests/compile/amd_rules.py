@@ -17,7 +17,8 @@ from amd_assembly import ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow, 
 
 VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange"}
 # Who stores by a verb what announces nothing; the next flag has to come after it.
-STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel"}
+# "execute" does what hosts ask for, with a full fence before each; its switch looks like one case after another.
+STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel", "execute"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
 STORES_FLAGS_ONLY = {"post"}  # the words of a slot, which leave together
 # Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its group, which

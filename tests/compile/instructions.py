@@ -71,7 +71,7 @@ KERNELS = {
     "store_pair_kernel": ("thread", {"end"}),
     "load_kernel": ("thread", {"gets"}),
     "atomic_kernel": ("thread", set()),
-    "operations_kernel": ("thread", {"flags", "after the stream", "end"}),
+    "operations_kernel": ("thread", {"after the stream", "end"}),
     "signal_kernel": ("thread", {"flags", "after the stream"}),
     "put_signal_kernel": ("block", {"flags", "after the stream"}),
     "wait_kernel": ("thread", {"polls"}),
