@@ -34,7 +34,7 @@
 namespace meshmem {
 
 // f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float, and rounded once;
-// large ones that go around a ring at each PE.
+// large ones that go around a ring at each PE, and those of a team over machines at each step.
 enum class DataType { f32, f64, i32, i64, f16, bf16 };
 
 // Integers wrap. avg: the sum divided by the number of PEs once, at the end; of integers cut toward
