@@ -199,10 +199,7 @@ void Runtime::connect_device() {
   device_memory_.open(device_transfer().stream(), device_heap_bytes());
   if (nodes_.has_several())
     debug("device memory of PEs of other machines is reached through pinned memory of the host");
-  device_routes_.resize(static_cast<std::size_t>(n_pes_));
-  for (int index = 0; index < memory_.n(); ++index)
-    device_routes_[static_cast<std::size_t>(memory_.pes()[static_cast<std::size_t>(index)])] =
-        device_memory_.routes()[static_cast<std::size_t>(index)];
+  find_device_routes();
   device_heap_alignment_ =
       ~greatest_of_nodes(~device_memory_.heap_alignment(), "map their device memory");
   show_waits_of_kernels({.sync = device_memory_.sync(),

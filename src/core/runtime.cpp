@@ -140,11 +140,12 @@ void Runtime::open_device() {
   DeviceSegment heap;
   heap.base = reinterpret_cast<std::uintptr_t>(slab.base);
   heap.bytes = slab.bytes;
-  heap.mapped = slab.copies;
+  if (nodes_.has_several()) heap.mapped = slab.copies;
   heap.all_for_kernels = device_memory_.all_reach_all();
-  find_copies_of(heap);
+  heap.copies = by_world_pe(slab.copies);
+  heap.route_of = device_routes().data();
   const KernelReach reach{.me = me_,
-                          .routes = device_routes_,
+                          .routes = device_routes(),
                           .data = heap.copies,
                           .sync = by_world_pe(device_memory_.sync().copies),
                           .heaps = host_heaps_for_kernels(),
@@ -165,7 +166,20 @@ std::vector<std::byte*> Runtime::by_world_pe(const std::vector<std::byte*>& by_i
 
 void Runtime::find_copies_of(DeviceSegment& segment) const {
   segment.copies = by_world_pe(segment.mapped);
-  segment.route_of = device_routes_.data();
+  segment.route_of = device_routes().data();
+}
+
+// On one node a PE's number is its index.
+const std::vector<DeviceRoute>& Runtime::device_routes() const {
+  return nodes_.has_several() ? device_routes_ : device_memory_.routes();
+}
+
+void Runtime::find_device_routes() {
+  if (!nodes_.has_several()) return;
+  device_routes_.resize(static_cast<std::size_t>(n_pes_));
+  for (int index = 0; index < memory_.n(); ++index)
+    device_routes_[static_cast<std::size_t>(memory_.pes()[static_cast<std::size_t>(index)])] =
+        device_memory_.routes()[static_cast<std::size_t>(index)];
 }
 
 std::vector<std::byte*> Runtime::host_heaps_for_kernels() const {

@@ -110,6 +110,8 @@ class Runtime {
   void open_teams();
   void open_device();
   std::vector<std::byte*> by_world_pe(const std::vector<std::byte*>& by_index) const;
+  const std::vector<DeviceRoute>& device_routes() const;
+  void find_device_routes();
   std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
   int slot_of_active_set(const ActiveSet& set);
@@ -142,7 +144,7 @@ class Runtime {
 
   DeviceMemory device_memory_;
   DeviceState device_state_;
-  std::vector<DeviceRoute> device_routes_;  // by world PE
+  std::vector<DeviceRoute> device_routes_;  // by world PE, in jobs over several nodes
   std::size_t device_heap_alignment_ = 0;   // of all PEs
   // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
   std::vector<std::byte*> registered_heaps_;

@@ -55,9 +55,10 @@ std::byte* DeviceSegments::find_mapped(int index, const DeviceOffset& place, std
     return segment.number == place.number;
   });
   if (found == segments_.end()) return nullptr;
-  if (index < 0 || static_cast<std::size_t>(index) >= found->mapped.size()) return nullptr;
+  const std::vector<std::byte*>& mapped = found->mapped.empty() ? found->copies : found->mapped;
+  if (index < 0 || static_cast<std::size_t>(index) >= mapped.size()) return nullptr;
   if (bytes > found->bytes || place.offset > found->bytes - bytes) return nullptr;
-  std::byte* const base = found->mapped[static_cast<std::size_t>(index)];
+  std::byte* const base = mapped[static_cast<std::size_t>(index)];
   return base ? base + place.offset : nullptr;
 }
 

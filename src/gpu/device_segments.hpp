@@ -37,8 +37,9 @@ struct DeviceSegment {
   std::size_t bytes = 0;
   std::vector<std::byte*> copies;         // by world PE; null: far, or not mapped
   const DeviceRoute* route_of = nullptr;  // by world PE; they outlive the segment
-  std::vector<std::byte*> mapped;         // by index among the PEs that share the arena
-  std::vector<SharedRange> ranges;        // the same, of registered buffers: what was mapped
+  // By index among the PEs that share the arena. Empty where that is their number.
+  std::vector<std::byte*> mapped;
+  std::vector<SharedRange> ranges;  // the same, of registered buffers: what was mapped
   // In all PEs, of all PEs of the node: their kernels can run a collective on it.
   bool all_for_kernels = false;
   int number = 0;  // the same on all PEs; the heap has 0
