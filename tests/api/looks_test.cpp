@@ -11,7 +11,7 @@
 
 namespace {
 
-int yields = 0;
+thread_local int yields = 0;
 constexpr int kMany = 10000;
 
 long words[2];
