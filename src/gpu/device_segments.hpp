@@ -19,9 +19,14 @@ namespace meshmem {
 
 // How the device memory of a PE is reached, all of it in one way.
 struct DeviceRoute {
+  DeviceRoute() = default;
+  DeviceRoute(int number, bool reached)
+      : device(static_cast<std::int16_t>(number)), for_kernels(reached) {}
+
   // The device, numbered as in this process, whose kernels and copies may use the addresses.
-  // Another than this PE's own where the two devices cannot reach each other.
-  int device = 0;
+  // Another than this PE's own where the two devices cannot reach each other. Short, since there is
+  // a route to each PE.
+  std::int16_t device = 0;
   bool for_kernels = false;  // those of this PE's own device
 };
 

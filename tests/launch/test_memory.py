@@ -23,10 +23,10 @@ class Memory(launching.LaunchTest):
         self.assertEqual(len(rows), pes, result)
         return [statistics.median(column) for column in zip(*rows)]
 
-    def test_a_pe_takes_at_most_210_bytes_and_no_mapping_for_each_other(self):
+    def test_a_pe_takes_at_most_200_bytes_and_no_mapping_for_each_other(self):
         few, many = self.medians(FEW), self.medians(MANY)
         heap, page_tables, mappings = ((b - a) / (MANY - FEW) for a, b in zip(few, many))
-        self.assertLess(heap, 210)
+        self.assertLess(heap, 200)
         self.assertLess(page_tables, 1024)  # one page for each would be 4096
         self.assertLess(mappings, 0.25)  # or start-up would take time by the square of the PEs
 
