@@ -17,8 +17,9 @@ struct PendingWork {
   std::atomic<std::uint64_t> issued{0};
   std::atomic<std::uint64_t> completed{0};
 
+  // Acquires: another thread may have done the work, and it is done for this one too.
   bool is_under_way() const {
-    return issued.load(std::memory_order_relaxed) != completed.load(std::memory_order_relaxed);
+    return issued.load(std::memory_order_relaxed) != completed.load(std::memory_order_acquire);
   }
   void count_issued() { issued.fetch_add(1, std::memory_order_release); }
   // All that had been issued when `count` was read is done.
