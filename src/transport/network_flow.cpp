@@ -57,7 +57,9 @@ void Flow::add(const Record& record, const void* data, Leaves leaves) {
   pack(parcel.room.get() + parcel.used, record, data);
   parcel.used += bytes;
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
-  if (leaves_now(leaves)) send_open();
+  if (!leaves_now(leaves)) return;
+  send_open();
+  if (leaves == Leaves::when_followed) follow_ups_.note_left(outlet_.now());
 }
 
 // One record is held at most: of many in a row the first ones leave while the others are made.

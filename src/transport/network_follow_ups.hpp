@@ -14,12 +14,16 @@ namespace meshmem::network {
 class FollowUps {
  public:
   using Clock = std::chrono::steady_clock;
-  // Longer than it takes to send the put, and to call for a fence and another put.
+  // Longer than it takes to call for a fence and another put, once the put has left.
   static constexpr auto kSoon = std::chrono::microseconds(20);
 
   void note_put(Clock::time_point now) {
     note_other(now);
     put_ = now;
+  }
+  // The wire has it, which may have taken as long as what follows takes to come.
+  void note_left(Clock::time_point now) {
+    if (is_open()) put_ = now;
   }
   void note_other(Clock::time_point now) {
     if (!is_open()) return;

@@ -22,6 +22,7 @@ class Counter : public Wire {
   int connect(std::string_view) override { return 0; }
   void send(int, const Message& message) override {
     ++sent;
+    time_now += takes;
     message.sent(message.argument);
   }
   bool progress() override { return false; }
@@ -29,6 +30,7 @@ class Counter : public Wire {
   bool arm() override { return true; }
   std::string description() const override { return {}; }
   int sent = 0;
+  microseconds takes{0};  // to send
 };
 
 struct Sender {
@@ -80,6 +82,13 @@ TEST(Flow, SendsAPutWithTheFlagThatFollowsAsARule) {
   EXPECT_EQ(sender.put(), 0);
   sender.outlet.send_open();
   EXPECT_EQ(sender.wire.sent, before + 1) << "as who waits does";
+}
+
+TEST(Flow, CountsTheTimeFromWhenThePutHasLeft) {
+  Sender sender;
+  sender.wire.takes = microseconds(25);
+  for (int i = 0; i < 4; ++i) sender.announce();
+  EXPECT_EQ(sender.put(), 0);
 }
 
 TEST(Flow, HoldsNoPutThatNothingFollows) {
