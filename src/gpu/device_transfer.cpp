@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/pending_work.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 
@@ -40,7 +39,14 @@ void DeviceTransfer::open(int device) {
   check(make_library_stream(&stream_), "make a stream on device {}", device);
 }
 
+void DeviceTransfer::count_issued() {
+  on_streams_.count_issued();
+  pending_work.count_issued();
+}
+
 void DeviceTransfer::complete(const char* routine) {
+  const std::uint64_t issued = on_streams_.issued.load(std::memory_order_acquire);
+  if (!on_streams_.is_under_way()) return;
   std::vector<std::pair<int, hipStream_t>> streams{{device_, stream_}};
   {
     const std::lock_guard lock(mutex_);
@@ -48,6 +54,7 @@ void DeviceTransfer::complete(const char* routine) {
   }
   const Lane waiting = lane();
   for (const auto& [device, stream] : streams) waiting->wait_for(stream, device, routine);
+  on_streams_.note_completed(issued);
 }
 
 hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
@@ -65,7 +72,7 @@ void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
-  pending_work.count_issued();
+  count_issued();
 }
 
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
@@ -126,7 +133,7 @@ void DeviceTransfer::issue_store(const DevicePlace& there, const void* value, st
   const OnDevice current(there.device);
   check(device::launch_store(there.address, scalar, bytes, stream_for(there)), "store {} bytes",
         bytes);
-  pending_work.count_issued();
+  count_issued();
 }
 
 void DeviceTransfer::load(void* value, const DevicePlace& there, std::size_t bytes,
@@ -151,7 +158,7 @@ void DeviceTransfer::issue_signal(const DevicePlace& there, std::uint64_t value,
   const OnDevice current(there.device);
   auto* word = reinterpret_cast<std::uint64_t*>(there.address);
   check(device::launch_signal(word, value, sig_op, stream_for(there)), "update a signal");
-  pending_work.count_issued();
+  count_issued();
 }
 
 void DeviceTransfer::issue_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
@@ -160,7 +167,7 @@ void DeviceTransfer::issue_atomic(const DevicePlace& there, device::AtomicOp op,
   check(device::launch_atomic(op, word_type(bytes), there.address, scalar(operand),
                               scalar(condition), nullptr, stream_for(there)),
         "start an atomic operation");
-  pending_work.count_issued();
+  count_issued();
 }
 
 std::uint64_t DeviceTransfer::fetch_atomic(const DevicePlace& there, device::AtomicOp op,

@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/pending_work.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_lane.hpp"
 #include "gpu/device_segments.hpp"
@@ -33,7 +34,7 @@ class DeviceTransfer {
   int device() const { return device_; }
   hipStream_t stream() const { return stream_; }  // the one that keeps the order
 
-  // Returns when all that any thread has issued before is done.
+  // Returns when all that any thread has issued before is done; at once if nothing has been.
   void complete(const char* routine);
 
   // A store is of 1, 2, 4, 8 or 16 bytes; up to 8 they arrive at once.
@@ -83,12 +84,14 @@ class DeviceTransfer {
   }
 
  private:
+  void count_issued();
   void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
   // Where kernels that use a place run: the ordered stream, or one of the place's own device.
   hipStream_t stream_for(const DevicePlace& there);
 
   int device_ = -1;
   hipStream_t stream_ = nullptr;
+  PendingWork on_streams_;  // what pending_work counts of this transfer
   DeviceLanes lanes_;
   std::mutex mutex_;
   std::map<int, hipStream_t> far_streams_;  // of devices that this one cannot reach

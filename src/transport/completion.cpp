@@ -15,7 +15,7 @@ void complete_pending(const char* routine) {
     complete(routine);
     --issued;  // so that quiet asks the next time, too
   }
-  if (device_transfer().is_open()) device_transfer().complete(routine);
+  device_transfer().complete(routine);
   if (Transport* const network = transport()) network->complete();
   pending_work.note_completed(issued);
 }
@@ -23,7 +23,7 @@ void complete_pending(const char* routine) {
 void order_pending(const char* routine) {
   Transport* const network = transport();
   if (!network) return complete_pending(routine);
-  if (device_transfer().is_open()) device_transfer().complete(routine);
+  device_transfer().complete(routine);
   network->order();
 }
 
