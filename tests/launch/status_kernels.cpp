@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose kernels wait in a way that test_status.py asks for, until SIGUSR1 comes to PE 0.
+// A program whose kernels wait in a way that test_status.py or test_nodes.py asks for, until
+// SIGUSR1 comes to PE 0.
 // Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0
 // when the wait is over.
-// Usage: status_kernels variable | barrier | reduce | host_reduce
+// Usage: status_kernels variable | far_variable | barrier | reduce | host_reduce
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -22,6 +23,9 @@ void await_signal() {
 
 __global__ void wait_for_flags(long* flags) {
   shmemx_long_wait_until_block(flags + blockIdx.x, SHMEM_CMP_EQ, 7);
+}
+__global__ void ask_for_flag(long* flag) {
+  while (shmem_long_g(flag, 0) != 7) continue;
 }
 __global__ void meet() { shmemx_barrier_all_block(); }
 __global__ void sum_up(float* dest, float* source) {
@@ -52,6 +56,16 @@ void wait_for_variable() {
   }
 }
 
+// Those of all PEs ask for a flag of PE 0 again and again.
+void ask_for_variable() {
+  long* const flag = take<long>(1);
+  hipLaunchKernelGGL(ask_for_flag, dim3(1), dim3(1), 0, nullptr, flag);
+  if (shmem_my_pe() == 0) {
+    await_signal();
+    shmem_long_p(flag, 7, 0);
+  }
+}
+
 // The kernel of PE 0 comes late.
 void wait_in_collective(const char* verb) {
   float* const numbers = take<float>(8);
@@ -74,6 +88,8 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   if (std::strcmp(verb, "variable") == 0)
     wait_for_variable();
+  else if (std::strcmp(verb, "far_variable") == 0)
+    ask_for_variable();
   else
     wait_in_collective(verb);
   const bool failed = hipDeviceSynchronize() != hipSuccess;

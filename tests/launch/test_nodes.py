@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Several machines pretended, each with memory of its own and reached by UCX: how jobs start and end there."""
+import os
 import re
+import signal
+import unittest
 
 import launching
 from launching import SHMEM_PROGRAM
+
+KERNELS = os.environ.get("STATUS_KERNELS", "")
 
 
 class Nodes(launching.LaunchTest):
@@ -63,6 +68,39 @@ class Nodes(launching.LaunchTest):
         self.assertRegex(result.err, r"waited 1 s for PE \d in shmem_barrier_all", result)
         self.assertRegex(result.err, re.compile(r"^  2 +1\.\d s   waits for PE 3 in shmem_barrier_all", re.M), result)
         self.assertEqual(result.status, 1, result)
+
+    def start_kernels(self, verb):
+        """Four PEs on two nodes, whose kernels wait for PE 0; and its process."""
+        process = self.start("-n", 4, "--fake-nodes", 2, KERNELS, verb)
+        for _ in range(4):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        pids = [pid for pid in self.processes() if b"PMIX_RANK=0" in launching.environment_of(pid)]
+        self.assertEqual(len(pids), 1)
+        return process, pids[0]
+
+    @unittest.skipUnless(KERNELS, "no kernels whose end shows on this target")
+    def test_kernels_end_with_the_job(self):
+        for verb in ("variable", "far_variable", "barrier"):
+            for stops_first in (True, False):  # then whoever asks PE 0 gets no answer
+                with self.subTest(verb, stops_first=stops_first):
+                    process, pid = self.start_kernels(verb)
+                    if stops_first:
+                        os.kill(pid, signal.SIGSTOP)
+                    os.kill(pid, signal.SIGKILL)
+                    result = self.finish(process, 60)
+                    # On a machine that is slow to take a dead process away its peers may be the first to miss it.
+                    self.assertIn(result.status, (137, 1), result)
+                    self.assertRegex(result.err, "PE 0 [^\n]* killed by signal 9 " if result.status == 137 else
+                                     "lost PE 0 ", result)
+                    self.assert_nothing_left()
+
+    @unittest.skipUnless(KERNELS, "no kernels whose end shows on this target")
+    def test_kernels_that_ask_a_far_pe_end_when_they_have_what_they_want(self):
+        process, pid = self.start_kernels("far_variable")
+        os.kill(pid, signal.SIGUSR1)
+        result = self.finish(process, 60)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assert_nothing_left()
 
     def test_a_network_that_is_not_there_is_refused(self):
         result = self.run_job(2, 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_NETWORK_DEVICE": "none7"})
