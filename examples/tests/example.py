@@ -26,16 +26,17 @@ def check(condition, claim, shown=""):
         sys.exit(f"{NAME} on {PES} PEs: not so: {claim}\n{shown}")
 
 
-def command(arguments, pes, program=None):
-    words = [LAUNCHER, "-n", str(pes or PES)]
+def command(arguments, pes, program=None, launcher=()):
+    words = [LAUNCHER, "-n", str(pes or PES), *map(str, launcher)]
     if os.path.basename(LAUNCHER) == "mpirun":
         words[1:1] = ["--allow-run-as-root", "--oversubscribe"]
     return [*words, program or PROGRAM, *map(str, arguments)]
 
 
-def run(*arguments, pes=None, env=None, folder=None, program=None):
-    """Runs the example (or another one), which has to succeed, and returns the lines of its stdout."""
-    done = subprocess.run(command(arguments, pes, program), env=environment(env), cwd=folder, timeout=120,
+def run(*arguments, pes=None, env=None, folder=None, program=None, launcher=()):
+    """Runs the example (or another one), which has to succeed, and returns the lines of its stdout. `launcher`: its
+    options."""
+    done = subprocess.run(command(arguments, pes, program, launcher), env=environment(env), cwd=folder, timeout=120,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode == 1 and "no GPU memory for the PEs to share" in done.stderr:
         print(done.stderr)

@@ -24,7 +24,7 @@ class Examples(jobs.JobTest):
 
     def test_they_print_what_they_print_on_one_machine(self):
         for name, words in (("01_hello", ()), ("02_ring_put", ()), ("04_pi_reduce", ()), ("05_wordcount", ("--top", 50)),
-                            ("07_heat2d", ())):
+                            ("07_heat2d", ()), ("17_overlapped_life", ("--generations", 20))):
             for pes in ([2, 2], [1, 2, 2]):
                 with self.subTest(example=name, pes=pes):
                     there = self.lines_over(pes, name, *words, MESHMEM_DETERMINISTIC="1")
