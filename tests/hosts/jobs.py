@@ -102,13 +102,10 @@ class Srun(Mpirun):
 
     @classmethod
     def find(cls):
-        missing = slurm.missing()
-        if missing:
-            raise unittest.SkipTest(f"{missing} (slurm-client, slurmctld, slurmd) is not installed")
         try:
-            cls.cluster = slurm.Slurm(list(simulated))
+            cls.cluster = slurm.Slurm(list(simulated), os.environ["SLURM_FOLDER"])
         except slurm.NoSlurm as error:
-            raise unittest.SkipTest(str(error)) from error
+            raise unittest.SkipTest(f"no Slurm (slurm-client, slurmctld, slurmd): {error}") from error
         cls.variables = cls.cluster.variables()
         if cls.protocol not in cls.cluster.protocols():
             cls.end()

@@ -11,7 +11,9 @@ import subprocess
 import tempfile
 import time
 
-PROGRAMS = ("srun", "sinfo", "slurmctld", "slurmd")
+import find_slurm
+from find_slurm import NoSlurm
+
 PORT = 6817
 # More cores than there are, so that a small machine runs all PEs.
 CONFIGURATION = """
@@ -42,17 +44,10 @@ PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE
 """
 
 
-class NoSlurm(Exception):
-    """Why there is none, in a line."""
-
-
-def missing():
-    """The first of Slurm's programs that is not installed."""
-    return next((program for program in PROGRAMS if not shutil.which(program)), None)
-
-
 class Slurm:
-    def __init__(self, machines):
+    def __init__(self, machines, folder):
+        """`folder`: for programs that the system lacks."""
+        self.installation = find_slurm.find(folder)
         self.folder = tempfile.mkdtemp(prefix="slurm-")
         self.names = [machine.name for machine in machines]
         for name in ["state", *(f"tmp.{name}" for name in self.names)]:
@@ -60,25 +55,28 @@ class Slurm:
         self.file = os.path.join(self.folder, "slurm.conf")
         with open(self.file, "w", encoding="ascii") as file:
             file.write(CONFIGURATION.format(folder=self.folder, port=PORT, names=",".join(self.names)))
+            file.write(self.installation.configuration())
         self.daemons = []
         self.start("slurmctld", "-D", "-f", self.file)
         self.wait_for("slurmctld", self.answers)
         for machine in machines:
-            self.start(*machine.words("slurmd", "-D", "-N", machine.name, "-f", self.file))
+            self.start(*machine.words(*self.installation.words_of_daemon(), "-D", "-N", machine.name, "-f", self.file))
         self.wait_for("the daemons on all machines", self.is_ready)
 
     def variables(self):
-        return {"SLURM_CONF": self.file}
+        return {"SLURM_CONF": self.file, **self.installation.variables()}
+
+    def ask(self, *words):
+        return subprocess.run(words, env={**os.environ, **self.variables()}, capture_output=True, text=True, check=False)
 
     def protocols(self):
         """What srun --mpi=... takes."""
-        found = subprocess.run(["srun", "--mpi=list"], env={**os.environ, **self.variables()}, capture_output=True,
-                               text=True, check=False)
+        found = self.ask("srun", "--mpi=list")
         return (found.stdout + found.stderr).split()
 
     def start(self, *words):
-        self.daemons.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                             stderr=subprocess.DEVNULL))
+        self.daemons.append(subprocess.Popen(words, env={**os.environ, **self.variables()}, stdin=subprocess.DEVNULL,
+                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def wait_for(self, what, condition, seconds=60):
         deadline = time.monotonic() + seconds
@@ -98,8 +96,7 @@ class Slurm:
         return True
 
     def is_ready(self):
-        found = subprocess.run(["sinfo", "-h", "-N", "-o", "%N %t"], env={**os.environ, **self.variables()},
-                               capture_output=True, text=True, check=False)
+        found = self.ask("sinfo", "-h", "-N", "-o", "%N %t")
         return sorted(found.stdout.split("\n"))[1:] == [f"{name} idle" for name in sorted(self.names)]
 
     def last_words(self):

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra|Srun|SrunPmi2."""
+import os
+import sys
+
+import find_slurm
 import jobs
 from jobs import OSHRUN, SHMEM_PROGRAM
+from launching import SKIPPED
 
 
 class UnderALauncher:
@@ -88,7 +93,19 @@ class Srun(UnderALauncher, jobs.JobTest):
 
 class SrunPmi2(Srun):
     launcher = jobs.SrunPmi2
+    layouts = ([2, 2], [3, 1, 2])
+
+
+def get_slurm():
+    """While there is a network, which login has not."""
+    try:
+        find_slurm.find(os.environ["SLURM_FOLDER"])
+    except find_slurm.NoSlurm as error:
+        print(f"SKIPPED: no Slurm: {error}")
+        sys.exit(SKIPPED)
 
 
 if __name__ == "__main__":
+    if any(word.startswith("Srun") for word in sys.argv[1:]):
+        get_slurm()
     jobs.main()
