@@ -77,7 +77,7 @@ struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
   std::atomic<std::uint64_t> highest_sequence{0};  // of the teams of other nodes, from the first PE
   std::atomic<std::uint64_t> agreed{0};            // of the nodes, during start-up
-  std::atomic<int> lost{0};                        // 1 + a far PE that a PE here has lost
+  std::atomic<int> lost{0};                        // 1 + a far PE that a PE here has lost, or -1
 };
 
 class Arena {

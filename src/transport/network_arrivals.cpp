@@ -58,13 +58,13 @@ void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes
   if (head.flags & kAsks) from->acknowledge();
 }
 
-void Arrivals::lose(int peer, const std::string& why) {
+void Arrivals::lose(int peer, const std::string& why, bool was_silent) {
   const auto& pes = state_.outlet.pe_of_peer;
   if (state_.is_ending || static_cast<std::size_t>(peer) >= pes.size()) return;
   const int pe = pes[static_cast<std::size_t>(peer)];
   const Flow* const flow = state_.find_flow(pe);
   if (!flow || flow->has_said_bye) return;
-  state_.end_for_loss(pe, why);
+  state_.end_for_loss(pe, why, was_silent);
 }
 
 bool Arrivals::is_of_job(const Head& head) const {

@@ -21,7 +21,7 @@ class Arrivals : public WireListener {
   bool admits(const std::byte* head_at, std::size_t head_bytes) override;
   void take(int sender, const std::byte* head_at, std::size_t head_bytes, const std::byte* body,
             std::size_t body_bytes) override;
-  void lose(int peer, const std::string& why) override;
+  void lose(int peer, const std::string& why, bool was_silent) override;
 
  private:
   // A head that some PE of the job may have sent, as far as one can tell without knowing the PE.

@@ -16,6 +16,8 @@
 
 namespace meshmem {
 
+inline constexpr int kLossIsSaid = -1;
+
 struct NetworkPlan {
   int me;                  // of the world
   int n_pes;               // of the world
@@ -30,7 +32,7 @@ struct NetworkPlan {
   std::function<int(int pe)> server_of;  // who executes this PE's operations on the node of `pe`
   std::function<std::string(int pe)> wire_address_of;
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
-  // Shared by this node's PEs: 1 + a far PE that one of them has lost.
+  // Shared by this node's PEs: 1 + a far PE that one of them has lost; kLossIsSaid: by a line.
   std::atomic<int>* lost = nullptr;
   // Bytes in the device memory of this node's PEs; nullptr: not there. What is done with them.
   std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)> device_place =

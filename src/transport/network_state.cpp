@@ -4,6 +4,8 @@
 // Invariant: a flow that has been made stays.
 #include "transport/network_state.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -29,6 +31,7 @@ constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a devic
 constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
+constexpr auto kLook = std::chrono::milliseconds(5);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
   return flow.n_requested() - flow.n_answered() < kMostRequests &&
@@ -157,20 +160,30 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
   flow.note_requested(sizeof *before);
 }
 
-// A launcher that sees how the other process ended says it better, and ends the job with its
-// status. Of a node's PEs only the first to see it says anything.
-void NetworkState::end_for_loss(int pe, const std::string& why) {
+// Of a node's PEs only the first to see it says anything. A launcher that sees how the other
+// process ended says it better, and ends the job with its status. While a PE was silent the
+// launcher had its turn.
+void NetworkState::end_for_loss(int pe, const std::string& why, bool was_silent) {
   int none = 0;
-  const bool is_first = !plan.lost || plan.lost->compare_exchange_strong(none, 1 + pe);
-  std::this_thread::sleep_for(kLaunchersTurn);
-  if (is_first) fatal("lost {}: {}", plan.name_of(pe), why);
+  if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
+  if (!was_silent) std::this_thread::sleep_for(kLaunchersTurn);
+  print_line(fmt::format("lost {}: {}", plan.name_of(pe), why));
+  if (plan.lost) plan.lost->store(kLossIsSaid);
+  end_job_on_error();
+}
+
+// Not before the line: who ends the job ends the one who is to say it.
+void NetworkState::end_after_others() const {
+  const auto end = std::chrono::steady_clock::now() + kLaunchersTurn;
+  while (*plan.lost != kLossIsSaid && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kLook);
   abort_job(1, "error");
 }
 
 void NetworkState::follow_loss() {
   if (!plan.lost || plan.lost->load(std::memory_order_relaxed) == 0) return;
   const Lock lock(mutex);
-  if (!is_ending) end_for_loss(plan.me, {});
+  if (!is_ending) end_after_others();
 }
 
 }  // namespace meshmem

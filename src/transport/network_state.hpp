@@ -66,9 +66,11 @@ struct NetworkState {
   void wait_for_room(Lock& lock, network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
 
-  // Ends the job because of a PE that this one has lost, or another one of the node.
-  [[noreturn]] void end_for_loss(int pe, const std::string& why);
+  // Ends the job because of a PE that this one has lost.
+  [[noreturn]] void end_for_loss(int pe, const std::string& why, bool was_silent);
+  // The same if another PE of the node has lost one.
   void follow_loss();
+  [[noreturn]] void end_after_others() const;
 
   // Lets the device do what it has been given. Without the lock, since calls of a device may take
   // long.

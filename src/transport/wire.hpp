@@ -29,7 +29,8 @@ class WireListener {
   virtual void take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
-  virtual void lose(int peer, const std::string& why) = 0;
+  // `was_silent`: nothing has told that the other process ended; it has not answered for so long.
+  virtual void lose(int peer, const std::string& why, bool was_silent) = 0;
 };
 
 class Wire {
@@ -77,7 +78,7 @@ struct WireRequest {
   double keepalive_seconds;  // a silent peer is lost after so long; 0: never
   bool debug;                // the network's own messages are shown
 };
-inline constexpr int kWireVersion = 2;
+inline constexpr int kWireVersion = 3;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
 

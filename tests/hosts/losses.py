@@ -49,8 +49,9 @@ class LossTest(jobs.JobTest):
             self.assertNotEqual(result.status, 124, result)
         return result
 
-    def assert_named(self, result, lost, machine):
-        """The PE that was lost and its machine, in one line."""
+    def assert_named(self, result, lost, machine, reason):
+        """The PE that was lost, its machine and why, in one line."""
         lines = [line for line in self.meshmem_lines(result) if f"on host {machine}: " in line]
         self.assertEqual(len(lines), 1, result)
-        self.assertRegex(lines[0], rf"^meshmem: PE \d+ \(host \w+, pid \d+\): lost PE ({lost}) on host {machine}: .+")
+        lost = f"lost PE ({lost}) on host {machine}: {reason}"
+        self.assertRegex(lines[0], rf"^meshmem: PE \d+ \(host \w+, pid \d+\): {lost}$")

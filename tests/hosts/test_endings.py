@@ -66,7 +66,7 @@ class Mpirun(UnderALauncher, LossTest):
         jobs.simulated["nodeb"].ip("link set eth0 down")
         result = self.assert_ends(process, "nodeb's eth0 down while PEs wait", KEEPALIVE + LATE,
                                   launcher_ends=False)
-        self.assert_named(result, "2|3", "nodeb")
+        self.assert_named(result, "2|3", "nodeb", f"it was silent for {KEEPALIVE} s .*")
 
     def test_a_stopped_pe_is_not_lost(self):
         process, pes = self.ready_job(words=("until", os.path.join(self.folder, "go")),

@@ -85,9 +85,9 @@ class LocalWire : public Wire {
   std::string description() const override { return "a local wire"; }
 
   // The wire with this number says nothing more.
-  void lose(int number, const std::string& why) {
+  void lose(int number, const std::string& why, bool was_silent) {
     const std::lock_guard lock(mutex_);
-    lost_.emplace_back(number, why);
+    lost_.push_back({number, why, was_silent});
     wake();
   }
   // Whether the listener is done with all that has arrived.
@@ -109,6 +109,12 @@ class LocalWire : public Wire {
     int from;
     bool introduces;
     std::vector<std::byte> head, body;
+  };
+
+  struct Lost {
+    int number;  // of the wire
+    std::string why;
+    bool was_silent;
   };
 
   bool is_lucky() { return !holds_back_ && (slowness_ <= 1 || random_() % slowness_ == 0); }
@@ -137,14 +143,14 @@ class LocalWire : public Wire {
     return true;
   }
   void tell_losses() {
-    std::vector<std::pair<int, std::string>> lost;
+    std::vector<Lost> lost;
     {
       const std::lock_guard lock(mutex_);
       lost.swap(lost_);
     }
-    for (const auto& [number, why] : lost) {
+    for (const auto& [number, why, was_silent] : lost) {
       for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
-        if (peers_[peer] == number) listener_->lose(static_cast<int>(peer), why);
+        if (peers_[peer] == number) listener_->lose(static_cast<int>(peer), why, was_silent);
       }
     }
   }
@@ -183,7 +189,7 @@ class LocalWire : public Wire {
   std::atomic<bool> holds_back_{false};
 
   std::mutex mutex_;
-  std::vector<std::pair<int, std::string>> lost_;  // numbers of wires
+  std::vector<Lost> lost_;
   std::map<int, std::deque<Arrived>> inbox_;
   std::size_t n_arrived_ = 0, n_in_hand_ = 0;
 };

@@ -24,7 +24,7 @@ using network::RecordKind;
 struct Ears : WireListener {
   void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
   bool admits(const std::byte*, std::size_t) override { return true; }
-  void lose(int, const std::string&) override {}
+  void lose(int, const std::string&, bool) override {}
   int taken = 0;
 };
 
@@ -222,15 +222,16 @@ TEST(KnownPe, MayNotSendHalfOfARecord) {
 }
 
 TEST(LostPe, EndsTheJobWithALine) {
-  const auto lose = [] {
+  const auto lose = [](bool was_silent) {
     NetworkPes job({.nodes = 2, .pes_of_node = 1});
     const std::uint64_t value = 1;
     job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
     job.of(0).complete();
-    job.wire(0).lose(1, "connection reset");
+    job.wire(0).lose(1, "a reason", was_silent);
     std::this_thread::sleep_for(std::chrono::seconds(100));  // the thread tells it
   };
-  EXPECT_EXIT(lose(), testing::ExitedWithCode(1), "lost PE 1 on host t: connection reset");
+  for (const bool was_silent : {false, true})
+    EXPECT_EXIT(lose(was_silent), testing::ExitedWithCode(1), "lost PE 1 on host t: a reason");
 }
 
 // A PE that has closed says so; then it may disappear, though others have not closed yet.
@@ -241,7 +242,7 @@ TEST(LostPe, IsNotMissedAfterItsBye) {
   job.of(0).complete();
   job.of(1).close();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  job.wire(0).lose(1, "connection reset");
+  job.wire(0).lose(1, "connection reset", false);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   job.of(0).close();
 }

@@ -71,7 +71,7 @@ class End : public WireListener {
   void admit_nobody() { admits_ = false; }
   bool admits(const std::byte*, std::size_t) override { return admits_; }
 
-  void lose(int peer, const std::string& why) override {
+  void lose(int peer, const std::string& why, bool) override {
     lost_.push_back(peer);
     why_ = why;
   }

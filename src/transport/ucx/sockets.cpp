@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -69,17 +70,21 @@ void set_option(int descriptor, int level, int option, int value) {
   ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-// Sent data that stays without an answer, or probes of a connection on which nothing is sent: TCP
-// counts those in whole seconds.
+// Before it gives up; seconds.
+double limit_of(double patience) { return patience - std::min(1.0, patience / 4); }
+double first_probe_of(double patience) {
+  return std::clamp(std::floor(patience / 2), 1.0, 32767.0);
+}
+
+// Sent data that stays without an answer, or probes of a connection on which nothing is sent. TCP
+// counts those in whole seconds and gives up with the first probe behind its limit, so the limit is
+// up to a second before the end of patience.
 void be_patient(int descriptor, double seconds) {
   set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
-             static_cast<int>(std::min(seconds * 1000, 2e9)));
+             static_cast<int>(std::clamp(limit_of(seconds) * 1000, 1.0, 2e9)));
   set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-  constexpr double kMost = 32767;  // of Linux
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE,
-             static_cast<int>(std::clamp(seconds / 2, 1.0, kMost)));
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL,
-             static_cast<int>(std::clamp(seconds / 6, 1.0, kMost)));
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(first_probe_of(seconds)));
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 1);
 }
 
 }  // namespace
@@ -101,6 +106,21 @@ void UcxSockets::take_care_of(int descriptor) {
   if (!is_socket) return;
   if (patience_seconds_ > 0) be_patient(descriptor, patience_seconds_);
   if (has_option(descriptor, SO_ACCEPTCONN, 1)) ports_.push_back(port_of(descriptor));
+}
+
+// A connection that the other process has ended had an answer to the last probe at least.
+bool UcxSockets::have_given_up() const {
+  if (patience_seconds_ <= 0) return false;
+  const double first_probe = first_probe_of(patience_seconds_);
+  const double silence = std::max(limit_of(patience_seconds_), first_probe * 1.25) * 1000;
+  for (const int descriptor : open_descriptors()) {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (!is_tcp(descriptor)) continue;
+    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) continue;
+    if (info.tcpi_state == TCP_CLOSE && info.tcpi_last_ack_recv >= silence) return true;
+  }
+  return false;
 }
 
 void UcxSockets::keep_from_children() const {

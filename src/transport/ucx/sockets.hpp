@@ -18,6 +18,8 @@ class UcxSockets {
   // With a silent peer; 0: for ever.
   explicit UcxSockets(double patience_seconds) : patience_seconds_(patience_seconds) {}
 
+  double patience_seconds() const { return patience_seconds_; }
+
   // Made before a call of UCX that may open descriptors, which it takes care of at its end.
   class Opening {
    public:
@@ -30,6 +32,10 @@ class UcxSockets {
     UcxSockets& sockets_;
     const std::vector<int> before_;  // ascending
   };
+
+  // Whether TCP has just ended a connection since nothing came from the other machine for so long.
+  // UCX gives the same reason where the other process has ended.
+  bool have_given_up() const;
 
   // Accepted connections have their listening socket's other settings from the start.
   void keep_from_children() const;

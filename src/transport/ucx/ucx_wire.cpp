@@ -105,7 +105,7 @@ int UcxWire::connect(std::string_view address) {
   const auto [place, is_new] =
       peer_at_.try_emplace(std::string(address), static_cast<int>(peers_.size()));
   if (is_new) {
-    peers_.emplace_back(new Peer{this, place->second, place->first, nullptr, false, UCS_OK});
+    peers_.emplace_back(new Peer{this, place->second, place->first, nullptr, false, UCS_OK, false});
   }
   return place->second;
 }
@@ -129,6 +129,7 @@ void UcxWire::note_loss(Peer& peer, ucs_status_t reason) {
   if (peer.is_lost) return;
   peer.is_lost = true;
   peer.reason = reason;
+  peer.was_silent = sockets_.have_given_up();
   losses_.push_back(&peer);
 }
 
@@ -137,10 +138,19 @@ void UcxWire::on_loss(void* argument, ucp_ep_h, ucs_status_t reason) {
   peer.wire->note_loss(peer, reason);
 }
 
+std::string UcxWire::reason_of_loss(const Peer& peer) const {
+  if (peer.was_silent)
+    return fmt::format("it was silent for {} s (MESHMEM_KEEPALIVE)", sockets_.patience_seconds());
+  // UCX says so whatever ended the connection.
+  if (peer.reason == UCS_ERR_ENDPOINT_TIMEOUT) return "its connection has ended";
+  return reason_of(peer.reason);
+}
+
 void UcxWire::report_losses() {
   for (Peer* peer : std::exchange(losses_, {})) {
     close(*peer);
-    if (listener_ != nullptr) listener_->lose(peer->number, reason_of(peer->reason));
+    if (listener_ == nullptr) continue;
+    listener_->lose(peer->number, reason_of_loss(*peer), peer->was_silent);
   }
 }
 

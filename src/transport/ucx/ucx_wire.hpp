@@ -45,6 +45,7 @@ class UcxWire final : public Wire {
     ucp_ep_h endpoint;
     bool is_lost;
     ucs_status_t reason;
+    bool was_silent;
   };
   // A message that UCX has, or has had: places are used again.
   struct Sending {
@@ -68,6 +69,7 @@ class UcxWire final : public Wire {
 
   // Notes the loss, which progress() reports.
   void note_loss(Peer& peer, ucs_status_t reason);
+  std::string reason_of_loss(const Peer& peer) const;
   void report_losses();
   void close(Peer& peer);
   void free_closed();
