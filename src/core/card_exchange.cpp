@@ -33,8 +33,6 @@ std::string host_name() {
   return name;
 }
 
-}  // namespace
-
 void publish_card(const NodeMemory& memory) {
   NodeCard card{.pes = memory.pes(),
                 .addresses = {},
@@ -47,6 +45,13 @@ void publish_card(const NodeMemory& memory) {
   if (card.pes.front() == 0)
     check(getrandom(card.facts.token.data(), sizeof card.facts.token, 0), "get random bits");
   publish(kCardKey, pack_card(card), Among::job);
+}
+
+}  // namespace
+
+void exchange_cards(const NodeMemory& memory, double start_timeout) {
+  if (memory.is_first()) publish_card(memory);
+  exchange_published(Among::job, start_timeout);
 }
 
 NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes) {

@@ -15,8 +15,8 @@
 
 namespace meshmem {
 
-// By the first PE of each node, before the exchange.
-void publish_card(const NodeMemory& memory);
+// By all PEs, when those of the node have told the arena what a card says.
+void exchange_cards(const NodeMemory& memory, double start_timeout);
 
 // By all PEs after it. Fills the table, and returns what all nodes have in common.
 NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes);

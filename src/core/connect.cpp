@@ -136,8 +136,7 @@ void Runtime::fill_directory_entry(std::uint64_t program) {
 // All PEs are in the arena's directory, or each node has its own and they exchange cards.
 void Runtime::find_nodes() {
   const DirectoryEntry* directory = memory_.directory();
-  if (uses_network_ && memory_.is_first()) publish_card(memory_);
-  if (uses_network_) exchange_published(Among::job, environment_.start_timeout);
+  if (uses_network_) exchange_cards(memory_, environment_.start_timeout);
   require_same_settings(directory, memory_.n(), memory_.index());
   if (uses_network_) {
     nodes_ = Nodes(n_pes_, me_, memory_.index());
