@@ -64,6 +64,11 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::atomic<unsigned> fewest_calls_{~0u};
 };
 
+// Checks a launch and puts it on a stream; `runs_block` runs each of its blocks. Takes over the
+// kernel's arguments, also when it fails.
+hipError_t submit_launch(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
+                         hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block);
+
 // Ends the process with a line that names the kernel, the block and the thread that run now, and
 // what happened.
 [[noreturn]] void fail_in_kernel(const char* what);

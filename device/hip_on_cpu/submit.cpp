@@ -35,17 +35,22 @@ hipError_t check_launch(const KernelLaunch& launch) {
 
 }  // namespace
 
+hipError_t submit_launch(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
+                         hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block) {
+  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
+  const hipError_t error = check_launch(*launch);
+  if (error != hipSuccess) return error;
+  return submit(stream, [launch, runs_block] {
+    std::make_shared<LaunchRun>(*launch, runs_block)->run_on_threads();
+    return hipSuccess;
+  });
+}
+
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative) {
   host_only("hipLaunchKernel");
-  const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
   catch_faults_in_kernels();
-  const hipError_t error = check_launch(*launch);
-  if (error != hipSuccess) return remember(error);
-  return remember(submit(stream, [launch] {
-    std::make_shared<LaunchRun>(*launch, run_block)->run_on_threads();
-    return hipSuccess;
-  }));
+  return remember(submit_launch(kernel, grid, block, shared, stream, is_cooperative, run_block));
 }
 
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared) {
