@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decodes by LLVM's disassembler, in this process: machine code to text, text to an Instruction
+// with the function that executes it.
+// Invariant: an instruction that is not known is decoded all the same, and ends the process where
+// it is executed: programs may contain what they never reach. Called by code_object.cpp.
+#include <mutex>
+
+#include "wave.hpp"
+
+// Of llvm-c/Disassembler.h, whose ABI is stable: so hipcc's own LLVM serves, without a package for
+// developers.
+extern "C" {
+void* LLVMCreateDisasmCPUFeatures(const char* triple, const char* processor, const char* features,
+                                  void* about, int kind, void* operands, void* symbols);
+std::size_t LLVMDisasmInstruction(void* context, std::uint8_t* bytes, std::uint64_t size,
+                                  std::uint64_t pc, char* text, std::size_t text_size);
+void LLVMInitializeAMDGPUTargetInfo(void);
+void LLVMInitializeAMDGPUTargetMC(void);
+void LLVMInitializeAMDGPUDisassembler(void);
+}
+
+namespace amd_gpu {
+namespace {
+
+constexpr const char* kTriple = "amdgcn-amd-amdhsa";
+constexpr const char* kProcessor = "gfx90a";
+
+const InstructionTable& known_instructions() {
+  static const InstructionTable table = [] {
+    InstructionTable filled;
+    add_scalar_instructions(filled);
+    add_scalar_memory_instructions(filled);
+    add_flow_instructions(filled);
+    add_vector_integer_instructions(filled);
+    add_vector_wide_instructions(filled);
+    add_vector_short_instructions(filled);
+    add_vector_float_instructions(filled);
+    add_division_instructions(filled);
+    add_vector_compare_instructions(filled);
+    add_vector_convert_instructions(filled);
+    add_lane_instructions(filled);
+    add_global_memory_instructions(filled);
+    add_buffer_memory_instructions(filled);
+    add_local_memory_instructions(filled);
+    add_atomic_instructions(filled);
+    return filled;
+  }();
+  return table;
+}
+
+// Not thread-safe, as LLVM's is not.
+class Disassembler {
+ public:
+  Disassembler() {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+    context_ = LLVMCreateDisasmCPUFeatures(kTriple, kProcessor, "", nullptr, 0, nullptr, nullptr);
+  }
+  bool is_there() const { return context_ != nullptr; }
+  std::size_t text_of(const std::uint8_t* code, std::size_t bytes, char (&text)[256]) {
+    auto* const begin = const_cast<std::uint8_t*>(code);
+    return LLVMDisasmInstruction(context_, begin, bytes, reinterpret_cast<std::uintptr_t>(code),
+                                 text, sizeof text);
+  }
+
+ private:
+  void* context_ = nullptr;
+};
+
+void refuse(Wave& wave, const Instruction&) {
+  fail(wave, "this instruction is not known to the emulated GPU");
+}
+void refuse_operands(Wave& wave, const Instruction&) {
+  fail(wave, "an operand of this instruction is not known to the emulated GPU");
+}
+
+}  // namespace
+
+bool is_known(const Instruction& instruction) {
+  return instruction.execute != refuse && instruction.execute != refuse_operands;
+}
+
+const Instruction* decode(const std::uint8_t* code, std::size_t bytes) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  static Disassembler disassembler;
+  auto* const result = new Instruction;  // as long as the process: the code that it is may be
+  char text[256] = "";
+  const std::size_t size = disassembler.is_there() ? disassembler.text_of(code, bytes, text) : 0;
+  result->size = size == 0 ? 4 : static_cast<std::uint32_t>(size);
+  result->text = size == 0 ? "(no instruction)" : text + (text[0] == '\t');
+  result->execute = refuse;
+  std::string mnemonic;
+  const bool is_parsed = size != 0 && parse(result->text, *result, mnemonic);
+  const auto found = known_instructions().find(mnemonic);
+  if (found != known_instructions().end()) result->execute = found->second;
+  if (size != 0 && !is_parsed) result->execute = refuse_operands;
+  return result;
+}
+
+}  // namespace amd_gpu

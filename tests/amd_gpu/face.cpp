@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// See face.hpp. The runtime's own functions of these names have a prefix in this library
+// (CMakeLists.txt), because rocm_face.cpp has those that programs call.
+#include "face.hpp"
+
+#include "devices.hpp"
+#include "errors.hpp"
+#include "module.hpp"
+
+namespace amd_gpu {
+
+int device_facts(int device, DeviceFacts& facts) {
+  hipDeviceProp_t p;
+  if (const hipError_t error = hipGetDeviceProperties(&p, device); error != hipSuccess)
+    return error;
+  facts = {.memory = p.totalGlobalMem,
+           .shared_per_block = p.sharedMemPerBlock,
+           .most_threads = p.maxThreadsPerBlock,
+           .most_along = {p.maxThreadsDim[0], p.maxThreadsDim[1], p.maxThreadsDim[2]},
+           .most_blocks = {p.maxGridSize[0], p.maxGridSize[1], p.maxGridSize[2]},
+           .threads_per_processor = p.maxThreadsPerMultiProcessor,
+           .processors = p.multiProcessorCount,
+           .clock_kilohertz = p.clockRate,
+           .pci_domain = p.pciDomainID,
+           .pci_bus = p.pciBusID,
+           .pci_device = p.pciDeviceID};
+  return hipSuccess;
+}
+
+int pointer_facts(const void* pointer, PointerFacts& facts) {
+  hipPointerAttribute_t found;
+  if (const hipError_t error = hipPointerGetAttributes(&found, pointer); error != hipSuccess)
+    return error;
+  facts = {found.type == hipMemoryTypeDevice, found.device, found.devicePointer, found.hostPointer,
+           found.allocationFlags};
+  return hipSuccess;
+}
+
+int kernel_facts(const void* function, KernelFacts& facts) {
+  const Kernel* const kernel = find_kernel(function, hip_on_cpu::current_device());
+  if (kernel == nullptr) return hipErrorInvalidDeviceFunction;
+  facts = {kernel->descriptor.private_size, kernel->descriptor.group_size,
+           static_cast<int>(kernel->most_threads), static_cast<int>(kernel->vector_registers)};
+  return hipSuccess;
+}
+
+int remember_error(int error) { return hip_on_cpu::remember(static_cast<hipError_t>(error)); }
+
+}  // namespace amd_gpu

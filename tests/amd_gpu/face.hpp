@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rocm_face.cpp asks the runtime, in words that both HIP's headers and those of hip_on_cpu
+// know: the two cannot be included together.
+// Invariant: errors are HIP's numbers.
+#pragma once
+
+#include <cstddef>
+
+namespace amd_gpu {
+
+struct DeviceFacts {
+  std::size_t memory, shared_per_block;
+  int most_threads, most_along[3], most_blocks[3];
+  int threads_per_processor, processors, clock_kilohertz, pci_domain, pci_bus, pci_device;
+};
+int device_facts(int device, DeviceFacts& facts);
+
+struct PointerFacts {
+  bool is_on_device;
+  int device;
+  void *on_device, *on_host;
+  unsigned flags;
+};
+int pointer_facts(const void* pointer, PointerFacts& facts);
+
+struct KernelFacts {
+  std::size_t local, shared;
+  int most_threads, registers;
+};
+int kernel_facts(const void* function, KernelFacts& facts);
+
+int remember_error(int error);
+
+}  // namespace amd_gpu

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fat binaries: the bundles in which clang puts code objects of several kinds of GPUs.
+// Used by module.cpp for what programs register, and by known_code.cpp for files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace amd_gpu {
+
+inline constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
+
+// The code object for this GPU in the bundle that begins there; empty where it has none.
+std::span<const std::uint8_t> find_code(const std::uint8_t* begin);
+
+}  // namespace amd_gpu

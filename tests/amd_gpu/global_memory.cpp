@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores of the global and the flat address space, and what concerns their caches.
+// CDNA2 ISA, "Flat memory instructions".
+// Invariant: in this mode memory is as strong as the host's: caches hold nothing, so that
+// invalidations and write-backs have only to order stores before later loads.
+#include <atomic>
+
+#include "memory.hpp"
+
+namespace amd_gpu {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+// Where a loaded value goes in its register.
+enum class Into { kWhole, kLowHalf, kHighHalf };
+
+template <typename T, Into kInto, bool kIsFlat>
+void load_small(Wave& w, const Instruction& i) {
+  const Addresses addresses(w, i, 1, kIsFlat ? nullptr : &i.operand[2]);
+  Lanes& to = w.vector[i.operand[0].first];
+  for_each_lane(w.exec(), [&](unsigned lane) {
+    const u64 address = addresses.of(lane);
+    const u32 value = static_cast<u32>(load_as<T>(flat_at(w, address, lane, sizeof(T))));
+    if (kInto == Into::kWhole) to[lane] = value;
+    if (kInto == Into::kLowHalf) to[lane] = (to[lane] & 0xffff0000) | (value & 0xffff);
+    if (kInto == Into::kHighHalf) to[lane] = (to[lane] & 0xffff) | value << 16;
+  });
+}
+
+template <typename T, bool kFromHighHalf, bool kIsFlat>
+void store_small(Wave& w, const Instruction& i) {
+  const Addresses addresses(w, i, 0, kIsFlat ? nullptr : &i.operand[2]);
+  const Lanes& from = w.vector[i.operand[1].first];
+  w.has_stored = true;
+  for_each_lane(w.exec(), [&](unsigned lane) {
+    const u64 address = addresses.of(lane);
+    store_as<T>(flat_at(w, address, lane, sizeof(T)),
+                static_cast<T>(kFromHighHalf ? from[lane] >> 16 : from[lane]));
+  });
+}
+
+void load_lane_words(const Wave& w, u64 address, unsigned lane, u32* words, unsigned count) {
+  unsigned n = 0;
+  for (; n + 2 <= count && is_global(address) && (address + 4 * n) % 8 == 0; n += 2) {
+    const u64 both = load_as<u64>(reinterpret_cast<const std::uint8_t*>(address + 4 * n));
+    words[n] = static_cast<u32>(both);
+    words[n + 1] = static_cast<u32>(both >> 32);
+  }
+  for (; n < count; ++n) words[n] = load_as<u32>(flat_at(w, address + 4 * n, lane, 4));
+}
+void store_lane_words(const Wave& w, u64 address, unsigned lane, const u32* words, unsigned count) {
+  unsigned n = 0;
+  for (; n + 2 <= count && is_global(address) && (address + 4 * n) % 8 == 0; n += 2)
+    store_as<u64>(reinterpret_cast<std::uint8_t*>(address + 4 * n),
+                  u64{words[n + 1]} << 32 | words[n]);
+  for (; n < count; ++n) store_as<u32>(flat_at(w, address + 4 * n, lane, 4), words[n]);
+}
+
+template <unsigned kWords, bool kIsFlat>
+void load_words(Wave& w, const Instruction& i) {
+  const Addresses addresses(w, i, 1, kIsFlat ? nullptr : &i.operand[2]);
+  const unsigned first = i.operand[0].first;
+  // The result may overwrite the addresses of lanes that have been read.
+  u32 words[kLanes][kWords];
+  for_each_lane(w.exec(), [&](unsigned lane) {
+    load_lane_words(w, addresses.of(lane), lane, words[lane], kWords);
+  });
+  for_each_lane(w.exec(), [&](unsigned lane) {
+    for (unsigned n = 0; n < kWords; ++n) w.vector[first + n][lane] = words[lane][n];
+  });
+}
+template <unsigned kWords, bool kIsFlat>
+void store_words(Wave& w, const Instruction& i) {
+  const Addresses addresses(w, i, 0, kIsFlat ? nullptr : &i.operand[2]);
+  const unsigned first = i.operand[1].first;
+  w.has_stored = true;
+  for_each_lane(w.exec(), [&](unsigned lane) {
+    u32 words[kWords];
+    for (unsigned n = 0; n < kWords; ++n) words[n] = w.vector[first + n][lane];
+    store_lane_words(w, addresses.of(lane), lane, words, kWords);
+  });
+}
+
+void order(Wave& w, const Instruction&) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  w.has_stored = false;
+}
+
+template <bool kIsFlat>
+void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
+  constexpr Into kLow = Into::kLowHalf, kHigh = Into::kHighHalf, kWhole = Into::kWhole;
+  const Execute rows[] = {
+      load_small<std::uint8_t, kWhole, kIsFlat>,
+      load_small<std::int8_t, kWhole, kIsFlat>,
+      load_small<std::uint16_t, kWhole, kIsFlat>,
+      load_small<std::int16_t, kWhole, kIsFlat>,
+      load_small<std::uint8_t, kLow, kIsFlat>,
+      load_small<std::uint8_t, kHigh, kIsFlat>,
+      load_small<std::int8_t, kLow, kIsFlat>,
+      load_small<std::int8_t, kHigh, kIsFlat>,
+      load_small<std::uint16_t, kLow, kIsFlat>,
+      load_small<std::uint16_t, kHigh, kIsFlat>,
+      load_words<1, kIsFlat>,
+      load_words<2, kIsFlat>,
+      load_words<3, kIsFlat>,
+      load_words<4, kIsFlat>,
+      store_small<std::uint8_t, false, kIsFlat>,
+      store_small<std::uint8_t, true, kIsFlat>,
+      store_small<std::uint16_t, false, kIsFlat>,
+      store_small<std::uint16_t, true, kIsFlat>,
+      store_words<1, kIsFlat>,
+      store_words<2, kIsFlat>,
+      store_words<3, kIsFlat>,
+      store_words<4, kIsFlat>,
+  };
+  for (std::size_t n = 0; n < std::size(rows); ++n) t[names[n]] = rows[n];
+}
+
+}  // namespace
+
+#define NAMES(space)                                                                          \
+  {                                                                                           \
+    space "load_ubyte", space "load_sbyte", space "load_ushort", space "load_sshort",         \
+        space "load_ubyte_d16", space "load_ubyte_d16_hi", space "load_sbyte_d16",            \
+        space "load_sbyte_d16_hi", space "load_short_d16", space "load_short_d16_hi",         \
+        space "load_dword", space "load_dwordx2", space "load_dwordx3", space "load_dwordx4", \
+        space "store_byte", space "store_byte_d16_hi", space "store_short",                   \
+        space "store_short_d16_hi", space "store_dword", space "store_dwordx2",               \
+        space "store_dwordx3", space "store_dwordx4"                                          \
+  }
+
+void add_global_memory_instructions(InstructionTable& t) {
+  add_space<false>(t, NAMES("global_"));
+  add_space<true>(t, NAMES("flat_"));
+  for (const char* name : {"buffer_wbl2", "buffer_invl2", "buffer_wbinvl1", "buffer_wbinvl1_vol",
+                           "buffer_inv", "s_dcache_inv", "s_dcache_wb"})
+    t[name] = order;
+}
+
+}  // namespace amd_gpu

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes' accesses to memory: global, LDS through the flat address space, and scratch.
+// Invariant: an aligned access of up to 8 bytes is single-copy atomic, as the hardware's is; 16
+// bytes are two such. Scratch is interleaved by words: word n of lane l is at 256 n + 4 l (LLVM's
+// AMDGPU usage, "Private address space"). Included by the families that access memory.
+#pragma once
+
+#include "operands.hpp"
+
+namespace amd_gpu {
+
+template <typename T>
+T load_as(const std::uint8_t* at) {
+  if (reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0)
+    return __atomic_load_n(reinterpret_cast<const T*>(at), __ATOMIC_RELAXED);
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+template <typename T>
+void store_as(std::uint8_t* at, T value) {
+  if (reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0) {
+    __atomic_store_n(reinterpret_cast<T*>(at), value, __ATOMIC_RELAXED);
+  } else {
+    std::memcpy(at, &value, sizeof value);
+  }
+}
+
+// Where byte `offset` of this lane's scratch is.
+inline std::uint8_t* scratch_at(const Wave& wave, std::uint64_t base, std::uint64_t offset,
+                                unsigned lane) {
+  if (offset >= wave.scratch_size && base == reinterpret_cast<std::uintptr_t>(wave.scratch))
+    fail(wave, "an access beyond the scratch memory of its lane");
+  return reinterpret_cast<std::uint8_t*>(base) + offset / 4 * 4 * kLanes + 4 * lane + offset % 4;
+}
+inline std::uint8_t* local_at(const Wave& wave, std::uint64_t offset, unsigned bytes) {
+  if (offset + bytes > wave.block->local_size) fail(wave, "an access beyond the block's LDS");
+  return wave.block->local + offset;
+}
+
+// Where at most a word at a flat address is.
+inline std::uint8_t* flat_at(const Wave& wave, std::uint64_t address, unsigned lane,
+                             unsigned bytes) {
+  const std::uint64_t above = address >> 48 << 48;
+  if (above == kSharedAperture) return local_at(wave, address - above, bytes);
+  if (above == kPrivateAperture)
+    return scratch_at(wave, wave.pair(kFlatScratch), address - above, lane);
+  return reinterpret_cast<std::uint8_t*>(address);
+}
+inline bool is_global(std::uint64_t address) { return address >> 48 == 0; }
+
+// The address of a lane: a pair of registers, or an unsigned word and a scalar base, and the
+// instruction's offset.
+struct Addresses {
+  Addresses(const Wave& wave, const Instruction& i, unsigned n, const Operand* base)
+      : low_(wave.vector[i.operand[n].first]), offset_(std::int64_t{i.offset}) {
+    const bool has_base = base != nullptr && base->kind != Kind::kOff;
+    if (has_base) {
+      base_ = read_scalar_wide(wave, *base);
+    } else {
+      high_ = &wave.vector[i.operand[n].first + 1u];
+    }
+  }
+  std::uint64_t of(unsigned lane) const {
+    const std::uint64_t above = high_ != nullptr ? std::uint64_t{(*high_)[lane]} << 32 : 0;
+    return base_ + above + low_[lane] + static_cast<std::uint64_t>(offset_);
+  }
+
+ private:
+  const Lanes& low_;
+  const Lanes* high_ = nullptr;
+  std::uint64_t base_ = 0;
+  std::int64_t offset_;
+};
+
+}  // namespace amd_gpu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector arithmetic on 16-bit integers, single and in pairs (VOP2, VOP3, VOP3P). CDNA2 ISA, "Vector
+// ALU operations" and "Packed math".
+// Invariant: on GFX9 a 16-bit result leaves zeros in the upper half of its register.
+#include "operands.hpp"
+
+namespace amd_gpu {
+namespace {
+
+using u16 = std::uint16_t;
+using i16 = std::int16_t;
+using u32 = std::uint32_t;
+
+u16 half_of(u32 value, bool upper) { return static_cast<u16>(upper ? value >> 16 : value); }
+
+// VOP3 may take and leave halves by op_sel; bit 3 is the result's.
+using OfShorts = u16 (*)(u16, u16, u16);
+
+void each_short(Wave& w, const Instruction& i, OfShorts function) {
+  Lanes spaces[3], result{};
+  const Lanes* source[3];
+  const unsigned sources = i.operands - 1u;
+  for (unsigned n = 0; n < sources; ++n) source[n] = &read_lanes(w, i, n + 1, spaces[n]);
+  const bool to_upper = i.op_sel >> sources & 1;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    u16 value[3] = {};
+    for (unsigned n = 0; n < sources; ++n)
+      value[n] = half_of((*source[n])[lane], i.op_sel >> n & 1);
+    const u16 found = function(value[0], value[1], value[2]);
+    const u32 old = i.op_sel == 0 ? 0 : w.vector[i.operand[0].first][lane];
+    result[lane] = to_upper ? (old & 0xffff) | u32{found} << 16
+                            : (i.op_sel == 0 ? 0 : old & 0xffff0000) | found;
+  }
+  write_lanes(w, i, result);
+}
+
+void each_pair(Wave& w, const Instruction& i, OfShorts function) {
+  Lanes spaces[3], result;
+  const Lanes* source[3];
+  const unsigned sources = i.operands - 1u;
+  for (unsigned n = 0; n < sources; ++n) source[n] = &read_lanes(w, i, n + 1, spaces[n]);
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    u32 both = 0;
+    for (unsigned half = 0; half < 2; ++half) {
+      u16 value[3] = {};
+      for (unsigned n = 0; n < sources; ++n)
+        value[n] = half_of((*source[n])[lane], (half ? i.op_sel_hi : i.op_sel) >> n & 1);
+      both |= u32{function(value[0], value[1], value[2])} << 16 * half;
+    }
+    result[lane] = both;
+  }
+  write_lanes(w, i, result);
+}
+
+template <auto kFunction>
+void short_operation(Wave& w, const Instruction& i) {
+  each_short(w, i, kFunction);
+}
+template <auto kFunction>
+void pairs(Wave& w, const Instruction& i) {
+  each_pair(w, i, kFunction);
+}
+
+constexpr i16 s(u16 a) { return static_cast<i16>(a); }
+
+}  // namespace
+
+#define SHORT(expression)                                            \
+  [](u16 a, [[maybe_unused]] u16 b, [[maybe_unused]] u16 c) -> u16 { \
+    return static_cast<u16>(expression);                             \
+  }
+
+void add_vector_short_instructions(InstructionTable& t) {
+#define BOTH(name, expression)                       \
+  t["v_" name] = short_operation<SHORT(expression)>; \
+  t["v_pk_" name] = pairs<SHORT(expression)>
+  BOTH("add_u16", a + b);
+  BOTH("add_i16", a + b);
+  BOTH("sub_u16", a - b);
+  BOTH("sub_i16", a - b);
+  BOTH("mul_lo_u16", u32{a} * b);
+  BOTH("min_u16", a < b ? a : b);
+  BOTH("max_u16", a > b ? a : b);
+  BOTH("min_i16", s(a) < s(b) ? a : b);
+  BOTH("max_i16", s(a) > s(b) ? a : b);
+  BOTH("lshlrev_b16", u32{b} << (a & 15));
+  BOTH("lshrrev_b16", b >> (a & 15));
+  BOTH("ashrrev_i16", s(b) >> (a & 15));
+  BOTH("mad_u16", u32{a} * b + c);
+  BOTH("mad_i16", u32{a} * b + c);
+#undef BOTH
+  t["v_subrev_u16"] = short_operation<SHORT(b - a)>;
+  t["v_mad_legacy_u16"] = short_operation<SHORT(u32{a} * b + c)>;
+}
+
+}  // namespace amd_gpu
