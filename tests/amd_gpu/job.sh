@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# job.sh SOURCE HIP_BUILD EMULATOR
-# Runs what the hip target has built (build_target.sh) on the emulated AMD GPU of the folder EMULATOR: meshmem-info, and
-# jobs of 1, 2 and 3 PEs whose kernels put into each other's memory. Exit status 77 (skipped) without such a build.
+# job.sh HIP_BUILD EMULATOR KNOWN_CODE CMAKE
+# Runs what the hip target has built (build_target.sh), and some programs more that it builds there, on the emulated AMD GPU
+# of the folder EMULATOR: meshmem-info, and jobs whose kernels put, signal, wait for each other and reduce. Before that,
+# KNOWN_CODE looks for instructions that the emulation lacks. Exit status 77 (skipped) without such a build.
 set -euo pipefail
-source=$1 build=$2 emulator=$3
+build=$1 emulator=$2 known_code=$3 cmake=$4
 
 fail() {
   echo "job.sh: $*" >&2
@@ -13,22 +14,28 @@ fail() {
 }
 
 [ -x "$build/bin/oshhip" ] && [ -f "$build/lib/libmeshmem.so" ] || {
-  echo "SKIPPED: $build has no library for AMD GPUs"
+  echo "SKIPPED: $build has no library for AMD GPUs (compile.hip builds it)"
   exit 77
 }
-export LD_LIBRARY_PATH=$emulator
+programs=(device_signals device_litmus 10_kernel_put 16_allreduce)
+"$cmake" "$build" -DMESHMEM_BUILD_TESTS=ON -DMESHMEM_BUILD_EXAMPLES=ON -DMESHMEM_TEST_KINDS=device >"$build/log" ||
+  fail "configure: $(cat "$build/log")"
+"$cmake" --build "$build" --target "${programs[@]}" >"$build/log" || fail "build: $(cat "$build/log")"
+"$known_code" "$build/lib/libmeshmem.so" "${programs[@]/#/$build/bin/}"
 
+export LD_LIBRARY_PATH=$emulator MESHMEM_DEVICE_TEST_SHORT=1
 about=$("$build/bin/meshmem-info")
 [[ $about == *'meshmem emulated gfx90a'* ]] || fail "meshmem-info sees no emulated GPU: $about"
 
-"$build/bin/oshhip" -O1 "$source/examples/10_kernel_put.hip" -o "$build/kernel_put"
+run() {  # PES PROGRAM [ARGUMENTS]
+  local said
+  said=$("$build/bin/oshrun" -n "$1" --timeout 300 "$build/bin/$2" "${@:3}" 2>&1) || fail "$2 on $1 PEs: $said"
+  echo "$2 on $1 PEs"
+}
 for pes in 1 2 3; do
-  said=$("$build/bin/oshrun" -n $pes --timeout 300 "$build/kernel_put" | sort)
-  expected=
-  for ((pe = 0; pe < pes; ++pe)); do
-    left=$(((pe + pes - 1) % pes))
-    expected+="PE $pe: the kernel of PE $left sent me $((1000 * left)) .. $((1000 * left + 63))"$'\n'
-  done
-  [ "$said" = "${expected%$'\n'}" ] || fail "$pes PEs printed: $said"
+  run $pes 10_kernel_put
+  run $pes device_signals
+  MESHMEM_AMD_SEED=$pes run $pes device_litmus
 done
-echo 'meshmem-info, and kernels that put, on 1, 2 and 3 PEs'
+run 2 16_allreduce
+run 3 16_allreduce
