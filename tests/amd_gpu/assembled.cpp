@@ -49,21 +49,27 @@ Assembled::Assembled(const std::vector<std::string>& programs) {
   if (code_ == nullptr) give_up("the code cannot be loaded: " + why);
 }
 
-void Assembled::run(std::size_t n, Wave& wave) const {
+void Assembled::start(std::size_t n, Wave& wave) const {
   wave.code = code_.get();
   wave.pc = reinterpret_cast<std::uint64_t>(code_->variable("p" + std::to_string(n)));
   wave.state = WaveState::kReady;
   if (wave.pc == 0) give_up("program " + std::to_string(n) + " is missing");
+}
+
+void Assembled::run(std::size_t n, Wave& wave) const {
+  start(n, wave);
   run_wave(wave, 10000);
   if (wave.state != WaveState::kEnded) give_up("program " + std::to_string(n) + " does not end");
 }
 
 TestWave::TestWave() {
-  block_ = {local_.data(), static_cast<std::uint32_t>(local_.size()), {0, 0, 0}, "(a test)"};
+  block_ = {
+      local_.data(), static_cast<std::uint32_t>(local_.size()), {0, 0, 0}, "(a test)", nullptr};
   wave_->scalar.fill(0);
   for (auto& lanes : wave_->vector) lanes.fill(0);
   wave_->set_pair(kExec, ~0ull);
   wave_->scc = wave_->has_stored = false;
+  wave_->memory_issue = 0;
   wave_->mode = kModeOfKernels;
   wave_->number = 0;
   wave_->block = &block_;

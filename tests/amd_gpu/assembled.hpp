@@ -18,7 +18,9 @@ class Assembled {
   // Each program is one or more lines; s_endpgm is added.
   explicit Assembled(const std::vector<std::string>& programs);
 
-  // Runs program `n` to its end, on the wave as it is.
+  // Lets the wave, as it is, begin program `n`.
+  void start(std::size_t n, Wave& wave) const;
+  // Runs program `n` to its end.
   void run(std::size_t n, Wave& wave) const;
 
  private:
@@ -31,6 +33,7 @@ class TestWave {
   TestWave();
   Wave& operator*() { return *wave_; }
   Wave* operator->() { return wave_.get(); }
+  void use(WeakMemory& memory) { block_.weak = &memory; }
   void set_vector(unsigned first, unsigned lane, std::uint64_t value);
   std::uint64_t vector(unsigned first, unsigned lane) const;
 

@@ -68,12 +68,19 @@ struct Places {
 };
 
 template <typename T>
+std::uint8_t* atomic_at(const Wave& w, u64 address, unsigned lane) {
+  if (w.block->weak != nullptr && is_global(address))
+    w.block->weak->before_atomic(w.number, address, sizeof(T));
+  return flat_at(w, address, lane, sizeof(T));
+}
+
+template <typename T>
 void change_memory(Wave& w, const Instruction& i, bool is_flat, Change<T> function) {
   const Places places(i, is_flat);
   const Addresses addresses(w, i, places.address, places.base);
   const unsigned data = i.operand[places.data].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = flat_at(w, addresses.of(lane), lane, sizeof(T));
+    std::uint8_t* const at = atomic_at<T>(w, addresses.of(lane), lane);
     const T before = change<T>(w, at, words_of<T>(w, data, lane), function);
     if (i.glc) set_words(w, i.operand[0].first, lane, before);
   });
@@ -85,7 +92,7 @@ void memory_compare_and_swap(Wave& w, const Instruction& i) {
   const Addresses addresses(w, i, places.address, places.base);
   const unsigned data = i.operand[places.data].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = flat_at(w, addresses.of(lane), lane, sizeof(T));
+    std::uint8_t* const at = atomic_at<T>(w, addresses.of(lane), lane);
     const T before = compare_and_swap<T>(w, at, words_of<T>(w, data + sizeof(T) / 4, lane),
                                          words_of<T>(w, data, lane));
     if (i.glc) set_words(w, i.operand[0].first, lane, before);

@@ -2,7 +2,8 @@
 // Runs the waves of a block in turn, on one thread of the process: some instructions of one, then
 // of another. A wave gives way when it sleeps, meets the block's barrier, or has had its turn.
 // Invariant: with MESHMEM_AMD_SEED the order of a block's waves and the length of their turns are
-// drawn from that seed; without, they take turns of one length. Called by LaunchRun.
+// drawn from that seed; without, they take turns of one length. With MESHMEM_AMD_MEMORY=strict a
+// block has a WeakMemory, whose chances are of that seed too. Called by LaunchRun.
 #include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -11,10 +12,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string_view>
 
 #include "dispatch.hpp"
 #include "faults.hpp"
 #include "wave.hpp"
+#include "weak_memory.hpp"
 
 namespace amd_gpu {
 namespace {
@@ -37,6 +40,14 @@ Queue queue;  // kernels ask for its address and read nothing that compilers for
 const char* seed_text() {
   static const char* const text = std::getenv("MESHMEM_AMD_SEED");
   return text;
+}
+
+bool has_strict_memory() {
+  static const bool is_strict = [] {
+    const char* const text = std::getenv("MESHMEM_AMD_MEMORY");
+    return text != nullptr && std::string_view(text) == "strict";
+  }();
+  return is_strict;
 }
 
 class WaveMemory {
@@ -93,6 +104,7 @@ class BlockRunner {
   }
 
   BlockContext context_{};
+  WeakMemory weak_;
   std::unique_ptr<std::uint8_t[]> local_ = std::make_unique<std::uint8_t[]>(64 * 1024);
   std::vector<std::unique_ptr<WaveMemory>> memory_;
   std::vector<Wave*> live_;
@@ -102,9 +114,15 @@ class BlockRunner {
 
 void BlockRunner::begin(const Dispatch& dispatch, const hip_on_cpu::KernelLaunch& launch,
                         const dim3& block) {
-  context_ = {local_.get(), dispatch.local_size, {block.x, block.y, block.z}, launch.kernel.name};
-  if (const char* seed = seed_text())
-    random_.seed(static_cast<unsigned>(std::atoi(seed)) * 7919u + block.x + 31u * block.y + 1u);
+  const unsigned given = seed_text() == nullptr ? 0 : static_cast<unsigned>(std::atoi(seed_text()));
+  const unsigned seed = given * 7919u + block.x + 31u * block.y + 1u;
+  random_.seed(seed);
+  if (has_strict_memory()) weak_.begin(seed);
+  context_ = {local_.get(),
+              dispatch.local_size,
+              {block.x, block.y, block.z},
+              launch.kernel.name,
+              has_strict_memory() ? &weak_ : nullptr};
   const unsigned threads = launch.block.x * launch.block.y * launch.block.z;
   live_.clear();
   for (unsigned number = 0; number * kLanes < threads; ++number) begin_wave(number, dispatch);
@@ -121,6 +139,7 @@ void BlockRunner::begin_wave(unsigned number, const Dispatch& dispatch) {
   wave.scalar.fill(0);
   wave.pc = kernel.entry;
   wave.scc = wave.has_stored = false;
+  wave.memory_issue = 0;
   wave.state = WaveState::kReady;
   wave.mode = kernel.descriptor.resources1 >> 12 & 0xff;
   wave.number = number;
@@ -177,6 +196,12 @@ void BlockRunner::set_thread_numbers(Wave& wave, const DispatchPacket& packet) c
 void BlockRunner::take_turn(Wave& wave) {
   const RunningWave mark(wave);
   run_wave(wave, turn());
+  if (context_.weak == nullptr) return;
+  if (wave.state == WaveState::kEnded) {
+    weak_.wait(wave.number, wave.memory_issue);
+  } else {
+    weak_.let_some_arrive(wave.number);
+  }
 }
 
 void BlockRunner::release_barrier() {

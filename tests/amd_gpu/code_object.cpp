@@ -178,6 +178,7 @@ void run_wave(Wave& wave, unsigned instructions) {
     if (i == nullptr) fail(wave, "the program has left its code");
     wave.current = i;
     wave.pc += i->size;
+    wave.memory_issue += i->counts_as_memory;
     i->execute(wave, *i);
   }
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "operands.hpp"
+#include "weak_memory.hpp"
 
 namespace amd_gpu {
 namespace {
@@ -33,7 +34,12 @@ void sleep(Wave& w, const Instruction&) { w.state = WaveState::kSleeping; }
 // Later loads must not pass stores that have been waited for. On a processor that delays stores
 // behind loads this takes a fence.
 void wait_for_memory(Wave& w, const Instruction& i) {
-  if (!i.waits_for_memory || !w.has_stored) return;
+  if (!w.has_stored || i.most_outstanding == 0xff) return;
+  if (w.block->weak != nullptr) {
+    if (w.memory_issue <= i.most_outstanding) return;
+    w.block->weak->wait(w.number, w.memory_issue - i.most_outstanding);
+  }
+  if (i.most_outstanding != 0) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   w.has_stored = false;
 }
@@ -78,8 +84,11 @@ void load(Wave& w, const Instruction& i) {
   address += static_cast<std::uint64_t>(std::int64_t{i.offset});
   const auto* source = reinterpret_cast<const std::uint32_t*>(address & ~std::uint64_t{3});
   const unsigned first = i.operand[0].first;
+  WeakMemory* const weak = w.block->weak;
   for (unsigned n = 0; n < kWords; ++n)
-    w.scalar[first + n] = __atomic_load_n(source + n, __ATOMIC_RELAXED);
+    w.scalar[first + n] = weak == nullptr
+                              ? __atomic_load_n(source + n, __ATOMIC_RELAXED)
+                              : weak->load_scalar(reinterpret_cast<std::uintptr_t>(source + n));
 }
 
 void read_clock(Wave& w, const Instruction& i) {

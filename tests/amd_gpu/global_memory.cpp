@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of the global and the flat address space, and what concerns their caches.
 // CDNA2 ISA, "Flat memory instructions".
-// Invariant: in this mode memory is as strong as the host's: caches hold nothing, so that
-// invalidations and write-backs have only to order stores before later loads.
+// Invariant: unless the block has a WeakMemory, memory is as strong as the host's: caches hold
+// nothing, so that invalidations and write-backs have only to order stores before later loads.
 #include <atomic>
 
 #include "memory.hpp"
@@ -21,8 +21,7 @@ void load_small(Wave& w, const Instruction& i) {
   const Addresses addresses(w, i, 1, kIsFlat ? nullptr : &i.operand[2]);
   Lanes& to = w.vector[i.operand[0].first];
   for_each_lane(w.exec(), [&](unsigned lane) {
-    const u64 address = addresses.of(lane);
-    const u32 value = static_cast<u32>(load_as<T>(flat_at(w, address, lane, sizeof(T))));
+    const u32 value = static_cast<u32>(load_at<T>(w, i, addresses.of(lane), lane));
     if (kInto == Into::kWhole) to[lane] = value;
     if (kInto == Into::kLowHalf) to[lane] = (to[lane] & 0xffff0000) | (value & 0xffff);
     if (kInto == Into::kHighHalf) to[lane] = (to[lane] & 0xffff) | value << 16;
@@ -35,27 +34,26 @@ void store_small(Wave& w, const Instruction& i) {
   const Lanes& from = w.vector[i.operand[1].first];
   w.has_stored = true;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    const u64 address = addresses.of(lane);
-    store_as<T>(flat_at(w, address, lane, sizeof(T)),
-                static_cast<T>(kFromHighHalf ? from[lane] >> 16 : from[lane]));
+    store_at(w, addresses.of(lane), lane,
+             static_cast<T>(kFromHighHalf ? from[lane] >> 16 : from[lane]));
   });
 }
 
-void load_lane_words(const Wave& w, u64 address, unsigned lane, u32* words, unsigned count) {
+void load_lane_words(const Wave& w, const Instruction& i, u64 address, unsigned lane, u32* words,
+                     unsigned count) {
   unsigned n = 0;
   for (; n + 2 <= count && is_global(address) && (address + 4 * n) % 8 == 0; n += 2) {
-    const u64 both = load_as<u64>(reinterpret_cast<const std::uint8_t*>(address + 4 * n));
+    const u64 both = load_at<u64>(w, i, address + 4 * n, lane);
     words[n] = static_cast<u32>(both);
     words[n + 1] = static_cast<u32>(both >> 32);
   }
-  for (; n < count; ++n) words[n] = load_as<u32>(flat_at(w, address + 4 * n, lane, 4));
+  for (; n < count; ++n) words[n] = load_at<u32>(w, i, address + 4 * n, lane);
 }
 void store_lane_words(const Wave& w, u64 address, unsigned lane, const u32* words, unsigned count) {
   unsigned n = 0;
   for (; n + 2 <= count && is_global(address) && (address + 4 * n) % 8 == 0; n += 2)
-    store_as<u64>(reinterpret_cast<std::uint8_t*>(address + 4 * n),
-                  u64{words[n + 1]} << 32 | words[n]);
-  for (; n < count; ++n) store_as<u32>(flat_at(w, address + 4 * n, lane, 4), words[n]);
+    store_at(w, address + 4 * n, lane, u64{words[n + 1]} << 32 | words[n]);
+  for (; n < count; ++n) store_at(w, address + 4 * n, lane, words[n]);
 }
 
 template <unsigned kWords, bool kIsFlat>
@@ -65,7 +63,7 @@ void load_words(Wave& w, const Instruction& i) {
   // The result may overwrite the addresses of lanes that have been read.
   u32 words[kLanes][kWords];
   for_each_lane(w.exec(), [&](unsigned lane) {
-    load_lane_words(w, addresses.of(lane), lane, words[lane], kWords);
+    load_lane_words(w, i, addresses.of(lane), lane, words[lane], kWords);
   });
   for_each_lane(w.exec(), [&](unsigned lane) {
     for (unsigned n = 0; n < kWords; ++n) w.vector[first + n][lane] = words[lane][n];
@@ -83,9 +81,18 @@ void store_words(Wave& w, const Instruction& i) {
   });
 }
 
+// L2 keeps nothing here that others do not see at once.
 void order(Wave& w, const Instruction&) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  w.has_stored = false;
+  if (w.block->weak == nullptr) w.has_stored = false;
+}
+void invalidate(Wave& w, const Instruction& i) {
+  order(w, i);
+  if (w.block->weak != nullptr) w.block->weak->invalidate();
+}
+void invalidate_scalar(Wave& w, const Instruction& i) {
+  order(w, i);
+  if (w.block->weak != nullptr) w.block->weak->invalidate_scalar();
 }
 
 template <bool kIsFlat>
@@ -134,9 +141,10 @@ void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
 void add_global_memory_instructions(InstructionTable& t) {
   add_space<false>(t, NAMES("global_"));
   add_space<true>(t, NAMES("flat_"));
-  for (const char* name : {"buffer_wbl2", "buffer_invl2", "buffer_wbinvl1", "buffer_wbinvl1_vol",
-                           "buffer_inv", "s_dcache_inv", "s_dcache_wb"})
-    t[name] = order;
+  for (const char* name : {"buffer_wbl2", "buffer_invl2", "s_dcache_wb"}) t[name] = order;
+  for (const char* name : {"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_inv"})
+    t[name] = invalidate;
+  t["s_dcache_inv"] = invalidate_scalar;
 }
 
 }  // namespace amd_gpu

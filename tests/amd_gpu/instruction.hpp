@@ -66,7 +66,8 @@ struct Instruction {
   std::int32_t offset = 0;
   std::uint8_t offset0 = 0, offset1 = 0;
   bool glc = false, offen = false, idxen = false, clamp = false, high = false;
-  bool waits_for_memory = false;  // s_waitcnt with vmcnt(0)
+  bool counts_as_memory = false;         // in vmcnt
+  std::uint8_t most_outstanding = 0xff;  // s_waitcnt: vmcnt
   std::uint8_t op_sel = 0, op_sel_hi = 7, neg_lo = 0, neg_hi = 0;
   float output_factor = 1;  // mul:2, mul:4, div:2
   bool is_sdwa = false, preserves = false, extends_result = false;

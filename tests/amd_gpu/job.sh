@@ -23,19 +23,31 @@ programs=(device_signals device_litmus 10_kernel_put 16_allreduce)
 "$cmake" --build "$build" --target "${programs[@]}" >"$build/log" || fail "build: $(cat "$build/log")"
 "$known_code" "$build/lib/libmeshmem.so" "${programs[@]/#/$build/bin/}"
 
-export LD_LIBRARY_PATH=$emulator MESHMEM_DEVICE_TEST_SHORT=1
+export LD_LIBRARY_PATH=$emulator LD_BIND_NOW=1  # a function of HIP that the emulation lacks ends the program at once
 about=$("$build/bin/meshmem-info")
 [[ $about == *'meshmem emulated gfx90a'* ]] || fail "meshmem-info sees no emulated GPU: $about"
+export MESHMEM_DEVICE_TEST_SHORT=1
 
 run() {  # PES PROGRAM [ARGUMENTS]
   local said
   said=$("$build/bin/oshrun" -n "$1" --timeout 300 "$build/bin/$2" "${@:3}" 2>&1) || fail "$2 on $1 PEs: $said"
   echo "$2 on $1 PEs"
 }
-for pes in 1 2 3; do
-  run $pes 10_kernel_put
-  run $pes device_signals
-  MESHMEM_AMD_SEED=$pes run $pes device_litmus
-done
+run 1 10_kernel_put
+run 3 10_kernel_put
+run 2 device_signals
 run 2 16_allreduce
 run 3 16_allreduce
+
+# Memory as late and as stale as may be, where also the order of waves is drawn.
+export MESHMEM_AMD_MEMORY=strict
+for pes in 1 2 3; do MESHMEM_AMD_SEED=$pes run $pes device_litmus; done
+MESHMEM_AMD_SEED=4 run 3 16_allreduce
+
+# Without these instructions the tests must fail: else they would find nothing.
+for without in buffer_wbinvl1_vol s_waitcnt; do
+  said=$(MESHMEM_AMD_WITHOUT=$without "$build/bin/oshrun" -n 2 --timeout 300 "$build/bin/device_litmus" 2>&1) &&
+    fail "device_litmus has not missed $without: $said"
+  [[ $said == *'[  FAILED  ]'* ]] || fail "without $without device_litmus ended otherwise: $said"
+  echo "device_litmus misses $without"
+done

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "operands.hpp"
+#include "weak_memory.hpp"
 
 namespace amd_gpu {
 
@@ -48,6 +49,23 @@ inline std::uint8_t* flat_at(const Wave& wave, std::uint64_t address, unsigned l
   return reinterpret_cast<std::uint8_t*>(address);
 }
 inline bool is_global(std::uint64_t address) { return address >> 48 == 0; }
+
+// What an instruction loads from a flat address, and stores there. With glc a load passes the
+// vector cache (CDNA2 ISA, "Memory scopes and temporal hint").
+template <typename T>
+T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane) {
+  WeakMemory* const weak = wave.block->weak;
+  if (weak != nullptr && is_global(address))
+    return static_cast<T>(weak->load(wave.number, address, sizeof(T), i.glc));
+  return load_as<T>(flat_at(wave, address, lane, sizeof(T)));
+}
+template <typename T>
+void store_at(const Wave& wave, std::uint64_t address, unsigned lane, T value) {
+  WeakMemory* const weak = wave.block->weak;
+  if (weak != nullptr && is_global(address))
+    return weak->store(wave.number, wave.memory_issue, address, sizeof(T), value);
+  store_as<T>(flat_at(wave, address, lane, sizeof(T)), value);
+}
 
 // The address of a lane: a pair of registers, or an unsigned word and a scalar base, and the
 // instruction's offset.

@@ -239,7 +239,8 @@ bool parse_flag(std::string_view name, Instruction& i) {
 
 bool parse_wait(std::string_view text, Instruction& i) {
   if (!text.ends_with(')')) return false;
-  if (text.starts_with("vmcnt(0)")) i.waits_for_memory = true;
+  if (text.starts_with("vmcnt("))
+    i.most_outstanding = static_cast<std::uint8_t>(std::atoi(text.data() + 6));
   return text.starts_with("vmcnt(") || text.starts_with("lgkmcnt(") || text.starts_with("expcnt(");
 }
 

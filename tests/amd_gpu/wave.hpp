@@ -28,6 +28,7 @@ using Lanes = std::array<std::uint32_t, kLanes>;
 using WideLanes = std::array<std::uint64_t, kLanes>;
 
 class CodeObject;
+class WeakMemory;
 struct Kernel;
 
 enum class WaveState : std::uint8_t { kReady, kSleeping, kAtBarrier, kEnded };
@@ -38,6 +39,7 @@ struct BlockContext {
   std::uint32_t local_size;
   std::uint32_t index[3];
   const char* kernel_name;
+  WeakMemory* weak;  // null where memory is as strong as the host's
 };
 
 struct Wave {
@@ -45,7 +47,8 @@ struct Wave {
   std::array<Lanes, kVectorRegisters> vector;
   std::uint64_t pc;  // of the next instruction
   bool scc;
-  bool has_stored;  // since the last wait for memory
+  bool has_stored;             // since the last wait for memory
+  std::uint64_t memory_issue;  // the number of instructions so far that vmcnt counts
   WaveState state;
   std::uint32_t mode;  // HW_REG_MODE: rounding and denormals
   unsigned number;     // in its block

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory as late and as stale as CDNA2 allows it to a compute unit, here one for each block: its
+// vector and its scalar cache keep what they have read until they are invalidated, and stores wait
+// until the wave waits for them. LLVM's AMDGPU usage, "Memory Model GFX90A"; L2 is not modelled.
+// Invariant: a wave sees its own stores, and stores of a wave to one address keep their order.
+// Used by the memory instructions where MESHMEM_AMD_MEMORY=strict.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+namespace amd_gpu {
+
+// Of what memory held when the line was first read.
+class LineCache {
+ public:
+  // At most 8 bytes, which may lie in two lines.
+  std::uint64_t load(std::uint64_t address, unsigned bytes);
+  // What has gone through to memory is in a line too that is there.
+  void update(std::uint64_t address, unsigned bytes, std::uint64_t value);
+  void drop(std::uint64_t address) { lines_.erase(address / kLine); }
+  void drop_all() { lines_.clear(); }
+
+ private:
+  static constexpr std::uint64_t kLine = 64;  // bytes
+  using Line = std::array<std::uint8_t, kLine>;
+  Line& line_of(std::uint64_t address);
+  std::unordered_map<std::uint64_t, Line> lines_;
+};
+
+class WeakMemory {
+ public:
+  // A kernel begins with empty caches.
+  void begin(unsigned seed);
+
+  // `issue` is the number of the wave's instruction among those that access memory.
+  std::uint64_t load(unsigned wave, std::uint64_t address, unsigned bytes, bool passes_cache);
+  std::uint32_t load_scalar(std::uint64_t address);
+  void store(unsigned wave, std::uint64_t issue, std::uint64_t address, unsigned bytes,
+             std::uint64_t value);
+  // Atomic operations are done in memory: what the wave has stored there comes first.
+  void before_atomic(unsigned wave, std::uint64_t address, unsigned bytes);
+
+  // Returns when the wave's stores up to the one of this number are in memory.
+  void wait(unsigned wave, std::uint64_t last_issue);
+  // Time passes: some stores, by chance, arrive.
+  void let_some_arrive(unsigned wave);
+  void invalidate() { vector_cache_.drop_all(); }
+  void invalidate_scalar() { scalar_cache_.drop_all(); }
+
+ private:
+  struct Store {
+    std::uint64_t issue, address, value;
+    unsigned bytes;
+  };
+  // Those of a wave that have not arrived, the oldest first.
+  struct Pending {
+    std::vector<Store> stores;
+    std::bitset<4096> words;  // whose bits say which words may be among them
+  };
+  static bool overlap(const Store& store, std::uint64_t address, unsigned bytes) {
+    return store.address < address + bytes && address < store.address + store.bytes;
+  }
+  static bool may_hold(const Pending& pending, std::uint64_t address, unsigned bytes);
+  Pending& of(unsigned wave);
+  void arrive(Pending& pending, std::size_t n);
+  void arrive_in_any_order(Pending& pending, std::uint64_t last_issue);
+
+  LineCache vector_cache_, scalar_cache_;
+  std::vector<Pending> pending_;  // by the waves' numbers
+  std::minstd_rand random_;
+};
+
+}  // namespace amd_gpu
