@@ -70,7 +70,7 @@ struct Places {
 template <typename T>
 std::uint8_t* atomic_at(const Wave& w, u64 address, unsigned lane) {
   if (w.block->weak != nullptr && is_global(address))
-    w.block->weak->before_atomic(w.number, address, sizeof(T));
+    w.block->weak->before_atomic(address, sizeof(T));
   return flat_at(w, address, lane, sizeof(T));
 }
 

@@ -200,7 +200,7 @@ void BlockRunner::take_turn(Wave& wave) {
   if (wave.state == WaveState::kEnded) {
     weak_.wait(wave.number, wave.memory_issue);
   } else {
-    weak_.let_some_arrive(wave.number);
+    weak_.let_some_arrive();
   }
 }
 

@@ -56,7 +56,7 @@ template <typename T>
 T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane) {
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
-    return static_cast<T>(weak->load(wave.number, address, sizeof(T), i.glc));
+    return static_cast<T>(weak->load(address, sizeof(T), i.glc));
   return load_as<T>(flat_at(wave, address, lane, sizeof(T)));
 }
 template <typename T>

@@ -12,7 +12,7 @@
 namespace amd_gpu {
 namespace {
 
-// A wave that has more on the way waits for room, as hardware would.
+// A block that has more on the way waits for room, as hardware would.
 constexpr std::size_t kMostPending = 512;
 
 std::uint8_t* at(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
@@ -81,24 +81,17 @@ void WeakMemory::begin(unsigned seed) {
   random_.seed(seed);
 }
 
-WeakMemory::Pending& WeakMemory::of(unsigned wave) {
-  if (pending_.size() <= wave) pending_.resize(wave + 1);
-  return pending_[wave];
+bool WeakMemory::may_be_pending(std::uint64_t address, unsigned bytes) const {
+  return words_[bit_of(address)] || words_[bit_of(address + bytes - 1)];
 }
 
-bool WeakMemory::may_hold(const Pending& pending, std::uint64_t address, unsigned bytes) {
-  return pending.words[bit_of(address)] || pending.words[bit_of(address + bytes - 1)];
-}
-
-std::uint64_t WeakMemory::load(unsigned wave, std::uint64_t address, unsigned bytes,
-                               bool passes_cache) {
+std::uint64_t WeakMemory::load(std::uint64_t address, unsigned bytes, bool passes_cache) {
   if (passes_cache) vector_cache_.drop(address);
   std::uint64_t value =
       passes_cache ? load_from_memory(address, bytes) : vector_cache_.load(address, bytes);
-  const Pending& pending = of(wave);
-  if (!may_hold(pending, address, bytes)) return value;
-  for (const Store& store : pending.stores) {
-    if (!overlap(store, address, bytes)) continue;
+  if (!may_be_pending(address, bytes)) return value;
+  for (const Store& store : pending_) {
+    if (!store.overlaps(address, bytes)) continue;
     for (unsigned n = 0; n < store.bytes; ++n) {
       const std::uint64_t place = store.address + n - address;
       if (place < bytes)
@@ -115,54 +108,47 @@ std::uint32_t WeakMemory::load_scalar(std::uint64_t address) {
 
 void WeakMemory::store(unsigned wave, std::uint64_t issue, std::uint64_t address, unsigned bytes,
                        std::uint64_t value) {
-  Pending& pending = of(wave);
-  if (pending.stores.size() >= kMostPending) arrive(pending, random_() % pending.stores.size());
-  pending.stores.push_back({issue, address, value, bytes});
-  pending.words.set(bit_of(address)).set(bit_of(address + bytes - 1));
+  if (pending_.size() >= kMostPending) arrive(random_() % pending_.size());
+  pending_.push_back({wave, issue, address, value, bytes});
+  words_.set(bit_of(address)).set(bit_of(address + bytes - 1));
 }
 
 // That store, or an older one that has to come before it.
-void WeakMemory::arrive(Pending& pending, std::size_t n) {
+void WeakMemory::arrive(std::size_t n) {
   for (std::size_t older = 0; older < n; ++older)
-    if (overlap(pending.stores[older], pending.stores[n].address, pending.stores[n].bytes))
+    if (pending_[older].overlaps(pending_[n].address, pending_[n].bytes))
       n = std::exchange(older, ~std::size_t{0});  // which may have an older one too
-  const Store store = pending.stores[n];
+  const Store store = pending_[n];
   store_to_memory(store.address, store.bytes, store.value);
   vector_cache_.update(store.address, store.bytes, store.value);
-  pending.stores.erase(pending.stores.begin() + static_cast<std::ptrdiff_t>(n));
-  if (pending.stores.empty()) pending.words.reset();
+  pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(n));
+  if (pending_.empty()) words_.reset();
 }
 
-void WeakMemory::arrive_in_any_order(Pending& pending, std::uint64_t last_issue) {
-  for (;;) {
-    const auto end = std::find_if(pending.stores.begin(), pending.stores.end(),
-                                  [&](const Store& store) { return store.issue > last_issue; });
-    const auto count = static_cast<std::size_t>(end - pending.stores.begin());
-    if (count == 0) return;
-    arrive(pending, random_() % count);
-  }
-}
-
-void WeakMemory::before_atomic(unsigned wave, std::uint64_t address, unsigned bytes) {
+void WeakMemory::before_atomic(std::uint64_t address, unsigned bytes) {
   vector_cache_.drop(address);
-  Pending& pending = of(wave);
-  if (!may_hold(pending, address, bytes)) return;
-  for (std::size_t n = 0; n < pending.stores.size(); ++n)
-    while (n < pending.stores.size() && overlap(pending.stores[n], address, bytes)) {
-      arrive(pending, n);
+  if (!may_be_pending(address, bytes)) return;
+  for (std::size_t n = 0; n < pending_.size(); ++n)
+    while (n < pending_.size() && pending_[n].overlaps(address, bytes)) {
+      arrive(n);
       n = 0;
     }
 }
 
 void WeakMemory::wait(unsigned wave, std::uint64_t last_issue) {
-  arrive_in_any_order(of(wave), last_issue);
+  for (;;) {
+    std::vector<std::size_t> awaited;
+    for (std::size_t n = 0; n < pending_.size(); ++n)
+      if (pending_[n].wave == wave && pending_[n].issue <= last_issue) awaited.push_back(n);
+    if (awaited.empty()) return;
+    arrive(awaited[random_() % awaited.size()]);
+  }
 }
 
-void WeakMemory::let_some_arrive(unsigned wave) {
-  Pending& pending = of(wave);
+void WeakMemory::let_some_arrive() {
   if (random_() % 2 != 0) return;
-  for (auto left = (pending.stores.size() + 3) / 4; left > 0 && !pending.stores.empty(); --left)
-    arrive(pending, random_() % pending.stores.size());
+  for (auto left = (pending_.size() + 3) / 4; left > 0 && !pending_.empty(); --left)
+    arrive(random_() % pending_.size());
 }
 
 }  // namespace amd_gpu

@@ -2,7 +2,7 @@
 // Memory as late and as stale as CDNA2 allows it to a compute unit, here one for each block: its
 // vector and its scalar cache keep what they have read until they are invalidated, and stores wait
 // until the wave waits for them. LLVM's AMDGPU usage, "Memory Model GFX90A"; L2 is not modelled.
-// Invariant: a wave sees its own stores, and stores of a wave to one address keep their order.
+// Invariant: the waves of a block see its stores at once; those to one address keep their order.
 // Used by the memory instructions where MESHMEM_AMD_MEMORY=strict.
 #pragma once
 
@@ -37,41 +37,36 @@ class WeakMemory {
   // A kernel begins with empty caches.
   void begin(unsigned seed);
 
-  // `issue` is the number of the wave's instruction among those that access memory.
-  std::uint64_t load(unsigned wave, std::uint64_t address, unsigned bytes, bool passes_cache);
+  std::uint64_t load(std::uint64_t address, unsigned bytes, bool passes_cache);
   std::uint32_t load_scalar(std::uint64_t address);
+  // `issue` is the number of the wave's instruction among those that access memory.
   void store(unsigned wave, std::uint64_t issue, std::uint64_t address, unsigned bytes,
              std::uint64_t value);
-  // Atomic operations are done in memory: what the wave has stored there comes first.
-  void before_atomic(unsigned wave, std::uint64_t address, unsigned bytes);
+  // Atomic operations are done in memory: what the block has stored there comes first.
+  void before_atomic(std::uint64_t address, unsigned bytes);
 
   // Returns when the wave's stores up to the one of this number are in memory.
   void wait(unsigned wave, std::uint64_t last_issue);
   // Time passes: some stores, by chance, arrive.
-  void let_some_arrive(unsigned wave);
+  void let_some_arrive();
   void invalidate() { vector_cache_.drop_all(); }
   void invalidate_scalar() { scalar_cache_.drop_all(); }
 
  private:
   struct Store {
+    unsigned wave;
     std::uint64_t issue, address, value;
     unsigned bytes;
+    bool overlaps(std::uint64_t from, unsigned count) const {
+      return address < from + count && from < address + bytes;
+    }
   };
-  // Those of a wave that have not arrived, the oldest first.
-  struct Pending {
-    std::vector<Store> stores;
-    std::bitset<4096> words;  // whose bits say which words may be among them
-  };
-  static bool overlap(const Store& store, std::uint64_t address, unsigned bytes) {
-    return store.address < address + bytes && address < store.address + store.bytes;
-  }
-  static bool may_hold(const Pending& pending, std::uint64_t address, unsigned bytes);
-  Pending& of(unsigned wave);
-  void arrive(Pending& pending, std::size_t n);
-  void arrive_in_any_order(Pending& pending, std::uint64_t last_issue);
+  bool may_be_pending(std::uint64_t address, unsigned bytes) const;
+  void arrive(std::size_t n);
 
   LineCache vector_cache_, scalar_cache_;
-  std::vector<Pending> pending_;  // by the waves' numbers
+  std::vector<Store> pending_;  // the oldest first
+  std::bitset<4096> words_;     // whose bits say which words may be pending
   std::minstd_rand random_;
 };
 
