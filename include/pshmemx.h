@@ -21,38 +21,21 @@
     F(reduce_plan_algorithm, reduce_plan_algorithm, void, const char *, (int number), (number)) \
     F(stream_mark, stream_mark, void, void, (shmemx_mark_t *mark, shmemx_stream_t stream), (mark, stream)) \
     F(stream_mark_wait, stream_mark_wait, void, void, (shmemx_mark_t *mark), (mark)) \
-    F(putmem_on_stream, putmem_on_stream, void, void, \
-      (void *dest, const void *source, size_t nbytes, int pe, shmemx_stream_t stream), (dest, source, nbytes, pe, stream)) \
-    F(getmem_on_stream, getmem_on_stream, void, void, \
-      (void *dest, const void *source, size_t nbytes, int pe, shmemx_stream_t stream), (dest, source, nbytes, pe, stream)) \
-    F(putmem_signal_on_stream, putmem_signal_on_stream, void, void, \
-      (void *dest, const void *source, size_t nbytes, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, \
-       shmemx_stream_t stream), \
-      (dest, source, nbytes, sig_addr, signal, sig_op, pe, stream)) \
     F(signal_op_on_stream, signal_op_on_stream, void, void, \
       (uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_stream_t stream), (sig_addr, signal, sig_op, pe, stream)) \
     F(signal_wait_until_on_stream, signal_wait_until_on_stream, void, void, \
       (uint64_t *sig_addr, int cmp, uint64_t cmp_value, shmemx_stream_t stream), (sig_addr, cmp, cmp_value, stream)) \
     F(quiet_on_stream, quiet_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
     F(barrier_all_on_stream, barrier_all_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
-    F(team_sync_on_stream, team_sync_on_stream, void, int, (shmem_team_t team, shmemx_stream_t stream), (team, stream)) \
-    F(broadcastmem_on_stream, broadcastmem_on_stream, void, int, \
-      (shmem_team_t team, void *dest, const void *source, size_t nbytes, int PE_root, shmemx_stream_t stream), \
-      (team, dest, source, nbytes, PE_root, stream)) \
-    F(fcollectmem_on_stream, fcollectmem_on_stream, void, int, \
-      (shmem_team_t team, void *dest, const void *source, size_t nbytes, shmemx_stream_t stream), \
-      (team, dest, source, nbytes, stream)) \
-    F(collectmem_on_stream, collectmem_on_stream, void, int, \
-      (shmem_team_t team, void *dest, const void *source, size_t nbytes, shmemx_stream_t stream), \
-      (team, dest, source, nbytes, stream)) \
-    F(alltoallmem_on_stream, alltoallmem_on_stream, void, int, \
-      (shmem_team_t team, void *dest, const void *source, size_t nbytes, shmemx_stream_t stream), \
-      (team, dest, source, nbytes, stream))
+    F(sync_all_on_stream, sync_all_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
+    F(team_sync_on_stream, team_sync_on_stream, void, int, (shmem_team_t team, shmemx_stream_t stream), (team, stream))
 
 /* All routines of shmemx.h: ON_STREAM reads those whose rows say neither the stream nor _on_stream. */
 #define MESHMEM_ALL_EXTENSIONS(F, ON_STREAM) \
     MESHMEM_EXTENSION_ROUTINES(F) MESHMEM_EXTENSIONS(F, MESHMEM_IN) \
     MESHMEM_OPS_WAITS_OF_MANY(F, short_, short) MESHMEM_OPS_WAITS_OF_MANY(F, ushort_, unsigned short) \
+    MESHMEM_ALLTOALLV(F, MESHMEM_IN) MESHMEM_ALLTOALLV_ON_HOST(F, MESHMEM_IN) \
+    MESHMEM_MOVED_ON_STREAM(ON_STREAM, MESHMEM_IN) MESHMEM_UNTYPED_ON_STREAM(ON_STREAM) \
     MESHMEM_COMPUTED_ON_STREAM(ON_STREAM, MESHMEM_IN) \
     MESHMEM_SHORT_REDUCTIONS(ON_STREAM, half, void) MESHMEM_SHORT_REDUCTIONS(ON_STREAM, bfloat16, void)
 /* clang-format on */

@@ -73,12 +73,29 @@ void shmemx_module_init(void);
  *     op: sum, prod, min, max, avg, and, or, xor. source holds a block of nreduce elements for each
  *     PE of the team; PE i's dest, of nreduce elements, becomes the combination of the blocks i.
  *     dest may be block i of source itself (source + i * nreduce); otherwise they do not overlap.
+ *
+ * ---- alltoall of blocks that differ in length, as mixtures of experts need it:
+ *
+ *   shmemx_<type>_alltoallv(team, dest, dest_nelems, dest_displs,
+ *                           source, source_nelems, source_displs)
+ *   shmemx_alltoallvmem: the same of bytes
+ *     For each PE i of the team the source_nelems[i] elements at source + source_displs[i] go to
+ *     PE i, and what comes from PE i, dest_nelems[i] elements, to dest + dest_displs[i]. PE i's
+ *     dest_nelems[j] is PE j's source_nelems[i]: the host's routines end the job where it is not.
+ *     dest and source are symmetric and do not overlap; the arrays, of a number for each PE, are
+ *     each PE's own. Which PE has how much may change from call to call. A collective of the team;
+ *     also in kernels (_wave, _block) and on streams (_on_stream), where the arrays are read as the
+ *     kernel runs: memory that the device reaches, as that of hipMalloc, and not the stack.
  */
 #ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
-#undef MESHMEM_DECLARE_EXTENSION
+MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+#else
+#define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 #endif
+MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+#undef MESHMEM_DECLARE_EXTENSION
 
 /* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is
  * for all reductions on device memory that the host calls, or puts on a stream or into a graph,
@@ -96,14 +113,6 @@ const char* shmemx_reduce_plan_algorithm(int number);
  * dest and source are addresses that the device reaches: of the device heap, of a registered
  * buffer, or (for what is not symmetric) of any memory of the device. Collectives of one team must
  * be in one order: the same stream, or streams that wait for each other. */
-void shmemx_putmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
-                             shmemx_stream_t stream);
-void shmemx_getmem_on_stream(void* dest, const void* source, size_t nbytes, int pe,
-                             shmemx_stream_t stream);
-/* The signal after the data, and after all that the stream did before. */
-void shmemx_putmem_signal_on_stream(void* dest, const void* source, size_t nbytes,
-                                    uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
-                                    shmemx_stream_t stream);
 void shmemx_signal_op_on_stream(uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                                 shmemx_stream_t stream);
 /* The stream goes on when the comparison holds. */
@@ -112,16 +121,38 @@ void shmemx_signal_wait_until_on_stream(uint64_t* sig_addr, int cmp, uint64_t cm
 /* What the stream has stored so far has arrived. */
 void shmemx_quiet_on_stream(shmemx_stream_t stream);
 void shmemx_barrier_all_on_stream(shmemx_stream_t stream);
+/* As the barrier, which is a quiet too: on a stream they are the same. */
+void shmemx_sync_all_on_stream(shmemx_stream_t stream);
 int shmemx_team_sync_on_stream(shmem_team_t team, shmemx_stream_t stream);
-int shmemx_broadcastmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
-                                  int PE_root, shmemx_stream_t stream);
-int shmemx_fcollectmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
-                                 shmemx_stream_t stream);
-/* nbytes may differ from PE to PE. */
-int shmemx_collectmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
-                                shmemx_stream_t stream);
-int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* source, size_t nbytes,
-                                 shmemx_stream_t stream);
+/* Of a type, of 8 to 128 bits (put32), and of bytes (mem), with the parameters of the standard's
+ * routine and the stream behind them:
+ *
+ *   shmemx_<type>_put_on_stream, _get_on_stream; shmemx_put32_on_stream; shmemx_putmem_on_stream
+ *   shmemx_<type>_put_signal_on_stream   the signal after the data, and after all that the stream
+ *                                        did before
+ *   shmemx_<type>_p_on_stream            the value is that of the call
+ *   shmemx_<type>_wait_until_on_stream   the stream goes on when the comparison holds
+ *   shmemx_<type>_broadcast_on_stream, _fcollect_, _alltoall_, and _collect_, whose count may
+ *                                        differ from PE to PE
+ *   shmemx_<type>_alltoallv_on_stream
+ *
+ * The types are those that kernels have, of waits those of the standard; overloads in C++:
+ * shmemx_put_on_stream(float*, ...). */
+#define MESHMEM_MOVED_ON_STREAM(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_MOVED_ROW, F, IN)
+#define MESHMEM_MOVED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
+  IN##_##rma(MESHMEM_OPS_TRANSFER(F, NAME##_, , TYPE, TYPE))                   \
+      IN##_##rma(MESHMEM_OP_PUT_SIGNAL(F, NAME##_, , TYPE, TYPE))              \
+          IN##_##rma(MESHMEM_OP_P(F, NAME##_, TYPE))                           \
+              IN##_##amo(MESHMEM_OP_WAIT_UNTIL(F, NAME##_, TYPE))              \
+                  IN##_##rma(MESHMEM_OPS_MOVE(F, NAME##_, , TYPE, TYPE))       \
+                      IN##_##rma(MESHMEM_OP_ALLTOALLV(F, NAME##_, , TYPE, TYPE))
+#define MESHMEM_UNTYPED_ON_STREAM(F)        \
+  MESHMEM_SIZES(MESHMEM_SIZED_MOVED_ROW, F) \
+  MESHMEM_SIZED_MOVED_ROW(mem, char, F)     \
+  MESHMEM_OPS_MOVE(F, , mem, char, void) MESHMEM_OP_ALLTOALLV(F, , mem, char, void)
+#define MESHMEM_SIZED_MOVED_ROW(BITS, E, F) \
+  MESHMEM_OPS_TRANSFER(F, , BITS, E, void)  \
+  MESHMEM_OP_PUT_SIGNAL(F, , BITS, E, void)
 
 /* shmemx_<type>_<op>_reduce_on_stream, shmemx_<type>_sum_inscan_on_stream, _sum_exscan_on_stream,
  * and the reductions beyond the standard, for the types that kernels have: (team, dest, source,
@@ -155,6 +186,8 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void* dest, const void* sour
 MESHMEM_COMPUTED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, half, void)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, bfloat16, void)
+MESHMEM_MOVED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+MESHMEM_UNTYPED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM)
 #undef MESHMEM_DECLARE_ON_STREAM
 
 #ifdef __cplusplus
@@ -165,6 +198,7 @@ MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, bfloat16, void)
     return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;        \
   }
 MESHMEM_COMPUTED_ON_STREAM(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+MESHMEM_MOVED_ON_STREAM(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
 #ifdef MESHMEM_COMPILES_KERNELS
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, half, meshmem_half)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, bfloat16, meshmem_bfloat16)
@@ -179,6 +213,7 @@ MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, bfloat16, meshmem_bfloat16)
 #define MESHMEM_OVERLOAD_EXTENSION(name, op, E, result, params, args) \
   MESHMEM_SIDES result shmemx_##op params { return shmemx_##name args; }
 MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
+MESHMEM_KERNEL_TYPES(MESHMEM_ALLTOALLV_ROW, MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
 #undef MESHMEM_OVERLOAD_EXTENSION
 #undef MESHMEM_SIDES
 #endif

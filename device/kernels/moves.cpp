@@ -3,6 +3,7 @@
 // Kernels of a team that move data and do not compute.
 // Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
 // and waits for no other block; how many blocks there are depends on what all PEs have in common.
+#include "device/collectives/alltoallv.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"
@@ -16,10 +17,12 @@ namespace {
 constexpr unsigned kMoveThreads = 64;
 constexpr int kMostMoveBlocks = 2;
 constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;
+constexpr int kBlocksOfAlltoallv = 1;
 #else
 constexpr unsigned kMoveThreads = 512;
 constexpr int kMostMoveBlocks = kChannels;
 constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
+constexpr int kBlocksOfAlltoallv = 16;
 #endif
 
 // What a block moves of `bytes` bytes, and where it meets the others that do.
@@ -74,6 +77,13 @@ __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, 
   after_earlier_kernels();
   alltoalls<E>(Block(), TeamSync(handle), dest, source, dst, sst, nelems);
 }
+__global__ void __launch_bounds__(kMoveThreads)
+    alltoallv_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                     const MESHMEM_GRID_CONSTANT Alltoallv call) {
+  after_earlier_kernels();
+  const auto part = static_cast<int>(blockIdx.x);
+  alltoallv(Block(), TeamSync(handle, part), call, part, static_cast<int>(gridDim.x));
+}
 
 template <typename E>
 hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* source,
@@ -126,9 +136,16 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
   return elem_bytes == 16 ? launch_of(Given<Bits128>()) : with_bits(elem_bytes, launch_of);
 }
 
+// How much there is to move only the kernel knows.
+hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream) {
+  const int blocks = kBlocksOfAlltoallv < team.channels ? kBlocksOfAlltoallv : team.channels;
+  return launch(alltoallv_kernel, dim3(static_cast<unsigned>(blocks)), kMoveThreads, stream, team,
+                call);
+}
+
 hipError_t load_move_kernels() {
   const hipError_t error = load(sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel,
-                                alltoall_kernel, alltoalls_kernel<Bits128>);
+                                alltoall_kernel, alltoallv_kernel, alltoalls_kernel<Bits128>);
   if (error != hipSuccess) return error;
   return with_each_bits(
       [](auto given) { return load(alltoalls_kernel<typename decltype(given)::Type>); });

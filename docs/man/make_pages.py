@@ -47,11 +47,13 @@ def read_extensions(include, compiler, types):
     """Rows of the kind ext from the declarations of shmemx.h; their op has the prefix, as routines.txt has."""
     text = preprocess(include, compiler, "#include <shmemx.h>\n")
     typed = re.compile(rf"shmemx_({'|'.join(types)})_(\w+)")
+    sized = re.compile(r"shmemx_(put|get)\d+(_\w+)")
     rows = []
     for result, name, params in re.findall(r"[;}] (\w[\w ]*?(?: ?\*)*) ?\b(shmemx_\w+) ?(\([^()]*\))(?=;)", text):
         if not re.fullmatch(INTERNAL, name):
-            match = typed.fullmatch(name)
-            rows.append(("ext", name.replace("shmemx_", "", 1), "shmemx_" + match[2] if match else name, result, params))
+            match, of_size = typed.fullmatch(name), sized.fullmatch(name)
+            op = "shmemx_" + match[2] if match else f"shmemx_{of_size[1]}{of_size[2]}" if of_size else name
+            rows.append(("ext", name.replace("shmemx_", "", 1), op, result, params))
     return rows
 
 
@@ -114,7 +116,7 @@ class Operation:
             self.prototypes.append(re.sub(rf"\b{types[example]}\b", "TYPE", signature))
         sized = [row for row in rest if re.search(r"\d", row[1])]
         if len(sized) == 5:
-            self.prototypes.append(f"{sized[0][3]} shmem_{re.sub('8', 'SIZE', sized[0][1], count=1)}{sized[0][4]}")
+            self.prototypes.append(f"{sized[0][3]} {self.prefix}{re.sub('8', 'SIZE', sized[0][1], count=1)}{sized[0][4]}")
             rest = [row for row in rest if row not in sized]
         for kind, name, _, result, params in rest:
             whole = whole_name(kind, name)

@@ -9,7 +9,7 @@
 #ifndef MESHMEM_SHMEM_DEVICE_HPP
 #define MESHMEM_SHMEM_DEVICE_HPP
 
-#include "device/routines.hpp"
+#include "device/extension_routines.hpp"
 
 /* The names:
  *
@@ -100,15 +100,17 @@
   MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)           \
   MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
-/* Reductions beyond the standard: shmemx_x on both sides. */
-#define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args)                                \
+/* Collectives beyond the standard: shmemx_x on both sides. Reductions by a grid, too. */
+#define MESHMEM_KERNEL_EXTENSION_GROUP(name, op, E, result, params, args)                          \
   MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                                \
       return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args),                 \
              return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, \
                                                                                 op, E, result,     \
                                                                                 params, args)      \
-      MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)                    \
-          MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
+      MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args) \
+  MESHMEM_KERNEL_EXTENSION_GROUP(name, op, E, result, params, args) \
+  MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* test and its forms: one thread looks. */
 #define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
@@ -155,6 +157,8 @@ MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, , mem, char, void)
 MESHMEM_ROUTINES_CTX(MESHMEM_KERNEL_ATOMIC)
 MESHMEM_EXTENSIONS(MESHMEM_KERNEL_EXTENSION, MESHMEM_IN)
 MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_REDUCTION, MESHMEM_IN)
+MESHMEM_ALLTOALLV(MESHMEM_KERNEL_EXTENSION_GROUP, MESHMEM_IN)
+MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
 /* clang-format on */
 
 /* Routines without a type: by a group, or as what one thread knows. */
@@ -189,6 +193,8 @@ MESHMEM_KERNEL_PLAIN(int, team_translate_pe,
                      (shmem_team_t src_team, int src_pe, shmem_team_t dest_team),
                      (src_team, src_pe, dest_team))
 MESHMEM_KERNEL_PLAIN(uint64_t, signal_fetch, (const uint64_t* sig_addr), (sig_addr))
+MESHMEM_KERNEL_PLAIN_WIDER(uint64_t, signal_fetch, signal_fetch_by, (const uint64_t* sig_addr),
+                           (, sig_addr))
 MESHMEM_KERNEL_PLAIN_GROUP(uint64_t, signal_wait_until,
                            (uint64_t * sig_addr, int cmp, uint64_t cmp_value),
                            (sig_addr, cmp, cmp_value), (, sig_addr, cmp, cmp_value))
@@ -275,6 +281,9 @@ MESHMEM_KERNEL_PACKETS(_block, Block)
     MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE))
 MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
 MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
+MESHMEM_KERNEL_TYPES(MESHMEM_ALLTOALLV_ROW, MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
+MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
+MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_KERNEL_OVERLOAD_ROW, )
 MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_SHORT_OVERLOAD_CTX, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
@@ -289,6 +298,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_KERNEL_GROUP_BY
 #undef MESHMEM_KERNEL_REDUCTION
 #undef MESHMEM_KERNEL_EXTENSION
+#undef MESHMEM_KERNEL_EXTENSION_GROUP
 #undef MESHMEM_KERNEL_TEST
 #undef MESHMEM_KERNEL_ROW
 #undef MESHMEM_KERNEL_SIZED_ROW

@@ -28,18 +28,23 @@
  * dest of a put, source of a get and sig_addr are symmetric. sig_op is SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD; the signal is
  * updated after the data of the same call has arrived, and also when nelems is 0. */
 #define MESHMEM_OPS_RMA(F, PRE, MID, E, T) \
-    F(PRE##put##MID, put, E, void, \
-      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
-    F(PRE##get##MID, get, E, void, \
-      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    MESHMEM_OPS_TRANSFER(F, PRE, MID, E, T) \
     F(PRE##put##MID##_nbi, put_nbi, E, void, \
       (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
     F(PRE##get##MID##_nbi, get_nbi, E, void, \
       (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
-    F(PRE##put##MID##_signal, put_signal, E, void, \
-      (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
-      (dest, source, nelems, sig_addr, signal, sig_op, pe)) \
+    MESHMEM_OP_PUT_SIGNAL(F, PRE, MID, E, T) \
     F(PRE##put##MID##_signal_nbi, put_signal_nbi, E, void, \
+      (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
+      (dest, source, nelems, sig_addr, signal, sig_op, pe))
+
+#define MESHMEM_OPS_TRANSFER(F, PRE, MID, E, T) \
+    F(PRE##put##MID, put, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe)) \
+    F(PRE##get##MID, get, E, void, \
+      (T *dest, const T *source, size_t nelems, int pe), (dest, source, nelems, pe))
+#define MESHMEM_OP_PUT_SIGNAL(F, PRE, MID, E, T) \
+    F(PRE##put##MID##_signal, put_signal, E, void, \
       (T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe), \
       (dest, source, nelems, sig_addr, signal, sig_op, pe))
 
@@ -60,8 +65,9 @@
       (dest, source, dst, sst, bsize, nblocks, pe))
 
 /* 9.6, one element by value. */
+#define MESHMEM_OP_P(F, PRE, E) F(PRE##p, p, E, void, (E *dest, E value, int pe), (dest, value, pe))
 #define MESHMEM_OPS_SINGLE(F, PRE, E) \
-    F(PRE##p, p, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    MESHMEM_OP_P(F, PRE, E) \
     F(PRE##g, g, E, E, (const E *source, int pe), (source, pe))
 
 /* 9.7, atomic memory operations. Fetching forms return the value before; nbi forms put it into the local *fetch, which may
@@ -102,8 +108,10 @@
 
 #define MESHMEM_OPS_WAITS_OF_MANY(F, PRE, E) MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) MESHMEM_OPS_TEST_OF_MANY(F, PRE, E)
 
+#define MESHMEM_OP_WAIT_UNTIL(F, PRE, E) \
+    F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value))
 #define MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) \
-    F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
+    MESHMEM_OP_WAIT_UNTIL(F, PRE, E) \
     MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E)
 #define MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) \
     F(PRE##wait_until_all, wait_until_all, E, void, \
@@ -144,6 +152,11 @@
  * do not overlap. broadcast: nelems of PE_root's source to every dest, the root's too. fcollect: nelems of each PE, in
  * team order; collect: as many as each PE says. alltoall: block k of PE l's source to block l of PE k's dest. */
 #define MESHMEM_OPS_COLLECTIVE(F, PRE, MID, E, T) \
+    MESHMEM_OPS_MOVE(F, PRE, MID, E, T) \
+    F(PRE##alltoalls##MID, alltoalls, E, int, \
+      (shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
+      (team, dest, source, dst, sst, nelems))
+#define MESHMEM_OPS_MOVE(F, PRE, MID, E, T) \
     F(PRE##broadcast##MID, broadcast, E, int, \
       (shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root), (team, dest, source, nelems, PE_root)) \
     F(PRE##collect##MID, collect, E, int, \
@@ -151,10 +164,7 @@
     F(PRE##fcollect##MID, fcollect, E, int, \
       (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems)) \
     F(PRE##alltoall##MID, alltoall, E, int, \
-      (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems)) \
-    F(PRE##alltoalls##MID, alltoalls, E, int, \
-      (shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
-      (team, dest, source, dst, sst, nelems))
+      (shmem_team_t team, T *dest, const T *source, size_t nelems), (team, dest, source, nelems))
 
 #define MESHMEM_OP_REDUCE(F, PRE, E, what) \
     F(PRE##what, what, E, int, \
@@ -186,6 +196,18 @@
     IN##_##rma(MESHMEM_OPS_SCATTER_ORDER(F, NAME##_, TYPE)) \
     IN##_##arith(MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, TYPE)) \
     IN##_##logic(MESHMEM_OPS_SCATTER_LOGIC(F, NAME##_, TYPE))
+
+/* alltoall of blocks that differ in length: shmemx_<name>; shmemx.h says what it does. */
+#define MESHMEM_OP_ALLTOALLV(F, PRE, MID, E, T) \
+    F(PRE##alltoallv##MID, alltoallv, E, int, \
+      (shmem_team_t team, T *dest, const size_t *dest_nelems, const size_t *dest_displs, const T *source, \
+       const size_t *source_nelems, const size_t *source_displs), \
+      (team, dest, dest_nelems, dest_displs, source, source_nelems, source_displs))
+#define MESHMEM_ALLTOALLV(F, IN) \
+    MESHMEM_KERNEL_TYPES(MESHMEM_ALLTOALLV_ROW, F, IN) MESHMEM_OP_ALLTOALLV(F, , mem, char, void)
+#define MESHMEM_ALLTOALLV_ON_HOST(F, IN) MESHMEM_HOST_TYPES(MESHMEM_ALLTOALLV_ROW, F, IN)
+#define MESHMEM_ALLTOALLV_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
+    IN##_##rma(MESHMEM_OP_ALLTOALLV(F, NAME##_, , TYPE, TYPE))
 
 /* Routines without a type. With a context (9.8, 9.12): */
 #define MESHMEM_ROUTINES_CTX(F) \

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions that the standard does not have (include/shmemx.h), with their types dropped at once.
-// Invariant: as the standard's reductions, on host and device memory alike.
+// Collectives that the standard does not have (include/shmemx.h), with their types dropped at once.
+// Invariant: as the standard's collectives, on host and device memory alike.
 #include "api/entry.hpp"
+#include "collectives/alltoallv.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
+#include "collectives/same_call.hpp"
 #include "shmemx.h"
 
 namespace meshmem {
@@ -38,6 +40,21 @@ REDUCE_SCATTER(prod_reduce_scatter, (reduction<Product, E>()))
 REDUCE_SCATTER(avg_reduce_scatter, average<E>())
 #undef REDUCE_SCATTER
 
+int alltoallv_untyped(const char* routine, shmem_team_t handle, std::size_t elem_bytes, void* dest,
+                      const std::size_t* dest_nelems, const std::size_t* dest_displs,
+                      const void* source, const std::size_t* source_nelems,
+                      const std::size_t* source_displs) {
+  Team& team = collective_team(handle, routine);
+  expect_same_call(team, "elements of {} bytes", elem_bytes);
+  alltoallv(team, elem_bytes, dest, blocks_of(team, dest_nelems, dest_displs, false), source,
+            blocks_of(team, source_nelems, source_displs, false));
+  return 0;
+}
+template <typename E, typename... Arguments>
+int alltoallv(const char* routine, shmem_team_t handle, Arguments... arguments) {
+  return alltoallv_untyped(routine, handle, sizeof(E), arguments...);
+}
+
 }  // namespace
 
 #define EXTENSION(name, op, E, result, params, args)    \
@@ -45,6 +62,8 @@ REDUCE_SCATTER(avg_reduce_scatter, average<E>())
     return op<E>("shmemx_" #name, MESHMEM_UNWRAP args); \
   }
 MESHMEM_EXTENSIONS(EXTENSION, MESHMEM_IN)
+MESHMEM_ALLTOALLV(EXTENSION, MESHMEM_IN)
+MESHMEM_ALLTOALLV_ON_HOST(EXTENSION, MESHMEM_IN)
 #undef EXTENSION
 
 }  // namespace meshmem

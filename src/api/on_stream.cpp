@@ -2,12 +2,15 @@
 //
 // The routines that take their place on a stream (include/shmemx.h), with their types dropped.
 // Invariant: a routine that finds no device, or no kernels that reach all PEs, ends the job.
+#include <cstring>
 #include <memory>
 
 #include "api/entry.hpp"
 #include "collectives/kernel_reduction.hpp"
 #include "collectives/stream_collectives.hpp"
 #include "core/stream_transfers.hpp"
+#include "device/operations.hpp"
+#include "memory/room.hpp"
 #include "shmemx.h"
 
 namespace meshmem {
@@ -31,23 +34,6 @@ Team& team_for_kernels(shmem_team_t handle, const char* routine) {
 
 }  // namespace
 
-MESHMEM_EXTENSION_ENTRY(void, putmem_on_stream,
-                        (void* dest, const void* source, std::size_t nbytes, int pe,
-                         shmemx_stream_t stream)) {
-  on_stream::put(call_on(stream, "shmemx_putmem_on_stream"), dest, source, nbytes, pe);
-}
-MESHMEM_EXTENSION_ENTRY(void, getmem_on_stream,
-                        (void* dest, const void* source, std::size_t nbytes, int pe,
-                         shmemx_stream_t stream)) {
-  on_stream::get(call_on(stream, "shmemx_getmem_on_stream"), dest, source, nbytes, pe);
-}
-MESHMEM_EXTENSION_ENTRY(void, putmem_signal_on_stream,
-                        (void* dest, const void* source, std::size_t nbytes,
-                         std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe,
-                         shmemx_stream_t stream)) {
-  on_stream::put_signal(call_on(stream, "shmemx_putmem_signal_on_stream"), dest, source, nbytes,
-                        {sig_addr, signal, sig_op}, pe);
-}
 MESHMEM_EXTENSION_ENTRY(void, signal_op_on_stream,
                         (std::uint64_t * sig_addr, std::uint64_t signal, int sig_op, int pe,
                          shmemx_stream_t stream)) {
@@ -57,8 +43,8 @@ MESHMEM_EXTENSION_ENTRY(void, signal_op_on_stream,
 MESHMEM_EXTENSION_ENTRY(void, signal_wait_until_on_stream,
                         (std::uint64_t * sig_addr, int cmp, std::uint64_t cmp_value,
                          shmemx_stream_t stream)) {
-  on_stream::wait_until(call_on(stream, "shmemx_signal_wait_until_on_stream"), sig_addr, cmp,
-                        cmp_value);
+  on_stream::wait_until(call_on(stream, "shmemx_signal_wait_until_on_stream"), sig_addr,
+                        device::ElemType::u64, sizeof *sig_addr, cmp, {{cmp_value, 0}});
 }
 MESHMEM_EXTENSION_ENTRY(void, quiet_on_stream, (shmemx_stream_t stream)) {
   on_stream::quiet(call_on(stream, "shmemx_quiet_on_stream"));
@@ -84,34 +70,99 @@ MESHMEM_EXTENSION_ENTRY(int, team_sync_on_stream, (shmem_team_t handle, shmemx_s
   on_stream::sync(team_for_kernels(handle, "shmemx_team_sync_on_stream"), stream_of(stream));
   return 0;
 }
-MESHMEM_EXTENSION_ENTRY(int, broadcastmem_on_stream,
-                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
-                         int PE_root, shmemx_stream_t stream)) {
-  on_stream::broadcast(team_for_kernels(handle, "shmemx_broadcastmem_on_stream"), dest, source,
-                       nbytes, PE_root, stream_of(stream));
+MESHMEM_EXTENSION_ENTRY(void, sync_all_on_stream, (shmemx_stream_t stream)) {
+  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, "shmemx_sync_all_on_stream"),
+                  stream_of(stream));
+}
+
+namespace {
+
+// A row of the tables: the name of its routine, and the stream.
+struct Row {
+  const char* routine;
+  shmemx_stream_t stream;
+
+  on_stream::StreamCall call() const { return call_on(stream, routine); }
+  Team& team(shmem_team_t handle) const { return team_for_kernels(handle, routine); }
+  hipStream_t hip() const { return stream_of(stream); }
+  template <typename E>
+  std::size_t bytes(std::size_t nelems) const {
+    return bytes_of(routine, nelems, sizeof(E));
+  }
+};
+
+template <typename E>
+device::Scalar scalar_of(E value) {
+  device::Scalar scalar{};
+  std::memcpy(&scalar, &value, sizeof value);
+  return scalar;
+}
+
+template <typename E>
+void put(Row row, void* dest, const void* source, std::size_t nelems, int pe) {
+  on_stream::put(row.call(), dest, source, row.bytes<E>(nelems), pe);
+}
+template <typename E>
+void get(Row row, void* dest, const void* source, std::size_t nelems, int pe) {
+  on_stream::get(row.call(), dest, source, row.bytes<E>(nelems), pe);
+}
+template <typename E>
+void put_signal(Row row, void* dest, const void* source, std::size_t nelems,
+                std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  on_stream::put_signal(row.call(), dest, source, row.bytes<E>(nelems), {sig_addr, signal, sig_op},
+                        pe);
+}
+template <typename E>
+void p(Row row, E* dest, E value, int pe) {
+  on_stream::store(row.call(), dest, scalar_of(value), sizeof value, pe);
+}
+template <typename E>
+void wait_until(Row row, const E* ivar, int cmp, E cmp_value) {
+  on_stream::wait_until(row.call(), ivar, device::elem_type_of<E>(), sizeof *ivar, cmp,
+                        scalar_of(cmp_value));
+}
+
+template <typename E>
+int broadcast(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
+              int PE_root) {
+  on_stream::broadcast(row.team(team), dest, source, row.bytes<E>(nelems), PE_root, row.hip());
   return 0;
 }
-MESHMEM_EXTENSION_ENTRY(int, fcollectmem_on_stream,
-                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
-                         shmemx_stream_t stream)) {
-  on_stream::fcollect(team_for_kernels(handle, "shmemx_fcollectmem_on_stream"), dest, source,
-                      nbytes, stream_of(stream));
+template <typename E>
+int fcollect(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
+  on_stream::fcollect(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
   return 0;
 }
-MESHMEM_EXTENSION_ENTRY(int, collectmem_on_stream,
-                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
-                         shmemx_stream_t stream)) {
-  on_stream::collect(team_for_kernels(handle, "shmemx_collectmem_on_stream"), dest, source, nbytes,
-                     stream_of(stream));
+template <typename E>
+int collect(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
+  on_stream::collect(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
   return 0;
 }
-MESHMEM_EXTENSION_ENTRY(int, alltoallmem_on_stream,
-                        (shmem_team_t handle, void* dest, const void* source, std::size_t nbytes,
-                         shmemx_stream_t stream)) {
-  on_stream::alltoall(team_for_kernels(handle, "shmemx_alltoallmem_on_stream"), dest, source,
-                      nbytes, stream_of(stream));
+template <typename E>
+int alltoall(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
+  on_stream::alltoall(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
   return 0;
 }
+template <typename E>
+int alltoallv(Row row, shmem_team_t team, void* dest, const std::size_t* dest_nelems,
+              const std::size_t* dest_displs, const void* source, const std::size_t* source_nelems,
+              const std::size_t* source_displs) {
+  on_stream::alltoallv(
+      row.team(team),
+      {dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)},
+      row.hip());
+  return 0;
+}
+
+}  // namespace
+
+#define DEFINE_MOVED(name, op, E, result, params, args)                           \
+  MESHMEM_EXTENSION_ENTRY(result, name##_on_stream, MESHMEM_WITH_STREAM params) { \
+    return op<E>(Row{"shmemx_" #name "_on_stream", stream}, MESHMEM_UNWRAP args); \
+  }
+MESHMEM_MOVED_ON_STREAM(DEFINE_MOVED, MESHMEM_IN)
+MESHMEM_UNTYPED_ON_STREAM(DEFINE_MOVED)
+#undef DEFINE_MOVED
 
 namespace {
 

@@ -10,10 +10,12 @@
 
 #include "base/error.hpp"
 #include "base/thread.hpp"
+#include "collectives/alltoallv.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/short_floats.hpp"
 #include "core/runtime.hpp"
+#include "device/collectives/alltoallv_call.hpp"
 
 namespace meshmem {
 namespace {
@@ -148,12 +150,24 @@ void run_collective(Team& team, const HostCollective& call) {
   }
 }
 
+void alltoallv(Team& team, const ProxyCommand& command) {
+  const auto array = [&](int word) {
+    return reinterpret_cast<const std::size_t*>(command.word[word]);
+  };
+  meshmem::alltoallv(team, command.length, reinterpret_cast<void*>(command.word[0]),
+                     blocks_of(team, array(2), array(3), true),
+                     reinterpret_cast<const void*>(command.word[1]),
+                     blocks_of(team, array(4), array(5), true));
+}
+
 void execute(const ProxyCommand& command) {
   Team* const team = runtime().teams().find(handle_of(static_cast<int>(command.pe)));
   if (!team || !team->of_kernels)
     fatal("a kernel calls a collective of team {}, which has no PEs on other machines", command.pe);
   team->of_kernels->begin_call("a collective in a kernel");
-  run_collective(*team->of_kernels, HostCollective(command));
+  const HostCollective call(command);
+  if (call.routine == device::kHostAlltoallv) return alltoallv(*team->of_kernels, command);
+  run_collective(*team->of_kernels, call);
 }
 
 }  // namespace

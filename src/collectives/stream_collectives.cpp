@@ -172,6 +172,25 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hip
   });
 }
 
+// How long the blocks are is known when it runs.
+void alltoallv(Team& team, const device::Alltoallv& call, hipStream_t stream) {
+  expect_same(team, stream, "elements of {} bytes", call.elem_bytes);
+  StreamUse use(team.routine(), stream);
+  if (call.dest) use_buffer(use, team, call.dest, 1, 1);
+  if (call.source) use_buffer(use, team, call.source, 1, 1);
+  launch(team, stream, [&] {
+    if (team.is_on_one_node())
+      return device::launch_alltoallv(on_device::kernel_handle(team), call, stream);
+    device::ProxyCommand command =
+        host_command(team, device::kHostAlltoallv, call.dest, call.source, 0);
+    command.length = static_cast<std::uint8_t>(call.elem_bytes);
+    const std::size_t* const arrays[] = {call.to.nelems, call.to.displs, call.from.nelems,
+                                         call.from.displs};
+    for (int i = 0; i < 4; ++i) command.word[2 + i] = reinterpret_cast<std::uintptr_t>(arrays[i]);
+    return launch_by_host(command, stream);
+  });
+}
+
 void compute(Team& team, const Computation& computation, void* dest, const void* source,
              std::size_t count, hipStream_t stream) {
   expect_same(team, stream, "nreduce {}", count);

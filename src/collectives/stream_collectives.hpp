@@ -14,6 +14,7 @@
 
 #include "collectives/reduction.hpp"
 #include "core/team.hpp"
+#include "device/collectives/alltoallv_call.hpp"
 
 namespace meshmem::on_stream {
 
@@ -26,6 +27,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream);
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream);
+void alltoallv(Team& team, const device::Alltoallv& call, hipStream_t stream);
 
 // What a row of the tables asks for.
 struct Computation {

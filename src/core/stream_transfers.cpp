@@ -105,13 +105,15 @@ void put_signal_far(const StreamCall& call, void* dest, const void* source, std:
 
 // ---- To PEs of this node
 
-// A word that a kernel updates or waits for.
-std::uint64_t* word_for_kernels(const char* routine, std::uint64_t* address, int pe) {
-  const StreamEnd end = end_at_pe(routine, address, sizeof *address, pe);
+// A variable that a kernel updates or waits for.
+void* variable_for_kernels(const char* routine, const void* address, std::size_t bytes, int pe) {
+  const StreamEnd end = end_at_pe(routine, address, bytes, pe);
   if (!end.for_kernels)
-    fatal("{}: kernels do not reach the signal at {} of PE {}", routine,
-          static_cast<const void*>(address), pe);
-  return static_cast<std::uint64_t*>(end.address);
+    fatal("{}: kernels do not reach the variable at {} of PE {}", routine, address, pe);
+  return end.address;
+}
+std::uint64_t* word_for_kernels(const char* routine, const std::uint64_t* address, int pe) {
+  return static_cast<std::uint64_t*>(variable_for_kernels(routine, address, sizeof *address, pe));
 }
 
 void check_signal_op(const char* routine, int sig_op) {
@@ -191,15 +193,31 @@ void update_signal(const StreamCall& call, const Signal& signal, int pe) {
             [&] { return device::launch_signal(word, signal.value, signal.op, call.stream); });
 }
 
-void wait_until(const StreamCall& call, std::uint64_t* variable, int cmp, std::uint64_t value) {
+void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe) {
+  note_access(AccessKind::put, dest, bytes, pe);
+  StreamUse use(call.routine, call.stream);
+  use.of(dest, bytes);
+  if (is_far(call.routine, pe)) {
+    ProxyCommand command = far_command(call.routine, ProxyOp::put_inline, dest, bytes, pe);
+    command.length = static_cast<std::uint8_t>(bytes);
+    command.word[1] = value.word[0];
+    command.word[2] = value.word[1];
+    return hand_over(call, command, ProxyEnd::issued);
+  }
+  void* const there = variable_for_kernels(call.routine, dest, bytes, pe);
+  launch_on(my_device(), call.routine,
+            [&] { return device::launch_store(there, value, bytes, call.stream); });
+}
+
+void wait_until(const StreamCall& call, const void* variable, device::ElemType type,
+                std::size_t bytes, int cmp, device::Scalar value) {
   if (!device::is_comparison(cmp))
     fatal("{}: {} is not a comparison of SHMEM_CMP_*", call.routine, cmp);
   StreamUse use(call.routine, call.stream);
-  use.of(variable, sizeof *variable);
-  const std::uint64_t* word = word_for_kernels(call.routine, variable, address_map.my_pe);
-  launch_on(my_device(), call.routine, [&] {
-    return device::launch_wait_until(word, device::ElemType::u64, cmp, {{value, 0}}, call.stream);
-  });
+  use.of(variable, bytes);
+  const void* word = variable_for_kernels(call.routine, variable, bytes, address_map.my_pe);
+  launch_on(my_device(), call.routine,
+            [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
 }
 
 void quiet(const StreamCall& call) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/launch.hpp"
 #include "gpu/stream_mark.hpp"
 
 namespace meshmem::on_stream {
@@ -37,7 +38,10 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe);
 void update_signal(const StreamCall& call, const Signal& signal, int pe);
-void wait_until(const StreamCall& call, std::uint64_t* variable, int cmp, std::uint64_t value);
+// One element, by value.
+void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe);
+void wait_until(const StreamCall& call, const void* variable, device::ElemType type,
+                std::size_t bytes, int cmp, device::Scalar value);
 void quiet(const StreamCall& call);
 
 // Behind the newest work on the stream. `mark` is made if it is null; nothing while captured.

@@ -34,7 +34,8 @@ WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
                 "device/operations.hpp", "device/proxy_ring.hpp",
-                "device/collectives/algorithms.hpp", "device/collectives/algorithms.def"}
+                "device/collectives/algorithms.hpp", "device/collectives/algorithms.def",
+                "device/collectives/alltoallv_call.hpp"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"

@@ -21,10 +21,22 @@ namespace {
 constexpr int kOld = 900;
 constexpr int kReplays = 3;
 constexpr size_t kMost = 300001;  // bytes: above what kernels copy in graphs
+constexpr size_t kBlock = 1001;   // bytes of a PE in a collective
+
+// The same for all PEs: blocks of kBlock bytes, one behind the other.
+inline std::vector<size_t> lengths() {
+  return std::vector<size_t>(static_cast<size_t>(n_pes()), kBlock);
+}
+inline std::vector<size_t> places() {
+  std::vector<size_t> all;
+  for (int pe = 0; pe < n_pes(); ++pe) all.push_back(static_cast<size_t>(pe) * kBlock);
+  return all;
+}
 
 struct Space {
   DeviceArray<unsigned char> dest{kMost + 1}, source{kMost}, got{kMost};
   DeviceArray<uint64_t> signal{1};
+  DeviceArray<size_t> nelems{lengths()}, displs{places()};
   OwnStream stream, other;
 };
 
@@ -48,7 +60,6 @@ void on_streams(Space& space, const Call& call, const Round& round) {
 // ---- Those that move data or synchronize
 
 using Bytes = std::vector<unsigned char>;
-constexpr size_t kBlock = 1001;  // bytes of a PE in a collective
 
 Bytes sent(int pe, int round) { return samples<unsigned char>(kMost, pe, round); }
 void append(Bytes& to, const Bytes& from, size_t first, size_t bytes) {
@@ -119,6 +130,18 @@ const Routine kRoutines[] = {
        EXPECT_EQ(shmemx_team_sync_on_stream(SHMEM_TEAM_WORLD, stream), 0);
      },
      nothing, of_previous},
+    {"sync_all", put_and_complete,
+     [](Space&, hipStream_t stream) { shmemx_sync_all_on_stream(stream); }, nothing, of_previous},
+    {"uchar_p", nothing,
+     [](Space& s, hipStream_t stream) {
+       shmemx_uchar_p_on_stream(s.dest.data(), 42, next_pe(), stream);
+     },
+     meet, [](int) { return Bytes{42}; }},
+    {"uint64_wait_until", nothing,
+     [](Space& s, hipStream_t stream) {
+       shmemx_uint64_wait_until_on_stream(s.signal.data(), SHMEM_CMP_EQ, uint64_t{7}, stream);
+     },
+     send_late, of_previous},
     {"broadcastmem", nothing,
      [](Space& s, hipStream_t stream) {
        EXPECT_EQ(shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, s.dest.data(), s.source.data(),
@@ -154,6 +177,20 @@ const Routine kRoutines[] = {
      [](Space& s, hipStream_t stream) {
        EXPECT_EQ(shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, s.dest.data(), s.source.data(),
                                               kBlock, stream),
+                 0);
+     },
+     nothing,
+     [](int round) {
+       Bytes all;
+       for (int pe = 0; pe < n_pes(); ++pe)
+         append(all, sent(pe, round), static_cast<size_t>(my_pe()) * kBlock, kBlock);
+       return all;
+     }},
+    {"alltoallvmem", nothing,
+     [](Space& s, hipStream_t stream) {
+       EXPECT_EQ(shmemx_alltoallvmem_on_stream(SHMEM_TEAM_WORLD, s.dest.data(), s.nelems.data(),
+                                               s.displs.data(), s.source.data(), s.nelems.data(),
+                                               s.displs.data(), stream),
                  0);
      },
      nothing,
@@ -270,12 +307,22 @@ std::set<std::string> found_in_header(const char* pattern) {
   return found;
 }
 
+// Of rows with types one stands for all: they differ in the bytes of an element.
 TEST(Captures, HaveEveryRoutineThatTheHeaderDeclares) {
   std::set<std::string> names;
   for (const Routine& routine : kRoutines) names.insert(routine.name);
-  EXPECT_EQ(found_in_header("shmemx_([a-zA-Z0-9_]+)_on_stream\\([^;()]*shmemx_stream_t stream\\);"),
-            names);
-  const std::set<std::string> tables = {"MESHMEM_COMPUTED_ON_STREAM", "MESHMEM_SHORT_REDUCTIONS"};
+  std::set<std::string> there =
+      found_in_header("shmemx_([a-zA-Z0-9_]+)_on_stream\\([^;()]*shmemx_stream_t stream\\);");
+#define MESHMEM_NAME(name, ...) there.insert(#name);
+  MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_NAME)
+  MESHMEM_OPS_MOVE(MESHMEM_NAME, , mem, char, void)
+  MESHMEM_OP_ALLTOALLV(MESHMEM_NAME, , mem, char, void)
+  MESHMEM_OP_P(MESHMEM_NAME, uchar_, unsigned char)
+  MESHMEM_OP_WAIT_UNTIL(MESHMEM_NAME, uint64_, uint64_t)
+#undef MESHMEM_NAME
+  EXPECT_EQ(there, names);
+  const std::set<std::string> tables = {"MESHMEM_COMPUTED_ON_STREAM", "MESHMEM_SHORT_REDUCTIONS",
+                                        "MESHMEM_MOVED_ON_STREAM"};
   EXPECT_EQ(found_in_header("([a-zA-Z0-9_]+)\\(MESHMEM_DECLARE_ON_STREAM,"), tables);
 }
 

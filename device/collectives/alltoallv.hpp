@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// alltoallv in kernels: each PE tells the others, by a packet each, where in its dest their blocks
+// go; with that a PE pushes its blocks, and a meeting ends it.
+// Invariant: the packets stand for the first meeting: a dest is written after all threads of the
+// group in its PE have entered. Bodies are the same for all types. Used by
+// extension_routines.hpp and the kernel of streams.
+#ifndef MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
+
+#include "device/collectives/alltoallv_call.hpp"
+#include "device/collectives/by_host.hpp"
+#include "device/collectives/packet_moves.hpp"
+#include "device/collectives/slices.hpp"
+
+namespace meshmem {
+namespace device {
+
+// Block `part` of `parts` that share the work, each on its own channel.
+template <typename Group>
+MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Alltoallv& call,
+                              int part = 0, int parts = 1) {
+  const int n = sync.team.n, me = sync.team.me;
+  const std::uint64_t epoch = begin_packets(group, sync);
+  for (int i = group.rank() + 1; i < n; i += group.size()) {
+    const int pe = sync.peer(i);
+    send_line(packet_row(sync, pe, me, epoch), call.to.displs[pe], epoch);
+  }
+  for (int i = 1; i <= n; ++i) {
+    const int pe = sync.peer(i);
+    std::uint64_t displ = call.to.displs[me];
+    if (pe != me)
+      receive_from_each<1>(
+          1, packet_row(sync, me, pe, epoch), 0, epoch, [](int) { return true; },
+          [&](int, std::uint64_t theirs) { displ = theirs; });
+    const Slice slice = slice_of<std::byte>(call.from.nelems[pe] * call.elem_bytes, part, parts);
+    if (slice.count == 0) continue;
+    std::byte* const to =
+        static_cast<std::byte*>(call.dest) + displ * call.elem_bytes + slice.first;
+    const std::byte* const from = static_cast<const std::byte*>(call.source) +
+                                  call.from.displs[pe] * call.elem_bytes + slice.first;
+    copy<OwnSource>(group, pe == me ? to : translate(to, world_pe_of(sync.team, pe)), from,
+                    slice.count);
+  }
+  team_sync(group, sync);
+}
+
+// On a team that spans machines: the words as the host takes them apart.
+template <typename Group>
+MESHMEM_DEVICE int alltoallv_by_host(const Group& group, shmem_team_t team, const Alltoallv& call) {
+  check_proxy();
+  quiet(group);
+  by_leader(group, [&] {
+    ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
+    command.length = static_cast<std::uint8_t>(call.elem_bytes);
+    command.detail = static_cast<std::uint8_t>(kHostAlltoallv);
+    const void* const words[] = {call.dest,      call.source,      call.to.nelems,
+                                 call.to.displs, call.from.nelems, call.from.displs};
+    for (int i = 0; i < kResultOfCollective; ++i) command.word[i] = number_of(words[i]);
+    release_fence();  // publishes what the group has released to the host
+    post_and_await_result(command, kResultOfCollective);
+  });
+  return 0;
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_

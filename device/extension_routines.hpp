@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Routines beyond the standard's that move data, and groups' forms of those of one thread, as
+// kernels call them. Invariant: as routines.hpp; apart from it since the library's own kernels need
+// none of these. Read by shmem/device.hpp.
+#ifndef MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_
+#define MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_
+
+#include "device/collectives/alltoallv.hpp"
+#include "device/routines.hpp"
+
+namespace meshmem {
+namespace device {
+
+template <typename E, typename Group>
+MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
+                             const std::size_t* dest_nelems, const std::size_t* dest_displs,
+                             const void* source, const std::size_t* source_nelems,
+                             const std::size_t* source_displs) {
+  const Alltoallv call{
+      dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)};
+  if (spans_nodes(team)) return alltoallv_by_host(group, team, call);
+  const TeamSync sync(team);
+  check_call(group, sync, Call::move<E>(Routine::alltoall, 0));  // of no length that is the same
+  alltoallv(group, sync, call);
+  return 0;
+}
+
+// The same value for all of a group.
+template <typename Group>
+MESHMEM_DEVICE std::uint64_t signal_fetch_by(const Group& group, const std::uint64_t* sig_addr) {
+  check_symmetric_word(sig_addr);
+  std::uint64_t value = 0;
+  if (group.rank() == 0) {
+    value = load_relaxed(sig_addr);
+    acquire_mine();
+  }
+  return acquire_shared(group, value);
+}
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_

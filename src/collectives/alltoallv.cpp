@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three steps of alltoallv: offers, gets, a meeting.
+// Invariant: a PE gets from another after that one's offer has come, so after it has entered.
+#include "collectives/alltoallv.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "collectives/between_nodes.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/same_call.hpp"
+#include "collectives/sync.hpp"
+#include "gpu/host_copy.hpp"
+#include "memory/address_map.hpp"
+#include "memory/room.hpp"
+#include "transport/completion.hpp"
+#include "transport/contiguous.hpp"
+
+namespace meshmem {
+namespace {
+
+// What a PE has for another: so many elements, so many after the beginning of its source.
+struct Offer {
+  std::size_t nelems, displ;
+};
+
+std::vector<std::size_t> numbers_of(const Team& team, const std::size_t* array, bool from_kernel) {
+  const auto n = static_cast<std::size_t>(team.n);
+  std::vector<std::size_t> numbers(n);
+  if (from_kernel || is_on_device(array)) {
+    HostCopy<std::size_t> copy(team.routine(), array, n);
+    copy.refresh();
+    std::memcpy(numbers.data(), copy.data(), n * sizeof *array);
+  } else {
+    std::memcpy(numbers.data(), array, n * sizeof *array);
+  }
+  return numbers;
+}
+
+std::vector<Offer> exchange_offers(Team& team, const Blocks& source) {
+  const auto n = static_cast<std::size_t>(team.n);
+  std::vector<Offer> mine(n), theirs(n);
+  for (std::size_t pe = 0; pe < n; ++pe) mine[pe] = {source.nelems[pe], source.displs[pe]};
+  const AlltoallShape shape{.elem_bytes = sizeof(Offer), .count = 1};
+  if (team.is_on_one_node()) {
+    by_messages::alltoall(team, theirs.data(), mine.data(), shape);
+  } else {
+    between_nodes::alltoall(team, theirs.data(), mine.data(), shape);
+  }
+  return theirs;
+}
+
+struct Get {
+  std::byte* dest;
+  const std::byte* source;
+  std::size_t bytes;
+};
+
+Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Blocks& blocks,
+                const void* source, const Offer& offer, int pe) {
+  const char* const routine = team.routine();
+  const auto i = static_cast<std::size_t>(pe);
+  if (offer.nelems != blocks.nelems[i])
+    fatal("{}: PE {} of the team sends {} elements, but dest_nelems[{}] is {}", routine, pe,
+          offer.nelems, pe, blocks.nelems[i]);
+  const Get get{static_cast<std::byte*>(dest) + bytes_of(routine, blocks.displs[i], elem_bytes),
+                static_cast<const std::byte*>(source) + bytes_of(routine, offer.displ, elem_bytes),
+                bytes_of(routine, offer.nelems, elem_bytes)};
+  check_room(routine, get.dest, get.bytes);
+  return get;
+}
+
+}  // namespace
+
+Blocks blocks_of(const Team& team, const std::size_t* nelems, const std::size_t* displs,
+                 bool from_kernel) {
+  return {numbers_of(team, nelems, from_kernel), numbers_of(team, displs, from_kernel)};
+}
+
+void alltoallv(Team& team, std::size_t elem_bytes, void* dest, const Blocks& dest_blocks,
+               const void* source, const Blocks& source_blocks) {
+  const std::vector<Offer> offers = exchange_offers(team, source_blocks);
+  for (int i = 0; i < team.n; ++i) {
+    const int pe = (team.me + i) % team.n;
+    const Get get = checked_get(team, elem_bytes, dest, dest_blocks, source,
+                                offers[static_cast<std::size_t>(pe)], pe);
+    if (get.bytes > 0)
+      get_nbi_bytes(team.routine(), get.dest, get.source, get.bytes, team.world_pe(pe));
+  }
+  complete_transfers(team.routine());
+  sync(team);
+}
+
+}  // namespace meshmem
