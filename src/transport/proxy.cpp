@@ -13,6 +13,7 @@
 #include "base/relax.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
+#include "gpu/device_target.hpp"
 #include "transport/completion.hpp"
 #include "transport/one_sided.hpp"
 
@@ -155,12 +156,17 @@ void Proxy::run() {
   }
 }
 
-// Where cores are short, others run between two looks.
+// Where cores are short, others run between two looks. While kernels are about, this thread takes
+// in messages: a kernel that waits for a flag of another machine cannot, and the transport's own
+// thread would have to be woken first.
 void Proxy::nap() {
   const auto idle = Clock::now() - last_work_;
   const bool has_core = wait_policy.polls > 1;
-  if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200)))
-    return has_core && idle < microseconds(20) ? relax() : yield_core();
+  if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
+    if (marks_.empty()) transport()->progress();  // a mark's look has
+    // Kernels that are threads of this process need cores too.
+    return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
+  }
   std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
 }
 
