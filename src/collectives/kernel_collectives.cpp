@@ -6,6 +6,7 @@
 #include "collectives/kernel_collectives.hpp"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
@@ -42,22 +43,55 @@ void divide_short(void* elems, std::size_t count, int n) {
 }
 
 template <typename Short>
+void widen_short(void* wide, const void* elems, std::size_t count) {
+  auto* to = static_cast<float*>(wide);
+  const auto* from = static_cast<const Short*>(elems);
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+// Front to back, so that elems may be wide.
+template <typename Short>
+void narrow_short(void* elems, const void* wide, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    float value;
+    std::memcpy(&value, static_cast<const std::byte*>(wide) + i * sizeof value, sizeof value);
+    const Short rounded = Short::of(value);
+    std::memcpy(static_cast<std::byte*>(elems) + i * sizeof rounded, &rounded, sizeof rounded);
+  }
+}
+template <typename Short>
+const Carrier* carrier_of(const Reduction& as_float) {
+  static const Carrier sum{reduction<Sum, float>().combine, sizeof(float), &widen_short<Short>,
+                           &narrow_short<Short>};
+  static const Carrier product{reduction<Product, float>().combine, sizeof(float),
+                               &widen_short<Short>, &narrow_short<Short>};
+  static const Carrier mean{average<float>().combine, sizeof(float), &widen_short<Short>,
+                            &narrow_short<Short>, average<float>().finish};
+  return as_float.finish ? &mean : as_float.combine == product.combine ? &product : &sum;
+}
+
+// Sums and products are formed in float, and rounded once, as kernels do it.
+template <typename Short>
 Reduction short_reduction(ReduceOp op) {
   const auto with = [](Combine combine) { return Reduction{combine, sizeof(Short)}; };
+  const auto carried = [&](Combine combine, const Reduction& as_float) {
+    Reduction reduction = with(combine);
+    reduction.carrier = carrier_of<Short>(as_float);
+    return reduction;
+  };
   switch (op) {
     case ReduceOp::prod:
-      return with(&combine_short<Product, Short>);
+      return carried(&combine_short<Product, Short>, reduction<Product, float>());
     case ReduceOp::min:
       return with(&combine_short<Min, Short>);
     case ReduceOp::max:
       return with(&combine_short<Max, Short>);
     case ReduceOp::avg: {
-      Reduction average = with(&combine_short<Sum, Short>);
-      average.finish = &divide_short<Short>;
-      return average;
+      Reduction average_of_short = carried(&combine_short<Sum, Short>, average<float>());
+      average_of_short.finish = &divide_short<Short>;
+      return average_of_short;
     }
     default:
-      return with(&combine_short<Sum, Short>);
+      return carried(&combine_short<Sum, Short>, reduction<Sum, float>());
   }
 }
 

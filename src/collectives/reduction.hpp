@@ -19,6 +19,16 @@ namespace meshmem {
 // dest[i] = a[i] op b[i]; dest may be a or b.
 using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t count);
 
+// What elements are combined as that are too short for partial results: wide ones, which are
+// rounded once.
+struct Carrier {
+  Combine combine;
+  std::size_t elem_bytes;
+  void (*widen)(void* wide, const void* elems, std::size_t count);
+  void (*narrow)(void* elems, const void* wide, std::size_t count);  // elems may be wide
+  void (*finish)(void* wide, std::size_t count, int n) = nullptr;    // as that of Reduction
+};
+
 struct Reduction {
   Combine combine;
   std::size_t elem_bytes;
@@ -27,6 +37,7 @@ struct Reduction {
   device::ElemType kernel_type = device::ElemType::none;
   // What is left to do when `count` elements of n PEs are combined; null for nothing.
   void (*finish)(void* elems, std::size_t count, int n) = nullptr;
+  const Carrier* carrier = nullptr;  // null: elements are combined as they are
 };
 
 inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {

@@ -64,12 +64,14 @@ void DeviceLane::wait_for_mark(const char* routine) {
   check(state, "run {} on device {}", routine, device);
 }
 
+void DeviceLane::begin_copy(void* to, const void* from, std::size_t bytes) {
+  const OnDevice current(device_);
+  const RelaxedCapture allowed;
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "copy {} bytes", bytes);
+}
+
 void DeviceLane::fetch(void* to, const void* from, std::size_t bytes, const char* routine) {
-  {
-    const OnDevice current(device_);
-    const RelaxedCapture allowed;
-    check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream()), "read {} bytes", bytes);
-  }
+  begin_copy(to, from, bytes);
   wait(routine);
 }
 

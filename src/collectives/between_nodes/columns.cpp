@@ -3,12 +3,14 @@
 // A column's share goes in chunks. Each node owns a piece of a chunk, gets it from the others, and
 // sends them the result; of two nodes with little to do each sends its whole chunk to the other.
 // Invariant: a chunk's steps are in order on all nodes, and no PE is more than kChunksAhead chunks
-// ahead of what it has received: what lies unread anywhere is bounded by that.
+// ahead of what it has received: what lies unread anywhere is bounded by that. Where the data is,
+// ColumnMemory knows.
 #include "collectives/between_nodes/columns.hpp"
 
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/operation.hpp"
+#include "collectives/between_nodes/staged_columns.hpp"
 #include "collectives/schedule.hpp"
 #include "collectives/team_steps.hpp"
 
@@ -21,20 +23,51 @@ std::size_t grain_of(const Reduction& op) {
   return std::max<std::size_t>(1, kCacheLine / op.elem_bytes);
 }
 
+// In host memory, which the processor reads and writes where it is.
+class HostColumn : public ColumnMemory {
+ public:
+  HostColumn(const NodeTeam& near, const Reduction& op, void* dest, const void* source)
+      : near_(near),
+        op_(op),
+        dest_(static_cast<std::byte*>(dest)),
+        source_(static_cast<const std::byte*>(source)) {}
+
+  void open(int, const Range&, const Range&) override {}
+  const std::byte* term(int, const Range& range, int member) override {
+    return near_.translate(source_ + range.begin * op_.elem_bytes, bytes(range), member);
+  }
+  std::byte* result(int, const Range& range) override {
+    return dest_ + range.begin * op_.elem_bytes;
+  }
+  void show(int index, const Range& range) override {
+    std::byte* const mine = result(index, range);
+    for (int i = 1; i < near_.n; ++i)
+      std::memcpy(near_.translate(mine, bytes(range), (near_.me + i) % near_.n), mine,
+                  bytes(range));
+  }
+  void close() override {}
+
+ private:
+  std::size_t bytes(const Range& range) const { return range.size() * op_.elem_bytes; }
+
+  const NodeTeam& near_;
+  const Reduction& op_;
+  std::byte* const dest_;
+  const std::byte* const source_;
+};
+
 class Column {
  public:
-  Column(Team& team, const Operation& operation, const Reduction& op, Order order, void* dest,
-         const void* source, Range share)
+  Column(Team& team, const Operation& operation, const Reduction& op, const ColumnPlan& plan,
+         ColumnMemory& memory)
       : team_(team),
         operation_(operation),
         op_(op),
-        order_(order),
-        dest_(static_cast<std::byte*>(dest)),
-        source_(static_cast<const std::byte*>(source)),
-        share_(share),
-        owns_all_(order == Order::nodes && count_nodes(team) == 2 &&
-                  share.size() * op.elem_bytes <= kWholeShare),
-        most_(most_of_piece()),
+        order_(plan.order),
+        share_(plan.share),
+        owns_all_(plan.owns_all),
+        most_(plan.most_of_piece),
+        memory_(memory),
         room_(make_room(most_ * op.elem_bytes * rooms())) {}
 
   void run() {
@@ -46,6 +79,7 @@ class Column {
       if (has(i - kChunksAhead)) combine(i - kChunksAhead);
       if (has(i - results_after)) take_results(i - results_after);
     }
+    memory_.close();
   }
 
  private:
@@ -56,17 +90,7 @@ class Column {
   std::size_t most_terms() const {
     return order_ == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  // Elements of a piece, at most: a multiple of the grain by which chunks are shared.
-  std::size_t most_of_piece() const {
-    const std::size_t others = static_cast<std::size_t>(count_nodes(team_) - 1);
-    const std::size_t bytes =
-        std::clamp(kReduceRoom / others / most_terms(), kLeastShare / most_terms(), kReduceMessage);
-    const std::size_t grain = grain_of(op_);
-    return std::max<std::size_t>(bytes / op_.elem_bytes / grain, 1) * grain;
-  }
-  std::size_t most_of_chunk() const {
-    return owns_all_ ? most_ : most_ * static_cast<std::size_t>(count_nodes(team_));
-  }
+  std::size_t most_of_chunk() const { return chunk_of(team_, owns_all_, most_); }
   // In pieces: those of all other nodes for the chunks under way, what leaves, and a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
@@ -85,7 +109,8 @@ class Column {
   std::byte* room_of_result() const { return room(rooms() - 1); }
 
   Range chunk(int index) const {
-    const std::size_t begin = share_.begin + static_cast<std::size_t>(index) * most_of_chunk();
+    const std::size_t begin =
+        std::min(share_.begin + static_cast<std::size_t>(index) * most_of_chunk(), share_.end);
     return {begin, std::min(share_.end, begin + most_of_chunk())};
   }
   // What a node combines of a chunk.
@@ -95,10 +120,6 @@ class Column {
     const Range part = schedule::share(whole.size(), grain_of(op_), count_nodes(team_), node);
     return {whole.begin + part.begin, whole.begin + part.end};
   }
-  std::byte* dest(const Range& range) const { return dest_ + range.begin * op_.elem_bytes; }
-  const std::byte* source(const Range& range) const {
-    return source_ + range.begin * op_.elem_bytes;
-  }
   std::size_t bytes(const Range& range) const { return range.size() * op_.elem_bytes; }
   // The PE of this column on a node.
   int pe_on(int node) const { return member(node_at(team_, node), team_.node.me); }
@@ -106,34 +127,55 @@ class Column {
   // Each piece goes to the one who combines it.
   void begin(int index) {
     const Range mine = piece(index, team_.my_node);
+    memory_.open(index, chunk(index), chunk(index + 1));
     for_other_nodes(team_, [&](int node) {
       operation_.expect(pe_on(node), room_for(index, node), bytes(mine) * terms_of(node),
                         2 * index);
       if (owns_all_) return;
       const Range theirs = piece(index, node);
-      operation_.expect(pe_on(node), dest(theirs), bytes(theirs), 2 * index + 1);
+      operation_.expect(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
     });
     for_other_nodes(team_, [&](int node) {
       const Range theirs = piece(index, node);
-      operation_.send(pe_on(node), contribution(theirs), bytes(theirs) * terms_of(team_.my_node),
-                      2 * index);
+      operation_.send(pe_on(node), contribution(index, theirs),
+                      bytes(theirs) * terms_of(team_.my_node), 2 * index);
     });
   }
 
   // What this node has for the one who combines the piece.
-  const std::byte* contribution(const Range& range) const {
-    const NodeTeam& near = team_.node;
-    if (near.n == 1) return source(range);
+  const std::byte* contribution(int index, const Range& range) const {
     std::byte* const to = room_to_send();
-    if (order_ == Order::nodes) {
-      combine_near(near, op_, to, source(range), range.size());
-    } else {
-      for (int i = 0; i < near.n; ++i) {
-        std::copy_n(near.translate(source(range), bytes(range), i), bytes(range),
-                    to + static_cast<std::size_t>(i) * bytes(range));
-      }
-    }
+    if (order_ == Order::nodes) return near_total(index, range, to);
+    for (int i = 0; i < team_.node.n; ++i)
+      std::copy_n(memory_.term(index, range, i), bytes(range),
+                  to + static_cast<std::size_t>(i) * bytes(range));
     return to;
+  }
+
+  // What the members of this node have, in their order: in `out`, which may be one of them, or
+  // where the only one is. Tile by tile, or the second one would come when the first has left the
+  // cache.
+  const std::byte* near_total(int index, const Range& range, std::byte* out) const {
+    const int n = team_.node.n;
+    if (n == 1) return memory_.term(index, range, 0);
+    const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);
+    for (Range tile{range.begin, range.begin}; tile.end < range.end; tile.begin = tile.end) {
+      tile.end = std::min(tile.begin + most, range.end);
+      combine_tile(index, tile, out + (tile.begin - range.begin) * op_.elem_bytes);
+    }
+    return out;
+  }
+
+  void combine_tile(int index, const Range& tile, std::byte* out) const {
+    const NodeTeam& near = team_.node;
+    const auto term = [&](int i) { return memory_.term(index, tile, i); };
+    alignas(kCacheLine) std::byte own[kTileBytes];
+    // Another one's sum must not go over what this PE brings, and is yet to be added.
+    const bool keep_own = near.me >= 2 && out == term(near.me);
+    if (keep_own) std::memcpy(own, out, bytes(tile));
+    op_.combine(out, term(0), term(1), tile.size());
+    for (int i = 2; i < near.n; ++i)
+      op_.combine(out, out, keep_own && i == near.me ? own : term(i), tile.size());
   }
 
   const std::byte* take(int index, int node, std::size_t all_bytes) const {
@@ -151,17 +193,16 @@ class Column {
     }
     if (!owns_all_) {
       for_other_nodes(team_, [&](int node) {
-        operation_.send(pe_on(node), dest(mine), bytes(mine), 2 * index + 1);
+        operation_.send(pe_on(node), memory_.result(index, mine), bytes(mine), 2 * index + 1);
       });
     }
-    show(mine);
+    show(index, mine);
   }
 
   void combine_in_node_order(int index, const Range& mine) const {
-    const NodeTeam& near = team_.node;
-    if (near.n > 1) combine_near(near, op_, dest(mine), source(mine), mine.size());
-    combine_nodes(team_, op_, dest(mine), near.n > 1 ? dest(mine) : source(mine), mine.size(),
-                  room_of_result(), [&](int node) { return take(index, node, bytes(mine)); });
+    std::byte* const to = memory_.result(index, mine);
+    combine_nodes(team_, op_, to, near_total(index, mine, to), mine.size(), room_of_result(),
+                  [&](int node) { return take(index, node, bytes(mine)); });
   }
 
   // dest may be the source of this PE or, in place, of the others: it is written at the end.
@@ -172,8 +213,7 @@ class Column {
       const std::byte* at = is_near ? nullptr : take(index, node, bytes(mine) * terms_of(node));
       for (int i = 0; i < count_members(node_at(team_, node)); ++i) {
         terms[static_cast<std::size_t>(member(node_at(team_, node), i))] =
-            is_near ? team_.node.translate(source(mine), bytes(mine), i)
-                    : at + static_cast<std::size_t>(i) * bytes(mine);
+            is_near ? memory_.term(index, mine, i) : at + static_cast<std::size_t>(i) * bytes(mine);
       }
     }
     std::byte* const total = room_of_result();
@@ -182,57 +222,91 @@ class Column {
       op_.combine(total, so_far, terms[pe], mine.size());
       so_far = total;
     }
-    std::copy_n(total, bytes(mine), dest(mine));
+    std::copy_n(total, bytes(mine), memory_.result(index, mine));
   }
 
   void take_results(int index) {
     if (owns_all_) return;
     for_other_nodes(team_, [&](int node) {
       const Range theirs = piece(index, node);
-      operation_.receive(pe_on(node), dest(theirs), bytes(theirs), 2 * index + 1);
-      show(theirs);
+      operation_.receive(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
+      show(index, theirs);
     });
   }
 
-  // To the other members of this node.
-  void show(const Range& range) const {
-    const NodeTeam& near = team_.node;
-    if (range.size() == 0) return;
-    for (int i = 1; i < near.n; ++i) {
-      std::memcpy(near.translate(dest(range), bytes(range), (near.me + i) % near.n), dest(range),
-                  bytes(range));
-    }
+  // To the members of this node.
+  void show(int index, const Range& range) const {
+    if (range.size() > 0) memory_.show(index, range);
   }
 
   Team& team_;
   const Operation& operation_;
   const Reduction& op_;
   const Order order_;
-  std::byte* const dest_;
-  const std::byte* const source_;
   const Range share_;
   const bool owns_all_;
   const std::size_t most_;  // elements of a piece
+  ColumnMemory& memory_;
   const Room room_;
 };
+
+// A piece is a multiple of the grain by which chunks are shared.
+ColumnPlan plan_of(const Team& team, const Reduction& op, Order order, std::size_t count,
+                   int columns, std::size_t most_message) {
+  const std::size_t terms =
+      order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team));
+  const std::size_t others = static_cast<std::size_t>(count_nodes(team) - 1);
+  const std::size_t bytes =
+      std::clamp(kReduceRoom / others / terms, kLeastShare / terms, most_message);
+  const std::size_t grain = grain_of(op);
+  ColumnPlan plan{};
+  plan.order = order;
+  plan.share = schedule::share(count, grain, columns, team.node.me);
+  plan.owns_all = order == Order::nodes && count_nodes(team) == 2 &&
+                  plan.share.size() * op.elem_bytes <= kWholeShare;
+  plan.most_of_piece = std::max<std::size_t>(bytes / op.elem_bytes / grain, 1) * grain;
+  return plan;
+}
+
+// Runs this PE's column, if it has one, between two meetings of its node's members.
+template <typename RunColumn>
+void run_columns(NodeTeam& node, int columns, const RunColumn& run_column) {
+  const std::uint64_t sequence = begin_operation(node);
+  announce(node, sequence);  // this PE's source is ready, and its dest may be written
+  if (node.me < columns) {
+    await_all_announced(node, sequence);
+    run_column();
+  }
+  finish_together(node, sequence);
+}
 
 }  // namespace
 
 void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
                        std::size_t count) {
   const Operation operation(team);
-  NodeTeam& node = team.node;
   const int columns = count_columns(team, count * op.elem_bytes);
-  const std::uint64_t sequence = begin_operation(node);
-  announce(node, sequence);  // this PE's source is ready, and its dest may be written
-  if (node.me < columns) {
-    await_all_announced(node, sequence);
-    Column(team, operation, op, order, dest, source,
-           schedule::share(count, grain_of(op), columns, node.me))
+  run_columns(team.node, columns, [&] {
+    HostColumn memory(team.node, op, dest, source);
+    Column(team, operation, op, plan_of(team, op, order, count, columns, kReduceMessage), memory)
         .run();
-  }
-  finish_together(node, sequence);
+  });
   finish(op, dest, count, team.n);
+}
+
+void reduce_in_staged_columns(Team& team, const Reduction& op, Order order, void* dest,
+                              const void* source, std::size_t count) {
+  const Operation operation(team);
+  const Reduction combined = as_combined(op);
+  const int columns = count_columns(team, count * combined.elem_bytes);
+  await_own_copies(team.routine());
+  run_columns(team.node, columns, [&] {
+    const auto members = static_cast<std::size_t>(most_members(team));
+    const ColumnPlan plan = plan_of(team, combined, order, count, columns,
+                                    std::max(kStagedMessages / members, kLeastShare));
+    StagedColumn memory(team, op, plan, dest, source);
+    Column(team, operation, combined, plan, memory).run();
+  });
 }
 
 }  // namespace meshmem::between_nodes

@@ -9,17 +9,18 @@
 
 #include <cstddef>
 
+#include "collectives/between_nodes/column_memory.hpp"
 #include "collectives/reduction.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::between_nodes {
 
-// Of operands: node by node, each node's combined before; or PE by PE, as one loop over all PEs.
-enum class Order { nodes, pes };
-
 // dest and source are symmetric, in host memory.
 void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
                        std::size_t count);
+// The same for those that staged_columns.hpp reaches, in device memory among others.
+void reduce_in_staged_columns(Team& team, const Reduction& op, Order order, void* dest,
+                              const void* source, std::size_t count);
 
 }  // namespace meshmem::between_nodes
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions between nodes: each node's data is combined by its leader, in the order of its
-// members, and the results of the nodes by the leaders; large data in host memory by columns.
+// members, and the results of the nodes by the leaders; large data by columns.
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/columns.hpp"
 #include "collectives/between_nodes/node_order.hpp"
+#include "collectives/between_nodes/staged_columns.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/reduce_policy.hpp"
@@ -70,20 +71,25 @@ void reduce_batch(Team& team, const Reduction& op, std::byte* data, std::size_t 
 
 void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const void* source,
                             std::size_t count) {
-  if (are_in_host_memory(dest, source)) {
+  if (are_in_host_memory(dest, source) && !op.carrier) {
     if (dest != source) std::memcpy(dest, source, count * op.elem_bytes);
     reduce_batch(team, op, static_cast<std::byte*>(dest), count);
     return finish(op, dest, count, team.n);
   }
-  const std::size_t most = kStageBytes / op.elem_bytes;
-  const Room batch = make_room(std::min(most, count) * op.elem_bytes);
+  const Reduction combined = as_combined(op);
+  const std::size_t most = kStageBytes / combined.elem_bytes;
+  const Room batch = make_room(std::min(most, count) * combined.elem_bytes);
+  const Room elems = make_room(op.carrier ? std::min(most, count) * op.elem_bytes : 0);
+  std::byte* const brought = op.carrier ? elems.get() : batch.get();
   for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t elems = std::min(most, count - done);
-    const std::size_t offset = done * op.elem_bytes, bytes = elems * op.elem_bytes;
-    copy_local(team.routine(), batch.get(), at(source, offset), bytes);
-    reduce_batch(team, op, batch.get(), elems);
-    finish(op, batch.get(), elems, team.n);
-    copy_local(team.routine(), at(dest, offset), batch.get(), bytes);
+    const std::size_t n = std::min(most, count - done);
+    const std::size_t offset = done * op.elem_bytes, bytes = n * op.elem_bytes;
+    copy_local(team.routine(), brought, at(source, offset), bytes);
+    if (op.carrier) op.carrier->widen(batch.get(), brought, n);
+    reduce_batch(team, combined, batch.get(), n);
+    finish(combined, batch.get(), n, team.n);
+    if (op.carrier) op.carrier->narrow(brought, batch.get(), n);
+    copy_local(team.routine(), at(dest, offset), brought, bytes);
   }
 }
 
@@ -92,9 +98,15 @@ void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const v
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   if (count == 0) return;
   const bool is_deterministic = reduce_policy.settings.deterministic;
-  if (count * op.elem_bytes > kReduceThroughLeaders && are_in_host_memory(dest, source)) {
-    const Order order = is_deterministic ? Order::pes : Order::nodes;
-    return reduce_in_columns(team, op, order, dest, source, count);
+  const Order order = is_deterministic ? Order::pes : Order::nodes;
+  const std::size_t bytes = count * op.elem_bytes;
+  // Messages of all to all would round after each PE.
+  const bool needs_columns = is_deterministic && op.carrier;
+  if (bytes > kReduceThroughLeaders || needs_columns) {
+    if (are_in_host_memory(dest, source) && !op.carrier)
+      return reduce_in_columns(team, op, order, dest, source, count);
+    if (can_be_staged(team, dest, source, bytes))
+      return reduce_in_staged_columns(team, op, order, dest, source, count);
   }
   if (is_deterministic) return by_messages::reduce(team, op, dest, source, count);
   reduce_through_leaders(team, op, dest, source, count);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the data of a column is: what its PE reads of the sources of its node's members, and where
+// results go. Ranges are elements of the whole data, inside a chunk.
+// Invariant: chunks are opened in their order, each before anything of it is asked for. The terms
+// of kChunksAhead chunks stay, and the results of twice as many. Used by columns.cpp.
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
+
+#include <cstddef>
+
+#include "collectives/between_nodes/operation.hpp"
+#include "collectives/schedule.hpp"
+
+namespace meshmem::between_nodes {
+
+// Of operands: node by node, each node's combined before; or PE by PE, as one loop over all PEs.
+enum class Order { nodes, pes };
+
+class ColumnMemory {
+ public:
+  virtual ~ColumnMemory() = default;
+  // `next` is the chunk after it, perhaps empty.
+  virtual void open(int index, const schedule::Range& chunk, const schedule::Range& next) = 0;
+  // What a member of this node has.
+  virtual const std::byte* term(int index, const schedule::Range& range, int member) = 0;
+  // Where the column's PE leaves the result.
+  virtual std::byte* result(int index, const schedule::Range& range) = 0;
+  // The result of the range is complete: it goes to the dests of the node's members. Of a chunk all
+  // ranges are shown, and nothing of it is asked for later.
+  virtual void show(int index, const schedule::Range& range) = 0;
+  // All dests have what was shown.
+  virtual void close() = 0;
+};
+
+// How a column goes about its share.
+struct ColumnPlan {
+  Order order;
+  schedule::Range share;
+  bool owns_all;              // of two nodes each combines all
+  std::size_t most_of_piece;  // in elements
+};
+// Elements of a chunk, at most.
+inline std::size_t chunk_of(const Team& team, bool owns_all, std::size_t piece) {
+  return owns_all ? piece : piece * static_cast<std::size_t>(count_nodes(team));
+}
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_

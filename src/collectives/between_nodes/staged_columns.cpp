@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A ring of places for terms, one for results, and an event for each place.
+// Invariant: results are finished and narrowed where they are, after they have been sent on.
+#include "collectives/between_nodes/staged_columns.hpp"
+
+#include "memory/address_map.hpp"
+
+namespace meshmem::between_nodes {
+namespace {
+
+using schedule::Range;
+
+std::byte* place_at(const NodeTeam& near, const void* address, std::size_t bytes, int member) {
+  const auto there = device_segments().find(address, bytes, near.world_pe(member));
+  if (there && there->address) return there->address;
+  return near.translate(address, bytes, member);
+}
+
+bool is_symmetric(const Team& team, const void* address, std::size_t bytes) {
+  return is_in_segment(*team.node.map, address, bytes) ||
+         device_segments().find_offset(address, bytes).has_value();
+}
+
+std::size_t pinned_bytes(int places, std::size_t elems, std::size_t elem_bytes) {
+  return static_cast<std::size_t>(places) * elems * elem_bytes;
+}
+
+}  // namespace
+
+bool can_be_staged(const Team& team, const void* dest, const void* source, std::size_t bytes) {
+  return device_transfer().is_open() && is_symmetric(team, dest, bytes) &&
+         is_symmetric(team, source, bytes);
+}
+
+Reduction as_combined(const Reduction& op) {
+  if (!op.carrier) return op;
+  Reduction combined{op.carrier->combine, op.carrier->elem_bytes};
+  combined.finish = op.carrier->finish;
+  return combined;
+}
+
+void await_own_copies(const char* routine) { device_transfer().complete(routine); }
+
+StagedColumn::StagedColumn(const Team& team, const Reduction& op, const ColumnPlan& plan,
+                           void* dest, const void* source)
+    : routine_(team.routine()),
+      op_(op),
+      combined_(as_combined(op)),
+      n_(team.n),
+      members_(static_cast<std::size_t>(team.node.n)),
+      chunk_(std::min(chunk_of(team, plan.owns_all, plan.most_of_piece), plan.share.size())),
+      terms_room_(pinned_bytes(kTermsKept, members_ * chunk_, op.elem_bytes)),
+      results_room_(pinned_bytes(kResultsKept, chunk_, combined_.elem_bytes)) {
+  if (op_.carrier)
+    wide_room_ = make_room(pinned_bytes(kTermsKept, members_ * chunk_, combined_.elem_bytes));
+  const std::size_t bytes = plan.share.end * op_.elem_bytes;
+  for (int i = 0; i < team.node.n; ++i) {
+    dests_.push_back(place_at(team.node, dest, bytes, i));
+    sources_.push_back(place_at(team.node, source, bytes, i));
+  }
+}
+
+void StagedColumn::open(int index, const Range& chunk, const Range& next) {
+  if (index == 0) fetch(0, chunk);
+  await(terms_[static_cast<std::size_t>(index % kTermsKept)]);
+  if (next.size() > 0) fetch(index + 1, next);
+  if (op_.carrier) widen(index, chunk);
+  await(results_[static_cast<std::size_t>(index % kResultsKept)]);
+  begin_of_[static_cast<std::size_t>(index % kResultsKept)] = chunk.begin;
+}
+
+void StagedColumn::fetch(int index, const Range& chunk) {
+  for (std::size_t i = 0; i < members_; ++i)
+    fetching()->begin_copy(terms_room_.get() + place_of_term(index, i, op_.elem_bytes),
+                           sources_[i] + chunk.begin * op_.elem_bytes,
+                           chunk.size() * op_.elem_bytes);
+  mark(terms_[static_cast<std::size_t>(index % kTermsKept)], fetching());
+}
+
+void StagedColumn::widen(int index, const Range& chunk) {
+  for (std::size_t i = 0; i < members_; ++i)
+    op_.carrier->widen(wide_room_.get() + place_of_term(index, i, combined_.elem_bytes),
+                       terms_room_.get() + place_of_term(index, i, op_.elem_bytes), chunk.size());
+}
+
+const std::byte* StagedColumn::term(int index, const Range& range, int member) {
+  const std::byte* const base = op_.carrier ? wide_room_.get() : terms_room_.get();
+  return base + place_of_term(index, static_cast<std::size_t>(member), combined_.elem_bytes) +
+         within_chunk(index, range) * combined_.elem_bytes;
+}
+
+std::byte* StagedColumn::result(int index, const Range& range) {
+  const auto kept = static_cast<std::size_t>(index % kResultsKept);
+  return results_room_.get() + (kept * chunk_ + within_chunk(index, range)) * combined_.elem_bytes;
+}
+
+void StagedColumn::show(int index, const Range& range) {
+  std::byte* const mine = result(index, range);
+  finish(combined_, mine, range.size(), n_);
+  if (op_.carrier) op_.carrier->narrow(mine, mine, range.size());
+  for (std::byte* dest : dests_)
+    showing()->begin_copy(dest + range.begin * op_.elem_bytes, mine, range.size() * op_.elem_bytes);
+  mark(results_[static_cast<std::size_t>(index % kResultsKept)], showing());
+}
+
+void StagedColumn::close() {
+  for (Copies& copies : results_) await(copies);
+}
+
+void StagedColumn::mark(Copies& copies, const Lane& behind) {
+  (*copies.lane)->mark(behind->stream(), device_transfer().device());
+  copies.are_under_way = true;
+}
+
+void StagedColumn::await(Copies& copies) {
+  if (!copies.are_under_way) return;
+  (*copies.lane)->wait_for_mark(routine_);
+  copies.are_under_way = false;
+}
+
+}  // namespace meshmem::between_nodes

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pieces that nobody uses now, smallest first. Invariant: they live for ever: copies may be
+// under way while the process ends.
+#include "gpu/pinned_room.hpp"
+
+#include <hip/hip_runtime_api.h>
+
+#include <map>
+#include <mutex>
+
+#include "gpu/device_transfer.hpp"
+
+namespace meshmem {
+namespace {
+
+struct FreePieces {
+  std::mutex mutex;
+  std::multimap<std::size_t, std::byte*> by_bytes;
+};
+FreePieces& free_pieces() {
+  static FreePieces& instance = *new FreePieces;
+  return instance;
+}
+
+}  // namespace
+
+PinnedRoom::PinnedRoom(std::size_t bytes) : bytes_(bytes) {
+  {
+    const std::lock_guard lock(free_pieces().mutex);
+    auto& pieces = free_pieces().by_bytes;
+    if (const auto found = pieces.lower_bound(bytes); found != pieces.end()) {
+      bytes_ = found->first;
+      memory_ = found->second;
+      pieces.erase(found);
+      return;
+    }
+  }
+  const OnDevice current(device_transfer().device());
+  const RelaxedCapture allowed;
+  void* memory = nullptr;
+  check(hipHostMalloc(&memory, bytes, hipHostMallocPortable), "pin {} bytes of host memory", bytes);
+  memory_ = static_cast<std::byte*>(memory);
+}
+
+PinnedRoom::~PinnedRoom() {
+  const std::lock_guard lock(free_pieces().mutex);
+  free_pieces().by_bytes.emplace(bytes_, memory_);
+}
+
+}  // namespace meshmem

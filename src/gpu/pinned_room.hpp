@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pinned host memory, of any size, for data on its way from device memory to device memory by way
+// of the host.
+// Invariant: a piece is one owner's at a time, and is kept for the next: to pin memory takes longer
+// than to use it. Called by collectives/.
+#ifndef MESHMEM_GPU_PINNED_ROOM_HPP_
+#define MESHMEM_GPU_PINNED_ROOM_HPP_
+
+#include <cstddef>
+
+namespace meshmem {
+
+class PinnedRoom {
+ public:
+  explicit PinnedRoom(std::size_t bytes);
+  ~PinnedRoom();
+  PinnedRoom(const PinnedRoom&) = delete;
+  PinnedRoom& operator=(const PinnedRoom&) = delete;
+  std::byte* get() const { return memory_; }
+
+ private:
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_GPU_PINNED_ROOM_HPP_
