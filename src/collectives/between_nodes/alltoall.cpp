@@ -6,6 +6,7 @@
 // Invariant: at most kStageBytes an outflow, and of an element at least one a batch.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/alltoall_direct.hpp"
+#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
 #include "transport/one_sided.hpp"
@@ -168,6 +169,11 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
   const std::size_t most = elements_at_once(team, shape.elem_bytes);
   if (shape.count > most && are_in_host_memory(dest, source))
     return alltoall_direct(team, dest, source, shape);
+  const std::size_t block = shape.count * shape.elem_bytes;
+  const bool is_dense = shape.dest_stride == 1 && shape.source_stride == 1;
+  if (is_dense && !are_in_host_memory(dest, source) &&
+      suits_puts(team, dest, static_cast<std::size_t>(team.n) * block, block))
+    return alltoall_by_puts(team, dest, source, block);
   alltoall_in_batches(team, dest, source, shape, std::max<std::size_t>(most, 1));
 }
 

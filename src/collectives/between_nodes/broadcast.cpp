@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
 #include "collectives/reduction.hpp"
@@ -138,8 +139,11 @@ void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::si
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
-  if (!are_in_host_memory(dest, source))
+  if (!are_in_host_memory(dest, source)) {
+    if (suits_puts(team, dest, bytes, bytes))
+      return broadcast_by_puts(team, dest, source, bytes, root);
     return broadcast_of_any_memory(team, dest, source, bytes, root);
+  }
   if (bytes <= kBroadcastMessage)
     return broadcast_message(team, Tree(team, root, false), dest, source, bytes);
   InChunks(team, dest, source, bytes).run(root);

@@ -5,6 +5,7 @@
 // behind another.
 // Invariant: a PE's dest is written by that PE alone.
 #include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/gather_direct.hpp"
 #include "collectives/between_nodes/layout.hpp"
@@ -127,6 +128,8 @@ void gather_blocks(Team& team, const Layout& layout, void* dest, const void* sou
                         static_cast<const std::byte*>(source));
   }
   if (on_host && layout.largest() > kGatherBlock) return gather_direct(team, layout, dest, source);
+  if (!on_host && suits_puts(team, dest, layout.total(), layout.largest()))
+    return gather_by_puts(team, layout, dest, source);
   gather_in_batches(team, layout, dest, source);
 }
 
