@@ -34,6 +34,8 @@ struct NetworkPlan {
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
   // Shared by this node's PEs: 1 + a far PE that one of them has lost; kLossIsSaid: by a line.
   std::atomic<int>* lost = nullptr;
+  // How long the thread that takes in messages sleeps at most, with nothing to do; milliseconds.
+  int longest_sleep_ms = 500;
   // Bytes in the device memory of this node's PEs; nullptr: not there. What is done with them.
   std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)> device_place =
       nullptr;

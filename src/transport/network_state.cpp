@@ -65,6 +65,9 @@ bool NetworkState::take_in(const Lock&) {
     any = held.advance() || any;
   if (!any) return outlet.acknowledge_all();
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
+  // Who polls need not come again.
+  if (thread.sleeps_on() && !outlet.owing.empty()) [[unlikely]]
+    thread.wake_soon();
   return true;
 }
 

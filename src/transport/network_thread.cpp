@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +23,6 @@ namespace {
 
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
-constexpr int kMostOfSleep = 500;  // milliseconds
 // Who polls less often in a nap is about to sleep too.
 constexpr std::uint32_t kPollsOfOneWhoPolls = 4;
 
@@ -55,6 +55,9 @@ void ProgressThread::start(Work work) {
   stop_fd_ = check(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an event for a thread");
   epoll_fd_ = check(epoll_create1(EPOLL_CLOEXEC), "watch the network");
   watch(epoll_fd_, stop_fd_);
+  timer_fd_ = check(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                    "make a timer for a thread");
+  watch(epoll_fd_, timer_fd_);
   watch(epoll_fd_, work_.event_fd);
   stops_ = false;
   const WithoutSignals inherited;
@@ -67,8 +70,7 @@ void ProgressThread::stop() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof one);
   thread_.join();
-  ::close(stop_fd_);
-  ::close(epoll_fd_);
+  for (const int fd : {stop_fd_, timer_fd_, epoll_fd_}) ::close(fd);
 }
 
 // Others that have polled while it slept most likely do so now. To look whether they do would not
@@ -83,7 +85,7 @@ void ProgressThread::run() {
     before = work_.polls();
     if (work_.is_busy()) {
       nap_while_busy();
-    } else if (work_.arm()) {
+    } else {
       sleep_until_event();
     }
   }
@@ -116,9 +118,23 @@ void ProgressThread::nap_while_others_poll() {
   }
 }
 
-void ProgressThread::sleep_until_event() const {
-  epoll_event event;
-  epoll_wait(epoll_fd_, &event, 1, kMostOfSleep);
+// Said before the wire is armed: who takes in something after that sees it.
+void ProgressThread::sleep_until_event() {
+  sleep_ = Sleep::on;
+  epoll_event event{};
+  const bool any = work_.arm() && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
+  sleep_ = Sleep::none;
+  std::uint64_t times = 0;
+  if (any && event.data.fd == timer_fd_) {
+    [[maybe_unused]] const ssize_t n = read(timer_fd_, &times, sizeof times);
+  }
+}
+
+void ProgressThread::wake_soon() {
+  sleep_ = Sleep::for_a_moment;
+  itimerspec time{};
+  time.it_value.tv_nsec = std::chrono::nanoseconds(kLongestNap).count();
+  timerfd_settime(timer_fd_, 0, &time, nullptr);
 }
 
 }  // namespace meshmem::network

@@ -18,11 +18,12 @@ class ProgressThread {
  public:
   struct Work {
     int event_fd;
+    int longest_sleep_ms;
     std::function<bool()> progress;        // false: there was nothing
     std::function<bool()> arm;             // false: progress first
     std::function<bool()> is_busy;         // something is to come that wakes nobody
     std::function<std::uint32_t()> polls;  // how often others have made progress, ever
-    std::function<void()> look;            // at other things, twice a second at least
+    std::function<void()> look;            // at other things, at least after the longest sleep
     // Says that it naps from now on, and calls send_held() after each nap; or that it does not.
     std::function<void(bool naps)> watch;
     std::function<void()> send_held;
@@ -32,15 +33,23 @@ class ProgressThread {
   // Returns when the thread has ended. Not called by it.
   void stop();
 
+  // Whether it sleeps until something comes, and nobody has called wake_soon().
+  bool sleeps_on() const { return sleep_.load(std::memory_order_relaxed) == Sleep::on; }
+  // Within a millisecond: for what can wait so long, and need not if others do it meanwhile.
+  void wake_soon();
+
  private:
+  enum class Sleep { none, on, for_a_moment };
+
   void run();
   void leave_it_to_others();
   void nap_while_others_poll();
   void nap_while_busy();
-  void sleep_until_event() const;
+  void sleep_until_event();
 
   Work work_;
-  int stop_fd_ = -1, epoll_fd_ = -1;
+  int stop_fd_ = -1, epoll_fd_ = -1, timer_fd_ = -1;
+  std::atomic<Sleep> sleep_{Sleep::none};
   std::atomic<bool> stops_{false};
   std::thread thread_;
 };

@@ -75,6 +75,7 @@ void NetworkTransport::reopen() {
     state.is_open = true;
   }
   state.thread.start({.event_fd = state.wire->event_fd(),
+                      .longest_sleep_ms = state.plan.longest_sleep_ms,
                       .progress =
                           [&state] {
                             state.drive_device();
@@ -84,7 +85,7 @@ void NetworkTransport::reopen() {
                       .arm =
                           [&state] {
                             const Lock lock(state.mutex);
-                            return state.wire->arm();
+                            return !state.outlet.acknowledge_all() && state.wire->arm();
                           },
                       .is_busy =
                           [&state] {

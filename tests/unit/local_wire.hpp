@@ -97,6 +97,8 @@ class LocalWire : public Wire {
   }
   std::size_t n_sent() const { return n_sent_; }
   std::size_t n_peers() const { return peers_.size(); }
+  // What arrives wakes nobody: whoever polls is always faster than the thread that sleeps.
+  void wake_nobody() { wakes_ = false; }
   // While held back, messages neither leave nor arrive here.
   void hold_back(bool holds) { holds_back_ = holds; }
 
@@ -162,7 +164,7 @@ class LocalWire : public Wire {
     const std::lock_guard lock(mutex_);
     inbox_[message.from].push_back(std::move(message));
     ++n_arrived_;
-    wake();
+    if (wakes_) wake();
   }
   bool try_take(Arrived& message) {
     const std::lock_guard lock(mutex_);
@@ -186,7 +188,7 @@ class LocalWire : public Wire {
   std::vector<int> peers_;  // numbers of wires
   std::deque<Leaving> outbox_;
   std::size_t n_sent_ = 0;
-  std::atomic<bool> holds_back_{false};
+  std::atomic<bool> holds_back_{false}, wakes_{true};
 
   std::mutex mutex_;
   std::vector<Lost> lost_;

@@ -321,6 +321,29 @@ TEST_P(Network, WhatIsCombinedLeavesWithoutAWait) {
   while (now(job.heap_of<uint64_t>(1) + 1) != 100) std::this_thread::yield();
 }
 
+// Who polls takes in what comes and goes on to compute, while the thread sleeps: it will have to
+// acknowledge what has been taken, since records of the sender wait for that.
+TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
+  job.of(0).open(job.plan(0));
+  NetworkPlan plan = job.plan(1);
+  plan.longest_sleep_ms = 1'000'000;
+  job.of(1).open(std::move(plan));
+  uint64_t value = 1;
+  job.of(0).put(heap_of(1, 0), &value, sizeof value);
+  job.of(0).complete();
+  job.wire(1).wake_nobody();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it falls asleep
+  for (value = 2; value <= 4; ++value) job.of(0).put(heap_of(1, 0), &value, sizeof value);
+  while (!job.wire(1).has_taken_all()) job.of(1).progress();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto has_last = [&] {
+    return !job.wire(1).has_taken_all() || now(job.heap_of<uint64_t>(1)) == 4;
+  };
+  while (!has_last() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(has_last());
+}
+
 TEST_P(Network, OpensAgain) {
   NetworkPes job({.nodes = 3, .pes_of_node = 1, .slowness = slowness()});
   for (uint64_t round = 1; round <= 3; ++round) {
