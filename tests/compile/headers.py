@@ -13,6 +13,8 @@ import subprocess
 import sys
 
 STANDARDS = {"c": ["c99", "c11", "c17", "c2x"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
+# Names of libraries that are C++ themselves.
+ONLY_NEW_CXX = "meshmem/compat/"
 # Included by shmem.h in the middle of its work; programs never name it.
 PARTS = {"shmem/generic.h", "shmem/older_names.h"}
 
@@ -39,7 +41,8 @@ def main():
     headers = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.h"))
     cases = [(compilers[language], language, standard, folder, header)
              for header in headers if header not in PARTS
-             for language, standards in STANDARDS.items() for standard in standards]
+             for language, standards in STANDARDS.items() for standard in standards
+             if not header.startswith(ONLY_NEW_CXX) or standard in ("c++17", "c++20")]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         complaints = [text for text in pool.map(lambda case: compile_alone(*case), cases) if text]
     print(f"{len(cases) - len(complaints)} of {len(cases)} compilations are clean")

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the headers for programs of other libraries share: how a name of theirs forwards to one of
+ * this library, and the start of a job by attributes. Invariant: no routine does anything here that
+ * shmem.h and shmemx.h do not do. Read by rocshmem.hpp and nvshmem.h; never by the library.
+ */
+#ifndef MESHMEM_COMPAT_FORWARD_HPP
+#define MESHMEM_COMPAT_FORWARD_HPP
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "shmemx.h"
+
+#if defined(MESHMEM_COMPILES_KERNELS)
+#define MESHMEM_COMPAT_SIDES MESHMEM_HOST_DEVICE
+/* For kernels, made only where it is called. */
+#define MESHMEM_COMPAT_KERNEL \
+  template <int = 0>          \
+  MESHMEM_DEVICE
+#else
+#define MESHMEM_COMPAT_SIDES inline
+#endif
+
+/* A routine that this library does not have: to call it is an error that says so. */
+#define MESHMEM_COMPAT_MISSING(name, why)                                                \
+  template <typename... Arguments>                                                       \
+  void name(Arguments...) {                                                              \
+    static_assert(sizeof...(Arguments) == ~size_t{0}, "meshmem has no " #name ": " why); \
+  }
+
+namespace meshmem {
+namespace compat {
+
+/* All processes of a job are started by a launcher, which knows who they are: an identifier is
+ * taken, and what else is said is compared with what the launcher says. */
+struct UniqueId {
+  unsigned char bytes[128];
+};
+struct UniqueIdArguments {
+  int rank = -1, ranks = -1;
+  UniqueId id = {};
+};
+
+/* 0; or nonzero, with a line, where the launcher has started other PEs than the program says. */
+inline int start(const UniqueIdArguments* expected) {
+  int provided = 0;
+  if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 1;
+  if (!expected || expected->ranks < 0) return 0;
+  const int pe = shmem_my_pe(), n = shmem_n_pes();
+  if (expected->ranks == n && expected->rank == pe) return 0;
+  fprintf(stderr,
+          "meshmem: the program starts as rank %d of %d, but this is PE %d of %d: start its "
+          "processes by oshrun, mpirun or srun, in that order\n",
+          expected->rank, expected->ranks, pe, n);
+  return 1;
+}
+
+/* Memory of the device where there is one, as in libraries that have no other. */
+inline void* allocate(size_t bytes) {
+  void* memory = shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
+  return memory ? memory : shmem_malloc(bytes);
+}
+
+/* That of a power of two which the heap's blocks have by themselves; else NULL on all PEs. */
+inline void* allocate_aligned(size_t alignment, size_t bytes) {
+  void* memory = allocate(bytes < alignment ? alignment : bytes);
+  if (!memory || (reinterpret_cast<uintptr_t>(memory) & (alignment - 1)) == 0) return memory;
+  shmem_free(memory);
+  return nullptr;
+}
+
+MESHMEM_COMPAT_SIDES void update_signal(uint64_t* address, uint64_t value, int op, int pe) {
+  if (op == SHMEM_SIGNAL_ADD)
+    shmem_signal_add(address, value, pe);
+  else
+    shmem_signal_set(address, value, pe);
+}
+
+/* A barrier of a team: quiet, then all meet. */
+MESHMEM_COMPAT_SIDES int barrier(shmem_team_t team) {
+  shmem_quiet();
+  return shmem_team_sync(team);
+}
+#if defined(MESHMEM_COMPILES_KERNELS)
+MESHMEM_COMPAT_KERNEL int barrier_wave(shmem_team_t team) {
+  shmemx_quiet_wave();
+  return shmemx_team_sync_wave(team);
+}
+MESHMEM_COMPAT_KERNEL int barrier_block(shmem_team_t team) {
+  shmemx_quiet_block();
+  return shmemx_team_sync_block(team);
+}
+#endif
+
+}  // namespace compat
+}  // namespace meshmem
+
+#endif

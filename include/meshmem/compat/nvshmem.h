@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The names of NVSHMEM for programs that were written for it, in C++17: each is this library's
+ * routine. docs/porting.md says family by family what there is and what differs.
+ * Invariant: families are read from shmem/ops.h; a name that this library cannot have is a
+ * compile-time error with a reason (nvshmemx.h). For kernels include it where oshhip compiles.
+ */
+#ifndef MESHMEM_COMPAT_NVSHMEM_H
+#define MESHMEM_COMPAT_NVSHMEM_H
+
+#ifndef __cplusplus
+#error "meshmem/compat/nvshmem.h is for C++17; in C include <shmem.h>, whose names have no nv"
+#endif
+
+#include "meshmem/compat/forward.hpp"
+
+#define NVSHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define NVSHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define NVSHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define NVSHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+#define NVSHMEM_THREAD_SINGLE SHMEM_THREAD_SINGLE
+#define NVSHMEM_THREAD_FUNNELED SHMEM_THREAD_FUNNELED
+#define NVSHMEM_THREAD_SERIALIZED SHMEM_THREAD_SERIALIZED
+#define NVSHMEM_THREAD_MULTIPLE SHMEM_THREAD_MULTIPLE
+#define NVSHMEM_CMP_EQ SHMEM_CMP_EQ
+#define NVSHMEM_CMP_NE SHMEM_CMP_NE
+#define NVSHMEM_CMP_GT SHMEM_CMP_GT
+#define NVSHMEM_CMP_GE SHMEM_CMP_GE
+#define NVSHMEM_CMP_LT SHMEM_CMP_LT
+#define NVSHMEM_CMP_LE SHMEM_CMP_LE
+#define NVSHMEM_SIGNAL_SET SHMEM_SIGNAL_SET
+#define NVSHMEM_SIGNAL_ADD SHMEM_SIGNAL_ADD
+#define NVSHMEM_TEAM_INVALID SHMEM_TEAM_INVALID
+#define NVSHMEM_TEAM_WORLD SHMEM_TEAM_WORLD
+#define NVSHMEM_TEAM_SHARED SHMEM_TEAM_SHARED
+#define NVSHMEMX_TEAM_NODE SHMEM_TEAM_SHARED
+#define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS SHMEM_TEAM_NUM_CONTEXTS
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER \
+  { 0 }
+
+typedef shmem_team_t nvshmem_team_t;
+typedef shmem_team_t nvshmemx_team_t;
+typedef shmem_team_config_t nvshmem_team_config_t;
+
+/* ---- Set-up, memory and teams, by the host. Memory is the device's. */
+inline void nvshmem_init() { (void)meshmem::compat::start(nullptr); }
+inline int nvshmem_init_thread(int requested, int* provided) {
+  return shmem_init_thread(requested, provided);
+}
+inline void nvshmem_query_thread(int* provided) { shmem_query_thread(provided); }
+inline void nvshmem_finalize() { shmem_finalize(); }
+inline void nvshmem_global_exit(int status) { shmem_global_exit(status); }
+inline void nvshmem_info_get_version(int* major, int* minor) {
+  shmem_info_get_version(major, minor);
+}
+inline void nvshmem_info_get_name(char* name) { shmem_info_get_name(name); }
+inline void* nvshmem_malloc(size_t size) { return meshmem::compat::allocate(size); }
+inline void* nvshmem_align(size_t alignment, size_t size) {
+  return meshmem::compat::allocate_aligned(alignment, size);
+}
+inline void nvshmem_free(void* memory) { shmem_free(memory); }
+#ifdef MESHMEM_COMPILES_KERNELS
+inline void* nvshmem_calloc(size_t count, size_t size) {
+  void* memory = size && count > SIZE_MAX / size ? nullptr : nvshmem_malloc(count * size);
+  if (memory &&
+      (hipMemset(memory, 0, count * size) != hipSuccess || hipDeviceSynchronize() != hipSuccess))
+    shmem_global_exit(1);
+  shmem_barrier_all();
+  return memory;
+}
+#endif
+inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {
+  return shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, config);
+}
+inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
+                                      const nvshmem_team_config_t* config, long mask,
+                                      nvshmem_team_t* team) {
+  return shmem_team_split_strided(parent, start, stride, size, config, mask, team);
+}
+inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
+                                 const nvshmem_team_config_t* xconfig, long xmask,
+                                 nvshmem_team_t* xteam, const nvshmem_team_config_t* yconfig,
+                                 long ymask, nvshmem_team_t* yteam) {
+  return shmem_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam);
+}
+inline void nvshmem_team_destroy(nvshmem_team_t team) { shmem_team_destroy(team); }
+
+/* ---- On both sides, by one thread: RMA, atomics, signals, waits, collectives, order. NVSHMEM has
+ * no contexts. */
+#define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmem_##name args; }
+MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH, MESHMEM_COMPAT_BOTH)
+#undef MESHMEM_COMPAT_BOTH
+MESHMEM_COMPAT_SIDES int nvshmem_barrier(nvshmem_team_t team) {
+  return meshmem::compat::barrier(team);
+}
+MESHMEM_COMPAT_SIDES int nvshmem_sync(nvshmem_team_t team) { return shmem_team_sync(team); }
+
+/* Its reducescatter is our reduce_scatter: SCATTER(F, ...) reads a row of each type and operation,
+ * the name as NVSHMEM's and as ours. */
+#define MESHMEM_COMPAT_SCATTER(F) MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_SCATTER_ROW, F)
+#define MESHMEM_COMPAT_SCATTER_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)    \
+  MESHMEM_IN_##rma(F(NAME, TYPE, max)) MESHMEM_IN_##rma(F(NAME, TYPE, min))            \
+      MESHMEM_IN_##arith(F(NAME, TYPE, sum)) MESHMEM_IN_##arith(F(NAME, TYPE, prod))   \
+          MESHMEM_IN_##logic(F(NAME, TYPE, and)) MESHMEM_IN_##logic(F(NAME, TYPE, or)) \
+              MESHMEM_IN_##logic(F(NAME, TYPE, xor))
+#define MESHMEM_COMPAT_BOTH(NAME, TYPE, op)                                    \
+  MESHMEM_COMPAT_SIDES int nvshmem_##NAME##_##op##_reducescatter(              \
+      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {   \
+    return shmemx_##NAME##_##op##_reduce_scatter(team, dest, source, nreduce); \
+  }
+MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_BOTH)
+#undef MESHMEM_COMPAT_BOTH
+
+#ifdef MESHMEM_COMPILES_KERNELS
+/* half and bfloat16, in kernels. */
+#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_KERNEL result nvshmem_##name params { return shmemx_##name args; }
+MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_COMPAT_SHORT, MESHMEM_COMPAT_SHORT, MESHMEM_IN)
+#undef MESHMEM_COMPAT_SHORT
+#endif
+
+#endif

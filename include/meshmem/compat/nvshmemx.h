@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The extensions of NVSHMEM: forms by a warp and a block, on streams, the start by attributes,
+ * launches. Invariant: as meshmem/compat/nvshmem.h; what this library cannot have is an error of
+ * the compiler that says why.
+ */
+#ifndef MESHMEM_COMPAT_NVSHMEMX_H
+#define MESHMEM_COMPAT_NVSHMEMX_H
+
+#include "meshmem/compat/nvshmem.h"
+
+/* ---- The start by attributes. A communicator must have all PEs, in the launcher's order. */
+#define NVSHMEMX_SUCCESS 0
+#define NVSHMEMX_INIT_THREAD_PES (1U << 0)
+#define NVSHMEMX_INIT_WITH_MPI_COMM (1U << 1)
+#define NVSHMEMX_INIT_WITH_SHMEM (1U << 2)
+#define NVSHMEMX_INIT_WITH_UNIQUEID (1U << 3)
+typedef meshmem::compat::UniqueId nvshmemx_uniqueid_t;
+struct nvshmemx_init_attr_t {
+  void* mpi_comm = nullptr;
+  meshmem::compat::UniqueIdArguments uid;
+};
+#define NVSHMEMX_INIT_ATTR_INITIALIZER \
+  {}
+#define NVSHMEMX_UNIQUEID_INITIALIZER \
+  {}
+inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id) {
+  *id = {};
+  return 0;
+}
+inline int nvshmemx_set_attr_uniqueid_args(int rank, int ranks, const nvshmemx_uniqueid_t* id,
+                                           nvshmemx_init_attr_t* attributes) {
+  attributes->uid.rank = rank;
+  attributes->uid.ranks = ranks;
+  attributes->uid.id = *id;
+  return 0;
+}
+inline int nvshmemx_set_attr_mpi_comm_args(void* communicator, nvshmemx_init_attr_t* attributes) {
+  attributes->mpi_comm = communicator;
+  return 0;
+}
+inline int nvshmemx_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) {
+  const bool by_id = (flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0 && attributes;
+  return meshmem::compat::start(by_id ? &attributes->uid : nullptr);
+}
+inline int nvshmemx_init_thread(int requested, int* provided) {
+  return shmem_init_thread(requested, provided);
+}
+inline int nvshmemx_hostlib_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) {
+  return nvshmemx_init_attr(flags, attributes);
+}
+inline void nvshmemx_hostlib_finalize() { shmem_finalize(); }
+enum {
+  NVSHMEM_STATUS_NOT_INITIALIZED = 0,
+  NVSHMEM_STATUS_IS_BOOTSTRAPPED,
+  NVSHMEM_STATUS_IS_INITIALIZED
+};
+inline int nvshmemx_init_status() {
+  int is_initialized = 0;
+  shmem_query_initialized(&is_initialized);
+  return is_initialized ? NVSHMEM_STATUS_IS_INITIALIZED : NVSHMEM_STATUS_NOT_INITIALIZED;
+}
+
+/* ---- Buffers and modules. A registered buffer is symmetric here, so all PEs register together. */
+inline int nvshmemx_buffer_register(void* address, size_t bytes) {
+  return shmemx_buffer_register(address, bytes);
+}
+inline int nvshmemx_buffer_unregister(void* address) { return shmemx_buffer_unregister(address); }
+inline void* nvshmemx_buffer_register_symmetric(void* address, size_t bytes, int) {
+  return shmemx_buffer_register(address, bytes) == 0 ? address : nullptr;
+}
+inline int nvshmemx_buffer_unregister_symmetric(void* address, size_t) {
+  return shmemx_buffer_unregister(address);
+}
+template <typename Module>
+int nvshmemx_cumodule_init(Module) {
+  shmemx_module_init();
+  return 0;
+}
+template <typename Module>
+int nvshmemx_cumodule_finalize(Module) {
+  return 0;
+}
+template <typename Library>
+int nvshmemx_culibrary_init(Library) {
+  shmemx_module_init();
+  return 0;
+}
+template <typename Library>
+int nvshmemx_culibrary_finalize(Library) {
+  return 0;
+}
+
+/* ---- Signals */
+MESHMEM_COMPAT_SIDES void nvshmemx_signal_op(uint64_t* address, uint64_t value, int op, int pe) {
+  meshmem::compat::update_signal(address, value, op, pe);
+}
+
+/* ---- On streams. nbi forms are the others: all return at once. */
+#define MESHMEM_COMPAT_ON_STREAM(name, op, E, result, params, args)      \
+  inline result nvshmemx_##name##_on_stream MESHMEM_WITH_STREAM params { \
+    return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;           \
+  }
+#define MESHMEM_COMPAT_NBI_ON_STREAM(name, op, E, result, params, args)      \
+  inline result nvshmemx_##name##_nbi_on_stream MESHMEM_WITH_STREAM params { \
+    return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;               \
+  }
+/* Element after element. */
+#define MESHMEM_COMPAT_STRIDED_ON_STREAM(name, move, E, T)                                        \
+  inline void nvshmemx_##name##_on_stream(T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, \
+                                          size_t nelems, int pe, shmemx_stream_t stream) {        \
+    for (size_t i = 0; i < nelems; ++i) {                                                         \
+      const ptrdiff_t element = static_cast<ptrdiff_t>(i);                                        \
+      shmemx_##move##mem_on_stream(static_cast<char*>(static_cast<void*>(dest)) +                 \
+                                       element * dst * static_cast<ptrdiff_t>(sizeof(E)),         \
+                                   static_cast<const char*>(static_cast<const void*>(source)) +   \
+                                       element * sst * static_cast<ptrdiff_t>(sizeof(E)),         \
+                                   sizeof(E), pe, stream);                                        \
+    }                                                                                             \
+  }
+#define MESHMEM_COMPAT_STREAM_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)              \
+  MESHMEM_IN_##rma(MESHMEM_OPS_TRANSFER(MESHMEM_COMPAT_NBI_ON_STREAM, NAME##_, , TYPE, TYPE))      \
+      MESHMEM_IN_##rma(MESHMEM_OP_PUT_SIGNAL(MESHMEM_COMPAT_NBI_ON_STREAM, NAME##_, , TYPE, TYPE)) \
+          MESHMEM_IN_##rma(MESHMEM_COMPAT_STRIDED_ON_STREAM(NAME##_iput, put, TYPE, TYPE))         \
+              MESHMEM_IN_##rma(MESHMEM_COMPAT_STRIDED_ON_STREAM(NAME##_iget, get, TYPE, TYPE))     \
+                  MESHMEM_IN_##amo(MESHMEM_COMPAT_WAITS_ON_STREAM(NAME, TYPE))
+#define MESHMEM_COMPAT_STREAM_SIZE(BITS, E, ...)                 \
+  MESHMEM_SIZED_MOVED_ROW(BITS, E, MESHMEM_COMPAT_NBI_ON_STREAM) \
+  MESHMEM_COMPAT_STRIDED_ON_STREAM(iput##BITS, put, E, void)     \
+  MESHMEM_COMPAT_STRIDED_ON_STREAM(iget##BITS, get, E, void)
+/* One variable after the other: the stream goes on when each has held. */
+#define MESHMEM_COMPAT_WAITS_ON_STREAM(NAME, TYPE)                                               \
+  inline void nvshmemx_##NAME##_wait_until_all_on_stream(TYPE* ivars, size_t nelems,             \
+                                                         const int* status, int cmp, TYPE value, \
+                                                         shmemx_stream_t stream) {               \
+    for (size_t i = 0; i < nelems; ++i)                                                          \
+      if (!status || status[i] == 0)                                                             \
+        shmemx_##NAME##_wait_until_on_stream(ivars + i, cmp, value, stream);                     \
+  }                                                                                              \
+  inline void nvshmemx_##NAME##_wait_until_all_vector_on_stream(                                 \
+      TYPE* ivars, size_t nelems, const int* status, int cmp, TYPE* values,                      \
+      shmemx_stream_t stream) {                                                                  \
+    for (size_t i = 0; i < nelems; ++i)                                                          \
+      if (!status || status[i] == 0)                                                             \
+        shmemx_##NAME##_wait_until_on_stream(ivars + i, cmp, values[i], stream);                 \
+  }
+MESHMEM_MOVED_ON_STREAM(MESHMEM_COMPAT_ON_STREAM, MESHMEM_IN)
+MESHMEM_UNTYPED_ON_STREAM(MESHMEM_COMPAT_ON_STREAM)
+MESHMEM_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, MESHMEM_IN)
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_STREAM_TYPE, )
+MESHMEM_SIZES(MESHMEM_COMPAT_STREAM_SIZE, )
+MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_COMPAT_NBI_ON_STREAM)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, half, void)
+MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, bfloat16, void)
+#define MESHMEM_COMPAT_SCATTER_ON_STREAM(NAME, TYPE, op)                                          \
+  inline int nvshmemx_##NAME##_##op##_reducescatter_on_stream(nvshmem_team_t team, TYPE* dest,    \
+                                                              const TYPE* source, size_t nreduce, \
+                                                              shmemx_stream_t stream) {           \
+    return shmemx_##NAME##_##op##_reduce_scatter_on_stream(team, dest, source, nreduce, stream);  \
+  }
+MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_SCATTER_ON_STREAM)
+#undef MESHMEM_COMPAT_SCATTER_ON_STREAM
+inline void nvshmemx_signal_op_on_stream(uint64_t* address, uint64_t value, int op, int pe,
+                                         shmemx_stream_t stream) {
+  shmemx_signal_op_on_stream(address, value, op, pe, stream);
+}
+inline void nvshmemx_signal_wait_until_on_stream(uint64_t* address, int cmp, uint64_t value,
+                                                 shmemx_stream_t stream) {
+  shmemx_signal_wait_until_on_stream(address, cmp, value, stream);
+}
+inline void nvshmemx_quiet_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
+inline void nvshmemx_barrier_all_on_stream(shmemx_stream_t stream) {
+  shmemx_barrier_all_on_stream(stream);
+}
+inline void nvshmemx_sync_all_on_stream(shmemx_stream_t stream) {
+  shmemx_sync_all_on_stream(stream);
+}
+inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
+  return shmemx_team_sync_on_stream(team, stream);
+}
+/* A meeting on a stream is a quiet too. */
+inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
+  return shmemx_team_sync_on_stream(team, stream);
+}
+
+/* ---- In kernels, by a warp (our wave) and by a block */
+#ifdef MESHMEM_COMPILES_KERNELS
+#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##name##_wave args; } \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##name##_block args; }
+#define MESHMEM_COMPAT_GROUP_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)               \
+  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE)) MESHMEM_IN_##rma( \
+      MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))                            \
+      MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))                \
+          MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))    \
+              MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))      \
+                  MESHMEM_IN_##arith(                                                              \
+                      MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))               \
+                      MESHMEM_IN_##logic(                                                          \
+                          MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))
+#define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)          \
+  MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, , BITS, E, void) \
+  MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP, , BITS, E, void)
+#define MESHMEM_COMPAT_GROUP_SCATTER(NAME, TYPE, op)                                 \
+  MESHMEM_COMPAT_KERNEL int nvshmemx_##NAME##_##op##_reducescatter_warp(             \
+      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {         \
+    return shmemx_##NAME##_##op##_reduce_scatter_wave(team, dest, source, nreduce);  \
+  }                                                                                  \
+  MESHMEM_COMPAT_KERNEL int nvshmemx_##NAME##_##op##_reducescatter_block(            \
+      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {         \
+    return shmemx_##NAME##_##op##_reduce_scatter_block(team, dest, source, nreduce); \
+  }
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_GROUP_TYPE, )
+MESHMEM_SIZES(MESHMEM_COMPAT_GROUP_SIZE, )
+MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, , mem, char, void)
+MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, , mem, char, void)
+MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_GROUP_SCATTER)
+MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t,
+                     (uint64_t * sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value))
+MESHMEM_COMPAT_GROUP(barrier_all, , , void, (), ())
+MESHMEM_COMPAT_GROUP(sync_all, , , void, (), ())
+MESHMEM_COMPAT_GROUP(team_sync, , , int, (nvshmem_team_t team), (team))
+MESHMEM_COMPAT_GROUP(fence, , , void, (), ())
+MESHMEM_COMPAT_GROUP(quiet, , , void, (), ())
+MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
+  return meshmem::compat::barrier_wave(team);
+}
+MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_block(nvshmem_team_t team) {
+  return meshmem::compat::barrier_block(team);
+}
+#undef MESHMEM_COMPAT_GROUP
+#undef MESHMEM_COMPAT_GROUP_TYPE
+#undef MESHMEM_COMPAT_GROUP_SIZE
+#undef MESHMEM_COMPAT_GROUP_SCATTER
+
+/* ---- Launches whose blocks are all on the device together, so that they may wait for PEs. On
+ * processors a kernel is given by its name, as everywhere. */
+template <typename Kernel>
+int nvshmemx_collective_launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
+                               size_t shared_bytes, hipStream_t stream) {
+  return hipLaunchCooperativeKernel(kernel, grid, block, arguments,
+                                    static_cast<unsigned>(shared_bytes), stream) == hipSuccess
+             ? 0
+             : 1;
+}
+/* One block for each processor of the device. */
+template <typename Kernel>
+int nvshmemx_collective_launch_query_gridsize(Kernel*, dim3, void**, size_t, int* blocks) {
+  int device = 0;
+  if (hipGetDevice(&device) != hipSuccess) return 1;
+  return hipDeviceGetAttribute(blocks, hipDeviceAttributeMultiprocessorCount, device) == hipSuccess
+             ? 0
+             : 1;
+}
+#endif
+
+#undef MESHMEM_COMPAT_ON_STREAM
+#undef MESHMEM_COMPAT_NBI_ON_STREAM
+#undef MESHMEM_COMPAT_STRIDED_ON_STREAM
+#undef MESHMEM_COMPAT_STREAM_TYPE
+#undef MESHMEM_COMPAT_STREAM_SIZE
+#undef MESHMEM_COMPAT_WAITS_ON_STREAM
+
+/* ---- What this library cannot have */
+#define MESHMEM_COMPAT_QP "queue pairs are the network's; call the routine without qp"
+#define MESHMEM_COMPAT_QP_TYPE(NAME, ...)                                 \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_p, MESHMEM_COMPAT_QP)       \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_g, MESHMEM_COMPAT_QP)       \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_put, MESHMEM_COMPAT_QP)     \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_get, MESHMEM_COMPAT_QP)     \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_put_nbi, MESHMEM_COMPAT_QP) \
+  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_get_nbi, MESHMEM_COMPAT_QP)
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_QP_TYPE, )
+MESHMEM_COMPAT_MISSING(nvshmemx_qp_create, MESHMEM_COMPAT_QP)
+MESHMEM_COMPAT_MISSING(nvshmemx_qp_quiet, MESHMEM_COMPAT_QP)
+MESHMEM_COMPAT_MISSING(nvshmemx_qp_fence, MESHMEM_COMPAT_QP)
+MESHMEM_COMPAT_MISSING(nvshmemx_qp_signal_op, MESHMEM_COMPAT_QP)
+MESHMEM_COMPAT_MISSING(nvshmemx_mc_ptr, "multicast memory is NVIDIA's; store to each nvshmem_ptr")
+MESHMEM_COMPAT_MISSING(nvshmemx_barrier_warpgroup, "take nvshmemx_barrier_block")
+#define MESHMEM_COMPAT_G(NAME, ...)                     \
+  MESHMEM_COMPAT_MISSING(nvshmemx_##NAME##_g_on_stream, \
+                         "a stream gives no value to the caller; take get_on_stream")
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
+#undef MESHMEM_COMPAT_G
+MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
+MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
+MESHMEM_COMPAT_MISSING(nvshmemx_double2_maxloc_reduce_block, "it has no pairs; reduce the maximum")
+#undef MESHMEM_COMPAT_QP_TYPE
+
+#endif

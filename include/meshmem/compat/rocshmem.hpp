@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The names of rocSHMEM for programs that were written for it: each is this library's routine.
+ * docs/porting.md says family by family what there is and what differs.
+ * Invariant: families are read from shmem/ops.h; a name that this library cannot have is an error
+ * of the compiler that says why. For kernels include it where oshhip compiles.
+ */
+#ifndef MESHMEM_COMPAT_ROCSHMEM_HPP
+#define MESHMEM_COMPAT_ROCSHMEM_HPP
+
+#include "meshmem/compat/forward.hpp"
+
+/* Handles are no constants in the sense of the language, so these are macros. */
+#define ROCSHMEM_CTX_DEFAULT SHMEM_CTX_DEFAULT
+#define ROCSHMEM_TEAM_WORLD SHMEM_TEAM_WORLD
+#define ROCSHMEM_TEAM_SHARED SHMEM_TEAM_SHARED
+#define ROCSHMEM_TEAM_INVALID SHMEM_TEAM_INVALID
+
+namespace rocshmem {
+
+typedef shmem_ctx_t rocshmem_ctx_t;
+typedef shmem_team_t rocshmem_team_t;
+typedef shmem_team_config_t rocshmem_team_config_t;
+
+enum ROCSHMEM_STATUS { ROCSHMEM_SUCCESS = 0, ROCSHMEM_ERROR = 1 };
+enum ROCSHMEM_SIGNAL_OPS {
+  ROCSHMEM_SIGNAL_SET = SHMEM_SIGNAL_SET,
+  ROCSHMEM_SIGNAL_ADD = SHMEM_SIGNAL_ADD
+};
+enum rocshmem_cmps {
+  ROCSHMEM_CMP_EQ = SHMEM_CMP_EQ,
+  ROCSHMEM_CMP_NE = SHMEM_CMP_NE,
+  ROCSHMEM_CMP_GT = SHMEM_CMP_GT,
+  ROCSHMEM_CMP_GE = SHMEM_CMP_GE,
+  ROCSHMEM_CMP_LT = SHMEM_CMP_LT,
+  ROCSHMEM_CMP_LE = SHMEM_CMP_LE
+};
+enum rocshmem_thread_ops {
+  ROCSHMEM_THREAD_SINGLE = SHMEM_THREAD_SINGLE,
+  ROCSHMEM_THREAD_FUNNELED = SHMEM_THREAD_FUNNELED,
+  ROCSHMEM_THREAD_WG_FUNNELED = SHMEM_THREAD_FUNNELED,
+  ROCSHMEM_THREAD_SERIALIZED = SHMEM_THREAD_SERIALIZED,
+  ROCSHMEM_THREAD_MULTIPLE = SHMEM_THREAD_MULTIPLE
+};
+enum rocshmem_team_configs { ROCSHMEM_TEAM_DEFAULT_CONFIGS = 0, ROCSHMEM_TEAM_NUM_CONTEXTS = 1 };
+constexpr int ROCSHMEM_CTX_ZERO = 0;
+constexpr int ROCSHMEM_CTX_NOSTORE = SHMEM_CTX_NOSTORE;
+constexpr int ROCSHMEM_CTX_SERIALIZED = SHMEM_CTX_SERIALIZED;
+constexpr int ROCSHMEM_CTX_WG_PRIVATE = SHMEM_CTX_PRIVATE;
+constexpr int ROCSHMEM_CTX_SHARED = 0;
+
+/* ---- Set-up, memory, teams and contexts, by the host. A communicator must have all PEs, in the
+ * launcher's order. Memory is the device's. */
+template <typename... Communicator>
+void rocshmem_init(Communicator...) {
+  (void)meshmem::compat::start(nullptr);
+}
+template <typename... Communicator>
+int rocshmem_init_thread(int requested, int* provided, Communicator...) {
+  return shmem_init_thread(requested, provided);
+}
+inline void rocshmem_query_thread(int* provided) { shmem_query_thread(provided); }
+inline void rocshmem_finalize() { shmem_finalize(); }
+inline void rocshmem_global_exit(int status) { shmem_global_exit(status); }
+inline void rocshmem_dump_stats() {}
+inline void rocshmem_reset_stats() {}
+inline void* rocshmem_malloc(size_t size) { return meshmem::compat::allocate(size); }
+inline void rocshmem_free(void* memory) { shmem_free(memory); }
+inline int rocshmem_buffer_register(void* address, size_t bytes) {
+  return shmemx_buffer_register(address, bytes);
+}
+inline int rocshmem_buffer_unregister(void* address) { return shmemx_buffer_unregister(address); }
+inline int rocshmem_ctx_create(int64_t options, rocshmem_ctx_t* ctx) {
+  return shmem_ctx_create(static_cast<long>(options), ctx);
+}
+inline void rocshmem_ctx_destroy(rocshmem_ctx_t ctx) { shmem_ctx_destroy(ctx); }
+inline int rocshmem_team_split_strided(rocshmem_team_t parent, int start, int stride, int size,
+                                       const rocshmem_team_config_t* config, long mask,
+                                       rocshmem_team_t* team) {
+  return shmem_team_split_strided(parent, start, stride, size, config, mask, team);
+}
+inline void rocshmem_team_destroy(rocshmem_team_t team) { shmem_team_destroy(team); }
+
+constexpr unsigned ROCSHMEM_INIT_WITH_UNIQUEID = 1;
+constexpr unsigned ROCSHMEM_INIT_WITH_MPI_COMM = 2;
+typedef meshmem::compat::UniqueId rocshmem_uniqueid_t;
+typedef meshmem::compat::UniqueIdArguments rocshmem_init_attr_t;
+inline int rocshmem_get_uniqueid(rocshmem_uniqueid_t* id) {
+  *id = {};
+  return ROCSHMEM_SUCCESS;
+}
+inline int rocshmem_set_attr_uniqueid_args(int rank, int ranks, rocshmem_uniqueid_t* id,
+                                           rocshmem_init_attr_t* attributes) {
+  attributes->rank = rank;
+  attributes->ranks = ranks;
+  attributes->id = *id;
+  return ROCSHMEM_SUCCESS;
+}
+inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) {
+  return meshmem::compat::start(flags & ROCSHMEM_INIT_WITH_UNIQUEID ? attributes : nullptr);
+}
+
+/* ---- On both sides, by one thread, also with a context: RMA, atomics, signals, waits, order */
+#define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_SIDES result rocshmem_##name params { return shmem_##name args; }
+#define MESHMEM_COMPAT_BOTH_CTX(name, op, E, result, params, args)          \
+  MESHMEM_COMPAT_BOTH(name, op, E, result, params, args)                    \
+  MESHMEM_COMPAT_SIDES result rocshmem_ctx_##name MESHMEM_WITH_CTX params { \
+    return shmem_ctx_##name MESHMEM_PASS_CTX args;                          \
+  }
+/* A collective of a team, with a context that makes no difference, as in rocSHMEM. */
+#define MESHMEM_COMPAT_COLLECTIVE(name, op, E, result, params, args)        \
+  MESHMEM_COMPAT_SIDES result rocshmem_ctx_##name MESHMEM_WITH_CTX params { \
+    (void)ctx;                                                              \
+    return shmem_##name args;                                               \
+  }
+#define MESHMEM_COMPAT_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)                   \
+  MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_COLLECTIVE, NAME##_, , TYPE, TYPE))     \
+      MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE))       \
+          MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE)) \
+              MESHMEM_IN_##logic(                                                                \
+                  MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE))
+MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH_CTX, MESHMEM_COMPAT_BOTH)
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
+#undef MESHMEM_COMPAT_BOTH
+#undef MESHMEM_COMPAT_BOTH_CTX
+#undef MESHMEM_COMPAT_COLLECTIVE
+#undef MESHMEM_COMPAT_TYPE
+MESHMEM_COMPAT_SIDES int rocshmem_barrier(rocshmem_team_t team) {
+  return meshmem::compat::barrier(team);
+}
+MESHMEM_COMPAT_SIDES void rocshmem_ctx_barrier(rocshmem_ctx_t, rocshmem_team_t team) {
+  (void)meshmem::compat::barrier(team);
+}
+MESHMEM_COMPAT_SIDES void rocshmem_ctx_sync(rocshmem_ctx_t, rocshmem_team_t team) {
+  (void)shmem_team_sync(team);
+}
+MESHMEM_COMPAT_SIDES void rocshmem_fence(int) { shmem_fence(); }
+MESHMEM_COMPAT_SIDES void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int) { shmem_ctx_fence(ctx); }
+
+/* ---- On streams */
+#define MESHMEM_COMPAT_ON_STREAM(name, op, E, result, params, args)      \
+  inline result rocshmem_##name##_on_stream MESHMEM_WITH_STREAM params { \
+    return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;           \
+  }
+MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_COMPAT_ON_STREAM)
+MESHMEM_OPS_MOVE(MESHMEM_COMPAT_ON_STREAM, , mem, char, void)
+#undef MESHMEM_COMPAT_ON_STREAM
+inline void rocshmem_signal_wait_until_on_stream(uint64_t* address, int cmp, uint64_t value,
+                                                 shmemx_stream_t stream) {
+  shmemx_signal_wait_until_on_stream(address, cmp, value, stream);
+}
+inline void rocshmem_quiet_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
+inline void rocshmem_barrier_all_on_stream(shmemx_stream_t stream) {
+  shmemx_barrier_all_on_stream(stream);
+}
+inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
+  shmemx_sync_all_on_stream(stream);
+}
+
+/* ---- In kernels: by a wave, by a work-group (our block), and contexts of work-groups */
+#ifdef MESHMEM_COMPILES_KERNELS
+#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
+  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params { return shmemx_##name##_wave args; } \
+  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params { return shmemx_##name##_block args; }
+#define MESHMEM_COMPAT_GROUP_CTX(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)           \
+  MESHMEM_COMPAT_GROUP(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
+/* As they are now, and (_wg_) as they were called at first. */
+#define MESHMEM_COMPAT_GROUP_COLLECTIVE(name, PRE, op, result, params, args)         \
+  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wave MESHMEM_WITH_CTX params {  \
+    (void)ctx;                                                                       \
+    return shmemx_##name##_wave args;                                                \
+  }                                                                                  \
+  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wg MESHMEM_WITH_CTX params {    \
+    (void)ctx;                                                                       \
+    return shmemx_##name##_block args;                                               \
+  }                                                                                  \
+  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##PRE##wg_##op MESHMEM_WITH_CTX params { \
+    (void)ctx;                                                                       \
+    return shmemx_##name##_block args;                                               \
+  }
+#define MESHMEM_COMPAT_REDUCE(NAME, TYPE, what)                             \
+  MESHMEM_COMPAT_GROUP_COLLECTIVE(                                          \
+      NAME##_##what##_reduce, NAME##_##what##_, reduce, int,                \
+      (shmem_team_t team, TYPE * dest, const TYPE* source, size_t nreduce), \
+      (team, dest, source, nreduce))
+#define MESHMEM_COMPAT_MOVE(NAME, TYPE, what)                              \
+  MESHMEM_COMPAT_GROUP_COLLECTIVE(                                         \
+      NAME##_##what, NAME##_, what, int,                                   \
+      (shmem_team_t team, TYPE * dest, const TYPE* source, size_t nelems), \
+      (team, dest, source, nelems))
+#define MESHMEM_COMPAT_COLLECTIVES(NAME, TYPE)                                       \
+  MESHMEM_COMPAT_MOVE(NAME, TYPE, alltoall)                                          \
+  MESHMEM_COMPAT_MOVE(NAME, TYPE, fcollect)                                          \
+  MESHMEM_COMPAT_MOVE(NAME, TYPE, collect)                                           \
+  MESHMEM_COMPAT_GROUP_COLLECTIVE(                                                   \
+      NAME##_broadcast, NAME##_, broadcast, int,                                     \
+      (shmem_team_t team, TYPE * dest, const TYPE* source, size_t nelems, int root), \
+      (team, dest, source, nelems, root))
+#define MESHMEM_COMPAT_GROUP_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)               \
+  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_CTX, NAME##_, , TYPE, TYPE))               \
+      MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_CTX, NAME##_, , TYPE, TYPE))       \
+          MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))            \
+              MESHMEM_IN_##rma(MESHMEM_COMPAT_COLLECTIVES(NAME, TYPE))                             \
+                  MESHMEM_IN_##rma(MESHMEM_COMPAT_REDUCE(NAME, TYPE, max))                         \
+                      MESHMEM_IN_##rma(MESHMEM_COMPAT_REDUCE(NAME, TYPE, min)) MESHMEM_IN_##arith( \
+                          MESHMEM_COMPAT_REDUCE(NAME, TYPE, sum))                                  \
+                          MESHMEM_IN_##arith(MESHMEM_COMPAT_REDUCE(NAME, TYPE, prod))              \
+                              MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, and))           \
+                                  MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, or))        \
+                                      MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, xor))
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
+MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_CTX, , mem, char, void)
+MESHMEM_COMPAT_GROUP(signal_fetch, , , uint64_t, (const uint64_t* address), (address))
+MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t, (uint64_t * address, int cmp, uint64_t value),
+                     (address, cmp, value))
+MESHMEM_COMPAT_GROUP(barrier_all, , , void, (), ())
+MESHMEM_COMPAT_GROUP(sync_all, , , void, (), ())
+MESHMEM_COMPAT_GROUP(team_sync, , , int, (rocshmem_team_t team), (team))
+MESHMEM_COMPAT_GROUP(fence, , , void, (), ())
+MESHMEM_COMPAT_GROUP(quiet, , , void, (), ())
+#undef MESHMEM_COMPAT_GROUP
+#undef MESHMEM_COMPAT_GROUP_CTX
+#undef MESHMEM_COMPAT_GROUP_COLLECTIVE
+#undef MESHMEM_COMPAT_REDUCE
+#undef MESHMEM_COMPAT_MOVE
+#undef MESHMEM_COMPAT_COLLECTIVES
+#undef MESHMEM_COMPAT_GROUP_TYPE
+
+#define MESHMEM_COMPAT_OF_TEAM(ending, scope)                                                      \
+  MESHMEM_COMPAT_KERNEL int rocshmem_barrier_##ending(rocshmem_team_t team) {                      \
+    return meshmem::compat::barrier_##scope(team);                                                 \
+  }                                                                                                \
+  MESHMEM_COMPAT_KERNEL void rocshmem_ctx_barrier_##ending(rocshmem_ctx_t, rocshmem_team_t team) { \
+    (void)meshmem::compat::barrier_##scope(team);                                                  \
+  }                                                                                                \
+  MESHMEM_COMPAT_KERNEL void rocshmem_ctx_sync_##ending(rocshmem_ctx_t, rocshmem_team_t team) {    \
+    (void)shmemx_team_sync_##scope(team);                                                          \
+  }
+MESHMEM_COMPAT_OF_TEAM(wave, wave)
+MESHMEM_COMPAT_OF_TEAM(wg, block)
+#undef MESHMEM_COMPAT_OF_TEAM
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_barrier_all() { shmemx_barrier_all_block(); }
+MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_barrier_all(rocshmem_ctx_t) {
+  shmemx_barrier_all_block();
+}
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_sync_all() { shmemx_sync_all_block(); }
+MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_sync_all(rocshmem_ctx_t) { shmemx_sync_all_block(); }
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_team_sync(rocshmem_team_t team) {
+  (void)shmemx_team_sync_block(team);
+}
+MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_team_sync(rocshmem_ctx_t, rocshmem_team_t team) {
+  (void)shmemx_team_sync_block(team);
+}
+
+/* A work-group needs no preparation. Its contexts are the default one, or that of a team: all
+ * stores of a thread are in one order, whatever the context. */
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_init() {}
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_init_thread(int, int* provided) {
+  *provided = SHMEM_THREAD_MULTIPLE;
+}
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_finalize() {}
+MESHMEM_COMPAT_KERNEL int rocshmem_wg_ctx_create(int64_t, rocshmem_ctx_t* ctx) {
+  *ctx = SHMEM_CTX_DEFAULT;
+  return ROCSHMEM_SUCCESS;
+}
+MESHMEM_COMPAT_KERNEL int rocshmem_wg_team_create_ctx(rocshmem_team_t team, long,
+                                                      rocshmem_ctx_t* ctx) {
+  *ctx = reinterpret_cast<rocshmem_ctx_t>(reinterpret_cast<uintptr_t>(team));
+  return team == SHMEM_TEAM_INVALID ? ROCSHMEM_ERROR : ROCSHMEM_SUCCESS;
+}
+MESHMEM_COMPAT_KERNEL void rocshmem_wg_ctx_destroy(rocshmem_ctx_t*) {}
+MESHMEM_COMPAT_KERNEL rocshmem_team_t rocshmem_team_of_ctx(rocshmem_ctx_t ctx) {
+  return reinterpret_cast<rocshmem_team_t>(reinterpret_cast<uintptr_t>(ctx) & 0xffff);
+}
+MESHMEM_COMPAT_KERNEL int rocshmem_ctx_my_pe(rocshmem_ctx_t ctx) {
+  return shmem_team_my_pe(rocshmem_team_of_ctx(ctx));
+}
+MESHMEM_COMPAT_KERNEL int rocshmem_ctx_n_pes(rocshmem_ctx_t ctx) {
+  return shmem_team_n_pes(rocshmem_team_of_ctx(ctx));
+}
+MESHMEM_COMPAT_KERNEL void rocshmem_threadfence_system() { __threadfence_system(); }
+MESHMEM_COMPAT_KERNEL void rocshmem_ctx_threadfence_system(rocshmem_ctx_t) {
+  __threadfence_system();
+}
+#endif
+
+}  // namespace rocshmem
+
+#endif

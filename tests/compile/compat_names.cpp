@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every name of the headers for programs of other libraries, with its type; prints how many each
+// family has, for compat.py, which compares them with docs/porting.md.
+// Invariant: a name that is not declared does not compile; names of kernels are declared by the
+// same rows as those of shmem/device.hpp, and what they call is compiled by their own tests.
+#include <hip/hip_runtime.h>
+#include <meshmem/compat/nvshmemx.h>
+
+#include <cstdio>
+#include <meshmem/compat/rocshmem.hpp>
+
+namespace {
+
+template <typename>
+constexpr int kDeclared = 1;
+
+// Names of a row, one each, added up.
+#define NV(name, ...) +kDeclared<decltype(&nvshmem_##name)>
+#define NV_SHORT(name, ...) +kDeclared<decltype(&nvshmem_##name<>)>
+#define NV_GROUP(name, ...) \
+  +kDeclared<decltype(&nvshmemx_##name##_warp<>)> + kDeclared<decltype(&nvshmemx_##name##_block<>)>
+#define NV_STREAM(name, ...) +kDeclared<decltype(&nvshmemx_##name##_on_stream)>
+#define NV_NBI_STREAM(name, ...) +kDeclared<decltype(&nvshmemx_##name##_nbi_on_stream)>
+#define NV_SCATTER(NAME, TYPE, op) +kDeclared<decltype(&nvshmem_##NAME##_##op##_reducescatter)>
+#define NV_SCATTER_GROUP(NAME, TYPE, op)                                 \
+  +kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_warp<>)> + \
+      kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_block<>)>
+#define NV_SCATTER_STREAM(NAME, TYPE, op) \
+  +kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_on_stream)>
+#define ROC(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name)>
+#define ROC_CTX(name, ...) ROC(name) ROC(ctx_##name)
+#define ROC_COLLECTIVE(name, ...) ROC(ctx_##name)
+#define ROC_GROUP(name, ...)                                  \
+  +kDeclared<decltype(&rocshmem::rocshmem_##name##_wave<>)> + \
+      kDeclared<decltype(&rocshmem::rocshmem_##name##_wg<>)>
+#define ROC_GROUP_CTX(name, ...) ROC_GROUP(name) ROC_GROUP(ctx_##name)
+#define ROC_GROUP_COLLECTIVE(name, ...) ROC_GROUP(ctx_##name)
+#define ROC_STREAM(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name##_on_stream)>
+#define NONE(...)
+
+// Of all types: the rows that READER reads of family ROWS, where column is not 0.
+#define RMA(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(F, NAME##_, , TYPE, TYPE))
+#define STRIDED(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(F, NAME##_, , TYPE, TYPE))
+#define SINGLE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(F, NAME##_, TYPE))
+#define ATOMIC(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)  \
+  MESHMEM_IN_##ext(MESHMEM_OPS_ATOMIC_EXT(F, NAME##_, TYPE))     \
+      MESHMEM_IN_##amo(MESHMEM_OPS_ATOMIC_STD(F, NAME##_, TYPE)) \
+          MESHMEM_IN_##bit(MESHMEM_OPS_ATOMIC_BIT(F, NAME##_, TYPE))
+#define WAIT(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(F, NAME##_, TYPE))
+#define TEST(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##amo(MESHMEM_OPS_TEST(F, NAME##_, TYPE))
+#define MOVE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
+  MESHMEM_IN_##rma(MESHMEM_OPS_MOVE(F, NAME##_, , TYPE, TYPE))
+#define REDUCE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)                \
+  MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, TYPE))                 \
+      MESHMEM_IN_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, sum_reduce))      \
+          MESHMEM_IN_##arith(MESHMEM_OP_REDUCE(F, NAME##_, TYPE, prod_reduce)) \
+              MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(F, NAME##_, TYPE))
+#define SIZED_RMA(BITS, E, F) MESHMEM_OPS_RMA(F, , BITS, E, void)
+#define SIZED_STRIDED(BITS, E, F) MESHMEM_OPS_STRIDED(F, , BITS, E, void)
+#define ALL(family, F) MESHMEM_KERNEL_TYPES(family, F)
+
+struct Family {
+  const char* library;
+  const char* name;
+  int names;
+};
+
+const Family families[] = {
+    {"nvshmem", "set-up, memory, teams",
+     0 NV(init) NV(init_thread) NV(query_thread) NV(finalize) NV(global_exit) NV(my_pe) NV(n_pes)
+         NV(info_get_version) NV(info_get_name) NV(malloc) NV(calloc) NV(align) NV(free) NV(ptr)
+             NV(team_my_pe) NV(team_n_pes) NV(team_get_config) NV(team_translate_pe)
+                 NV(team_split_strided) NV(team_split_2d) NV(team_destroy)},
+    {"nvshmem", "puts and gets",
+     0 ALL(RMA, NV) ALL(SINGLE, NV) MESHMEM_SIZES(SIZED_RMA, NV) SIZED_RMA(mem, char, NV)},
+    {"nvshmem", "strided puts and gets", 0 ALL(STRIDED, NV) MESHMEM_SIZES(SIZED_STRIDED, NV)},
+    {"nvshmem", "atomics", 0 ALL(ATOMIC, NV)},
+    {"nvshmem", "waits and tests", 0 ALL(WAIT, NV) ALL(TEST, NV)},
+    {"nvshmem", "signals and order",
+     0 NV(signal_fetch) NV(signal_wait_until) NV(fence) NV(quiet) +
+         kDeclared<decltype(&nvshmemx_signal_op)>},
+    {"nvshmem", "barriers and collectives",
+     0 ALL(MOVE, NV) MESHMEM_OPS_MOVE(NV, , mem, char, void) NV(barrier) NV(barrier_all) NV(sync)
+         NV(sync_all) NV(team_sync)},
+    {"nvshmem", "reductions", 0 ALL(REDUCE, NV) MESHMEM_COMPAT_SCATTER(NV_SCATTER)},
+    {"nvshmem", "half and bfloat16, in kernels",
+     0 MESHMEM_SHORT_FLOATS(RMA, NV_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, NV_SHORT)
+         MESHMEM_SHORT_FLOATS(MOVE, NV_SHORT) MESHMEM_SHORT_FLOATS(REDUCE, NV_SHORT)},
+    {"nvshmem", "by warps and blocks",
+     0 ALL(RMA, NV_GROUP) ALL(STRIDED, NV_GROUP) ALL(WAIT, NV_GROUP) ALL(MOVE, NV_GROUP)
+         ALL(REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_SCATTER_GROUP)
+             MESHMEM_SIZES(SIZED_RMA, NV_GROUP) MESHMEM_SIZES(SIZED_STRIDED, NV_GROUP) SIZED_RMA(
+                 mem, char, NV_GROUP) MESHMEM_OPS_MOVE(NV_GROUP, , mem, char, void)
+                 MESHMEM_SHORT_FLOATS(RMA, NV_GROUP) MESHMEM_SHORT_FLOATS(REDUCE, NV_GROUP)
+                     NV_GROUP(signal_wait_until) NV_GROUP(barrier) NV_GROUP(barrier_all)
+                         NV_GROUP(sync_all) NV_GROUP(team_sync) NV_GROUP(fence) NV_GROUP(quiet)},
+    {"nvshmem", "on streams",
+     0 MESHMEM_MOVED_ON_STREAM(NV_STREAM, MESHMEM_IN) MESHMEM_UNTYPED_ON_STREAM(NV_STREAM)
+         MESHMEM_REDUCTIONS(NV_STREAM, MESHMEM_IN) MESHMEM_COMPAT_SCATTER(NV_SCATTER_STREAM)
+             MESHMEM_SIZES(MESHMEM_SIZED_MOVED_ROW, NV_NBI_STREAM)
+                 MESHMEM_SIZED_MOVED_ROW(mem, char, NV_NBI_STREAM) NV_STREAM(signal_op)
+                     NV_STREAM(signal_wait_until) NV_STREAM(quiet) NV_STREAM(barrier_all)
+                         NV_STREAM(barrier) NV_STREAM(sync_all) NV_STREAM(team_sync)
+                             NV_STREAM(float_iput) NV_STREAM(iget64) NV_STREAM(int_wait_until_all)},
+    {"rocshmem", "set-up, memory, teams, contexts",
+     0 ROC(query_thread) ROC(finalize) ROC(global_exit) ROC(dump_stats) ROC(reset_stats) ROC(malloc)
+         ROC(free) ROC(buffer_register) ROC(buffer_unregister) ROC(my_pe) ROC(n_pes) ROC(ptr)
+             ROC(ctx_create) ROC(ctx_destroy) ROC(team_my_pe) ROC(team_n_pes) ROC(team_translate_pe)
+                 ROC(team_split_strided) ROC(team_destroy) ROC(get_uniqueid)
+                     ROC(set_attr_uniqueid_args) ROC(init_attr)},
+    {"rocshmem", "puts and gets",
+     0 ALL(RMA, ROC_CTX) ALL(SINGLE, ROC_CTX) SIZED_RMA(mem, char, ROC_CTX)},
+    {"rocshmem", "atomics", 0 ALL(ATOMIC, ROC_CTX)},
+    {"rocshmem", "waits and tests", 0 ALL(WAIT, ROC) ALL(TEST, ROC)},
+    {"rocshmem", "signals, order, barriers",
+     0 ROC(signal_fetch) ROC(signal_wait_until) ROC(quiet) ROC(ctx_quiet) ROC_CTX(pe_quiet)
+         ROC(barrier_all) ROC(barrier) ROC(ctx_barrier) ROC(sync_all) ROC(ctx_sync)},
+    {"rocshmem", "collectives", 0 ALL(MOVE, ROC_COLLECTIVE) ALL(REDUCE, ROC_COLLECTIVE)},
+    {"rocshmem", "by waves and work-groups",
+     0 ALL(RMA, ROC_GROUP_CTX) ALL(WAIT, ROC_GROUP) ALL(MOVE, ROC_GROUP_COLLECTIVE)
+         ALL(REDUCE, ROC_GROUP_COLLECTIVE) SIZED_RMA(mem, char, ROC_GROUP_CTX)
+             ROC_GROUP(signal_fetch) ROC_GROUP(signal_wait_until) ROC_GROUP(barrier_all)
+                 ROC_GROUP(barrier) ROC_GROUP(ctx_barrier) ROC_GROUP(sync_all) ROC_GROUP(ctx_sync)
+                     ROC_GROUP(fence) ROC_GROUP(quiet)},
+    {"rocshmem", "on streams",
+     0 MESHMEM_SIZED_MOVED_ROW(mem, char, ROC_STREAM)
+         MESHMEM_OPS_MOVE(ROC_STREAM, , mem, char, void) ROC_STREAM(signal_wait_until)
+             ROC_STREAM(quiet) ROC_STREAM(barrier_all) ROC_STREAM(sync_all)},
+};
+
+}  // namespace
+
+int main() {
+  for (const Family& family : families)
+    std::printf("%s|%s|%d\n", family.library, family.name, family.names);
+  return 0;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs in the style of NVSHMEM's, with its names alone: a ring, a halo with signals, reductions
+// on a stream, teams, atomics, the start by a unique identifier.
+// Invariant: what is wrong is printed, and the program then ends with status 1.
+#include <hip/hip_runtime.h>
+#include <meshmem/compat/nvshmem.h>
+#include <meshmem/compat/nvshmemx.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+constexpr int kElems = 1000;
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "PE %d: %s\n", nvshmem_my_pe(), what);
+  ++failures;
+}
+void must(hipError_t error) {
+  if (error != hipSuccess) nvshmem_global_exit(1);
+}
+
+template <typename E>
+E* allocate(size_t n) {
+  E* memory = static_cast<E*>(nvshmem_calloc(n, sizeof(E)));
+  if (!memory) nvshmem_global_exit(1);
+  return memory;
+}
+template <typename E>
+std::vector<E> read(const E* from, size_t n) {
+  std::vector<E> values(n);
+  must(hipMemcpy(values.data(), from, n * sizeof(E), hipMemcpyDeviceToHost));
+  return values;
+}
+
+// Each PE stores its number in its neighbour's variable.
+__global__ void simple_shift(int* destination) {
+  const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+  nvshmem_int_p(destination, me, (me + 1) % n);
+}
+
+// A ring of blocks of data with a signal each, by a block.
+__global__ void ring(long* data, uint64_t* flag, int n) {
+  const int me = nvshmem_my_pe(), next = (me + 1) % nvshmem_n_pes();
+  if (me != 0 && threadIdx.x == 0) nvshmem_signal_wait_until(flag, NVSHMEM_CMP_EQ, 1);
+  __syncthreads();
+  nvshmemx_long_put_signal_block(data, data, static_cast<size_t>(n), flag, 1, NVSHMEM_SIGNAL_SET,
+                                 next);
+  if (me == 0) nvshmemx_signal_wait_until_block(flag, NVSHMEM_CMP_EQ, 1);
+}
+
+__global__ void fill(long* data, int n, long value) {
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x))
+    data[i] = value + i;
+}
+
+// Sums by a warp and a block, scattered sums, a broadcast, and a barrier of the team between them.
+__global__ void collectives(nvshmem_team_t team, float* sum, float* source, float* part,
+                            float* blocks, int* failed) {
+  const int n = nvshmem_team_n_pes(team), me = nvshmem_team_my_pe(team);
+  for (int i = static_cast<int>(threadIdx.x); i < 64; i += static_cast<int>(blockDim.x)) {
+    source[i] = static_cast<float>(me + i);
+    blocks[i] = static_cast<float>(i);
+  }
+  __syncthreads();
+  nvshmemx_float_sum_reduce_block(team, sum, source, 64);
+  const float ranks = static_cast<float>(n * (n - 1)) / 2;
+  if (threadIdx.x == 0 && sum[5] != ranks + 5.0F * static_cast<float>(n)) *failed = 1;
+  nvshmemx_barrier_block(team);
+  nvshmemx_float_sum_reducescatter_block(team, part, blocks, 4);
+  if (threadIdx.x == 0 && part[1] != static_cast<float>(n * (4 * me + 1))) *failed = 2;
+  nvshmemx_barrier_block(team);
+  nvshmemx_float_broadcast_block(team, sum, source, 64, n - 1);
+  if (threadIdx.x == 0 && sum[3] != static_cast<float>(n - 1 + 3)) *failed = 3;
+  if (threadIdx.x < static_cast<unsigned>(warpSize)) nvshmemx_barrier_warp(team);
+}
+
+__global__ void count_everywhere(int* counter, uint64_t* signal) {
+  for (int pe = 0; pe < nvshmem_n_pes(); ++pe) {
+    nvshmem_int_atomic_inc(counter, pe);
+    nvshmemx_signal_op(signal, 2, NVSHMEM_SIGNAL_ADD, pe);
+  }
+  nvshmem_quiet();
+  nvshmem_barrier_all();
+}
+
+void shift_and_ring(hipStream_t stream) {
+  const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+  int* destination = allocate<int>(1);
+  hipLaunchKernelGGL(simple_shift, dim3(1), dim3(1), 0, stream, destination);
+  nvshmemx_barrier_all_on_stream(stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(destination, 1)[0] == (me + n - 1) % n, "simple_shift");
+
+  long* data = allocate<long>(kElems);
+  uint64_t* flag = allocate<uint64_t>(1);
+  hipLaunchKernelGGL(fill, dim3(1), dim3(64), 0, stream, data, kElems, 100L * me);
+  nvshmemx_barrier_all_on_stream(stream);
+  int elems = kElems;
+  void* arguments[] = {&data, &flag, &elems};
+  expect(nvshmemx_collective_launch(ring, dim3(1), dim3(64), arguments, 0, stream) == 0, "launch");
+  nvshmemx_quiet_on_stream(stream);
+  nvshmemx_barrier_all_on_stream(stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(data, kElems)[kElems - 1] == kElems - 1, "ring");
+  nvshmem_free(flag);
+  nvshmem_free(data);
+  nvshmem_free(destination);
+}
+
+void on_stream(hipStream_t stream) {
+  const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+  int* source = allocate<int>(kElems);
+  int* dest = allocate<int>(static_cast<size_t>(kElems) * static_cast<size_t>(n));
+  nvshmemx_int_p_on_stream(source, me + 1, me, stream);
+  nvshmemx_sync_all_on_stream(stream);
+  nvshmemx_int_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, dest, source, 1, stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(dest, 1)[0] == n * (n + 1) / 2, "sum_reduce_on_stream");
+  nvshmemx_int_fcollect_on_stream(NVSHMEM_TEAM_WORLD, dest, source, 1, stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(dest, static_cast<size_t>(n))[static_cast<size_t>(n) - 1] == n, "fcollect");
+  nvshmemx_barrier_all_on_stream(stream);
+  nvshmemx_int_put_nbi_on_stream(dest, source, 1, (me + 1) % n, stream);
+  nvshmemx_int_iput_on_stream(dest + 1, source, 3, 1, 2, (me + 1) % n, stream);
+  nvshmemx_barrier_on_stream(NVSHMEM_TEAM_WORLD, stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(dest, 2)[1] == (me + n - 1) % n + 1, "iput_on_stream");
+  nvshmem_free(dest);
+  nvshmem_free(source);
+}
+
+void teams_and_atomics(hipStream_t stream) {
+  const int n = nvshmem_n_pes();
+  nvshmem_team_t reversed = NVSHMEM_TEAM_INVALID;
+  expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, n - 1, -1, n, nullptr, 0, &reversed) == 0,
+         "split");
+  float *sum = allocate<float>(64), *source = allocate<float>(64), *part = allocate<float>(64),
+        *blocks = allocate<float>(64);
+  int* failed = allocate<int>(1);
+  hipLaunchKernelGGL(collectives, dim3(1), dim3(64), 0, stream, reversed, sum, source, part, blocks,
+                     failed);
+  must(hipStreamSynchronize(stream));
+  expect(read(failed, 1)[0] == 0, "collectives of a team");
+  int* counter = allocate<int>(1);
+  uint64_t* signal = allocate<uint64_t>(1);
+  hipLaunchKernelGGL(count_everywhere, dim3(1), dim3(1), 0, stream, counter, signal);
+  must(hipStreamSynchronize(stream));
+  expect(read(counter, 1)[0] == n, "atomic_inc");
+  expect(nvshmem_signal_fetch(signal) == 2 * static_cast<uint64_t>(n), "signal_op");
+  expect(nvshmem_barrier(reversed) == 0, "barrier of a team, by the host");
+  nvshmem_team_destroy(reversed);
+  for (void* memory :
+       {static_cast<void*>(sum), static_cast<void*>(source), static_cast<void*>(part),
+        static_cast<void*>(blocks), static_cast<void*>(failed), static_cast<void*>(counter),
+        static_cast<void*>(signal)})
+    nvshmem_free(memory);
+}
+
+}  // namespace
+
+int main() {
+  nvshmem_init();
+  const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+  nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+  expect(nvshmemx_get_uniqueid(&id) == 0, "unique identifier");
+  nvshmemx_set_attr_uniqueid_args(me, n, &id, &attributes);
+  expect(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0,
+         "init by an identifier");
+  nvshmemx_hostlib_finalize();
+  hipStream_t stream = nullptr;
+  must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  shift_and_ring(stream);
+  on_stream(stream);
+  teams_and_atomics(stream);
+  must(hipStreamDestroy(stream));
+  nvshmem_finalize();
+  return failures == 0 ? 0 : 1;
+}
