@@ -16,6 +16,11 @@
 #include "shmem/thread_sanitizer.h"
 #include "shmem/types.h"
 
+/* shmem4py, OpenSHMEM for Python, tells libraries by names that their headers define. It knows no
+ * names of meshmem; these two stand for a library that has all of the standard. */
+#define SHMEM_DEF_H 1
+#define SHMEM_FUNCTION_ATTRIBUTES
+
 /* Symmetric, unless a routine says otherwise, are the addresses called dest, source, ivar or
  * sig_addr on the remote side: they lie in the heap of shmem_malloc, or are global and static
  * variables of the executable. */

@@ -42,6 +42,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|HOST_|VARIADIC_)?ROUTINES(_CTX)?|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
         r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH|PASS)_CTX",
         "the table of routines: likewise"),
+       (r"SHMEM_DEF_H|SHMEM_FUNCTION_ATTRIBUTES", "by these shmem4py finds out what a library has"),
        (r"MESHMEM_NORETURN", "shmem_global_exit has two prototypes, in shmem.h and pshmem.h"),
        (r"meshmem_(team|context)", "what handles point to"),
        (r"meshmem_(complex[fd]|bits128)", "element types of the tables that have no name in all languages"),
