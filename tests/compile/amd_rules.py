@@ -115,7 +115,7 @@ class Traced:
             if "load_pair" in names:
                 return "packet polled"
             if names & VERBS:
-                if at in self.loops or "signal_fetch" in names:
+                if at in self.loops or names & {"signal_fetch", "signal_fetch_by"}:
                     return "flag polled"
                 return "flag tested" if names & TESTS else "flag looked at"
             frames = self.frames[at]

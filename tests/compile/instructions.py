@@ -82,6 +82,7 @@ KERNELS = {
     "fcollect_kernel": ("block", EXCHANGE),
     "collect_kernel": ("block", EXCHANGE),
     "alltoall_kernel": ("block", EXCHANGE),
+    "alltoallv_kernel": ("block", EXCHANGE),
     "alltoalls_kernel": ("block", {"flags", "polls", "after the stream"}),
     "reduce_packets_kernel": ("block", EXCHANGE),
     "reduce_large_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),

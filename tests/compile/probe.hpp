@@ -6,7 +6,7 @@
 
 #include <hip/hip_runtime.h>
 
-#include "device/routines.hpp"
+#include "device/extension_routines.hpp"
 
 namespace {
 

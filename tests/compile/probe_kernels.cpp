@@ -185,6 +185,14 @@ extern "C" __global__ void acquire_signal_fetch_thread(Result* result, const Wor
                                                        const Word* sig) {
   if (signal_fetch(sig) == 1) use(Thread(), result, data);
 }
+extern "C" __global__ void acquire_signal_fetch_wave(Result* result, const Word* data,
+                                                     const Word* sig) {
+  if (signal_fetch_by(Wave(), sig) == 1) use(Wave(), result, data);
+}
+extern "C" __global__ void acquire_signal_fetch_block(Result* result, const Word* data,
+                                                      const Word* sig) {
+  if (signal_fetch_by(Block(), sig) == 1) use(Block(), result, data);
+}
 
 // ---- Tests
 
@@ -248,6 +256,8 @@ extern "C" __global__ void both_wiping_block(Word* to, Word epoch) {
   }
 COLLECTIVE_PROBE(both, team_sync, wave, *dest = n; team_sync(Wave(), team); *dest = *source)
 COLLECTIVE_PROBE(packets, broadcast, wave, broadcast<Word>(Wave(), team, dest, source, n, 0))
+COLLECTIVE_PROBE(packets, alltoallv, wave,
+                 alltoallv<Word>(Wave(), team, dest + n, source, source, source, source, source))
 COLLECTIVE_PROBE(packets, inscan, thread, sum_inscan(Thread(), team, dest, source, n))
 COLLECTIVE_PROBE(packets, scan_of_grid, block, sum_inscan(CooperativeGrid(), team, dest, source, n))
 #undef COLLECTIVE_PROBE
