@@ -198,5 +198,47 @@ TEST(DeviceFarRules, LargeSumsOfHalfAreRoundedOnce) {
   }
 }
 
+// ---- Data that goes in large blocks, of different lengths too.
+
+long block_value(int from, int to, size_t i) {
+  return (from * 100L + to) * 1000003L + static_cast<long>(i);
+}
+
+TEST(DeviceFarRules, LargeBlocksArriveWhole) {
+  const auto n = static_cast<size_t>(n_pes());
+  const OwnStream stream;
+  for (const size_t count : {size_t{5001}, size_t{40007}}) {
+    const size_t mine = count + static_cast<size_t>(my_pe()) * 3, total = n * count + 3 * n * n;
+    std::vector<long> own(total);
+    for (size_t i = 0; i < own.size(); ++i)
+      own[i] = block_value(my_pe(), static_cast<int>(i / count), i % count);
+    DeviceArray<long> source(own), gathered(total, -1), collected(total, -1), swapped(total, -1),
+        sent(count, -1);
+    shmem_barrier_all();
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, gathered.data(), source.data(), count);
+    shmem_long_collect(SHMEM_TEAM_WORLD, collected.data(), source.data(), mine);
+    shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, swapped.data(), source.data(),
+                                 count * sizeof(long), handle_of(stream));
+    stream.synchronize();
+    const int root = n_pes() - 1;
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, sent.data(), source.data(), count, root);
+    const std::vector<long> all = gathered.download(), each = collected.download(),
+                            blocks = swapped.download(), got = sent.download();
+    size_t at = 0;
+    for (int pe = 0; pe < n_pes(); ++pe) {
+      for (size_t i = 0; i < count; ++i) {
+        const size_t place = static_cast<size_t>(pe) * count + i;
+        ASSERT_EQ(all[place], block_value(pe, 0, i)) << "fcollect " << pe << " " << i;
+        ASSERT_EQ(blocks[place], block_value(pe, my_pe(), i)) << "alltoall " << pe << " " << i;
+      }
+      for (size_t i = 0; i < count + static_cast<size_t>(pe) * 3; ++i, ++at)
+        ASSERT_EQ(each[at], block_value(pe, static_cast<int>(i / count), i % count))
+            << "collect " << pe << " " << i;
+    }
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], block_value(root, 0, i)) << i;
+    shmem_barrier_all();
+  }
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -140,7 +140,7 @@ void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::si
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   if (bytes == 0) return;
   if (!are_in_host_memory(dest, source)) {
-    if (suits_puts(team, dest, bytes, bytes))
+    if (bytes > kStageBytes && suits_puts(team, dest, bytes, bytes))
       return broadcast_by_puts(team, dest, source, bytes, root);
     return broadcast_of_any_memory(team, dest, source, bytes, root);
   }
