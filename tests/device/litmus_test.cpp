@@ -10,8 +10,9 @@ namespace meshmem {
 namespace {
 
 constexpr int kManyRounds = 10000;
-constexpr size_t kWords = 50;       // four cache lines, the last in part
-constexpr size_t kManyWords = 700;  // what a whole block moves
+constexpr size_t kWords = 50;         // four cache lines, the last in part
+constexpr size_t kManyWords = 700;    // what a whole block moves
+constexpr size_t kSomeForEach = 150;  // threads of a block
 
 __device__ void count_error(uint64_t* errors) { shmem_uint64_atomic_inc(errors, shmem_my_pe()); }
 __device__ uint64_t word_of(uint64_t round, size_t i) { return round * kManyWords + i; }
@@ -99,8 +100,8 @@ TEST(DeviceLitmus, SignalsAnnounceTheDataOfAllThreads) {
   }
 }
 
-// The same in steps: all threads put, the group completes or orders it, and one of its threads,
-// each in turn, announces it.
+// The same in steps: all threads put, the group completes or orders it, and one of its threads
+// announces it, of the first and of the last ones in turn: of another wave than most that have put.
 __global__ void announce_kernel(Call call, Message m, bool with_quiet, int rounds,
                                 uint64_t* errors) {
   const int next = (shmem_my_pe() + 1) % shmem_n_pes();
@@ -112,7 +113,8 @@ __global__ void announce_kernel(Call call, Message m, bool with_quiet, int round
     } else {
       Untyped::fence(call);
     }
-    if (rank == round % size) shmem_signal_set(m.signal, round, next);
+    const size_t nth = round / 2 % size, announcer = round % 2 == 0 ? nth : size - 1 - nth;
+    if (rank == announcer) shmem_signal_set(m.signal, round, next);
     take(call, m, round, errors);
   }
 }
@@ -122,11 +124,11 @@ TEST(DeviceLitmus, AnyThreadAnnouncesWhatItsGroupHasCompleted) {
     for (const Form form : kGroups) {
       SCOPED_TRACE(testing::Message()
                    << (with_quiet ? "quiet" : "fence") << " by a " << name_of(form));
-      DeviceArray<uint64_t> data(kWords, 0), words(32, 0), errors(1, 0);
+      DeviceArray<uint64_t> data(kSomeForEach, 0), words(32, 0), errors(1, 0);
       shmem_barrier_all();
       launch(announce_kernel, 1, block_of(form), Call{form, SHMEM_CTX_DEFAULT},
-             Message{data.data(), nullptr, words.data(), words.data() + 16, kWords}, with_quiet,
-             rounds(kManyRounds) / 10, errors.data());
+             Message{data.data(), nullptr, words.data(), words.data() + 16, kSomeForEach},
+             with_quiet, rounds(kManyRounds) / 10, errors.data());
       meet_after_kernels();
       EXPECT_EQ(errors.first(), 0u);
     }
