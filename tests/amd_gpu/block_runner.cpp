@@ -24,6 +24,7 @@ namespace {
 
 constexpr unsigned kTurn = 2000, kLongestDrawnTurn = 60;      // instructions
 constexpr unsigned kYields = 200, kDynamicStack = 16 * 1024;  // bytes of a lane
+constexpr unsigned kTurnsToArrive = 16, kPausesToArrive = 4;  // of stores that nobody awaits
 constexpr long kNap = 30 * 1000;                              // nanoseconds
 
 // Bits of the kernel descriptor (LLVM's AMDGPU usage).
@@ -200,7 +201,7 @@ void BlockRunner::take_turn(Wave& wave) {
   if (wave.state == WaveState::kEnded) {
     weak_.wait(wave.number, wave.memory_issue);
   } else {
-    weak_.let_some_arrive();
+    weak_.let_some_arrive(kTurnsToArrive);
   }
 }
 
@@ -214,6 +215,7 @@ void BlockRunner::release_barrier() {
 // All waves that are not at the barrier sleep: only another thread or process can help.
 void BlockRunner::pause(hip_on_cpu::LaunchRun& launch) {
   launch.ask_for_another_thread();
+  if (context_.weak != nullptr) weak_.let_some_arrive(kPausesToArrive);
   if (++pauses_ < kYields || pauses_ % 4 != 0) {
     sched_yield();
     return;

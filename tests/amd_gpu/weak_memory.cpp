@@ -145,9 +145,9 @@ void WeakMemory::wait(unsigned wave, std::uint64_t last_issue) {
   }
 }
 
-void WeakMemory::let_some_arrive() {
-  if (random_() % 2 != 0) return;
-  for (auto left = (pending_.size() + 3) / 4; left > 0 && !pending_.empty(); --left)
+void WeakMemory::let_some_arrive(unsigned one_in) {
+  if (random_() % one_in != 0) return;
+  for (auto left = (pending_.size() + 7) / 8; left > 0 && !pending_.empty(); --left)
     arrive(random_() % pending_.size());
 }
 

@@ -47,8 +47,8 @@ class WeakMemory {
 
   // Returns when the wave's stores up to the one of this number are in memory.
   void wait(unsigned wave, std::uint64_t last_issue);
-  // Time passes: some stores, by chance, arrive.
-  void let_some_arrive();
+  // Time passes: once in so many calls, by chance, an eighth of the stores arrives.
+  void let_some_arrive(unsigned one_in);
   void invalidate() { vector_cache_.drop_all(); }
   void invalidate_scalar() { scalar_cache_.drop_all(); }
 

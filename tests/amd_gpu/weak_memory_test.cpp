@@ -144,7 +144,7 @@ TEST_F(WeakMemoryOfAWave, StoresArriveInAnyOrderButThoseToOneWordInTheirs) {
     words_[0].value = words_[1].value = 1;
     memory_.begin(seed * 7919 + 1);
     run_again();
-    while (words_[0].value == 1 && words_[1].value == 1) memory_.let_some_arrive();
+    while (words_[0].value == 1 && words_[1].value == 1) memory_.let_some_arrive(2);
     seen.emplace(words_[0].value, words_[1].value);
     memory_.wait(0, test_->memory_issue);
     EXPECT_EQ(words_[0].value, 5u);
