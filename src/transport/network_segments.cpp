@@ -11,20 +11,13 @@
 namespace meshmem::network {
 namespace {
 
-template <typename Word>
-bool store_word(std::byte* to, const void* from) {
-  Word word;
-  std::memcpy(&word, from, sizeof word);
-  // Release: publishes what the records before have stored to whoever waits for this flag.
-  __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
-  return true;
-}
-
-template <typename Word>
-bool load_word(void* to, const std::byte* from) {
-  const Word word = __atomic_load_n(reinterpret_cast<const Word*>(from), __ATOMIC_ACQUIRE);
-  std::memcpy(to, &word, sizeof word);
-  return true;
+// access(word) with a word of that many bytes: 1, 2, 4 or 8.
+template <typename Access>
+void by_word(std::size_t bytes, const Access& access) {
+  if (bytes == 8) return access(std::uint64_t{});
+  if (bytes == 4) return access(std::uint32_t{});
+  if (bytes == 2) return access(std::uint16_t{});
+  access(std::uint8_t{});
 }
 
 }  // namespace
@@ -51,29 +44,24 @@ void store_bytes(std::byte* to, const void* from, std::size_t bytes) {
   if (!is_flag(to, bytes)) {
     order_stores();
     if (bytes > 0) std::memcpy(to, from, bytes);
-  } else if (bytes == 8) {
-    store_word<std::uint64_t>(to, from);
-  } else if (bytes == 4) {
-    store_word<std::uint32_t>(to, from);
-  } else if (bytes == 2) {
-    store_word<std::uint16_t>(to, from);
-  } else {
-    store_word<std::uint8_t>(to, from);
+    return;
   }
+  by_word(bytes, [&](auto word) {
+    std::memcpy(&word, from, sizeof word);
+    // Release: publishes what the records before have stored to whoever waits for this flag.
+    __atomic_store_n(reinterpret_cast<decltype(word)*>(to), word, __ATOMIC_RELEASE);
+  });
 }
 
 void load_bytes(void* to, const std::byte* from, std::size_t bytes) {
   if (!is_flag(from, bytes)) {
     if (bytes > 0) std::memcpy(to, from, bytes);
-  } else if (bytes == 8) {
-    load_word<std::uint64_t>(to, from);
-  } else if (bytes == 4) {
-    load_word<std::uint32_t>(to, from);
-  } else if (bytes == 2) {
-    load_word<std::uint16_t>(to, from);
-  } else {
-    load_word<std::uint8_t>(to, from);
+    return;
   }
+  by_word(bytes, [&](auto word) {
+    word = __atomic_load_n(reinterpret_cast<const decltype(word)*>(from), __ATOMIC_ACQUIRE);
+    std::memcpy(to, &word, sizeof word);
+  });
 }
 
 void LocalSegments::map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]) {
