@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams: split_strided, split_2d, translation, configuration, pointers, and destruction.
-// Invariant: every split is compared with a list of PEs that the test makes itself, and each new
-// team is used for a collective at once.
+// Teams: translation, configuration, pointers, and destruction. team_splits_test.cpp has the splits.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,71 +10,10 @@
 #include <vector>
 
 #include "symmetric_array.hpp"
+#include "team_lists.hpp"
 
 namespace meshmem {
 namespace {
-
-using Pes = std::vector<int>;  // PEs of the world, in a team's order
-
-Pes all_pes() {
-  Pes pes;
-  for (int pe = 0; pe < n_pes(); ++pe) pes.push_back(pe);
-  return pes;
-}
-
-int position(const Pes& pes, int world_pe) {
-  auto found = std::find(pes.begin(), pes.end(), world_pe);
-  return found == pes.end() ? -1 : static_cast<int>(found - pes.begin());
-}
-
-// What split_strided should give; empty if the triplet is invalid.
-Pes strided(const Pes& parent, int start, int stride, int size) {
-  Pes pes;
-  if (size < 1 || (stride == 0 && size != 1)) return pes;
-  for (int i = 0; i < size; ++i) {
-    const int pe = start + i * stride;
-    if (pe < 0 || pe >= static_cast<int>(parent.size())) return {};
-    pes.push_back(parent[static_cast<size_t>(pe)]);
-  }
-  return pes;
-}
-
-int split(shmem_team_t parent, int start, int stride, int size, shmem_team_t* team) {
-  return shmem_team_split_strided(parent, start, stride, size, nullptr, 0, team);
-}
-
-// Numbers both ways between a team and the world.
-void expect_numbering(shmem_team_t team, const Pes& pes) {
-  EXPECT_EQ(shmem_team_n_pes(team), static_cast<int>(pes.size()));
-  EXPECT_EQ(shmem_team_my_pe(team), position(pes, my_pe()));
-  for (int i = 0; i < static_cast<int>(pes.size()); ++i) {
-    EXPECT_EQ(shmem_team_translate_pe(team, i, SHMEM_TEAM_WORLD), pes[static_cast<size_t>(i)]);
-  }
-  for (int pe = 0; pe < n_pes(); ++pe) {
-    EXPECT_EQ(shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, team), position(pes, pe));
-  }
-}
-
-// A collective shows that the members agree on who they are; called right after the split.
-void expect_usable(shmem_team_t team, const Pes& pes) {
-  static int all[64];
-  static int mine;
-  mine = my_pe();
-  EXPECT_EQ(shmem_int_fcollect(team, all, &mine, 1), 0);
-  EXPECT_EQ(Pes(all, all + pes.size()), pes);
-  EXPECT_EQ(shmem_team_sync(team), 0);
-}
-
-// The calling PE's team is the one expected: usable for members, invalid for others.
-void expect_team(shmem_team_t team, const Pes& pes) {
-  if (position(pes, my_pe()) < 0) {
-    EXPECT_EQ(team, SHMEM_TEAM_INVALID);
-    return;
-  }
-  ASSERT_NE(team, SHMEM_TEAM_INVALID);
-  expect_usable(team, pes);
-  expect_numbering(team, pes);
-}
 
 TEST(TeamWorld, HoldsAllPes) {
   expect_numbering(SHMEM_TEAM_WORLD, all_pes());
@@ -124,130 +61,6 @@ TEST(TeamShared, HoldsThePesThatShareMemory) {
   expect_team(SHMEM_TEAM_SHARED, near);
   for (int pe = 0; pe < n_pes(); ++pe)
     EXPECT_EQ(shmem_ptr(heap, pe) != nullptr, position(near, pe) >= 0);
-}
-
-TEST(TeamSplitStrided, S23_AgreesWithAListForEveryTriplet) {
-  const int n = n_pes();
-  for (int start = 0; start < n; ++start) {
-    for (int stride = -n; stride <= n; ++stride) {
-      for (int size = 1; size <= n; ++size) {
-        const Pes pes = strided(all_pes(), start, stride, size);
-        if (pes.empty() || (size == 1 && stride > 1)) continue;
-        SCOPED_TRACE(testing::Message() << start << ", " << stride << ", " << size);
-        shmem_team_t team = SHMEM_TEAM_WORLD;
-        EXPECT_EQ(split(SHMEM_TEAM_WORLD, start, stride, size, &team), 0);
-        expect_team(team, pes);
-        shmem_team_destroy(team);
-      }
-    }
-  }
-}
-
-TEST(TeamSplitStrided, S23_NonMembersGetInvalidAndZero) {
-  shmem_team_t team = SHMEM_TEAM_WORLD;
-  EXPECT_EQ(split(SHMEM_TEAM_WORLD, 0, 0, 1, &team), 0);
-  EXPECT_EQ(team == SHMEM_TEAM_INVALID, my_pe() != 0);
-  shmem_team_destroy(team);
-}
-
-TEST(TeamSplitStrided, S23_InvalidTripletsFailOnEveryPe) {
-  const int n = n_pes();
-  const int triplets[][3] = {{0, 1, n + 1},     {1, 1, n},     {n, 1, 1},       {-1, 1, 1},
-                             {0, -1, 2},        {n - 1, 1, 2}, {0, n, 2},       {0, 0, 2},
-                             {0, 1, 0},         {0, 1, -1},    {0, 1 << 30, 3}, {n - 1, -1, n + 1},
-                             {0, -(1 << 30), 3}};
-  for (const auto& [start, stride, size] : triplets) {
-    SCOPED_TRACE(testing::Message() << start << ", " << stride << ", " << size);
-    shmem_team_t team = SHMEM_TEAM_WORLD;
-    EXPECT_NE(split(SHMEM_TEAM_WORLD, start, stride, size, &team), 0);
-    EXPECT_EQ(team, SHMEM_TEAM_INVALID);
-  }
-  expect_usable(SHMEM_TEAM_WORLD, all_pes());
-}
-
-// Parents that are themselves strided and reversed: numbers are those of the parent.
-TEST(TeamSplitStrided, S23_CountsInTheParentsNumbers) {
-  Pes parent_pes = strided(all_pes(), n_pes() - 1, -1, n_pes());
-  shmem_team_t parent = SHMEM_TEAM_INVALID;
-  EXPECT_EQ(split(SHMEM_TEAM_WORLD, n_pes() - 1, -1, n_pes(), &parent), 0);
-  while (parent_pes.size() > 1 && parent != SHMEM_TEAM_INVALID) {
-    const int half = (static_cast<int>(parent_pes.size()) + 1) / 2;
-    const int stride = parent_pes.size() > 2 ? 2 : 1;
-    const Pes pes = strided(parent_pes, 0, stride, half);
-    shmem_team_t team = SHMEM_TEAM_WORLD;
-    EXPECT_EQ(split(parent, 0, stride, half, &team), 0);
-    expect_team(team, pes);
-    shmem_team_destroy(parent);  // S25: the child outlives it
-    parent = team;
-    parent_pes = pes;
-  }
-  if (parent != SHMEM_TEAM_INVALID) expect_team(parent, parent_pes);
-  shmem_team_destroy(parent);
-}
-
-TEST(TeamSplit, S25_ParentAndChildAreUsableAtOnce) {
-  static long sum, one = 1;
-  for (int round = 0; round < 20; ++round) {
-    shmem_team_t team = SHMEM_TEAM_INVALID;
-    EXPECT_EQ(split(SHMEM_TEAM_WORLD, 0, 1, (n_pes() + 1) / 2, &team), 0);
-    if (team != SHMEM_TEAM_INVALID) {
-      EXPECT_EQ(shmem_long_sum_reduce(team, &sum, &one, 1), 0);
-      EXPECT_EQ(sum, (n_pes() + 1) / 2);
-    }
-    EXPECT_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sum, &one, 1), 0);
-    EXPECT_EQ(sum, n_pes());
-    shmem_team_destroy(team);
-  }
-}
-
-// The PEs of the parent whose x (or y) is that of the caller.
-Pes axis(const Pes& parent, int xrange, bool x_axis) {
-  const int me = position(parent, my_pe());
-  Pes pes;
-  for (int pe = 0; pe < static_cast<int>(parent.size()); ++pe) {
-    const bool mine = x_axis ? pe / xrange == me / xrange : pe % xrange == me % xrange;
-    if (mine) pes.push_back(parent[static_cast<size_t>(pe)]);
-  }
-  return pes;
-}
-
-void check_2d(shmem_team_t parent, const Pes& pes, int xrange) {
-  SCOPED_TRACE(testing::Message() << "xrange " << xrange);
-  shmem_team_t x = SHMEM_TEAM_INVALID, y = SHMEM_TEAM_INVALID;
-  EXPECT_EQ(shmem_team_split_2d(parent, xrange, nullptr, 0, &x, nullptr, 0, &y), 0);
-  const int width = std::min(xrange, static_cast<int>(pes.size()));
-  expect_team(x, axis(pes, width, true));
-  expect_team(y, axis(pes, width, false));
-  EXPECT_EQ(shmem_team_my_pe(x), position(pes, my_pe()) % width);
-  EXPECT_EQ(shmem_team_my_pe(y), position(pes, my_pe()) / width);
-  shmem_team_destroy(x);
-  shmem_team_destroy(y);
-}
-
-// From one PE a row, over short last rows, to ranges beyond the team.
-TEST(TeamSplit2d, S24_AgreesWithAListForEveryRange) {
-  for (int xrange = 1; xrange <= n_pes() + 2; ++xrange) {
-    check_2d(SHMEM_TEAM_WORLD, all_pes(), xrange);
-  }
-  check_2d(SHMEM_TEAM_WORLD, all_pes(), 1 << 30);
-}
-
-TEST(TeamSplit2d, S24_SplitsReversedTeams) {
-  shmem_team_t reversed = SHMEM_TEAM_INVALID;
-  EXPECT_EQ(split(SHMEM_TEAM_WORLD, n_pes() - 1, -1, n_pes(), &reversed), 0);
-  const Pes pes = strided(all_pes(), n_pes() - 1, -1, n_pes());
-  for (int xrange = 1; xrange <= n_pes(); ++xrange) check_2d(reversed, pes, xrange);
-  shmem_team_destroy(reversed);
-}
-
-TEST(TeamSplit2d, S24_InvalidRangesFailOnEveryPe) {
-  for (int xrange : {0, -1, -(1 << 30)}) {
-    shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
-    EXPECT_NE(shmem_team_split_2d(SHMEM_TEAM_WORLD, xrange, nullptr, 0, &x, nullptr, 0, &y), 0);
-    EXPECT_EQ(x, SHMEM_TEAM_INVALID);
-    EXPECT_EQ(y, SHMEM_TEAM_INVALID);
-  }
-  expect_usable(SHMEM_TEAM_WORLD, all_pes());
 }
 
 TEST(TeamInvalid, S22_EveryCallSaysSo) {
