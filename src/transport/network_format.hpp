@@ -15,8 +15,8 @@
 namespace meshmem::network {
 
 inline constexpr std::uint8_t kFormatVersion = 1;
-inline constexpr std::size_t kRoomBytes = 8 * 1024;     // of a parcel's records
-inline constexpr std::size_t kMostCombined = 2 * 1024;  // data of one record among them
+inline constexpr std::size_t kRoomBytes = 32 * 1024;    // of a parcel's records
+inline constexpr std::size_t kMostCombined = 8 * 1024;  // data of one record among them
 inline constexpr std::size_t kChunkBytes = 256 * 1024;  // most data of a parcel
 
 // The fields of a record by kind; `index` is the local index of a PE where nothing else is said:

@@ -161,7 +161,7 @@ class Lane {
     return begin + random_.below((room - n_bytes) / elem_bytes + 1) * elem_bytes;
   }
   size_t draw_elems(size_t elem_bytes, size_t most_bytes) {
-    constexpr size_t kBytes[] = {1, 8, 64, 64, 300, 2048, 2200, 9000, 300000};
+    constexpr size_t kBytes[] = {1, 8, 64, 64, 300, 2200, 8192, 8300, 300000};
     const size_t bytes = std::min(kBytes[random_.below(std::size(kBytes))], most_bytes);
     return random_.below(bytes / elem_bytes + 1);
   }

@@ -11,6 +11,7 @@
 
 #include "gpu/device_target.hpp"
 #include "network_pes.hpp"
+#include "transport/network_format.hpp"
 
 namespace meshmem {
 namespace {
@@ -65,7 +66,8 @@ class Player {
   }
   RemotePlace at(std::size_t offset) const { return {pe_, segment_, place_ + offset}; }
   std::size_t random_length() {
-    constexpr std::size_t kLengths[] = {1, 2, 4, 8, 16, 100, 2048, 2049, 9000, 300000};
+    constexpr std::size_t kLengths[] = {
+        1, 2, 4, 8, 16, 100, network::kMostCombined, network::kMostCombined + 1, 9000, 300000};
     const std::size_t length = kLengths[below(std::size(kLengths))];
     return below(2) ? length : 1 + below(length);
   }

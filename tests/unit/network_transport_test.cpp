@@ -11,12 +11,16 @@
 
 #include "base/wait.hpp"
 #include "network_pes.hpp"
+#include "transport/network_format.hpp"
 
 namespace meshmem {
 namespace {
 
 using device::AtomicOp;
 using std::uint64_t;
+
+constexpr std::size_t kMost = network::kMostCombined;  // longer data goes in chunks
+using Sizes = std::initializer_list<std::size_t>;
 
 RemotePlace heap_of(int pe, std::size_t offset) { return {pe, RemoteSegment::heap, offset}; }
 
@@ -47,7 +51,7 @@ TEST_P(Network, PutsOfAnyLengthArriveByQuiet) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .heap_bytes = 3 << 20, .slowness = slowness()});
   NetworkTransport& transport = job.of(0);
   for (const std::size_t bytes :
-       {0, 1, 2, 3, 4, 7, 8, 9, 2047, 2048, 2049, 8192, 262144, 262145, 2 << 20}) {
+       Sizes{0, 1, 2, 3, 4, 7, 8, 9, kMost - 1, kMost, kMost + 1, 262144, 262145, 2 << 20}) {
     const auto data = pattern(bytes, static_cast<unsigned>(bytes));
     for (const bool nonblocking : {false, true}) {
       const std::size_t offset = nonblocking ? 1 : 64;
@@ -67,7 +71,8 @@ TEST_P(Network, GetsOfAnyLength) {
   NetworkTransport& transport = job.of(0);
   const auto all = pattern(job.heap_bytes(), 3);
   std::copy(all.begin(), all.end(), job.heap(1));
-  for (const std::size_t bytes : {0, 1, 2, 3, 4, 7, 8, 9, 2048, 2049, 262144, 262145, 2 << 20}) {
+  for (const std::size_t bytes :
+       Sizes{0, 1, 2, 3, 4, 7, 8, 9, kMost, kMost + 1, 262144, 262145, 2 << 20}) {
     for (const bool nonblocking : {false, true}) {
       const std::size_t offset = nonblocking ? 1 : 64;
       std::vector<std::byte> seen(bytes + 1, std::byte{0xee});
@@ -159,7 +164,7 @@ TEST_P(Network, AllSegmentsOfAllPesOfANode) {
 
 TEST_P(Network, ASignalComesAfterItsDataAndAllBeforeIt) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .heap_bytes = 3 << 20, .slowness = slowness()});
-  const std::vector<std::size_t> lengths{0, 8, 2048, 2049, 65536, 262144, 262145, 1 << 20};
+  const std::vector<std::size_t> lengths{0, 8, kMost, kMost + 1, 65536, 262144, 262145, 1 << 20};
   job.run([&](int me) {
     auto* const signal = reinterpret_cast<uint64_t*>(job.base_of(me, RemoteSegment::statics));
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -216,7 +221,7 @@ TEST_P(Network, AGetSeesThePutsBeforeIt) {
 
 TEST_P(Network, MessagesAreReceivedInAnyOrder) {
   NetworkPes job({.nodes = 3, .pes_of_node = 2, .slowness = slowness()});
-  const std::vector<std::size_t> lengths{0, 1, 64, 2048, 2049, 300000, 700001};
+  const std::vector<std::size_t> lengths{0, 1, 64, kMost, kMost + 1, 300000, 700001};
   job.run([&](int me) {
     const auto key = [](std::size_t i) {
       return MessageKey{static_cast<int>(i % 3), 1ull << 40, static_cast<int>(i)};
