@@ -357,6 +357,22 @@ std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed) {
   return dealt;
 }
 
+cpu_set_t part_of_cores(const cpu_set_t& cores, int index, int n) {
+  const int n_cores = CPU_COUNT(&cores);
+  const bool is_enough = n <= n_cores;
+  const int begin = is_enough ? index * n_cores / n : index % std::max(n_cores, 1);
+  const int end = is_enough ? (index + 1) * n_cores / n : begin + 1;
+  cpu_set_t part;
+  CPU_ZERO(&part);
+  int passed = 0;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &cores)) continue;
+    if (passed >= begin && passed < end) CPU_SET(core, &part);
+    ++passed;
+  }
+  return part;
+}
+
 double cpu_quota() { return cgroup_cpu_quota(read_whole_file); }
 
 }  // namespace meshmem

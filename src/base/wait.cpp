@@ -3,6 +3,7 @@
 // The slow part of waiting. Called once a wait has polled in vain.
 #include "base/wait.hpp"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -45,14 +46,14 @@ thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 // function that has called.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 
-// The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, and at
-// last not any more: if another program has that core, the scheduler knows better. After a long
-// wait it always goes back: while one PE computed, the scheduler moved the others off its core.
+// The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, down to
+// once a second: if another program has that core, the scheduler knows better; but PEs that yield to
+// each other on one core stay there, if nobody parts them. After a long wait it always goes back:
+// while one PE computed, the scheduler moved the others off its core.
 constexpr auto kReturning = std::chrono::seconds(1);
 constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {
   int number;
-  std::chrono::steady_clock::time_point until;
   std::chrono::steady_clock::time_point due{};
   std::chrono::milliseconds interval{1};
 };
@@ -60,15 +61,15 @@ thread_local std::optional<Core> own_core;
 }  // namespace
 
 void keep_to_core(int core) {
-  own_core = Core{.number = core, .until = std::chrono::steady_clock::now() + kReturning};
+  own_core = Core{.number = core};
   go_to_core(core);
 }
 
 Backoff::~Backoff() {
-  if (!napping_ || !own_core) return;
+  if (!own_core || sched_getcpu() == own_core->number) return;
   const auto now = Clock::now();
-  const bool was_long = now - start_ > kLongWait;
-  if (!was_long && (now > own_core->until || now < own_core->due)) return;
+  const bool was_long = napping_ && now - start_ > kLongWait;
+  if (!was_long && now < own_core->due) return;
   go_to_core(own_core->number);
   own_core->due = now + own_core->interval;
   if (own_core->interval < kReturning) own_core->interval *= 2;
@@ -77,7 +78,7 @@ Backoff::~Backoff() {
 void Backoff::make_progress() {
   if (by_ == ProgressBy::ready || !progress_of_waits) return;
   const bool may_skip = !answers_ && !napping_ && quiet_since_ == start_;
-  if (may_skip && rounds_ % kYieldsPerProgress != 1) return;
+  if (may_skip && rounds_ % kYieldsPerProgress != 0) return;
   progress_of_waits();
 }
 

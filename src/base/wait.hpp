@@ -38,10 +38,10 @@ extern constinit std::atomic<std::uint32_t> arrivals_of_waits;
 // Who makes progress in a wait: the wait, or ready() itself.
 enum class ProgressBy { wait, ready };
 
-// Moves this thread to `core`. A wait that has napped moves it back at its end: after more than
-// 20 ms always, after less only in the next second, and ever more rarely. A thread that wakes up
-// runs on whichever core is free at that moment. Without the way back several PEs could end up on
-// one core, and PEs that only yield to each other stay there for long.
+// Moves this thread to `core`. A wait moves it back at its end: after more than 20 ms always, after
+// less ever more rarely, down to once a second. A thread that wakes up runs on whichever core is
+// free at that moment. Without the way back several PEs could end up on one core, and PEs that only
+// yield to each other stay there for long.
 void keep_to_core(int core);
 
 // What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the

@@ -37,6 +37,7 @@ void publish_card(const NodeMemory& memory) {
   NodeCard card{.pes = memory.pes(),
                 .addresses = {},
                 .host = host_name(),
+                .cores = name_of_cores(memory.directory(), memory.n()),
                 .facts = facts_of_node(memory.directory(), memory.layout())};
   for (int index = 0; index < memory.n(); ++index) {
     const WireAddress& address = memory.arena().wire_address(index);
@@ -54,15 +55,23 @@ void exchange_cards(const NodeMemory& memory, double start_timeout) {
   exchange_published(Among::job, start_timeout);
 }
 
-NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes) {
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
   std::optional<NodeFacts> all;
   Settings first;
+  const std::uint64_t cores = name_of_cores(memory.directory(), memory.n());
+  share = {.nodes = 0, .index = 0, .pes = 0};
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
     const NodeCard card = card_of(nodes, first_pe);
     if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
             first_pe, *error);
+    const bool is_mine = nodes.node_of(first_pe) == nodes.mine();
+    if (is_mine || (cores != 0 && card.cores == cores)) {
+      if (is_mine) share.index = share.nodes;
+      ++share.nodes;
+      share.pes += static_cast<int>(card.pes.size());
+    }
     if (!all) {
       all = card.facts;
       first = card.facts.settings;

@@ -12,14 +12,15 @@
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
+#include "core/spread.hpp"
 
 namespace meshmem {
 
 // By all PEs, when those of the node have told the arena what a card says.
 void exchange_cards(const NodeMemory& memory, double start_timeout);
 
-// By all PEs after it. Fills the table, and returns what all nodes have in common.
-NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes);
+// By all PEs after it. Fills the table and the share, and returns what all nodes have in common.
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share);
 
 // Of any PE of the world.
 std::string wire_address_of(const Nodes& nodes, int pe);

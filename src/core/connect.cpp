@@ -58,7 +58,7 @@ void Runtime::connect() {
   find_nodes();
   find_copies_of_segments();
   share_statics(statics);
-  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), pes_of_machine());
+  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), core_share_);
   connect_transport();
   meet("share the static data");
   end_offer();
@@ -140,9 +140,10 @@ void Runtime::find_nodes() {
   require_same_settings(directory, memory_.n(), memory_.index());
   if (uses_network_) {
     nodes_ = Nodes(n_pes_, me_, memory_.index());
-    facts_ = read_cards(memory_, nodes_);
+    facts_ = read_cards(memory_, nodes_, core_share_);
   } else {
     facts_ = facts_of_node(directory, memory_.layout());
+    core_share_.pes = pes_of_machine();
     if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
   }
   if (facts_.is_checked) gap_ = kRedZone;

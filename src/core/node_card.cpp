@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a card: a version, the facts, the host's name, then number and address of each PE.
+// The text of a card: a version, the facts, the host's name and cores, then number and address of each PE.
 // Numbers are as the processor has them; a node of another byte order finds another version.
 #include "core/node_card.hpp"
 
@@ -13,7 +13,7 @@
 namespace meshmem {
 namespace {
 
-constexpr std::uint64_t kVersion = 0x3164726163686d;  // "mhcard1"
+constexpr std::uint64_t kVersion = 0x3264726163686d;  // "mhcard2"
 static_assert(std::is_trivially_copyable_v<NodeFacts>);
 static_assert(std::has_unique_object_representations_v<NodeFacts>, "no bytes without a meaning");
 
@@ -87,6 +87,7 @@ std::string pack_card(const NodeCard& card) {
   write(text, kVersion);
   write(text, card.facts);
   write_text(text, std::string_view(card.host).substr(0, kMostHostBytes));
+  write(text, card.cores);
   write(text, static_cast<std::uint32_t>(card.pes.size()));
   for (std::size_t i = 0; i < card.pes.size(); ++i) {
     write(text, static_cast<std::uint32_t>(card.pes[i]));
@@ -100,6 +101,7 @@ std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCar
   if (reader.number<std::uint64_t>() != kVersion) return "is of another version of meshmem";
   card.facts = reader.number<NodeFacts>();
   card.host = reader.text(kMostHostBytes);
+  card.cores = reader.number<std::uint64_t>();
   const auto n = reader.number<std::uint32_t>();
   if (n > static_cast<std::uint32_t>(n_pes))
     return fmt::format("names {} PEs of the job's {}", n, n_pes);

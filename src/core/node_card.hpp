@@ -39,6 +39,7 @@ struct NodeCard {
   std::vector<int> pes;                // of the world, ascending
   std::vector<std::string> addresses;  // of each one's wire
   std::string host;
+  std::uint64_t cores = 0;  // the same for nodes that share the cores of one machine; 0: unknown
   NodeFacts facts;
 };
 

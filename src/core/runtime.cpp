@@ -129,7 +129,8 @@ void Runtime::add_predefined_teams() {
 }
 
 void Runtime::spread_over_cores() {
-  meshmem::spread_over_cores(memory_.directory(), memory_.n(), memory_.index(), environment_.spread,
+  meshmem::spread_over_cores(memory_.directory(), memory_.n(), memory_.index(), core_share_,
+                             environment_.spread,
                              [this] { memory_.meet("tell on which cores they run"); });
 }
 

@@ -22,6 +22,7 @@
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
+#include "core/spread.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
 #include "gpu/device_memory.hpp"
@@ -139,6 +140,7 @@ class Runtime {
   Segment statics_segment_;
   int n_pes_ = 0;
   int me_ = 0;
+  CoreShare core_share_;
   bool more_pes_than_cores_ = false;
   std::size_t gap_ = 0;  // behind blocks of the symmetric heaps
 

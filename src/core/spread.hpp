@@ -5,21 +5,33 @@
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 
+#include <cstdint>
 #include <functional>
 
 #include "memory/arena.hpp"
 
 namespace meshmem {
 
-// The PEs of this machine outnumber the cores of those in the directory, or what a container grants
-// of them.
-bool share_cores(const DirectoryEntry* directory, int n_pes, int pes_of_machine);
+// The nodes that share the cores of this PE's node: containers, or simulated machines. Most often
+// there is no other.
+struct CoreShare {
+  int nodes = 1;
+  int index = 0;  // of this node among them
+  int pes = 0;    // of all of them
+};
+
+// The same number for nodes whose PEs may use the same cores of one machine; 0: not known.
+std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes);
+
+// The PEs that use these cores outnumber them, or what a container grants of them.
+bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
 
 // Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where
-// PEs outnumber the cores, to the core that is dealt to this PE; with a core for each, away from
-// one where another PE is, unless this PE may stay. `is_wanted`: by this PE; the others may differ.
-void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, bool is_wanted,
-                       const std::function<void()>& meet);
+// PEs outnumber the cores, to the core that is dealt to this PE, of this node's part of the cores;
+// with a core for each, away from one where another PE is, unless this PE may stay. `is_wanted`: by
+// this PE; the others may differ.
+void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, const CoreShare& share,
+                       bool is_wanted, const std::function<void()>& meet);
 
 }  // namespace meshmem
 

@@ -187,6 +187,21 @@ TEST(Machine, DealsCoresThatFewMayUseToThoseFew) {
             (std::vector{1, 2, 3, 4, 0, 0}));
 }
 
+TEST(Machine, PartsCoresAmongSharers) {
+  const auto has = [](const cpu_set_t& part, const cpu_set_t& wanted) {
+    return CPU_EQUAL(&part, &wanted) != 0;
+  };
+  const cpu_set_t cores = set_of({0, 2, 4, 6, 8, 10, 12, 1023});
+  EXPECT_TRUE(has(part_of_cores(cores, 0, 1), cores));
+  EXPECT_TRUE(has(part_of_cores(cores, 0, 3), set_of({0, 2})));
+  EXPECT_TRUE(has(part_of_cores(cores, 1, 3), set_of({4, 6, 8})));
+  EXPECT_TRUE(has(part_of_cores(cores, 2, 3), set_of({10, 12, 1023})));
+  const cpu_set_t two = set_of({1, 5});
+  EXPECT_TRUE(has(part_of_cores(two, 0, 3), set_of({1})));
+  EXPECT_TRUE(has(part_of_cores(two, 1, 3), set_of({5})));
+  EXPECT_TRUE(has(part_of_cores(two, 2, 3), set_of({1})));
+}
+
 TEST(Machine, DealsEvenlyAroundABoundPe) {
   for (std::size_t bound = 0; bound < 8; ++bound) {
     std::vector<cpu_set_t> sets(8, set_of({0, 1}));

@@ -17,7 +17,7 @@ namespace meshmem {
 namespace {
 
 NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
-  NodeCard card{.pes = pes, .addresses = {}, .host = host, .facts = {}};
+  NodeCard card{.pes = pes, .addresses = {}, .host = host, .cores = 42, .facts = {}};
   for (const int pe : pes) card.addresses.push_back(fmt::format("address of {}", pe));
   card.facts = {.settings = {.heap_bytes = 1u << 20,
                              .heap_is_asked_for = 0,
@@ -46,6 +46,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.pes, card.pes);
   EXPECT_EQ(read.addresses, card.addresses);
   EXPECT_EQ(read.host, "b.example");
+  EXPECT_EQ(read.cores, 42u);
   EXPECT_EQ(read.facts.settings.plans, 0xfedcba9876543210);
   EXPECT_EQ(read.facts.token, card.facts.token);
   EXPECT_EQ(read.facts.static_bytes, 8192u);

@@ -114,7 +114,8 @@ TEST(StartMessages, AreReadOnceByEachPe) {
   end_offer();
   Nodes nodes(kPes, calling, 0);
   told.lookups = 0;
-  read_cards(memory, nodes);
+  CoreShare share;
+  read_cards(memory, nodes, share);
   EXPECT_EQ(told.lookups, kNodes);
   EXPECT_EQ(nodes.n(), kNodes);
   EXPECT_LE(nodes.bytes(), std::size_t{kNodes} * 300 + std::size_t{kPes} * 8);
