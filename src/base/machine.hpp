@@ -44,9 +44,8 @@ std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes);
 // has as few as can be; -1 for an empty set. The same sets give the same cores in every PE.
 std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed);
 
-// The part of `cores` that the one of `n` sharers with this index takes: as many for each, one more
-// for the last ones where they cannot be divided. Where there are fewer cores than sharers, one that
-// it has with others.
+// The part of `cores` that the one of `n` sharers with this index takes: as many for each, or one
+// more. Where there are fewer cores than sharers, one that it has with others.
 cpu_set_t part_of_cores(const cpu_set_t& cores, int index, int n);
 
 // Raises how many descriptors this process may open to what the system grants at most, if `needed`

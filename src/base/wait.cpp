@@ -47,9 +47,9 @@ thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 
 // The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, down to
-// once a second: if another program has that core, the scheduler knows better; but PEs that yield to
-// each other on one core stay there, if nobody parts them. After a long wait it always goes back:
-// while one PE computed, the scheduler moved the others off its core.
+// once a second: if another program has that core, the scheduler knows better; but PEs that yield
+// to each other on one core stay there, if nobody parts them. After a long wait it always goes
+// back: while one PE computed, the scheduler moved the others off its core.
 constexpr auto kReturning = std::chrono::seconds(1);
 constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {

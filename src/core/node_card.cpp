@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a card: a version, the facts, the host's name and cores, then number and address of each PE.
+// The text of a card: a version, the facts, the host's name and cores, then number and address of
+// each PE.
 // Numbers are as the processor has them; a node of another byte order finds another version.
 #include "core/node_card.hpp"
 

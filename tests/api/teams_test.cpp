@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams: translation, configuration, pointers, and destruction. team_splits_test.cpp has the splits.
+// Teams: translation, configuration, pointers, destruction. Splits are in team_splits_test.cpp.
 #include <unistd.h>
 
 #include <algorithm>
