@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""removed_fences.py TOP HIP_BUILD EMULATOR [ROW...]
+
+Takes one fence, wait or scope after the other out of a copy of the device code, compiles the litmus
+tests with it by clang 19, and runs them on the emulated GPU in strict mode. They have to fail, but
+for those rows that say that the emulation cannot tell, and why. Prints a table. 1 if a row is
+otherwise than it says. hipcc's clang would hide mistakes: it waits for memory before each barrier.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HIP, EACH, SYNC, WAIT = (f"device/{name}.hpp" for name in ("memory_hip", "memory_each_fences", "sync", "poll"))
+RELEASE = '__builtin_amdgcn_fence(__ATOMIC_RELEASE, "");'
+ACQUIRE = '__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");'
+AWAIT = "__builtin_amdgcn_s_waitcnt(0);"
+SEEDS = range(1, 9)
+CLANG, BITCODE = "clang++-19", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
+
+# Name, file, what to replace (once), by what, why it cannot be told or None.
+ROWS = [
+    ("nothing", HIP, [], "nothing is missing"),
+    ("release_fence: all of it", HIP, [(RELEASE, ""), (AWAIT, "")], None),
+    ("release_fence: the fence", HIP, [(RELEASE, "")], "L2 is not modelled, and the wait stays"),
+    ("release_fence: the wait", HIP, [(AWAIT, "")], "the fence waits too, for what is in the wave's queue"),
+    ("acquire_fence", HIP, [(ACQUIRE, "")], None),
+    ("acquire_fence: of a work-group", HIP, [(ACQUIRE, ACQUIRE.replace('""', '"workgroup"'))], None),
+    ("acquire_fence: of the GPU", HIP, [(ACQUIRE, ACQUIRE.replace('""', '"agent"'))], "L2 is not modelled"),
+    ("full_fence: release", HIP, [("  release_fence();\n  acquire_fence();", "  acquire_fence();")],
+     "the acquire waits too, and L2 is not modelled"),
+    ("full_fence: acquire", HIP, [("  release_fence();\n  acquire_fence();", "  release_fence();")],
+     "loads of gets pass the vector cache anyway"),
+    ("load_relaxed: plain", HIP, [("return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)",
+                                   "return *from")], None),
+    ("load_relaxed: of a work-group", HIP, [("__hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)",
+                                             "__hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP)")],
+     None),
+    ("release_all: fence", EACH, [("  release_fence();\n  group.sync();", "  group.sync();")], None),
+    ("release_all: fence of the leader alone", EACH,
+     [("  release_fence();\n  group.sync();", "  if (group.rank() == 0) release_fence();\n  group.sync();")], None),
+    ("release_all: meeting", EACH, [("  release_fence();\n  group.sync();", "  release_fence();")], None),
+    ("acquire_all: meeting", EACH, [("  group.sync();\n  acquire_fence();", "  acquire_fence();")], None),
+    ("acquire_all: fence", EACH, [("  group.sync();\n  acquire_fence();", "  group.sync();")], None),
+    ("acquire_shared: fence", EACH, [("  acquire_fence();\n  return shared;", "  return shared;")], None),
+    ("complete_all: fence", EACH, [("  full_fence();\n  group.sync();", "  group.sync();")], None),
+    ("complete_all: meeting", EACH, [("  full_fence();\n  group.sync();", "  full_fence();")],
+     "none of these seeds shows it; the reason is not known"),
+]
+
+
+def build_program(top, build, folder, edits, file):
+    text = (folder / file).read_text()
+    for old, new in edits:
+        if text.count(old) != 1:
+            sys.exit(f"removed_fences.py: {file} has {text.count(old)} times: {old}")
+        text = text.replace(old, new)
+    (folder / file).write_text(text)
+    program = folder / "litmus"
+    subprocess.run([CLANG, "-x", "hip", "--offload-arch=gfx90a", "--rocm-path=/usr", f"--rocm-device-lib-path={BITCODE}",
+                    "-std=c++17", "-O1", "-DNDEBUG", "-fPIC", "-D__HIP_PLATFORM_AMD__=1", "-w", f"-I{folder}",
+                    f"-I{folder}/include", "-c", folder / "tests/device/litmus_test.cpp", "-o", folder / "litmus.o"],
+                   check=True)
+    subprocess.run(["c++", folder / "litmus.o", "-o", program, f"{build}/tests/harness/libmeshmem_pe_main.a", "-lgtest",
+                    f"-L{build}/lib", f"-Wl,-rpath,{build}/lib", "-lmeshmem", "-lamdhip64"], check=True)
+    return program
+
+
+def outcome(build, emulator, program):
+    """The first seed that shows it, and the tests that fail; None if none does."""
+    for seed in SEEDS:
+        env = dict(os.environ, LD_LIBRARY_PATH=emulator, MESHMEM_AMD_MEMORY="strict", MESHMEM_AMD_SEED=str(seed),
+                   MESHMEM_DEVICE_TEST_SHORT="1")
+        done = subprocess.run([f"{build}/bin/oshrun", "-n", "2", "--timeout", "45", program], env=env,
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            continue
+        failed = set(re.findall(r"\[  FAILED  \] DeviceLitmus\.(\w+)|DeviceLitmus\.(\w+) failed at", done.stdout + done.stderr))
+        failed = sorted({first or second for first, second in failed})
+        running = re.findall(r"\[ RUN      \] DeviceLitmus\.(\w+)", done.stdout)
+        return seed, ", ".join(failed) or f"{running[-1] if running else 'the start'} does not end"
+    return None
+
+
+def main():
+    if not shutil.which(CLANG) or not pathlib.Path("/usr/lib/llvm-19/bin/lld").exists():
+        print("SKIPPED: the table needs clang-19, lld-19 and clang-tools-19")
+        return 77
+    top, build, emulator = (os.path.realpath(path) for path in sys.argv[1:4])
+    wanted, is_as_said = sys.argv[4:], True
+    print("| taken out | seed | what fails |\n|---|---|---|")
+    for name, file, edits, why in ROWS:
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place)
+            for part in ("include", "device", "tests/device", "tests/api"):
+                shutil.copytree(f"{top}/{part}", folder / part)
+            found = outcome(build, emulator, build_program(top, build, folder, edits, file))
+        is_as_said &= (found is None) == (why is not None)
+        mark = "" if (found is None) == (why is not None) else " (NOT AS EXPECTED)"
+        seed, what = found or ("", f"nothing: {why}")
+        print(f"| {name} | {seed} | {what}{mark} |", flush=True)
+    return 0 if is_as_said else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
