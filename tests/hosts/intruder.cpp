@@ -61,7 +61,7 @@ struct Listener : meshmem::WireListener {
   int taken = 0, lost = 0;
   void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
   bool admits(const std::byte*, std::size_t) override { return true; }
-  void lose(int, const std::string&) override { ++lost; }
+  void lose(int, const std::string&, bool) override { ++lost; }
 };
 
 // An address of the network's with another machine and port in it. False: they are not there.
