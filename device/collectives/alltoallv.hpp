@@ -45,21 +45,24 @@ MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Al
   team_sync(group, sync);
 }
 
-// On a team that spans machines: the words as the host takes them apart.
+// By one thread, on a team that spans machines: the words as the host takes them apart.
+MESHMEM_DEVICE_COLD void ask_for_alltoallv(shmem_team_t team, const Alltoallv& call) {
+  ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
+  command.length = static_cast<std::uint8_t>(call.elem_bytes);
+  command.detail = static_cast<std::uint8_t>(kHostAlltoallv);
+  const void* const words[] = {call.dest,      call.source,      call.to.nelems,
+                               call.to.displs, call.from.nelems, call.from.displs};
+  for (int i = 0; i < kResultOfCollective; ++i) command.word[i] = number_of(words[i]);
+  release_fence();  // publishes what the group has released to the host
+  post_and_await_result(command, kResultOfCollective);
+}
+
 template <typename Group>
-MESHMEM_DEVICE int alltoallv_by_host(const Group& group, shmem_team_t team, const Alltoallv& call) {
+MESHMEM_DEVICE_COLD int alltoallv_by_host(const Group& group, shmem_team_t team,
+                                          const Alltoallv& call) {
   check_proxy();
   quiet(group);
-  by_leader(group, [&] {
-    ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
-    command.length = static_cast<std::uint8_t>(call.elem_bytes);
-    command.detail = static_cast<std::uint8_t>(kHostAlltoallv);
-    const void* const words[] = {call.dest,      call.source,      call.to.nelems,
-                                 call.to.displs, call.from.nelems, call.from.displs};
-    for (int i = 0; i < kResultOfCollective; ++i) command.word[i] = number_of(words[i]);
-    release_fence();  // publishes what the group has released to the host
-    post_and_await_result(command, kResultOfCollective);
-  });
+  by_leader(group, [&] { ask_for_alltoallv(team, call); });
   return 0;
 }
 
