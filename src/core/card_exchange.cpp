@@ -59,7 +59,7 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
   std::optional<NodeFacts> all;
   Settings first;
   const std::uint64_t cores = name_of_cores(memory.directory(), memory.n());
-  share = {.nodes = 0, .index = 0, .pes = 0};
+  share = {.nodes = 0, .index = 0, .pes = 0, .pes_before = 0};
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
     const NodeCard card = card_of(nodes, first_pe);
@@ -68,7 +68,10 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
             first_pe, *error);
     const bool is_mine = nodes.node_of(first_pe) == nodes.mine();
     if (is_mine || (cores != 0 && card.cores == cores)) {
-      if (is_mine) share.index = share.nodes;
+      if (is_mine) {
+        share.index = share.nodes;
+        share.pes_before = share.pes;
+      }
       ++share.nodes;
       share.pes += static_cast<int>(card.pes.size());
     }

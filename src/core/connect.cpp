@@ -212,7 +212,7 @@ void Runtime::connect_device() {
 
 // All PEs of all nodes use devices, or none does.
 bool Runtime::choose_device() {
-  const bool all_here = device_memory_.choose(environment_, node_peers());
+  const bool all_here = device_memory_.choose(environment_, node_peers(), core_share_.pes_before);
   if (greatest_of_nodes(all_here ? 0 : 1, "choose devices") == 0) return true;
   if (all_here) debug("there is no device memory: PEs of another machine have no device");
   device_memory_.do_without();

@@ -16,8 +16,9 @@ namespace meshmem {
 // there is no other.
 struct CoreShare {
   int nodes = 1;
-  int index = 0;  // of this node among them
-  int pes = 0;    // of all of them
+  int index = 0;       // of this node among them
+  int pes = 0;         // of all of them
+  int pes_before = 0;  // of those before this one
 };
 
 // The same number for nodes whose PEs may use the same cores of one machine; 0: not known.

@@ -26,7 +26,8 @@ void prepare_runtime() {
 
 }  // namespace
 
-std::optional<int> choose_device(const Environment& environment, int pe_of_node, std::string* why) {
+std::optional<int> choose_device(const Environment& environment, int pe_of_machine,
+                                 std::string* why) {
   if (environment.device_heap_size == std::size_t{0}) {
     *why = "MESHMEM_DEVICE_HEAP_SIZE is 0";
     return std::nullopt;
@@ -47,7 +48,7 @@ std::optional<int> choose_device(const Environment& environment, int pe_of_node,
   }
   int current = 0;
   if (succeeds(hipGetDevice(&current)) && current != 0) return current;
-  return pe_of_node % count;
+  return pe_of_machine % count;
 }
 
 }  // namespace meshmem

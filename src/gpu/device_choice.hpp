@@ -13,7 +13,9 @@
 namespace meshmem {
 
 // nullopt and a reason: this PE has none. A MESHMEM_DEVICE that does not exist ends the job.
-std::optional<int> choose_device(const Environment& environment, int pe_of_node, std::string* why);
+// `pe_of_machine` counts on over nodes that share a machine.
+std::optional<int> choose_device(const Environment& environment, int pe_of_machine,
+                                 std::string* why);
 
 }  // namespace meshmem
 

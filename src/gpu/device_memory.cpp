@@ -65,10 +65,10 @@ std::string DeviceMemory::architecture() const {
   return name.substr(0, name.find(':'));
 }
 
-bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers) {
+bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers, int pes_before) {
   peers_ = peers;
   std::string why;
-  const std::optional<int> device = choose_device(environment, peers_.me, &why);
+  const std::optional<int> device = choose_device(environment, pes_before + peers_.me, &why);
   DeviceOffer& offer = mine();
   offer.heap_wish = environment.device_heap_size.value_or(SIZE_MAX);
   if (device) {

@@ -64,8 +64,9 @@ struct Slab {
 
 class DeviceMemory {
  public:
-  // Collective. False: no PE uses a device, since one has none or should have none.
-  bool choose(const Environment& environment, const NodePeers& peers);
+  // Collective. False: no PE uses a device, since one has none or should have none. `pes_before`:
+  // those of other nodes on this machine, which come first when devices are dealt out.
+  bool choose(const Environment& environment, const NodePeers& peers, int pes_before);
   // After choose() was true: the PEs of another node have none.
   void do_without() { device_ = -1; }
   // What the user says, SIZE_MAX if nothing; and what the heap can have on this node.
