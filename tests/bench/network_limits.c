@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What bare TCP takes between two machines, with no library around it: the limit of what
+ * network_bench measures there. PE 0 has a connection to the PE n / 2; the others wait. Prints
+ * lines as network_bench does: operation, bytes, least and median microseconds.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <shmem.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { most_times = 2000, most_bytes = 1 << 20, small = 40, shots = 15 };
+
+static int connection;
+static char *outgoing, *incoming;
+static double took[most_times];
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static void report(const char* operation, int bytes, int times) {
+  qsort(took, (size_t)times, sizeof *took, compare);
+  printf("%s,%d,%.3f,%.3f\n", operation, bytes, took[0], took[times / 2]);
+  fflush(stdout);
+}
+
+static void fail(const char* what) {
+  fprintf(stderr, "network_limits: cannot %s: %s\n", what, strerror(errno));
+  shmem_global_exit(1);
+}
+
+/* The first address of this machine that others can reach. */
+static struct in_addr own_address(void) {
+  struct ifaddrs* all = NULL;
+  struct in_addr found = {htonl(INADDR_LOOPBACK)};
+  if (getifaddrs(&all) != 0) fail("list the interfaces");
+  for (const struct ifaddrs* one = all; one; one = one->ifa_next) {
+    if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET || one->ifa_flags & IFF_LOOPBACK)
+      continue;
+    found = ((const struct sockaddr_in*)one->ifa_addr)->sin_addr;
+    break;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+/* PE `server` listens where PE 0 then connects to; the address travels by puts. */
+static void connect_pair(int me, int server) {
+  static long address, port; /* symmetric */
+  struct sockaddr_in place = {.sin_family = AF_INET};
+  socklen_t length = sizeof place;
+  const int one = 1;
+  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0) fail("make a socket");
+  if (me == server) {
+    place.sin_addr = own_address();
+    if (bind(made, (struct sockaddr*)&place, sizeof place) != 0 || listen(made, 1) != 0 ||
+        getsockname(made, (struct sockaddr*)&place, &length) != 0)
+      fail("listen");
+    shmem_long_p(&address, place.sin_addr.s_addr, 0);
+    shmem_long_p(&port, place.sin_port, 0);
+  }
+  shmem_barrier_all();
+  if (me == server) {
+    connection = accept(made, NULL, NULL);
+    if (connection < 0) fail("accept a connection");
+    close(made);
+  } else if (me == 0) {
+    place.sin_addr.s_addr = (in_addr_t)address;
+    place.sin_port = (in_port_t)port;
+    if (connect(made, (struct sockaddr*)&place, sizeof place) != 0) fail("connect");
+    connection = made;
+  } else {
+    close(made);
+  }
+  if (me == 0 || me == server) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+/* Sends and receives so many bytes, both at once, and polls meanwhile. */
+static void exchange(long bytes_out, long bytes_in) {
+  long sent = 0, received = 0;
+  while (sent < bytes_out || received < bytes_in) {
+    if (sent < bytes_out) {
+      const ssize_t n = send(connection, outgoing + sent, (size_t)(bytes_out - sent),
+                             MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n > 0) sent += n;
+      if (n < 0 && errno != EAGAIN) fail("send");
+    }
+    if (received == bytes_in) continue;
+    const ssize_t n =
+        recv(connection, incoming + received, (size_t)(bytes_in - received), MSG_DONTWAIT);
+    if (n > 0) received += n;
+    if (n == 0 || (n < 0 && errno != EAGAIN)) fail("receive");
+    if (n < 0 && sent == bytes_out) sched_yield();
+  }
+}
+
+/* Of one who answers at once. */
+static void measure_to_and_fro(int is_first) {
+  for (int i = 0; i < most_times; i++) {
+    const double begin = now();
+    if (is_first) {
+      exchange(small, 0);
+      exchange(0, small);
+    } else {
+      exchange(0, small);
+      exchange(small, 0);
+    }
+    took[i] = now() - begin;
+  }
+  if (is_first) report("TCP to and fro", small, most_times);
+}
+
+/* What a sum of two PEs moves at least: half of it each way, and then half of the result. */
+static void measure_exchange(int is_first, int bytes) {
+  for (int i = 0; i < most_times; i++) {
+    const double begin = now();
+    exchange(bytes / 2, bytes / 2);
+    exchange(bytes / 2, bytes / 2);
+    took[i] = now() - begin;
+  }
+  if (is_first) report("TCP two halves each way", bytes, most_times);
+}
+
+static _Atomic int all_is_over;
+
+static void* echo(void* unused) {
+  (void)unused;
+  const int poll = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN};
+  char text[small];
+  if (poll < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, connection, &event) != 0) fail("watch a socket");
+  for (int i = 0; i < shots; i++) {
+    if (epoll_wait(poll, &event, 1, 10000) != 1) fail("wait for a message");
+    if (recv(connection, text, small, 0) != small || send(connection, text, small, 0) != small)
+      fail("answer");
+  }
+  close(poll);
+  all_is_over = 1;
+  return NULL;
+}
+
+/* A thread that sleeps answers, in a process that computes; a shot every 15 ms. */
+static void measure_sleeper(int is_first) {
+  if (!is_first) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, echo, NULL) != 0) fail("start a thread");
+    while (!all_is_over) {
+    }
+    pthread_join(thread, NULL);
+    return;
+  }
+  for (int i = 0; i < shots; i++) {
+    double begin = now();
+    while (now() - begin < 15000) {
+    }
+    begin = now();
+    exchange(small, 0);
+    exchange(0, small);
+    took[i] = now() - begin;
+  }
+  report("TCP to and fro of one who computes", small, shots);
+}
+
+int main(void) {
+  shmem_init();
+  const int me = shmem_my_pe(), server = shmem_n_pes() / 2;
+  outgoing = calloc(1, most_bytes);
+  incoming = calloc(1, most_bytes);
+  if (server == 0 || !outgoing || !incoming) {
+    fprintf(stderr, "network_limits: it takes two PEs at least\n");
+    return 1;
+  }
+  connect_pair(me, server);
+  if (me == 0 || me == server) {
+    measure_to_and_fro(me == 0);
+    for (int bytes = 64 << 10; bytes <= most_bytes; bytes *= 16) measure_exchange(me == 0, bytes);
+    measure_sleeper(me == 0);
+    close(connection);
+  }
+  free(outgoing);
+  free(incoming);
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
