@@ -12,17 +12,19 @@
 #include <cstdlib>
 
 #include "hip/hip_runtime_api.h"
+#include "hip/hip_vector_types.h"
 #include "hip/on_cpu/arithmetic.h"
 #include "hip/on_cpu/atomics.h"
 #include "hip/on_cpu/launch.h"
 #include "hip/on_cpu/thread.h"
 #include "hip/on_cpu/wave.h"
 
-// There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h and hip_bfloat16.h, each
-// with its conversions alone); __global__ and its relatives; threadIdx, blockIdx, blockDim,
-// gridDim, warpSize; __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads,
-// __syncwarp, __shfl*, __ballot, __any, __all; atomics (also _system) and __threadfence*; min, max,
-// __popc and its like, C's mathematics and assert; clock64, wall_clock64, printf, abort;
+// There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h, hip_bfloat16.h,
+// hip_bf16.h, each with its conversions alone); vectors of numbers (hip_vector_types.h); __global__
+// and its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize; __shared__, also dynamic by
+// HIP_DYNAMIC_SHARED; __syncthreads, __syncwarp, __shfl*, __ballot, __any, __all; atomics (also
+// _system) and __threadfence*; min, max, __popc and its like, C's mathematics and assert; clock64,
+// wall_clock64, printf, abort;
 // hipLaunchKernelGGL.
 //
 // Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
