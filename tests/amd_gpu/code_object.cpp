@@ -15,7 +15,7 @@ namespace amd_gpu {
 namespace {
 
 constexpr unsigned kMachine = 224, kAmdHsa = 64;  // EM_AMDGPU, ELFOSABI_AMDGPU_HSA
-constexpr unsigned kProcessorMask = 0xff, kGfx90a = 0x3f;
+constexpr unsigned kProcessorMask = 0xff;              // EF_AMDGPU_MACH
 constexpr unsigned kAbsolute64 = 3, kRelative64 = 13;  // R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 constexpr std::uint32_t kMetadataNote = 32;            // NT_AMDGPU_METADATA
 constexpr std::size_t kPage = 4096;
@@ -38,10 +38,13 @@ bool is_ours(const Elf64_Ehdr& head, std::string& why) {
     why = "it is no ELF file for AMD's GPUs";
   } else if (head.e_ident[EI_ABIVERSION] < 1 || head.e_ident[EI_ABIVERSION] > 3) {
     why = "its version is none of 3 to 5";
-  } else if ((head.e_flags & kProcessorMask) != kGfx90a) {
-    why = "it is not for gfx90a";
   }
   return why.empty();
+}
+const Architecture* architecture_of(const Elf64_Ehdr& head) {
+  for (const Architecture& known : kArchitectures)
+    if ((head.e_flags & kProcessorMask) == known.machine) return &known;
+  return nullptr;
 }
 
 }  // namespace
@@ -56,6 +59,8 @@ bool CodeObject::read(std::span<const std::uint8_t> file, std::string& why) {
   if (!fits<Elf64_Ehdr>(file, 0)) return why = "it is too short", false;
   const auto head = copy_of<Elf64_Ehdr>(file.data());
   if (!is_ours(head, why)) return false;
+  architecture_ = architecture_of(head);
+  if (architecture_ == nullptr) return why = "it is for a GPU that is not emulated", false;
   if (!fits<Elf64_Phdr>(file, head.e_phoff, head.e_phnum)) return why = "it is cut off", false;
   std::vector<Elf64_Phdr> segments(head.e_phnum);
   std::memcpy(segments.data(), file.data() + head.e_phoff, segments.size() * sizeof(Elf64_Phdr));
@@ -185,7 +190,7 @@ void run_wave(Wave& wave, unsigned instructions) {
 
 // Two threads may decode the same one: the first one's stays.
 const Instruction* CodeObject::decode_at(std::uint64_t place) const {
-  const Instruction* made = decode(memory_ + place, size_ - place);
+  const Instruction* made = decode(*architecture_, memory_ + place, size_ - place);
   const Instruction* known = nullptr;
   return decoded_[place / 4].compare_exchange_strong(known, made) ? made : known;
 }

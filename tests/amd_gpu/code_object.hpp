@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "architecture.hpp"
 #include "instruction.hpp"
 
 namespace amd_gpu {
@@ -47,13 +48,14 @@ struct Kernel {
 
 class CodeObject {
  public:
-  // Null, with a reason, for what is no code object of this kind of GPU.
+  // Null, with a reason, for what is no code object of a GPU that is emulated.
   static std::unique_ptr<CodeObject> load(std::span<const std::uint8_t> file, std::string& why);
 
   const Kernel* kernel(const std::string& name) const;
   // Null where there is none.
   void* variable(const std::string& name, std::size_t* size = nullptr) const;
 
+  const Architecture& architecture() const { return *architecture_; }
   std::uint8_t* memory() const { return memory_; }
   std::span<const std::uint8_t> instructions() const { return instructions_; }
   std::size_t size() const { return size_; }
@@ -76,6 +78,7 @@ class CodeObject {
   void read_metadata(std::span<const std::uint8_t> note);
   const Instruction* decode_at(std::uint64_t place) const;
 
+  const Architecture* architecture_ = nullptr;
   std::uint8_t* memory_ = nullptr;
   std::size_t size_ = 0;
   std::span<const std::uint8_t> instructions_;

@@ -4,8 +4,10 @@
 // Invariant: an instruction that is not known is decoded all the same, and ends the process where
 // it is executed: programs may contain what they never reach. Called by code_object.cpp.
 #include <cstdlib>
+#include <map>
 #include <mutex>
 
+#include "architecture.hpp"
 #include "wave.hpp"
 
 // Of llvm-c/Disassembler.h, whose ABI is stable: so hipcc's own LLVM serves, without a package for
@@ -24,7 +26,6 @@ namespace amd_gpu {
 namespace {
 
 constexpr const char* kTriple = "amdgcn-amd-amdhsa";
-constexpr const char* kProcessor = "gfx90a";
 
 const InstructionTable& known_instructions() {
   static const InstructionTable table = [] {
@@ -52,11 +53,12 @@ const InstructionTable& known_instructions() {
 // Not thread-safe, as LLVM's is not.
 class Disassembler {
  public:
-  Disassembler() {
+  explicit Disassembler(const Architecture& architecture) {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUDisassembler();
-    context_ = LLVMCreateDisasmCPUFeatures(kTriple, kProcessor, "", nullptr, 0, nullptr, nullptr);
+    const std::string name(architecture.name);
+    context_ = LLVMCreateDisasmCPUFeatures(kTriple, name.c_str(), "", nullptr, 0, nullptr, nullptr);
   }
   bool is_there() const { return context_ != nullptr; }
   std::size_t text_of(const std::uint8_t* code, std::size_t bytes, char (&text)[256]) {
@@ -98,10 +100,12 @@ bool is_known(const Instruction& instruction) {
   return instruction.execute != refuse && instruction.execute != refuse_operands;
 }
 
-const Instruction* decode(const std::uint8_t* code, std::size_t bytes) {
+const Instruction* decode(const Architecture& architecture, const std::uint8_t* code,
+                          std::size_t bytes) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  static Disassembler disassembler;
+  static std::map<const Architecture*, Disassembler> disassemblers;
+  Disassembler& disassembler = disassemblers.try_emplace(&architecture, architecture).first->second;
   auto* const result = new Instruction;  // as long as the process: the code that it is may be
   char text[256] = "";
   const std::size_t size = disassembler.is_there() ? disassembler.text_of(code, bytes, text) : 0;

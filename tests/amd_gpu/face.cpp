@@ -13,7 +13,8 @@ int device_facts(int device, DeviceFacts& facts) {
   hipDeviceProp_t p;
   if (const hipError_t error = hipGetDeviceProperties(&p, device); error != hipSuccess)
     return error;
-  facts = {.memory = p.totalGlobalMem,
+  facts = {.architecture = architecture().name.data(),
+           .memory = p.totalGlobalMem,
            .shared_per_block = p.sharedMemPerBlock,
            .most_threads = p.maxThreadsPerBlock,
            .most_along = {p.maxThreadsDim[0], p.maxThreadsDim[1], p.maxThreadsDim[2]},

@@ -9,6 +9,7 @@
 namespace amd_gpu {
 
 struct DeviceFacts {
+  const char* architecture;  // as in gfx90a
   std::size_t memory, shared_per_block;
   int most_threads, most_along[3], most_blocks[3];
   int threads_per_processor, processors, clock_kilohertz, pci_domain, pci_bus, pci_device;

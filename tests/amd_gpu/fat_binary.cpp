@@ -8,8 +8,6 @@
 namespace amd_gpu {
 namespace {
 
-constexpr std::string_view kProcessor = "gfx90a";
-
 std::uint64_t word_at(const std::uint8_t*& at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
@@ -17,27 +15,44 @@ std::uint64_t word_at(const std::uint8_t*& at) {
   return word;
 }
 
-// "hipv4-amdgcn-amd-amdhsa--gfx90a", perhaps with features behind a colon.
-bool is_for_this_gpu(std::string_view name) {
-  if (!name.starts_with("hip")) return false;
+// Of "hipv4-amdgcn-amd-amdhsa--gfx90a", perhaps with features behind a colon.
+const Architecture* architecture_of(std::string_view name) {
+  if (!name.starts_with("hip")) return nullptr;
   const std::size_t dash = name.rfind("--");
-  if (dash == name.npos) return false;
+  if (dash == name.npos) return nullptr;
   name.remove_prefix(dash + 2);
-  return name.substr(0, name.find(':')) == kProcessor;
+  return find_architecture(name.substr(0, name.find(':')));
 }
 
-}  // namespace
+struct Entry {
+  const Architecture* architecture;
+  std::span<const std::uint8_t> code;
+};
 
-std::span<const std::uint8_t> find_code(const std::uint8_t* begin) {
+// The first entry for that GPU, or where it is null, for one that can be emulated.
+Entry find_entry(const std::uint8_t* begin, const Architecture* wanted) {
   if (std::memcmp(begin, kBundleMagic.data(), kBundleMagic.size()) != 0) return {};
   const std::uint8_t* at = begin + kBundleMagic.size();
   for (std::uint64_t left = word_at(at); left > 0; --left) {
     const std::uint64_t offset = word_at(at), size = word_at(at), length = word_at(at);
-    const std::string_view name(reinterpret_cast<const char*>(at), length);
-    if (is_for_this_gpu(name)) return {begin + offset, size};
+    const Architecture* const found =
+        architecture_of({reinterpret_cast<const char*>(at), static_cast<std::size_t>(length)});
+    if (found != nullptr && (wanted == nullptr || found == wanted))
+      return {found, {begin + offset, size}};
     at += length;
   }
   return {};
+}
+
+}  // namespace
+
+std::span<const std::uint8_t> find_code(const std::uint8_t* begin,
+                                        const Architecture& architecture) {
+  return find_entry(begin, &architecture).code;
+}
+
+const Architecture* first_architecture(const std::uint8_t* begin) {
+  return find_entry(begin, nullptr).architecture;
 }
 
 }  // namespace amd_gpu

@@ -13,6 +13,7 @@
 
 namespace amd_gpu {
 
+struct Architecture;
 struct Wave;
 struct Instruction;
 using Execute = void (*)(Wave& wave, const Instruction& instruction);
@@ -99,7 +100,8 @@ void add_atomic_instructions(InstructionTable& table);
 
 // The instruction whose bytes begin at `code`. One that is not known ends the process with its
 // text, when it is executed and not before.
-const Instruction* decode(const std::uint8_t* code, std::size_t bytes);
+const Instruction* decode(const Architecture& architecture, const std::uint8_t* code,
+                          std::size_t bytes);
 
 // Whether the emulated GPU can execute it.
 bool is_known(const Instruction& instruction);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // known_code FILE...
-// Decodes all code for gfx90a in programs and libraries, and lists the instructions that the
+// Decodes all code for emulated GPUs in programs and libraries, and lists the instructions that the
 // emulated GPU does not know: they would end a program where it comes to them. Exit status 1 if
 // there are any, or no code.
 #include <cstdio>
@@ -20,9 +20,10 @@ struct Findings {
   std::map<std::string, std::size_t> unknown;  // mnemonic: how often
 };
 
-void look_through(std::span<const std::uint8_t> code, Findings& findings) {
-  while (code.size() >= 4) {
-    const std::unique_ptr<const Instruction> i(decode(code.data(), code.size()));
+void look_through(const CodeObject& object, Findings& findings) {
+  for (auto code = object.instructions(); code.size() >= 4;) {
+    const std::unique_ptr<const Instruction> i(
+        decode(object.architecture(), code.data(), code.size()));
     ++findings.instructions;
     if (!is_known(*i)) ++findings.unknown[i->text.substr(0, i->text.find(' '))];
     code = code.subspan(std::min<std::size_t>(i->size, code.size()));
@@ -34,11 +35,14 @@ bool look_through_file(const char* path, Findings& findings) {
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   for (auto at = bytes.find(kBundleMagic); at != bytes.npos;
        at = bytes.find(kBundleMagic, at + 1)) {
-    const auto object = find_code(reinterpret_cast<const std::uint8_t*>(&bytes[at]));
-    std::string why;
-    const auto loaded = object.empty() ? nullptr : CodeObject::load(object, why);
-    if (!why.empty()) return std::fprintf(stderr, "%s: %s\n", path, why.c_str()), false;
-    if (loaded != nullptr) look_through(loaded->instructions(), findings);
+    for (const Architecture& architecture : kArchitectures) {
+      const auto object =
+          find_code(reinterpret_cast<const std::uint8_t*>(&bytes[at]), architecture);
+      std::string why;
+      const auto loaded = object.empty() ? nullptr : CodeObject::load(object, why);
+      if (!why.empty()) return std::fprintf(stderr, "%s: %s\n", path, why.c_str()), false;
+      if (loaded != nullptr) look_through(*loaded, findings);
+    }
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #include "module.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 
@@ -20,6 +21,7 @@ struct Registry {
   std::recursive_mutex mutex;
   std::map<Module*, std::unique_ptr<Module>> modules;
   std::unordered_map<const void*, Named> kernels, variables;
+  const Architecture* architecture = nullptr;
 };
 Registry& registry() {
   static auto* const all = new Registry;  // modules are still there when the process ends
@@ -35,8 +37,8 @@ void remove_all_of(Module* module, std::unordered_map<const void*, Named>& named
 const CodeObject* Module::on_device(int device) {
   const auto found = loaded_.find(device);
   if (found != loaded_.end()) return found->second.get();
-  std::string why = "it has no code for gfx90a";
-  const auto file = find_code(static_cast<const std::uint8_t*>(bundle_));
+  std::string why = "it has no code for " + std::string(architecture().name);
+  const auto file = find_code(static_cast<const std::uint8_t*>(bundle_), architecture());
   auto code = file.empty() ? nullptr : CodeObject::load(file, why);
   if (code == nullptr)
     std::fprintf(stderr, "meshmem: a fat binary cannot be loaded: %s\n", why.c_str());
@@ -45,8 +47,21 @@ const CodeObject* Module::on_device(int device) {
   return (loaded_[device] = std::move(code)).get();
 }
 
+const Architecture& architecture() {
+  const std::lock_guard lock(registry().mutex);
+  const Architecture*& known = registry().architecture;
+  if (known != nullptr) return *known;
+  const char* const asked = std::getenv("MESHMEM_AMD_GPU");
+  known = asked == nullptr ? &kArchitectures[0] : find_architecture(asked);
+  if (known != nullptr) return *known;
+  std::fprintf(stderr, "meshmem: MESHMEM_AMD_GPU=%s is no GPU that is emulated\n", asked);
+  std::exit(1);
+}
+
 Module* add_module(const void* bundle) {
   const std::lock_guard lock(registry().mutex);
+  if (registry().architecture == nullptr && std::getenv("MESHMEM_AMD_GPU") == nullptr)
+    registry().architecture = first_architecture(static_cast<const std::uint8_t*>(bundle));
   auto module = std::make_unique<Module>(bundle);
   Module* const key = module.get();
   registry().modules[key] = std::move(module);

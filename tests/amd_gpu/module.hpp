@@ -22,6 +22,9 @@ class Module {
   std::map<int, std::unique_ptr<CodeObject>> loaded_;
 };
 
+// Of all devices: MESHMEM_AMD_GPU, or else what the first fat binary has code for, or else gfx90a.
+const Architecture& architecture();
+
 Module* add_module(const void* bundle);
 void remove_module(Module* module);
 void add_kernel(Module* module, const void* handle, const char* name);
