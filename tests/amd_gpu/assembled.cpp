@@ -29,16 +29,25 @@ std::string source_of(const std::vector<std::string>& programs) {
   return text;
 }
 
+const char* assembler_of(const Architecture& architecture) {
+  return architecture.has_scopes ? MESHMEM_AMD_NEWER_CLANG : MESHMEM_AMD_CLANG;
+}
+
 }  // namespace
 
-Assembled::Assembled(const std::vector<std::string>& programs) {
+bool Assembled::is_possible_for(const Architecture& architecture) {
+  return *assembler_of(architecture) == '/';
+}
+
+Assembled::Assembled(const std::vector<std::string>& programs, const Architecture& architecture) {
   char folder[] = "/tmp/amd_gpu_XXXXXX";
   if (mkdtemp(folder) == nullptr) give_up("no folder in /tmp");
   const std::string source = std::string(folder) + "/p.s", made = std::string(folder) + "/p.co";
   std::ofstream(source) << source_of(programs);
-  const std::string command = std::string(MESHMEM_AMD_CLANG) +
-                              " -x assembler -target amdgcn-amd-amdhsa -mcpu=gfx90a " + source +
-                              " -o " + made;
+  const std::string command =
+      std::string(assembler_of(architecture)) +
+      " -x assembler -target amdgcn-amd-amdhsa -mcpu=" + std::string(architecture.name) + " " +
+      source + " -o " + made;
   const int status = std::system(command.c_str());
   std::ifstream file(made, std::ios::binary);
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};

@@ -16,7 +16,10 @@ namespace amd_gpu {
 class Assembled {
  public:
   // Each program is one or more lines; s_endpgm is added.
-  explicit Assembled(const std::vector<std::string>& programs);
+  explicit Assembled(const std::vector<std::string>& programs,
+                     const Architecture& architecture = kArchitectures[0]);
+  // Whether the assembler for such GPUs is installed.
+  static bool is_possible_for(const Architecture& architecture);
 
   // Lets the wave, as it is, begin program `n`.
   void start(std::size_t n, Wave& wave) const;

@@ -147,6 +147,8 @@ void BlockRunner::begin_wave(unsigned number, const Dispatch& dispatch) {
   wave.block = &context_;
   wave.code = kernel.code;
   wave.current = nullptr;
+  // gfx942's hardware sets it; code for gfx90a does so itself.
+  wave.set_pair(kFlatScratch, reinterpret_cast<std::uint64_t>(wave.scratch));
   set_scalars(wave, dispatch);
   set_thread_numbers(wave, dispatch.packet);
   live_.push_back(&wave);
@@ -180,7 +182,7 @@ void BlockRunner::set_scalars(Wave& wave, const Dispatch& dispatch) const {
   if (about.resources2 & 1) put(0, 1);  // each wave has a scratch base of its own
 }
 
-// Ten bits for each axis: GFX90A packs them into v0.
+// Ten bits for each axis: GFX90A and later ones pack them into v0.
 void BlockRunner::set_thread_numbers(Wave& wave, const DispatchPacket& packet) const {
   const unsigned width = packet.block[0], height = packet.block[1], depth = packet.block[2];
   std::uint64_t active = 0;
@@ -243,6 +245,7 @@ void BlockRunner::run(hip_on_cpu::LaunchRun& launch, const dim3& block) {
                            });
     if (all_sleep) pause(launch);
   }
+  if (context_.weak != nullptr) weak_.end();
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace amd_gpu {
 namespace {
 
-constexpr unsigned kMachine = 224, kAmdHsa = 64;  // EM_AMDGPU, ELFOSABI_AMDGPU_HSA
+constexpr unsigned kMachine = 224, kAmdHsa = 64;       // EM_AMDGPU, ELFOSABI_AMDGPU_HSA
 constexpr unsigned kProcessorMask = 0xff;              // EF_AMDGPU_MACH
 constexpr unsigned kAbsolute64 = 3, kRelative64 = 13;  // R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64
 constexpr std::uint32_t kMetadataNote = 32;            // NT_AMDGPU_METADATA

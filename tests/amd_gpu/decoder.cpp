@@ -44,6 +44,7 @@ const InstructionTable& known_instructions() {
     add_global_memory_instructions(filled);
     add_buffer_memory_instructions(filled);
     add_local_memory_instructions(filled);
+    add_scratch_memory_instructions(filled);
     add_atomic_instructions(filled);
     return filled;
   }();
@@ -91,7 +92,15 @@ void do_nothing(Wave&, const Instruction&) {}
 bool counts_as_memory(std::string_view mnemonic) {
   return (mnemonic.starts_with("global_") || mnemonic.starts_with("flat_") ||
           mnemonic.starts_with("buffer_") || mnemonic.starts_with("scratch_")) &&
-         !mnemonic.starts_with("buffer_wbinvl1");
+         !mnemonic.starts_with("buffer_wbinvl1") && mnemonic != "buffer_inv";
+}
+
+// gfx90a: loads with glc pass the vector cache, all stores go to the GPU's L2 (CDNA2 ISA, "Memory
+// scopes and temporal hint"). gfx942: sc1 is the scope of the GPU, or with sc0 of the system
+// (LLVM's AMDGPU usage, "Memory Model GFX942"); here they are the same.
+void set_scope(const Architecture& architecture, Instruction& i) {
+  i.passes_caches = architecture.has_scopes ? i.sc1 : i.glc;
+  i.is_of_block = architecture.has_scopes && !i.sc1;
 }
 
 }  // namespace
@@ -115,6 +124,7 @@ const Instruction* decode(const Architecture& architecture, const std::uint8_t* 
   std::string mnemonic;
   const bool is_parsed = size != 0 && parse(result->text, *result, mnemonic);
   result->counts_as_memory = counts_as_memory(mnemonic);
+  set_scope(architecture, *result);
   const auto found = known_instructions().find(mnemonic);
   if (found != known_instructions().end()) result->execute = found->second;
   if (is_left_out(mnemonic)) result->execute = do_nothing;

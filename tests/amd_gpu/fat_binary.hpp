@@ -14,7 +14,8 @@ namespace amd_gpu {
 inline constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
 
 // The code object for such GPUs in the bundle that begins there; empty where it has none.
-std::span<const std::uint8_t> find_code(const std::uint8_t* begin, const Architecture& architecture);
+std::span<const std::uint8_t> find_code(const std::uint8_t* begin,
+                                        const Architecture& architecture);
 
 // Of the first code object for a GPU that can be emulated; null where there is none.
 const Architecture* first_architecture(const std::uint8_t* begin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of the global and the flat address space, and what concerns their caches.
-// CDNA2 ISA, "Flat memory instructions".
+// CDNA2 ISA and CDNA3 ISA, "Flat memory instructions".
 // Invariant: unless the block has a WeakMemory, memory is as strong as the host's: caches hold
 // nothing, so that invalidations and write-backs have only to order stores before later loads.
 #include <atomic>
@@ -34,7 +34,7 @@ void store_small(Wave& w, const Instruction& i) {
   const Lanes& from = w.vector[i.operand[1].first];
   w.has_stored = true;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    store_at(w, addresses.of(lane), lane,
+    store_at(w, i, addresses.of(lane), lane,
              static_cast<T>(kFromHighHalf ? from[lane] >> 16 : from[lane]));
   });
 }
@@ -49,11 +49,12 @@ void load_lane_words(const Wave& w, const Instruction& i, u64 address, unsigned 
   }
   for (; n < count; ++n) words[n] = load_at<u32>(w, i, address + 4 * n, lane);
 }
-void store_lane_words(const Wave& w, u64 address, unsigned lane, const u32* words, unsigned count) {
+void store_lane_words(const Wave& w, const Instruction& i, u64 address, unsigned lane,
+                      const u32* words, unsigned count) {
   unsigned n = 0;
   for (; n + 2 <= count && is_global(address) && (address + 4 * n) % 8 == 0; n += 2)
-    store_at(w, address + 4 * n, lane, u64{words[n + 1]} << 32 | words[n]);
-  for (; n < count; ++n) store_at(w, address + 4 * n, lane, words[n]);
+    store_at(w, i, address + 4 * n, lane, u64{words[n + 1]} << 32 | words[n]);
+  for (; n < count; ++n) store_at(w, i, address + 4 * n, lane, words[n]);
 }
 
 template <unsigned kWords, bool kIsFlat>
@@ -77,18 +78,24 @@ void store_words(Wave& w, const Instruction& i) {
   for_each_lane(w.exec(), [&](unsigned lane) {
     u32 words[kWords];
     for (unsigned n = 0; n < kWords; ++n) words[n] = w.vector[first + n][lane];
-    store_lane_words(w, addresses.of(lane), lane, words, kWords);
+    store_lane_words(w, i, addresses.of(lane), lane, words, kWords);
   });
 }
 
-// L2 keeps nothing here that others do not see at once.
+// A GPU's only L2 keeps nothing here that others do not see at once.
 void order(Wave& w, const Instruction&) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (w.block->weak == nullptr) w.has_stored = false;
 }
 void invalidate(Wave& w, const Instruction& i) {
   order(w, i);
-  if (w.block->weak != nullptr) w.block->weak->invalidate();
+  if (w.block->weak != nullptr && !i.is_of_block) w.block->weak->invalidate();
+}
+void write_back(Wave& w, const Instruction& i) {
+  order(w, i);
+  if (w.block->weak == nullptr || i.is_of_block) return;
+  w.block->weak->write_back(w.number, w.memory_issue);
+  w.has_stored = true;  // what is awaited next
 }
 void invalidate_scalar(Wave& w, const Instruction& i) {
   order(w, i);
@@ -141,7 +148,8 @@ void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
 void add_global_memory_instructions(InstructionTable& t) {
   add_space<false>(t, NAMES("global_"));
   add_space<true>(t, NAMES("flat_"));
-  for (const char* name : {"buffer_wbl2", "buffer_invl2", "s_dcache_wb"}) t[name] = order;
+  for (const char* name : {"buffer_invl2", "s_dcache_wb"}) t[name] = order;
+  t["buffer_wbl2"] = write_back;
   for (const char* name : {"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_inv"})
     t[name] = invalidate;
   t["s_dcache_inv"] = invalidate_scalar;

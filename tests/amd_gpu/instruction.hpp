@@ -66,7 +66,9 @@ struct Instruction {
   std::array<Operand, 6> operand;
   std::int32_t offset = 0;
   std::uint8_t offset0 = 0, offset1 = 0;
-  bool glc = false, offen = false, idxen = false, clamp = false, high = false;
+  bool glc = false, sc1 = false, offen = false, idxen = false, clamp = false, high = false;
+  bool passes_caches = false;            // of a load: it reads what is in memory
+  bool is_of_block = false;              // its scope: stores need not leave L2, caches may stay
   bool counts_as_memory = false;         // in vmcnt
   std::uint8_t most_outstanding = 0xff;  // s_waitcnt: vmcnt
   std::uint8_t op_sel = 0, op_sel_hi = 7, neg_lo = 0, neg_hi = 0;
@@ -96,6 +98,7 @@ void add_lane_instructions(InstructionTable& table);
 void add_global_memory_instructions(InstructionTable& table);
 void add_buffer_memory_instructions(InstructionTable& table);
 void add_local_memory_instructions(InstructionTable& table);
+void add_scratch_memory_instructions(InstructionTable& table);
 void add_atomic_instructions(InstructionTable& table);
 
 // The instruction whose bytes begin at `code`. One that is not known ends the process with its

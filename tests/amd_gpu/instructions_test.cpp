@@ -218,6 +218,31 @@ TEST_F(Instructions, InactiveLanesKeepTheirResultsAndGiveZeroBits) {
   EXPECT_EQ(test->vector[10][2], 0xffffffff);
 }
 
+// gfx942: scratch by registers of lanes, scalars and offsets, also through the flat address space.
+TEST_F(Instructions, ScratchKeepsWhatEachLaneHasStored) {
+  const Architecture& gfx942 = *find_architecture("gfx942");
+  if (!Assembled::is_possible_for(gfx942)) GTEST_SKIP() << "needs clang-19 and lld-19";
+  const Assembled assembled(
+      {"s_mov_b32 s8, 16\nv_mov_b32 v8, 8\nscratch_store_dwordx2 off, v[0:1], s8 offset:8\n"
+       "scratch_load_dword v6, v8, s8\nscratch_load_ushort v7, v8, off offset:18",
+       "s_mov_b64 s[8:9], src_private_base\nv_mov_b32 v8, 24\nv_mov_b32 v9, s9\n"
+       "scratch_store_byte v8, v0, off offset:1\nflat_load_dword v6, v[8:9]",
+       "scratch_load_dword v6, off, off offset:252\nscratch_load_dword v6, off, off offset:256",
+       "v_mov_b32 v8, 2\nscratch_load_dword v6, v8, off"},
+      gfx942);
+  TestWave test;
+  test->set_pair(kFlatScratch, reinterpret_cast<std::uintptr_t>(test->scratch));
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    test.set_vector(0, lane, 0x1111222200000000 + lane);
+  assembled.run(0, *test);
+  for (unsigned lane = 0; lane < kLanes; ++lane) EXPECT_EQ(test->vector[6][lane], lane);
+  EXPECT_EQ(test->vector[7][5], 0u);
+  assembled.run(1, *test);
+  EXPECT_EQ(test->vector[6][7], 0x707u);
+  EXPECT_DEATH(assembled.run(2, *test), "beyond the scratch memory.*offset:256");
+  EXPECT_DEATH(assembled.run(3, *test), "not aligned");
+}
+
 TEST_F(Instructions, UnknownOnesEndTheProcessWithTheirText) {
   const Assembled assembled({"s_cbranch_scc1 1\nv_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]"});
   TestWave skips;

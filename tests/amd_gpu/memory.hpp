@@ -50,20 +50,20 @@ inline std::uint8_t* flat_at(const Wave& wave, std::uint64_t address, unsigned l
 }
 inline bool is_global(std::uint64_t address) { return address >> 48 == 0; }
 
-// What an instruction loads from a flat address, and stores there. With glc a load passes the
-// vector cache (CDNA2 ISA, "Memory scopes and temporal hint").
+// What an instruction loads from a flat address, and stores there.
 template <typename T>
 T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane) {
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
-    return static_cast<T>(weak->load(address, sizeof(T), i.glc));
+    return static_cast<T>(weak->load(address, sizeof(T), i.passes_caches));
   return load_as<T>(flat_at(wave, address, lane, sizeof(T)));
 }
 template <typename T>
-void store_at(const Wave& wave, std::uint64_t address, unsigned lane, T value) {
+void store_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane,
+              T value) {
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
-    return weak->store(wave.number, wave.memory_issue, address, sizeof(T), value);
+    return weak->store({wave.number, wave.memory_issue, address, value, sizeof(T), i.is_of_block});
   store_as<T>(flat_at(wave, address, lane, sizeof(T)), value);
 }
 

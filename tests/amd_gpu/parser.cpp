@@ -226,15 +226,16 @@ bool parse_dpp(std::string_view name, std::string_view value, Dpp& dpp) {
 bool parse_flag(std::string_view name, Instruction& i) {
   constexpr std::pair<std::string_view, bool Instruction::*> kFlags[] = {
       {"glc", &Instruction::glc},     {"sc0", &Instruction::glc},
-      {"offen", &Instruction::offen}, {"idxen", &Instruction::idxen},
-      {"clamp", &Instruction::clamp}, {"high", &Instruction::high}};
+      {"sc1", &Instruction::sc1},     {"offen", &Instruction::offen},
+      {"idxen", &Instruction::idxen}, {"clamp", &Instruction::clamp},
+      {"high", &Instruction::high}};
   for (const auto& [known, member] : kFlags) {
     if (name != known) continue;
     i.*member = true;
     return true;
   }
   // About caches and traffic alone.
-  return name == "slc" || name == "scc" || name == "nt" || name == "sc1" || name == "gds";
+  return name == "slc" || name == "scc" || name == "nt" || name == "gds";
 }
 
 bool parse_wait(std::string_view text, Instruction& i) {
@@ -288,12 +289,13 @@ bool parse_modifier(std::string_view text, Instruction& i) {
   return parse_value(text.substr(0, colon), text.substr(colon + 1), i);
 }
 
-// Scalar loads say glc and offsets as operands do; s_waitcnt has modifiers only.
+// Scalar loads say glc and offsets as operands do; s_waitcnt, buffer_wbl2 and buffer_inv have
+// modifiers only.
 bool is_modifier(std::string_view text) {
   const std::size_t colon = text.find(':');
   const bool in_brackets = colon != text.npos && text.find('[') < colon;
   return (colon != text.npos && !in_brackets) || text.ends_with("cnt(0)") ||
-         text.find("cnt(") != text.npos || text == "glc";
+         text.find("cnt(") != text.npos || text == "glc" || text == "sc0" || text == "sc1";
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ hipError_t finish(int error) { return static_cast<hipError_t>(remember_error(err
 void fill(hipDeviceProp_t& p, const DeviceFacts& facts) {
   p = {};
   std::snprintf(p.name, sizeof p.name, "meshmem emulated %s", facts.architecture);
-  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s:sramecc+:xnack-",
-                facts.architecture);
+  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s:sramecc+:xnack-", facts.architecture);
   p.totalGlobalMem = facts.memory;
   p.sharedMemPerBlock = p.maxSharedMemoryPerMultiProcessor = facts.shared_per_block;
   p.warpSize = 64;

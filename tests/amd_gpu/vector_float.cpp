@@ -208,6 +208,7 @@ void add_vector_float_instructions(InstructionTable& t) {
   t["v_med3_f32"] = floats<EACH(float, median(a, b, c))>;
   t["v_mul_legacy_f32"] = floats<EACH(float, a == 0 || b == 0 ? 0 : a * b)>;
   t["v_mad_f32"] = t["v_madak_f32"] = t["v_madmk_f32"] = floats<multiplied_and_added>;
+  t["v_fmaak_f32"] = t["v_fmamk_f32"] = floats<EACH(float, std::fma(a, b, c))>;
   t["v_mac_f32"] = accumulate<multiplied_and_added>;
   t["v_fmac_f32"] = accumulate<EACH(float, std::fma(a, b, c))>;
   t["v_fmac_f64"] = accumulate_doubles;

@@ -14,6 +14,7 @@ namespace {
 
 // A block that has more on the way waits for room, as hardware would.
 constexpr std::size_t kMostPending = 512;
+constexpr unsigned kInL2 = ~0u;  // the wave of stores that have been awaited
 
 std::uint8_t* at(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
 
@@ -106,11 +107,10 @@ std::uint32_t WeakMemory::load_scalar(std::uint64_t address) {
   return static_cast<std::uint32_t>(scalar_cache_.load(address, 4));
 }
 
-void WeakMemory::store(unsigned wave, std::uint64_t issue, std::uint64_t address, unsigned bytes,
-                       std::uint64_t value) {
+void WeakMemory::store(const Store& store) {
   if (pending_.size() >= kMostPending) arrive(random_() % pending_.size());
-  pending_.push_back({wave, issue, address, value, bytes});
-  words_.set(bit_of(address)).set(bit_of(address + bytes - 1));
+  pending_.push_back(store);
+  words_.set(bit_of(store.address)).set(bit_of(store.address + store.bytes - 1));
 }
 
 // That store, or an older one that has to come before it.
@@ -136,6 +136,8 @@ void WeakMemory::before_atomic(std::uint64_t address, unsigned bytes) {
 }
 
 void WeakMemory::wait(unsigned wave, std::uint64_t last_issue) {
+  for (Store& store : pending_)
+    if (store.stays_in_l2 && store.wave == wave && store.issue <= last_issue) store.wave = kInL2;
   for (;;) {
     std::vector<std::size_t> awaited;
     for (std::size_t n = 0; n < pending_.size(); ++n)
@@ -143,6 +145,19 @@ void WeakMemory::wait(unsigned wave, std::uint64_t last_issue) {
     if (awaited.empty()) return;
     arrive(awaited[random_() % awaited.size()]);
   }
+}
+
+void WeakMemory::write_back(unsigned wave, std::uint64_t issue) {
+  for (Store& store : pending_) {
+    if (!store.stays_in_l2 || (store.wave != wave && store.wave != kInL2)) continue;
+    store.wave = wave;
+    store.issue = issue;
+    store.stays_in_l2 = false;
+  }
+}
+
+void WeakMemory::end() {
+  while (!pending_.empty()) arrive(random_() % pending_.size());
 }
 
 void WeakMemory::let_some_arrive(unsigned one_in) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as late and as stale as CDNA2 allows it to a compute unit, here one for each block: its
-// vector and its scalar cache keep what they have read until they are invalidated, and stores wait
-// until the wave waits for them. LLVM's AMDGPU usage, "Memory Model GFX90A"; L2 is not modelled.
+// Memory as late and as stale as CDNA2 and CDNA3 allow it to a compute unit, here one for each
+// block: its vector and its scalar cache keep what they have read until they are invalidated, and
+// stores wait until the wave waits for them. Used where MESHMEM_AMD_MEMORY=strict.
 // Invariant: the waves of a block see its stores at once; those to one address keep their order.
-// Used by the memory instructions where MESHMEM_AMD_MEMORY=strict.
 #pragma once
 
 #include <array>
@@ -32,6 +31,9 @@ class LineCache {
   std::unordered_map<std::uint64_t, Line> lines_;
 };
 
+// LLVM's AMDGPU usage, "Memory Model GFX90A": all compute units have one L2, which is not modelled.
+// "Memory Model GFX942": blocks may have an L2 each. What it has read is here in the vector cache;
+// stores whose scope is the block stay in it when they have been awaited, until a write-back.
 class WeakMemory {
  public:
   // A kernel begins with empty caches.
@@ -39,28 +41,33 @@ class WeakMemory {
 
   std::uint64_t load(std::uint64_t address, unsigned bytes, bool passes_cache);
   std::uint32_t load_scalar(std::uint64_t address);
-  // `issue` is the number of the wave's instruction among those that access memory.
-  void store(unsigned wave, std::uint64_t issue, std::uint64_t address, unsigned bytes,
-             std::uint64_t value);
+  struct Store {
+    unsigned wave;
+    std::uint64_t issue;  // the number of the wave's instruction among those that access memory
+    std::uint64_t address, value;
+    unsigned bytes;
+    bool stays_in_l2;
+    bool overlaps(std::uint64_t from, unsigned count) const {
+      return address < from + count && from < address + bytes;
+    }
+  };
+  void store(const Store& store);
   // Atomic operations are done in memory: what the block has stored there comes first.
   void before_atomic(std::uint64_t address, unsigned bytes);
 
-  // Returns when the wave's stores up to the one of this number are in memory.
+  // Returns when the wave's stores up to the one of this number are in memory, or in L2.
   void wait(unsigned wave, std::uint64_t last_issue);
+  // Sends what is in L2, and what the wave has stored, on the way to memory: an instruction of that
+  // number, to be awaited as a store.
+  void write_back(unsigned wave, std::uint64_t issue);
+  // A kernel ends when all that it has stored is in memory.
+  void end();
   // Time passes: once in so many calls, by chance, an eighth of the stores arrives.
   void let_some_arrive(unsigned one_in);
   void invalidate() { vector_cache_.drop_all(); }
   void invalidate_scalar() { scalar_cache_.drop_all(); }
 
  private:
-  struct Store {
-    unsigned wave;
-    std::uint64_t issue, address, value;
-    unsigned bytes;
-    bool overlaps(std::uint64_t from, unsigned count) const {
-      return address < from + count && from < address + bytes;
-    }
-  };
   bool may_be_pending(std::uint64_t address, unsigned bytes) const;
   void arrive(std::size_t n);
 

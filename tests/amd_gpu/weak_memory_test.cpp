@@ -27,9 +27,10 @@ class WeakMemoryOfAWave : public testing::Test {
     test_.set_vector(20, 0, 5);
     test_.set_vector(22, 0, 6);
   }
+  virtual const Architecture& architecture() const { return *find_architecture("gfx90a"); }
   // Starts `text`, and runs it up to its end or its first s_sleep; go_on() runs what is behind.
   void run(const std::string& text) {
-    program_ = std::make_unique<Assembled>(std::vector{text});
+    program_ = std::make_unique<Assembled>(std::vector{text}, architecture());
     run_again();
   }
   void run_again() {
@@ -152,6 +153,74 @@ TEST_F(WeakMemoryOfAWave, StoresArriveInAnyOrderButThoseToOneWordInTheirs) {
   EXPECT_TRUE(seen.contains({6, 1}));
   EXPECT_TRUE(seen.contains({1, 5}));
   EXPECT_FALSE(seen.contains({5, 1})) << "the older store to the word comes first";
+}
+
+// The same on gfx942, where instructions say their scope: sc0 the block, sc1 the GPU, both the
+// system.
+class WeakMemoryWithScopes : public WeakMemoryOfAWave {
+ protected:
+  const Architecture& architecture() const override { return *find_architecture("gfx942"); }
+  void SetUp() override {
+    if (!Assembled::is_possible_for(architecture())) GTEST_SKIP() << "needs clang-19 and lld-19";
+  }
+};
+
+const std::string kAwait = "s_waitcnt vmcnt(0)\n";
+
+TEST_F(WeakMemoryWithScopes, InvalidationsOfTheBlocksScopeLeaveTheCache) {
+  run(kLoad + kSleep + "buffer_inv sc0\n" + kLoad + kSleep + "buffer_inv sc1\n" + kLoad);
+  words_[0].value = 2;
+  go_on();
+  EXPECT_EQ(result(), 1u);
+  go_on();
+  EXPECT_EQ(result(), 2u);
+}
+
+TEST_F(WeakMemoryWithScopes, LoadsOfTheBlocksScopeDoNotPassTheCache) {
+  run(kLoad + kSleep + "global_load_dwordx2 v[6:7], v[0:1], off sc0\n" + kAwait + kSleep +
+      "global_load_dwordx2 v[6:7], v[0:1], off sc0 sc1\n" + kAwait);
+  words_[0].value = 2;
+  go_on();
+  EXPECT_EQ(result(), 1u);
+  go_on();
+  EXPECT_EQ(result(), 2u);
+}
+
+TEST_F(WeakMemoryWithScopes, StoresStayInL2UntilItIsWrittenBack) {
+  run("global_store_dword v[0:1], v20, off\nglobal_store_dword v[2:3], v20, off sc0\n"
+      "global_store_dword v[4:5], v20, off sc0 sc1\n" +
+      kAwait + kSleep + "buffer_wbl2 sc0\n" + kAwait + kSleep + "buffer_wbl2 sc0 sc1\n" + kSleep +
+      kAwait);
+  for (int after = 0; after < 3; ++after) {  // the wait, the block's write-back, the system's
+    EXPECT_EQ(words_[0].value, 1u);
+    EXPECT_EQ(words_[1].value, 1u);
+    EXPECT_EQ(words_[2].value, 5u) << "its scope is the system";
+    go_on();
+  }
+  EXPECT_EQ(words_[0].value, 5u);
+  EXPECT_EQ(words_[1].value, 5u);
+}
+
+TEST_F(WeakMemoryWithScopes, WritingBackAlsoSendsWhatOtherWavesHaveAwaited) {
+  run("global_store_dword v[0:1], v20, off\n" + kAwait + "global_store_dword v[2:3], v20, off\n");
+  test_->number = 1;
+  run("buffer_wbl2 sc1\n" + kAwait);
+  EXPECT_EQ(words_[0].value, 5u);
+  EXPECT_EQ(words_[1].value, 1u) << "this one may still be on the way to L2";
+}
+
+TEST_F(WeakMemoryWithScopes, KernelsEndWithAllInMemory) {
+  run("global_store_dword v[0:1], v20, off\n" + kAwait);
+  EXPECT_EQ(words_[0].value, 1u);
+  memory_.end();
+  EXPECT_EQ(words_[0].value, 5u);
+}
+
+TEST_F(WeakMemoryWithScopes, AtomicsReturnWithSc0) {
+  run("global_atomic_add v6, v[2:3], v22, off sc0\nglobal_atomic_add v[0:1], v22, off sc1\n");
+  EXPECT_EQ(result(), 1u);
+  EXPECT_EQ(words_[1].value, 7u);
+  EXPECT_EQ(words_[0].value, 7u);
 }
 
 }  // namespace
