@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extensions of meshmem to OpenSHMEM: GPU memory, buffers of the program's own, and routines that
- * take their place on a stream. Their names begin with shmemx_ or SHMEMX_. What kernels can call,
- * the forms for waves and blocks included, is in shmem/device.hpp, which shmem.h includes where
- * kernels are compiled.
+ * Extensions of meshmem to OpenSHMEM: GPU memory, buffers of the program's own, start without a
+ * launcher, and routines that take their place on a stream. Their names begin with shmemx_ or
+ * SHMEMX_. What kernels can call, the forms for waves and blocks included, is in shmem/device.hpp,
+ * which shmem.h includes where kernels are compiled.
  */
 #ifndef MESHMEM_SHMEMX_H
 #define MESHMEM_SHMEMX_H
@@ -25,6 +25,34 @@ typedef void* shmemx_stream_t;
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Start without a launcher, by a unique id, for frameworks that start processes themselves.
+ * One process calls shmemx_get_uniqueid, and hands the id's bytes to all others by means of its
+ * own. Each PE then calls shmemx_init_attr where it would call shmem_init, with its number and that
+ * of all PEs. It is collective over them, and they find each other by TCP:
+ *
+ *   if (rank == 0) shmemx_get_uniqueid(&id);
+ *   hand_to_all(&id, sizeof id);
+ *   shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, nranks, &id);
+ *
+ * The process that has made the id need not be a PE, and has to live as long as the job: the PEs
+ * meet at a port of its own. A PE that ends before its last shmem_finalize ends the others. Whoever
+ * has the id can join the job. MESHMEM_NETWORK_DEVICE chooses the interface whose address is in the
+ * id; unset, it has those of up to four.
+ *
+ * Where a launcher has started the process and can be asked (PMIx, PMI-1), shmemx_get_uniqueid
+ * gives an id that leaves it to the launcher, and shmemx_init_attr compares what it is told with
+ * what that says. A process is in one job as long as it lives, and a later shmemx_init_attr begins
+ * anew there, as shmem_init does.
+ *
+ * Both return 0; or nonzero, with a line that says why. These end the job: a PE that does not come
+ * within MESHMEM_START_TIMEOUT, two with the same rank, two with different numbers of ranks. */
+typedef struct {
+  unsigned char bytes[128];
+} shmemx_uniqueid_t;
+#define SHMEMX_INIT_WITH_UNIQUEID (1U << 0)
+int shmemx_get_uniqueid(shmemx_uniqueid_t* id);
+int shmemx_init_attr(unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id);
 
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of

@@ -54,7 +54,8 @@ X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
   "test of the library, PEs of other nodes too. none: not at all; a job over several machines does "
   "not start. The same on all PEs.")
 X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
-  "The network to use, as in eth0 or mlx5_0:1. Unset: UCX chooses.")
+  "The network to use, as in eth0 or mlx5_0:1; of an interface also the address that is in unique "
+  "ids. Unset: UCX chooses.")
 X(MESHMEM_PROXY, proxy, proxy_kind, ProxyKind::automatic,
   "How kernels reach PEs of other machines. auto: by a thread of the PE, which does for them what "
   "they ask. off: not at all; a kernel that tries ends with an error.")

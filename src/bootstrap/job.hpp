@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The job as the launcher knows it: who am I, who is on my node, one exchange of data, and the end
-// of the job. PMIx or PMI-1 is behind it; without a launcher the job is one PE.
+// of the job. PMIx, PMI-1 or a unique id is behind it; without any the job is one PE.
 // Invariant: the process connects once and stays connected until it exits, since a PMIx server
 // takes a PE that has disconnected for gone. Called by core/ at start-up and when the job must end.
 #ifndef MESHMEM_BOOTSTRAP_JOB_HPP_
 #define MESHMEM_BOOTSTRAP_JOB_HPP_
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
+
+#include "bootstrap/uniqueid.hpp"
 
 namespace meshmem {
 
@@ -17,10 +21,18 @@ struct Job {
   int pe = 0;
   int n_pes = 1;
   std::vector<int> node_pes;  // PEs of this node, ascending, this one included
-  bool launched = false;      // by a launcher that can be reached
+  bool launched = false;      // there is a launcher that can be reached, or a unique id
   // oshrun tells the PEs apart as if they were on several nodes, for tests; they can map one arena.
   bool has_fake_nodes = false;
 };
+
+// For jobs without a launcher: an id by which the others find this process, the same whenever it is
+// asked for. One without addresses where a launcher or an earlier id has said who this process is.
+// Or why there is none.
+std::variant<UniqueId, std::string> get_unique_id();
+// This process is PE `pe` of `n_pes` that meet by this id: connect_to_launcher() goes there. An id
+// without addresses leaves it to the launcher. nullopt, or why that cannot be.
+std::optional<std::string> take_place(const UniqueIdBytes& id, int pe, int n_pes);
 
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be
 // reached, or does not answer in time (0: whenever it does).
@@ -37,6 +49,11 @@ std::string lookup(int pe, std::string_view key);
 
 // A meeting of all PEs by the launcher, for their last one. 0: without a limit.
 void meet_at_end(double timeout_seconds);
+
+// Around the time from an init to its finalize, but for the first init. Who has been in end_use()
+// may end in any way, since all others have come there too.
+void begin_use();
+void end_use(double timeout_seconds);
 
 // Ends all PEs and this process. `reason` tells the launcher that it was an error; nullptr: the
 // program asked for it. While PEs of other nodes may be in an exchange the launcher is not asked,

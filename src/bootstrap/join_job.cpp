@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which protocol the launcher speaks: PMIx if it has named a server, else PMI-1 if it has handed
-// over a connection, else there is no launcher.
-// Invariant: the environment alone decides, so all PEs of a job choose alike.
+// over a connection, else there is no launcher. A unique id stands above them.
+// Invariant: the environment or the id alone decides, so all PEs of a job choose alike.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/memory_checker.hpp"
@@ -16,12 +18,21 @@
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
 #include "bootstrap/launcher_variables.hpp"
+#include "bootstrap/uniqueid_server.hpp"
 
 namespace meshmem {
 namespace {
 
 Job this_job;
 LauncherClient* launcher = nullptr;  // where there is none, this process is the job
+std::optional<PlaceById> place;      // where the program says it
+bool is_connected = false;
+
+std::mutex id_mutex;
+std::optional<UniqueId> made_id;
+pid_t maker = 0;  // of it: a child of fork has not made it
+
+bool has_made_an_id() { return made_id && maker == getpid(); }
 
 const char* get_env(const char* name) { return std::getenv(name); }
 
@@ -50,7 +61,13 @@ void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
         refusal);
 }
 
+bool names_launcher() { return names_pmix_server(environ) || names_pmi_connection(get_env); }
+
 void connect(double timeout_seconds) {
+  if (place) {
+    launcher = &connect_by_unique_id(this_job, *place, timeout_seconds);
+    return;
+  }
   PmixAnswer answer{.may_stand_alone = true};
   if (names_pmix_server(environ)) {
     answer = connect_by_pmix(this_job, timeout_seconds);
@@ -68,10 +85,36 @@ void connect(double timeout_seconds) {
 
 }  // namespace
 
+std::variant<UniqueId, std::string> get_unique_id() {
+  const std::lock_guard lock(id_mutex);
+  if (is_connected || names_launcher()) return UniqueId{};
+  if (has_made_an_id()) return *made_id;
+  const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
+  auto made = open_meeting_point(interface != nullptr ? interface : "");
+  if (const auto* id = std::get_if<UniqueId>(&made)) made_id = *id;
+  maker = getpid();
+  return made;
+}
+
+std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_pes) {
+  const std::lock_guard lock(id_mutex);
+  if (is_connected) return std::nullopt;
+  const std::optional<UniqueId> id = unpack_unique_id(bytes);
+  if (id && !id->addresses.empty()) {
+    place = {pe, n_pes, *id, has_made_an_id() && made_id->token == id->token};
+    return std::nullopt;
+  }
+  if (names_launcher() || n_pes == 1) return std::nullopt;
+  if (id)
+    return "the unique id is of a process that a launcher has started or that is in a job already, "
+           "and no launcher has started this one";
+  return "the unique id is empty, or of another version of the library: all PEs need the bytes "
+         "that "
+         "shmemx_get_uniqueid gives to one process";
+}
+
 const Job& connect_to_launcher(double timeout_seconds) {
-  static bool connected = false;
-  if (connected) return this_job;
-  connected = true;
+  if (std::exchange(is_connected, true)) return this_job;
   const NotLost until_it_is_finalized;
   connect(timeout_seconds);
   if (launcher == nullptr) {
@@ -81,6 +124,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   }
   this_job.launched = true;
   set_abort_job([](int status) { abort_job(status, "error"); });
+  if (place) return this_job;
   compare_with_oshrun();
   this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;
@@ -103,6 +147,14 @@ std::string lookup(int pe, std::string_view key) {
 
 void meet_at_end(double timeout_seconds) {
   if (launcher != nullptr) launcher->meet_at_end(timeout_seconds);
+}
+
+void begin_use() {
+  if (launcher != nullptr) launcher->begin_use();
+}
+
+void end_use(double timeout_seconds) {
+  if (launcher != nullptr) launcher->end_use(timeout_seconds);
 }
 
 void abort_job(int status, const char* reason) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a PE asks of its launcher, in whichever protocol that speaks: PMIx (pmix_client.cpp) or
-// PMI-1 (pmi_client.cpp).
+// PMI-1 (pmi_client.cpp); or, without one, of the process that has made the job's unique id
+// (uniqueid_client.cpp).
 // Invariant: a client lives as long as the process; a failure that the others would wait for ends
 // the process with a line. Called by join_job.cpp alone, which chooses.
 #ifndef MESHMEM_BOOTSTRAP_LAUNCHER_CLIENT_HPP_
@@ -24,6 +25,8 @@ class LauncherClient {
   virtual void exchange_published(Among who, double timeout_seconds) = 0;
   virtual std::string lookup(int pe, std::string_view key) = 0;
   virtual void meet_at_end(double timeout_seconds) = 0;
+  virtual void begin_use() {}
+  virtual void end_use(double /*timeout_seconds*/) {}
   virtual void disconnect() = 0;
 
   // Asks for the end of all PEs, where that may be asked now. Returns, and any thread may call it.
@@ -39,6 +42,15 @@ struct PmixAnswer {
 };
 PmixAnswer connect_by_pmix(Job& job, double timeout_seconds);
 LauncherClient& connect_by_pmi(Job& job, double timeout_seconds);
+
+// Who this process is as the program says, and the id by which it finds the others.
+struct PlaceById {
+  int pe;
+  int n_pes;
+  UniqueId id;
+  bool is_host;  // this process has made the id
+};
+LauncherClient& connect_by_unique_id(Job& job, const PlaceById& place, double timeout_seconds);
 
 }  // namespace meshmem
 

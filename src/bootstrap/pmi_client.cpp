@@ -3,15 +3,12 @@
 // The PMI-1 client, for launchers without PMIx: MPICH's and Intel MPI's mpiexec.hydra, Slurm's
 // srun --mpi=pmi2. PMI-1 has one barrier, of all PEs, and values that are short lines.
 // Invariant: all PEs call the same barriers. Made by connect_by_pmi(), once a process.
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 
 #include "base/error.hpp"
+#include "bootstrap/host_identity.hpp"
 #include "bootstrap/launcher_client.hpp"
 #include "bootstrap/pmi_connection.hpp"
 #include "bootstrap/pmi_text.hpp"
@@ -43,16 +40,6 @@ int number_of_variable(const char* name, int least, int most) {
     fatal("{}={} is not what a launcher sets: a number from {} to {}", name, digits, least, most);
   }
   return number;
-}
-
-// Equal in processes that may share memory: a machine since its start, by its name. Containers have
-// names of their own.
-std::string identity_of_host() {
-  utsname name{};
-  uname(&name);
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return fmt::format("{} {}", name.nodename, boot);
 }
 
 class PmiClient final : public LauncherClient {

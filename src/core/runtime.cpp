@@ -19,6 +19,7 @@
 #include "base/schedule_fuzzing.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
+#include "bootstrap/job.hpp"
 #include "bootstrap/launcher_variables.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
@@ -49,6 +50,8 @@ std::optional<std::string> Runtime::enter() {
     if (!memory_.is_open()) {
       if (auto error = read_settings()) return error;
       connect();
+    } else {
+      begin_use();
     }
     if (environment_.heap == HeapKind::device && !device_memory_.is_open())
       return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
@@ -256,6 +259,7 @@ void Runtime::close() {
   device_heap_.close();
   meet("finalize");
   if (network_.is_connected()) network_.stop(environment_.timeout);
+  end_use(environment_.timeout);
   set_phase(PePhase::finalized);
 }
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-DOCUMENTS = ["README.md", "docs/gpu.md", "docs/memory_model.md"]
+DOCUMENTS = ["README.md", "docs/gpu.md", "docs/memory_model.md", "docs/porting.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRAME = re.compile(r"^//// ([^:]+): (.*)\n", re.MULTILINE)
 # What stands at the beginning of a piece, and outside of functions: #include, and whole functions.

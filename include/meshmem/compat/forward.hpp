@@ -8,7 +8,6 @@
 #define MESHMEM_COMPAT_FORWARD_HPP
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "shmemx.h"
 
@@ -32,28 +31,17 @@
 namespace meshmem {
 namespace compat {
 
-/* All processes of a job are started by a launcher, which knows who they are: an identifier is
- * taken, and what else is said is compared with what the launcher says. */
-struct UniqueId {
-  unsigned char bytes[128];
-};
 struct UniqueIdArguments {
   int rank = -1, ranks = -1;
-  UniqueId id = {};
+  shmemx_uniqueid_t id = {};
 };
 
-/* 0; or nonzero, with a line, where the launcher has started other PEs than the program says. */
-inline int start(const UniqueIdArguments* expected) {
+/* By an identifier where there is one; else by the launcher. 0; or nonzero, with a line. */
+inline int start(const UniqueIdArguments* by_id) {
+  if (by_id && by_id->ranks >= 0)
+    return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, by_id->rank, by_id->ranks, &by_id->id);
   int provided = 0;
-  if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 1;
-  if (!expected || expected->ranks < 0) return 0;
-  const int pe = shmem_my_pe(), n = shmem_n_pes();
-  if (expected->ranks == n && expected->rank == pe) return 0;
-  fprintf(stderr,
-          "meshmem: the program starts as rank %d of %d, but this is PE %d of %d: start its "
-          "processes by oshrun, mpirun or srun, in that order\n",
-          expected->rank, expected->ranks, pe, n);
-  return 1;
+  return shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
 }
 
 /* Memory of the device where there is one, as in libraries that have no other. */

@@ -15,7 +15,7 @@
 #define NVSHMEMX_INIT_WITH_MPI_COMM (1U << 1)
 #define NVSHMEMX_INIT_WITH_SHMEM (1U << 2)
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1U << 3)
-typedef meshmem::compat::UniqueId nvshmemx_uniqueid_t;
+typedef shmemx_uniqueid_t nvshmemx_uniqueid_t;
 struct nvshmemx_init_attr_t {
   void* mpi_comm = nullptr;
   meshmem::compat::UniqueIdArguments uid;
@@ -24,10 +24,7 @@ struct nvshmemx_init_attr_t {
   {}
 #define NVSHMEMX_UNIQUEID_INITIALIZER \
   {}
-inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id) {
-  *id = {};
-  return 0;
-}
+inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id) { return shmemx_get_uniqueid(id); }
 inline int nvshmemx_set_attr_uniqueid_args(int rank, int ranks, const nvshmemx_uniqueid_t* id,
                                            nvshmemx_init_attr_t* attributes) {
   attributes->uid.rank = rank;

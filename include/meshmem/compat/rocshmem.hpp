@@ -83,11 +83,10 @@ inline void rocshmem_team_destroy(rocshmem_team_t team) { shmem_team_destroy(tea
 
 constexpr unsigned ROCSHMEM_INIT_WITH_UNIQUEID = 1;
 constexpr unsigned ROCSHMEM_INIT_WITH_MPI_COMM = 2;
-typedef meshmem::compat::UniqueId rocshmem_uniqueid_t;
+typedef shmemx_uniqueid_t rocshmem_uniqueid_t;
 typedef meshmem::compat::UniqueIdArguments rocshmem_init_attr_t;
 inline int rocshmem_get_uniqueid(rocshmem_uniqueid_t* id) {
-  *id = {};
-  return ROCSHMEM_SUCCESS;
+  return shmemx_get_uniqueid(id) == 0 ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
 }
 inline int rocshmem_set_attr_uniqueid_args(int rank, int ranks, rocshmem_uniqueid_t* id,
                                            rocshmem_init_attr_t* attributes) {

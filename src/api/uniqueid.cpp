@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Start by a unique id (include/shmemx.h), for processes that no launcher has started.
+// Invariant: what the program says of its place is what it gets, or the start fails with a line.
+#include <algorithm>
+
+#include "api/entry.hpp"
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
+#include "bootstrap/launcher_variables.hpp"
+#include "collectives/init_finalize.hpp"
+#include "shmemx.h"
+
+namespace meshmem {
+namespace {
+
+static_assert(sizeof(UniqueIdBytes) == sizeof(shmemx_uniqueid_t));
+
+int refuse(const char* routine, const std::string& why) {
+  print_line(fmt::format("{}: {}", routine, why));
+  return 1;
+}
+
+// Before anything is opened.
+std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
+                                   const shmemx_uniqueid_t* id) {
+  if (flags != SHMEMX_INIT_WITH_UNIQUEID)
+    return fmt::format("flags are {}, and have to be SHMEMX_INIT_WITH_UNIQUEID", flags);
+  if (!id) return "there is no unique id";
+  if (rank < 0 || rank >= nranks)
+    return fmt::format("rank {} of {} is not from 0 to the number of ranks less 1", rank, nranks);
+  if (auto error = refuse_foreign_environment()) return error;
+  UniqueIdBytes bytes;
+  std::copy(std::begin(id->bytes), std::end(id->bytes), bytes.begin());
+  return take_place(bytes, rank, nranks);
+}
+
+}  // namespace
+
+MESHMEM_EXTENSION_ENTRY(int, get_uniqueid, (shmemx_uniqueid_t * id)) {
+  constexpr const char* kRoutine = "shmemx_get_uniqueid";
+  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
+  const auto made = get_unique_id();
+  if (const auto* error = std::get_if<std::string>(&made)) return refuse(kRoutine, *error);
+  const UniqueIdBytes bytes = pack_unique_id(std::get<UniqueId>(made));
+  std::copy(bytes.begin(), bytes.end(), id->bytes);
+  return 0;
+}
+
+MESHMEM_EXTENSION_ENTRY(int, init_attr,
+                        (unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id)) {
+  constexpr const char* kRoutine = "shmemx_init_attr";
+  if (const auto error = prepare(flags, rank, nranks, id)) return refuse(kRoutine, *error);
+  if (const auto error = start_or_say_why()) return refuse(kRoutine, *error);
+  const Job& job = joined_job();
+  if (rank == job.pe && nranks == job.n_pes) return 0;
+  return refuse(kRoutine,
+                fmt::format("the program starts as rank {} of {}, but this is PE {} of {}: its "
+                            "launcher, or an earlier start, has said so",
+                            rank, nranks, job.pe, job.n_pes));
+}
+
+}  // namespace meshmem

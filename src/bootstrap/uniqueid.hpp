@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A unique id: where the processes of a job that no launcher has started meet, and the token that
+// lets them in. In programs it is 128 bytes (shmemx_uniqueid_t).
+// Invariant: what unpack_unique_id() returns is complete, whatever the bytes were. Called by
+// get_unique_id() in join_job.cpp, by the meeting point and by who goes there.
+#ifndef MESHMEM_BOOTSTRAP_UNIQUEID_HPP_
+#define MESHMEM_BOOTSTRAP_UNIQUEID_HPP_
+
+#include <netinet/in.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshmem {
+
+using UniqueIdBytes = std::array<unsigned char, 128>;
+using UniqueIdToken = std::array<unsigned char, 32>;
+
+struct UniqueId {
+  UniqueIdToken token{};
+  std::uint16_t port = 0;
+  // Of the interfaces of one machine, the likeliest first, at most kMostAddresses. None: the job's
+  // launcher says who its PEs are.
+  std::vector<in6_addr> addresses{};  // IPv4 as ::ffff:a.b.c.d
+};
+
+constexpr std::size_t kMostAddresses = 4;
+
+UniqueIdBytes pack_unique_id(const UniqueId& id);
+// nullopt: this library has not made it, or another version has.
+std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes);
+
+// Where other machines may reach this one. `interface`: the only one to look at, if it exists.
+std::vector<in6_addr> addresses_of_machine(const std::string& interface);
+
+// "10.0.0.1 port 4711"
+std::string text_of_address(const in6_addr& address, std::uint16_t port);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BOOTSTRAP_UNIQUEID_HPP_

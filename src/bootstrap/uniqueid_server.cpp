@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The meeting point's thread: connections without and with the token, what PEs have put, who is in
+// which meeting, and who is lost.
+// Invariant: never waits for one PE; what a PE does not take yet is kept for it.
+#include "bootstrap/uniqueid_server.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <list>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/machine.hpp"
+#include "base/thread.hpp"
+#include "bootstrap/unforked_descriptors.hpp"
+#include "bootstrap/uniqueid_messages.hpp"
+
+namespace meshmem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kTimeForToken = std::chrono::seconds(10);
+constexpr int kMostAtOnce = 64, kMostStrangers = 256;
+constexpr std::uint32_t kMostPes = 1 << 24;
+
+enum class In { nothing, meeting_of_job, meeting_of_machine, goodbye };
+
+struct Guest {
+  int fd = -1;
+  Clock::time_point came = Clock::now();
+  bool has_token = false;
+  int pe = -1;  // since its hello
+  bool is_host = false;
+  bool is_active = false;
+  In in = In::nothing;
+  std::string machine, name;
+  std::string received, to_send;
+};
+
+// Takes the same time wherever they differ.
+bool is_token(std::string_view bytes, const UniqueIdToken& token) {
+  unsigned differences = 0;
+  for (std::size_t i = 0; i < token.size(); ++i)
+    differences |= static_cast<unsigned char>(bytes[i]) ^ unsigned { token[i] };
+  return differences == 0;
+}
+
+// The PE of this process may end it, and with it this thread, as soon as it has heard.
+template <typename Call>
+void for_each_host_last(const std::vector<Guest*>& guests, Call call) {
+  for (const bool are_hosts : {false, true})
+    for (Guest* guest : guests)
+      if (guest->is_host == are_hosts) call(*guest);
+}
+
+class MeetingPoint {
+ public:
+  MeetingPoint(int listener, const UniqueIdToken& token) : listener_(listener), token_(token) {}
+  [[noreturn]] void serve();
+
+ private:
+  void accept_guests();
+  void drop_strangers();
+  void read_from(Guest& guest);
+  void write_to(Guest& guest);
+  void answer(Guest& guest, const Message& message);
+  void say(Guest& guest, Say kind, const Body& body = {});
+  void drop(Guest& guest);  // closes; goes from the list later
+  void lose(Guest& guest);
+
+  void welcome(Guest& guest, BodyReader body);
+  void welcome_all();
+  void put(const Guest& guest, BodyReader body);
+  void get(Guest& guest, BodyReader body);
+  void meet(Guest& guest, In what);
+  void activate(Guest& guest);
+  bool awaits(const Guest& guest, const Guest& other) const;
+  std::string missing_to(const Guest& guest) const;
+  void end_job(std::uint32_t status, const std::string& text);
+  bool is_anyone_active() const;
+  std::string text_of(const Guest& guest) const;
+
+  const int listener_;
+  const UniqueIdToken token_;
+  Clock::time_point listens_again_{};  // after a lack of descriptors
+  std::list<Guest> guests_;
+  std::uint32_t n_pes_ = 0;  // as the first PE says
+  std::vector<Guest*> pes_;  // those that are here
+  std::uint32_t n_come_ = 0;
+  std::map<std::pair<int, std::string>, std::string> values_;
+  std::string left_;  // a PE that has ended when nobody used the library
+  bool is_over_ = false;
+  Body end_;
+};
+
+void MeetingPoint::serve() {
+  std::vector<pollfd> awaited;
+  while (true) {
+    const bool listens = Clock::now() >= listens_again_;
+    bool has_strangers = !listens;
+    awaited.assign(1, {.fd = listens ? listener_ : -1, .events = POLLIN, .revents = 0});
+    for (Guest& guest : guests_) {
+      const int write = guest.to_send.empty() ? 0 : POLLOUT;
+      awaited.push_back({guest.fd, static_cast<short>(POLLIN | write), 0});
+      has_strangers |= !guest.has_token;
+    }
+    if (poll(awaited.data(), awaited.size(), has_strangers ? 200 : -1) < 0) continue;
+    std::size_t i = 1;
+    for (Guest& guest : guests_) {
+      const int events = awaited[i++].revents;
+      if (guest.fd >= 0 && (events & POLLOUT) != 0) write_to(guest);
+      if (guest.fd >= 0 && (events & ~POLLOUT) != 0) read_from(guest);
+      if (guest.fd >= 0 && !guest.has_token && Clock::now() - guest.came > kTimeForToken)
+        drop(guest);
+    }
+    if (awaited[0].revents != 0) accept_guests();
+    guests_.remove_if([](const Guest& guest) { return guest.fd < 0; });
+  }
+}
+
+void MeetingPoint::accept_guests() {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+      listens_again_ = Clock::now() + std::chrono::milliseconds(200);
+    if (fd < 0) break;
+    keep_from_children(fd);
+    set_up_connection(fd);
+    guests_.emplace_back().fd = fd;
+  }
+  drop_strangers();
+}
+
+// PEs say the token as soon as they come, so that those who have been here for longest are none.
+void MeetingPoint::drop_strangers() {
+  auto n = std::count_if(guests_.begin(), guests_.end(),
+                         [](const Guest& guest) { return !guest.has_token; });
+  for (Guest& guest : guests_)
+    if (!guest.has_token && n-- > kMostStrangers) drop(guest);
+}
+
+void MeetingPoint::drop(Guest& guest) {
+  close_kept_from_children(guest.fd);
+  guest.fd = -1;
+  if (guest.pe >= 0 && pes_[static_cast<std::size_t>(guest.pe)] == &guest)
+    pes_[static_cast<std::size_t>(guest.pe)] = nullptr;
+}
+
+// Also one that has ended without a word: where nobody uses the library that is its right.
+void MeetingPoint::lose(Guest& guest) {
+  const bool is_missed = guest.pe >= 0 && is_anyone_active();
+  if (guest.pe >= 0) left_ = text_of(guest);
+  drop(guest);
+  if (is_missed) end_job(1, left_ + " is gone");
+}
+
+void MeetingPoint::read_from(Guest& guest) {
+  char bytes[1 << 16];
+  const ssize_t n = recv(guest.fd, bytes, sizeof bytes, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return lose(guest);
+  guest.received.append(bytes, static_cast<std::size_t>(n));
+  if (!guest.has_token) {
+    if (guest.received.size() < token_.size()) return;
+    if (!is_token(guest.received, token_)) return drop(guest);
+    guest.has_token = true;
+    guest.received.erase(0, token_.size());
+  }
+  Message message{};
+  while (guest.fd >= 0) {
+    const Unpacked unpacked = unpack_message(guest.received, message);
+    if (unpacked == Unpacked::more_to_come) return;
+    if (unpacked == Unpacked::nonsense) return lose(guest);
+    answer(guest, message);
+  }
+}
+
+void MeetingPoint::write_to(Guest& guest) {
+  const ssize_t n = send(guest.fd, guest.to_send.data(), guest.to_send.size(), MSG_NOSIGNAL);
+  if (n > 0) guest.to_send.erase(0, static_cast<std::size_t>(n));
+}
+
+void MeetingPoint::say(Guest& guest, Say kind, const Body& body) {
+  if (guest.fd < 0) return;
+  guest.to_send += pack_message(kind, body);
+  write_to(guest);  // what cannot go is tried again when it can; a lost one is seen by reading
+}
+
+void MeetingPoint::answer(Guest& guest, const Message& message) {
+  const BodyReader body(message.body);
+  if (is_over_) return say(guest, Say::ended, end_);
+  if (message.kind == Say::hello && guest.pe < 0) return welcome(guest, body);
+  if (guest.pe < 0) return drop(guest);
+  switch (message.kind) {
+    case Say::put:
+      return put(guest, body);
+    case Say::get:
+      return get(guest, body);
+    case Say::meet:
+      return meet(guest,
+                  BodyReader(body).number() == 1 ? In::meeting_of_machine : In::meeting_of_job);
+    case Say::missing:
+      return say(guest, Say::absent, Body().add(missing_to(guest)));
+    case Say::active:
+      return activate(guest);
+    case Say::idle:
+      guest.is_active = false;
+      return meet(guest, In::goodbye);
+    case Say::abort: {
+      const std::uint32_t status = BodyReader(body).number();
+      return end_job(status, fmt::format("{} ended the job with status {}", text_of(guest),
+                                         static_cast<int>(status)));
+    }
+    default:
+      return lose(guest);
+  }
+}
+
+void MeetingPoint::welcome(Guest& guest, BodyReader body) {
+  const std::uint32_t n_pes = body.number(), pe = body.number();
+  guest.is_host = body.number() == 1;
+  guest.machine = body.text();
+  guest.name = body.text();
+  if (n_pes == 0 || n_pes > kMostPes || pe >= n_pes) return drop(guest);
+  if (n_pes_ == 0) {
+    n_pes_ = n_pes;
+    pes_.resize(n_pes);
+    allow_descriptors(n_pes);
+  }
+  if (n_pes != n_pes_) {
+    end_job(1, fmt::format("PE {} ({}) says that there are {} PEs, where others say {}", pe,
+                           guest.name, n_pes, n_pes_));
+    return say(guest, Say::ended, end_);
+  }
+  if (Guest* other = pes_[pe]; other || n_come_ == n_pes_) {
+    end_job(1, fmt::format("there is a second PE {}: {}{}", pe, guest.name,
+                           other ? ", beside " + other->name : std::string()));
+    return say(guest, Say::ended, end_);
+  }
+  guest.pe = static_cast<int>(pe);
+  guest.is_active = true;
+  pes_[pe] = &guest;
+  if (++n_come_ == n_pes_) welcome_all();
+}
+
+// A machine has the number of its first PE.
+void MeetingPoint::welcome_all() {
+  Body body;
+  std::map<std::string, std::uint32_t> machines;
+  for (const Guest* guest : pes_)
+    body.add(
+        machines.try_emplace(guest->machine, static_cast<std::uint32_t>(guest->pe)).first->second);
+  for (Guest* guest : pes_) say(*guest, Say::welcome, body);
+}
+
+void MeetingPoint::put(const Guest& guest, BodyReader body) {
+  const std::string key(body.text());
+  values_[{guest.pe, key}] = body.text();
+}
+
+void MeetingPoint::get(Guest& guest, BodyReader body) {
+  const int pe = static_cast<int>(body.number());
+  const auto found = values_.find({pe, std::string(body.text())});
+  if (found == values_.end()) return say(guest, Say::value, Body().add(0U));
+  say(guest, Say::value, Body().add(1U).add(found->second));
+}
+
+// Whether `guest`'s meeting is over only when `other` has come to it too.
+bool MeetingPoint::awaits(const Guest& guest, const Guest& other) const {
+  return guest.in != In::meeting_of_machine || guest.machine == other.machine;
+}
+
+void MeetingPoint::meet(Guest& guest, In what) {
+  guest.in = what;
+  for (const Guest* other : pes_)
+    if (!other || (awaits(guest, *other) && other->in != what)) return;
+  const Say answer = what == In::goodbye ? Say::all_idle : Say::met;
+  std::vector<Guest*> met;
+  std::copy_if(pes_.begin(), pes_.end(), std::back_inserter(met),
+               [&](const Guest* other) { return awaits(guest, *other); });
+  for (Guest* other : met) other->in = In::nothing;
+  for_each_host_last(met, [&](Guest& other) { say(other, answer); });
+}
+
+// PEs that start again need all others.
+void MeetingPoint::activate(Guest& guest) {
+  guest.is_active = true;
+  if (!left_.empty()) end_job(1, left_ + " has ended, so that the others cannot start again");
+}
+
+std::string MeetingPoint::missing_to(const Guest& guest) const {
+  constexpr int kMostNamed = 8;
+  std::string text;
+  int n = 0;
+  for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
+    const Guest* other = pes_[pe];
+    const bool has_come = n_come_ < n_pes_
+                              ? other != nullptr
+                              : other && (!awaits(guest, *other) || other->in == guest.in);
+    if (has_come) continue;
+    if (++n <= kMostNamed) text += fmt::format("{}{}", n > 1 ? ", " : "", pe);
+  }
+  if (n > kMostNamed) text += fmt::format(" and {} more", n - kMostNamed);
+  return fmt::format("PE{} {} ha{} not come", n == 1 ? "" : "s", text, n == 1 ? "s" : "ve");
+}
+
+bool MeetingPoint::is_anyone_active() const {
+  return std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
+    return guest.fd >= 0 && guest.pe >= 0 && guest.is_active;
+  });
+}
+
+void MeetingPoint::end_job(std::uint32_t status, const std::string& text) {
+  if (is_over_) return;
+  is_over_ = true;
+  end_.add(status).add(text);
+  std::vector<Guest*> pes;
+  for (Guest& guest : guests_)
+    if (guest.pe >= 0) pes.push_back(&guest);
+  for_each_host_last(pes, [&](Guest& guest) { say(guest, Say::ended, end_); });
+}
+
+std::string MeetingPoint::text_of(const Guest& guest) const {
+  return fmt::format("PE {} ({})", guest.pe, guest.name);
+}
+
+// Of both kinds of addresses, or of IPv4 where the kernel has no other.
+int open_listener() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= 0) {
+    const int no = 0;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return fd;
+    close(fd);
+  }
+  const int ipv4 = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  if (ipv4 < 0 || bind(ipv4, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return ipv4;
+  const int error = errno;
+  close(ipv4);
+  errno = error;
+  return -1;
+}
+
+std::uint16_t port_of(int fd) {
+  sockaddr_in6 own{};  // the port is in the same place in both kinds of addresses
+  socklen_t size = sizeof own;
+  check(getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size), "open a port");
+  return ntohs(own.sin6_port);
+}
+
+}  // namespace
+
+std::variant<UniqueId, std::string> open_meeting_point(const std::string& interface) {
+  UniqueId id{.addresses = addresses_of_machine(interface)};
+  if (id.addresses.empty()) return "this machine has no network interface with an address";
+  if (getrandom(id.token.data(), id.token.size(), 0) != static_cast<ssize_t>(id.token.size()))
+    return "the kernel gives no random numbers: " + errno_text();
+  const int listener = open_listener();
+  if (listener < 0 || listen(listener, SOMAXCONN) != 0)
+    return "cannot open a port: " + errno_text();
+  id.port = port_of(listener);
+  keep_from_children(listener);
+  auto& point = *new MeetingPoint(listener, id.token);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
+  start_thread("that PEs meet at", [&point] { point.serve(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return id;
+}
+
+}  // namespace meshmem

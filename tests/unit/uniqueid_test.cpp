@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unique ids, and the messages of those who meet by them. Over processes: tests/launch.
+#include "bootstrap/uniqueid.hpp"
+
+#include <gtest/gtest.h>
+
+#include "bootstrap/uniqueid_messages.hpp"
+
+namespace meshmem {
+namespace {
+
+TEST(UniqueId, ComesOutOfItsBytesAsItWentIn) {
+  UniqueId id{.port = 0xfedc, .addresses = addresses_of_machine("")};
+  for (std::size_t i = 0; i < id.token.size(); ++i)
+    id.token[i] = static_cast<unsigned char>(0x80 + i);
+  const std::optional<UniqueId> same = unpack_unique_id(pack_unique_id(id));
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->token, id.token);
+  EXPECT_EQ(same->port, id.port);
+  ASSERT_EQ(same->addresses.size(), id.addresses.size());
+  for (std::size_t i = 0; i < id.addresses.size(); ++i)
+    EXPECT_EQ(text_of_address(same->addresses[i], 1), text_of_address(id.addresses[i], 1));
+}
+
+TEST(UniqueId, OtherBytesAreNone) {
+  EXPECT_FALSE(unpack_unique_id(UniqueIdBytes{}));
+  UniqueIdBytes bytes = pack_unique_id({});
+  EXPECT_TRUE(unpack_unique_id(bytes));
+  bytes[7] ^= 1;  // the version
+  EXPECT_FALSE(unpack_unique_id(bytes));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes = pack_unique_id({});
+    bytes[i] = 0xff;
+    const std::optional<UniqueId> id = unpack_unique_id(bytes);
+    EXPECT_TRUE(!id || id->addresses.size() <= kMostAddresses) << i;
+  }
+}
+
+TEST(UniqueId, HasAddressesThatOthersReach) {
+  const std::vector<in6_addr> all = addresses_of_machine("");
+  ASSERT_FALSE(all.empty());
+  EXPECT_LE(all.size(), kMostAddresses);
+  ASSERT_FALSE(addresses_of_machine("lo").empty());
+  EXPECT_EQ(text_of_address(addresses_of_machine("lo")[0], 65535), "127.0.0.1 port 65535");
+  EXPECT_EQ(addresses_of_machine("no such interface").size(), all.size());
+}
+
+TEST(UniqueIdMessages, ArriveInPieces) {
+  const std::string bytes = pack_message(Say::put, Body().add("key").add("").add(0x80000001U)) +
+                            pack_message(Say::idle, {});
+  std::string received;
+  std::vector<Message> messages;
+  for (const char byte : bytes) {
+    received += byte;
+    Message message{};
+    if (unpack_message(received, message) == Unpacked::whole) messages.push_back(message);
+  }
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].kind, Say::put);
+  BodyReader reader(messages[0].body);
+  EXPECT_EQ(reader.text(), "key");
+  EXPECT_EQ(reader.text(), "");
+  EXPECT_EQ(reader.number(), 0x80000001U);
+  EXPECT_EQ(reader.number(), 0U);  // there is no more
+  EXPECT_EQ(reader.text(), "");
+  EXPECT_EQ(messages[1].kind, Say::idle);
+  EXPECT_EQ(messages[1].body, "");
+}
+
+TEST(UniqueIdMessages, WhatIsNoneIsNonsense) {
+  Message message{};
+  std::string unknown = Body().add(1000U).add(0U).bytes();
+  EXPECT_EQ(unpack_message(unknown, message), Unpacked::nonsense);
+  std::string too_long = Body().add(1U).add(0xffffffffU).bytes();
+  EXPECT_EQ(unpack_message(too_long, message), Unpacked::nonsense);
+  std::string lies(BodyReader("\xff\xff\xff\xff"
+                              "abc")
+                       .text());
+  EXPECT_EQ(lies, "abc");
+}
+
+}  // namespace
+}  // namespace meshmem
