@@ -42,6 +42,9 @@ MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Al
     copy<OwnSource>(group, pe == me ? to : translate(to, world_pe_of(sync.team, pe)), from,
                     slice.count);
   }
+  // Where each thread fences, it looks at the epoch before the meeting's barrier: the leader has to
+  // have written that of the packets.
+  if (kEachFences) group.sync();
   team_sync(group, sync);
 }
 

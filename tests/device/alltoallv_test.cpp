@@ -94,6 +94,32 @@ TEST(DeviceAlltoallv, OnEveryTeamOfAnyLength) {
   });
 }
 
+__global__ void exchange_often(long* dest, const long* source, const size_t* arrays, size_t n) {
+  for (int i = 0; i < 5; ++i)
+    shmemx_long_alltoallv_block(SHMEM_TEAM_WORLD, dest, arrays, arrays + n, source, arrays + 2 * n,
+                                arrays + 3 * n);
+}
+
+// A packet that is there already keeps no thread waiting, which then comes to the last meeting
+// before the first thread has counted the packets.
+TEST(DeviceAlltoallv, ByBlocksOfAnySizeOneBehindTheOther) {
+  Workspace space;
+  const AlltoallvModel model{world_view(), 1, 1};
+  auto* dest = reinterpret_cast<long*>(space.dest.data());
+  auto* source = reinterpret_cast<long*>(space.source.data());
+  for (const unsigned threads : {1u, 2u, 3u, wave_size(), odd_block()}) {
+    SCOPED_TRACE(threads);
+    upload(reinterpret_cast<uint64_t*>(source), model.brought<uint64_t>(my_pe()));
+    upload(reinterpret_cast<uint64_t*>(dest), model.before<uint64_t>());
+    space.arrays.upload(model.arrays());
+    launch(exchange_often, 1, threads, dest, static_cast<const long*>(source), space.arrays.data(),
+           model.view.size());
+    synchronize();
+    expect_equal("dest", download(reinterpret_cast<uint64_t*>(dest), model.size()),
+                 model.after<uint64_t>());
+  }
+}
+
 __global__ void fetch_signal(Form form, uint64_t* signal, uint64_t* found) {
   if (!takes_part(form)) return;
   uint64_t value = 0;
