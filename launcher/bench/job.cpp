@@ -3,16 +3,57 @@
 // Agreements, through the library that is measured: its host calls, on static variables.
 #include "bench/job.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <thread>
+#include <vector>
 
 namespace meshmem::bench {
 namespace {
 
+constexpr std::size_t kPage = 4096;
+
 double mine, of_first;
 long part, of_all;
+
+// A PE's machine is the lowest PE there, and the machine's name.
+constexpr std::size_t kNameBytes = 64;
+struct Node {
+  int first;
+  char name[kNameBytes];
+};
+
+std::vector<Node> nodes_of_all() {
+  const auto n = static_cast<std::size_t>(shmem_n_pes());
+  auto* const all = static_cast<Node*>(shmem_malloc((n + 1) * sizeof(Node)));
+  if (!all) fail("there is no memory for the names of all machines; raise SHMEM_SYMMETRIC_SIZE");
+  Node& own = all[n];
+  own.first = shmem_team_translate_pe(SHMEM_TEAM_SHARED, 0, SHMEM_TEAM_WORLD);
+  if (gethostname(own.name, kNameBytes) != 0) own.name[0] = 0;
+  own.name[kNameBytes - 1] = 0;
+  shmem_fcollectmem(SHMEM_TEAM_WORLD, all, &own, sizeof own);
+  const std::vector<Node> found(all, all + n);
+  shmem_free(all);
+  return found;
+}
+
+// As in "0-1, 4".
+std::string ranges_of(const std::vector<int>& pes) {
+  std::string text;
+  for (std::size_t i = 0; i < pes.size();) {
+    std::size_t last = i;
+    while (last + 1 < pes.size() && pes[last + 1] == pes[last] + 1) ++last;
+    text += text.empty() ? "" : ", ";
+    text += last == i ? std::to_string(pes[i]) : fmt::format("{}-{}", pes[i], pes[last]);
+    i = last + 1;
+  }
+  return text;
+}
 
 hipDeviceProp_t properties() {
   int device = 0;
@@ -43,11 +84,62 @@ void fail(const std::string& message) {
   std::abort();
 }
 
+void* take_buffer(std::size_t bytes, bool on_device) {
+  void* const memory = shmem_malloc_with_hints(
+      buffer_bytes(bytes), on_device ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST);
+  if (!memory)
+    fail(
+        fmt::format("there is no {} memory for buffers of {} bytes; lower --max-bytes, or "
+                    "raise {}",
+                    on_device ? "device" : "host", bytes,
+                    on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE"));
+  return memory;
+}
+
+// Misaligned data begins a few bytes later.
+std::size_t buffer_bytes(std::size_t bytes) {
+  return (bytes + 2 * kGuardBytes + kPage - 1) / kPage * kPage;
+}
+
+std::string describe_nodes() {
+  std::map<int, std::vector<int>> pes_of;
+  const std::vector<Node> nodes = nodes_of_all();
+  for (std::size_t pe = 0; pe < nodes.size(); ++pe)
+    pes_of[nodes[pe].first].push_back(static_cast<int>(pe));
+  std::string text = fmt::format("{} PE{} on {} node{}", nodes.size(), nodes.size() == 1 ? "" : "s",
+                                 pes_of.size(), pes_of.size() == 1 ? "" : "s");
+  const char* separator = ": ";
+  for (const auto& [first, pes] : pes_of) {
+    text += fmt::format("{}{} {}", separator, ranges_of(pes),
+                        nodes[static_cast<std::size_t>(first)].name);
+    separator = "; ";
+  }
+  return text;
+}
+
+int find_peer(bool is_far) {
+  const std::vector<Node> nodes = nodes_of_all();
+  for (std::size_t pe = 1; pe < nodes.size(); ++pe)
+    if ((nodes[pe].first != nodes[0].first) == is_far) return static_cast<int>(pe);
+  return -1;
+}
+
+void copy(void* to, const void* from, std::size_t bytes, bool on_device) {
+  if (on_device) {
+    check(hipMemcpy(to, from, bytes, hipMemcpyDefault), "copy the data");
+    check(hipDeviceSynchronize(), "copy the data");
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 std::string device_name() { return properties().name; }
 
 std::string architecture() {
   const std::string name = properties().gcnArchName;
   return name.empty() ? "cpu" : name.substr(0, name.find_first_of(": \t"));
 }
+
+unsigned wave_threads() { return static_cast<unsigned>(properties().warpSize); }
 
 }  // namespace meshmem::bench

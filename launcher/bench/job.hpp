@@ -9,6 +9,7 @@
 #include <hip/hip_runtime_api.h>
 #include <shmemx.h>
 
+#include <cstddef>
 #include <string>
 
 namespace meshmem::bench {
@@ -25,9 +26,28 @@ inline void check(hipError_t error, const char* what) {
   if (error != hipSuccess) fail(fmt::format("cannot {}: {}", what, hipGetErrorString(error)));
 }
 
+// Bytes behind a buffer that an operation must leave alone, and what a dest is full of before.
+inline constexpr std::size_t kGuardBytes = 256;
+inline constexpr std::byte kPoison{0xA5};
+
+// Symmetric memory for so many bytes and those behind; shmem_free gives it back. Ends the job if
+// there is none. Collective.
+void* take_buffer(std::size_t bytes, bool on_device);
+// How much of a heap take_buffer needs.
+std::size_t buffer_bytes(std::size_t bytes);
+// Between memory of the host and symmetric memory of this PE, which may be on its device.
+void copy(void* to, const void* from, std::size_t bytes, bool on_device);
+
+// The machines of the job, as in "4 PEs on 2 nodes: 0-1 left, 2-3 right". Collective.
+std::string describe_nodes();
+// The first PE that is near PE 0, or far from it; -1 if there is none. Collective.
+int find_peer(bool is_far);
+
 // The name of this PE's device and of its architecture, as in sm_90.
 std::string device_name();
 std::string architecture();
+// Threads of a wave.
+unsigned wave_threads();
 
 }  // namespace meshmem::bench
 

@@ -1,108 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// meshmem-bench: what an all-reduce takes on this machine, by size, and with --tune the table that
-// makes it fast. An ordinary program of the library: only its public API.
+// meshmem-bench: what operations take, by size, and with --tune the table that makes all-reduces
+// fast. An ordinary program of the library: only its public API.
 // Invariant: the heaps are made large enough before the library starts, unless the environment says
 // how large they are. Ends with 1 if a result was wrong.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
 #include "base/standard_output.hpp"
-#include "bench/check.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
+#include "bench/reduction.hpp"
 #include "bench/report.hpp"
+#include "bench/trial.hpp"
 #include "bench/tune.hpp"
 
 namespace meshmem::bench {
 namespace {
 
-constexpr std::size_t kAlignment = 4096;
-
-std::size_t buffer_bytes(const Options& options) {
-  return (options.max_bytes + 2 * kGuardBytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+// Before the library runs nobody says how many PEs there are; with more, sizes may not fit.
+constexpr std::size_t kExpectedPes = 16;
+constexpr std::size_t kForTheRest = std::size_t{4} << 20;
 
 void ask_for_heap(const Options& options) {
-  const std::size_t bytes = 2 * buffer_bytes(options) + (std::size_t{4} << 20);
+  std::size_t bytes = 2 * buffer_bytes(options.max_bytes) + kForTheRest;
+  if (!options.is_reduction()) {
+    const std::size_t usual = std::size_t{256} << 20;
+    bytes = std::max(usual, 2 * kExpectedPes * buffer_bytes(options.max_bytes) + kForTheRest);
+  }
   setenv(options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE",
          std::to_string(bytes).c_str(), 0);
 }
 
-std::byte* take_buffer(const Options& options) {
-  void* memory = shmem_malloc_with_hints(
-      buffer_bytes(options), options.on_device ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST);
-  if (!memory)
-    fail(
-        fmt::format("there is no {} memory for two buffers of {} bytes; lower --max-bytes, or "
-                    "raise {}",
-                    options.on_device ? "device" : "host", options.max_bytes,
-                    options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE"));
-  return static_cast<std::byte*>(memory);
-}
-
-shmem_team_t team_of(const Options& options) {
-  shmem_team_t team = SHMEM_TEAM_WORLD;
+int peer_of(const Options& options) {
   const int n = shmem_n_pes();
-  if (options.even_team)
-    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (n + 1) / 2, nullptr, 0, &team);
-  return team;
+  if (options.peer.empty()) return n > 1 ? 1 : 0;
+  const bool is_far = options.peer == "far";
+  if (!is_far && options.peer != "near") {
+    const int peer = std::stoi(options.peer);
+    if (peer >= n) fail(fmt::format("there is no PE {} in a job of {}", peer, n));
+    return peer;
+  }
+  const int peer = find_peer(is_far);
+  if (peer < 0) fail(fmt::format("no PE is {} PE 0", is_far ? "far from" : "near"));
+  return peer;
 }
 
-std::size_t count_for(const Options& options, const Routine& routine, std::size_t bytes) {
-  const std::size_t count = std::max<std::size_t>(bytes / routine.elem_bytes, 1);
-  return options.count_odd && count > 1 ? count - 1 : count;
+Effort effort_for(const Options& options, std::size_t bytes) {
+  if (options.iterations == 0) return thorough(bytes, options.runs);
+  return {1, options.iterations, 1, options.runs, true};
+}
+
+// Elements that were wrong. Without --check the first size alone is compared.
+long measure_reductions(Meter& meter, Reduction& reduction, const Options& options,
+                        Report& report) {
+  report.begin({options.operations[0], reduction.n, -1, true});
+  long wrong = 0;
+  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
+    reduction.count = count_for(options, *reduction.routine, bytes);
+    Figure figure{reduction.bytes(), {}, -1};
+    if (options.check || bytes == options.min_bytes) {
+      figure.wrong = count_wrong(meter, reduction);
+      wrong += figure.wrong;
+      if (!options.check) figure.wrong = -1;
+    }
+    figure.us = meter.time(work_of(reduction), effort_for(options, bytes));
+    report.add(figure);
+  }
+  return wrong;
+}
+
+long reductions(Meter& meter, const Options& options, Report* report) {
+  Reduction reduction = make_reduction(options);
+  long wrong = 0;
+  if (options.tune) {
+    tune(meter, reduction, options);
+  } else {
+    wrong = measure_reductions(meter, reduction, options, *report);
+  }
+  free_buffers(reduction);
+  return wrong;
+}
+
+// Elements that were wrong.
+long measure(Meter& meter, const Operation& operation, const Options& options, int peer,
+             Report& report) {
+  report.begin({&operation, shmem_n_pes(), operation.who == Who::all ? -1 : peer, false});
+  Trial trial(operation, options, peer);
+  long wrong = 0;
+  const bool has_sizes = operation.size == Size::bytes || operation.size == Size::floats;
+  const std::size_t only = operation.size == Size::word ? sizeof(long) : 0;
+  const std::size_t first = has_sizes ? options.min_bytes : only;
+  const std::size_t last = has_sizes ? options.max_bytes : only;
+  for (std::size_t bytes = first; bytes <= last; bytes *= 2) {
+    Figure figure{trial.resize(bytes), {}, trial.count_wrong(meter)};
+    wrong += figure.wrong;
+    figure.us = meter.time(trial.work(), effort_for(options, bytes));
+    report.add(figure);
+    if (!has_sizes) break;
+  }
+  return wrong;
 }
 
 // The exit status.
-int measure(Meter& meter, Work work, const Options& options) {
-  Report report(options, work.n, shmem_my_pe() == 0);
+int run(const Options& options) {
+  Meter meter(options.on_device || options.caller != Caller::host);
+  if (options.tune) return static_cast<int>(reductions(meter, options, nullptr));
+  const int peer = peer_of(options);
+  Report report(options, describe_nodes(), shmem_my_pe() == 0);
   long wrong = 0;
-  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
-    work.count = count_for(options, *work.routine, bytes);
-    Figure figure{work.bytes(), 0, -1};
-    if (options.check) wrong += figure.wrong = count_wrong(meter, work);
-    figure.us = meter.time(work, thorough(bytes, options.runs));
-    report.add(figure);
+  if (options.is_reduction()) {
+    wrong = reductions(meter, options, &report);
+  } else {
+    for (const Operation* operation : options.operations)
+      wrong += measure(meter, *operation, options, peer, report);
   }
   report.close();
   if (wrong > 0 && shmem_my_pe() == 0)
     fmt::print(stderr, "meshmem-bench: {} elements were wrong\n", wrong);
   return wrong > 0 ? 1 : 0;
-}
-
-int run(const Options& options) {
-  const Routine* routine = find_routine(options.type, options.op);
-  std::byte* const source = take_buffer(options);
-  std::byte* const dest = options.in_place ? source : take_buffer(options);
-  const std::size_t skip = options.misaligned ? routine->elem_bytes : 0;
-  const shmem_team_t team = team_of(options);
-  const int n = options.even_team ? (shmem_n_pes() + 1) / 2 : shmem_n_pes();
-  const Work work{.routine = routine,
-                  .team = team,
-                  .n = n,
-                  .me = shmem_team_my_pe(team),
-                  .on_device = options.on_device,
-                  .dest = dest + skip,
-                  .source = source + skip,
-                  .count = 1};
-  int status = 0;
-  {
-    Meter meter(options.on_device);
-    if (options.tune) {
-      tune(meter, work, options);
-    } else {
-      status = measure(meter, work, options);
-    }
-  }
-  shmem_barrier_all();
-  if (dest != source) shmem_free(dest);
-  shmem_free(source);
-  return status;
 }
 
 }  // namespace

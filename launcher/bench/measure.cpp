@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop. Invariant: a run begins with one operation before the clock, which lines the PEs up.
+// The loop. Invariant: a run begins with one round before the clock, which lines the PEs up.
 #include "bench/measure.hpp"
 
 #include <algorithm>
@@ -16,18 +16,21 @@ constexpr double kSlackUs = 300;
 // GPUs never reach it; processors in their place, which PEs share, would take minutes.
 constexpr double kLongestRunUs = 100e3;
 constexpr double kLongestGraphUs = 300e3;
+// Outside graphs, for what takes nanoseconds.
+constexpr double kShortestRunUs = 2e3;
+constexpr double kMostLaunches = 1e5;
 
-double median(std::vector<double> values) {
+Timing timing_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-double microseconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-      .count();
+  return {agree(values[values.size() / 2]), agree(values.front()), agree(values.back())};
 }
 
 }  // namespace
+
+double microseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(now).count();
+}
 
 Effort thorough(std::size_t bytes, int runs) {
   if (bytes <= kMiB) return {5, 50, 10, runs};
@@ -42,38 +45,30 @@ Effort brief(std::size_t bytes) {
   return {1, 1, 2, 1};
 }
 
-Meter::Meter(bool on_device) : on_device_(on_device) {
-  if (!on_device) return;
+Meter::Meter(bool uses_device) : uses_device_(uses_device) {
+  if (!uses_device_) return;
   check(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), "make a stream");
   check(hipEventCreate(&begin_), "make an event");
   check(hipEventCreate(&end_), "make an event");
 }
 
 Meter::~Meter() {
-  if (!on_device_) return;
+  if (!uses_device_) return;
   (void)hipEventDestroy(end_);
   (void)hipEventDestroy(begin_);
   (void)hipStreamDestroy(stream_);
 }
 
-void Meter::call(const Work& work) {
-  const int failed =
-      work.on_device
-          ? work.routine->on_stream(work.team, work.dest, work.source, work.count, stream_)
-          : work.routine->on_host(work.team, work.dest, work.source, work.count);
-  if (failed != 0) fail(fmt::format("a reduction of {} elements has failed", work.count));
-}
-
 void Meter::finish() {
-  if (on_device_) check(hipStreamSynchronize(stream_), "run the reductions");
+  if (uses_device_) check(hipStreamSynchronize(stream_), "run the operations");
 }
 
 hipGraphExec_t Meter::capture(const Work& work, int nodes) {
-  if (!work.takes_part()) return nullptr;
+  if (!work.takes_part() || work.clock != Clock::graph) return nullptr;
   hipGraph_t graph = nullptr;
   hipGraphExec_t program = nullptr;
   check(hipStreamBeginCapture(stream_, hipStreamCaptureModeThreadLocal), "capture a graph");
-  for (int i = 0; i < nodes; ++i) call(work);
+  work.run(nodes, stream_);
   check(hipStreamEndCapture(stream_, &graph), "capture a graph");
   check(hipGraphInstantiate(&program, graph, nullptr, nullptr, 0), "make a graph");
   check(hipGraphDestroy(graph), "drop a graph");
@@ -85,64 +80,85 @@ void Meter::replay(hipGraphExec_t graph, int launches) {
   for (int i = 0; i < launches; ++i) check(hipGraphLaunch(graph, stream_), "launch a graph");
 }
 
-double Meter::time_replays(const Work& work, hipGraphExec_t graph, const Effort& effort) {
-  shmem_barrier_all();
-  if (!work.takes_part()) return 0;
-  call(work);
+double Meter::time_on_stream(const Work& work, hipGraphExec_t graph, int nodes, int launches) {
   check(hipEventRecord(begin_, stream_), "record an event");
-  replay(graph, effort.launches);
+  if (graph) {
+    replay(graph, launches);
+  } else {
+    work.run(nodes * launches, stream_);
+  }
   check(hipEventRecord(end_, stream_), "record an event");
-  check(hipEventSynchronize(end_), "run the reductions");
+  check(hipEventSynchronize(end_), "run the operations");
   float ms = 0;
   check(hipEventElapsedTime(&ms, begin_, end_), "read the device's clock");
-  return static_cast<double>(ms) * 1e3 / (effort.nodes * effort.launches);
+  return static_cast<double>(ms) * 1e3;
 }
 
-double Meter::time_calls(const Work& work, const Effort& effort) {
+double Meter::time_run(const Work& work, hipGraphExec_t graph, int nodes, int launches) {
   shmem_barrier_all();
   if (!work.takes_part()) return 0;
-  call(work);
-  const int calls = effort.nodes * effort.launches;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) call(work);
-  return microseconds_since(begin) / calls;
+  work.run(1, stream_);
+  double us = 0;
+  if (work.clock == Clock::host) {
+    const double begin = microseconds();
+    work.run(nodes * launches, stream_);
+    us = microseconds() - begin;
+  } else {
+    us = time_on_stream(work, graph, nodes, launches);
+  }
+  return us / (static_cast<double>(nodes) * launches * work.operations_of_round);
 }
 
 double Meter::time_first(const Work& work) {
   shmem_barrier_all();
-  const auto begin = std::chrono::steady_clock::now();
-  if (work.takes_part()) call(work);
+  const double begin = microseconds();
+  if (work.takes_part()) work.run(1, stream_);
   finish();
-  return microseconds_since(begin);
+  return (microseconds() - begin) / work.operations_of_round;
 }
 
-double Meter::time(const Work& work, const Effort& wanted, double give_up_us) {
+Timing Meter::time(const Work& work, const Effort& wanted, double give_up_us) {
   double first_us = agree(time_first(work));
-  if (first_us > give_up_us + kSlackUs) return first_us;
+  if (first_us > give_up_us + kSlackUs) return {first_us, first_us, first_us};
   Effort effort = wanted;
-  if (first_us * effort.nodes > kLongestGraphUs) {
+  const double longest_us = kLongestGraphUs / work.operations_of_round;
+  if (!effort.is_fixed && first_us * effort.nodes > longest_us) {
     first_us = agree(time_first(work));  // once more: the very first of a program is no measure
-    effort.nodes = std::clamp(static_cast<int>(kLongestGraphUs / first_us), 1, wanted.nodes);
+    effort.nodes = std::clamp(static_cast<int>(longest_us / first_us), 1, wanted.nodes);
   }
-  for (int i = 1; i < effort.warm_ups && work.takes_part(); ++i) call(work);
+  if (effort.warm_ups > 1 && work.takes_part()) work.run(effort.warm_ups - 1, stream_);
   finish();  // making a graph may wait for what runs
-  hipGraphExec_t graph = on_device_ ? capture(work, effort.nodes) : nullptr;
+  hipGraphExec_t graph = capture(work, effort.nodes);
   replay(graph, 1);  // its first time takes longer
   finish();
-  const auto run = [&](int launches) {
-    const Effort once{0, effort.nodes, launches, 1};
-    return on_device_ ? time_replays(work, graph, once) : time_calls(work, once);
-  };
-  double us = agree(run(1));
+  const double us = agree(time_run(work, graph, effort.nodes, 1));
+  Timing found{us, us, us};
   if (us <= give_up_us) {
-    const double most = kLongestRunUs / std::max(us * effort.nodes, 1e-3);
-    const int launches = std::clamp(static_cast<int>(std::min(most, 1e6)), 1, effort.launches);
-    std::vector<double> found;
-    for (int i = 0; i < effort.runs; ++i) found.push_back(run(launches));
-    us = agree(median(found));
+    const double replay_us = std::max(us * effort.nodes * work.operations_of_round, 1e-3);
+    double launches = effort.launches;
+    if (!effort.is_fixed) {
+      if (work.clock != Clock::graph)
+        launches = std::clamp(kShortestRunUs / replay_us, launches, kMostLaunches);
+      launches = std::clamp(kLongestRunUs / replay_us, 1.0, launches);
+    }
+    std::vector<double> runs;
+    for (int i = 0; i < effort.runs; ++i)
+      runs.push_back(time_run(work, graph, effort.nodes, static_cast<int>(launches)));
+    found = timing_of(std::move(runs));
   }
   if (graph) check(hipGraphExecDestroy(graph), "drop a graph");
-  return us;
+  return found;
+}
+
+void Meter::once(const Work& work) {
+  hipGraphExec_t graph = capture(work, 1);
+  if (graph) {
+    replay(graph, 1);
+  } else {
+    work.run(1, stream_);
+  }
+  finish();
+  if (graph) check(hipGraphExecDestroy(graph), "drop a graph");
 }
 
 }  // namespace meshmem::bench

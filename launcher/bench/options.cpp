@@ -4,6 +4,7 @@
 #include "bench/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,10 +18,16 @@ namespace meshmem::bench {
 namespace {
 
 #if defined(MESHMEM_TARGET_CPU)
-constexpr std::size_t kDefaultMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostOfReductions = std::size_t{16} << 20;
+constexpr std::size_t kMostOfOthers = std::size_t{1} << 20;
+constexpr unsigned kDefaultBlocks = 4, kDefaultThreads = 64;
 #else
-constexpr std::size_t kDefaultMaxBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostOfReductions = std::size_t{1} << 30;
+constexpr std::size_t kMostOfOthers = std::size_t{4} << 20;
+constexpr unsigned kDefaultBlocks = 32, kDefaultThreads = 512;
 #endif
+// What stands for all rows.
+const std::string kAll = "all";
 
 std::string check_size(const std::string& text) {
   const auto bytes = parse_size(text);
@@ -30,21 +37,41 @@ std::string check_size(const std::string& text) {
 }
 
 struct Words {
-  std::string min_bytes, max_bytes, memory = "device", team = "world";
+  std::vector<std::string> operations;
+  std::string min_bytes, max_bytes, from, memory, team = "world";
 };
+
+std::vector<std::string> operation_names() {
+  std::vector<std::string> names{kAll};
+  for (const Operation& operation : operations()) names.emplace_back(operation.name);
+  return names;
+}
+
+std::string check_peer(const std::string& text) {
+  const bool is_number =
+      !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  return is_number || text == "near" || text == "far"
+             ? ""
+             : "'" + text + "' is no PE; give near, far or a number";
+}
 
 void add_options(CLI::App& app, Options& options, Words& words) {
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
-  app.add_option("operation", options.operation, "What to measure: allreduce")
-      ->check(CLI::IsMember({"allreduce"}));
+  app.add_option("operation", words.operations, "What to measure (allreduce); --list tells")
+      ->check(CLI::IsMember(operation_names()));
+  app.add_flag("--list", options.list, "Print the operations, and who can call them");
+  app.add_option("--from", words.from, "Who calls them (host; of allreduce alone stream)")
+      ->check(CLI::IsMember(caller_names()));
+  app.add_option("--peer", options.peer, "The PE that PE 0 works with (1)")->check(check_peer);
   app.add_option("--min-bytes", words.min_bytes, "The smallest size (8)")->check(check_size);
-  app.add_option("--max-bytes", words.max_bytes,
-                 "The largest (1G; 16M where processors are devices)")
+  app.add_option(
+         "--max-bytes", words.max_bytes,
+         "The largest (1G; 16M where processors are devices; of others than allreduce less)")
       ->check(check_size);
   app.add_option("--type", options.type, "Of the elements")->check(CLI::IsMember(type_names()));
   app.add_option("--op", options.op, "What elements are combined by")
       ->check(CLI::IsMember(op_names()));
-  app.add_option("--memory", words.memory, "Buffers on the device, or on the host by host calls")
+  app.add_option("--memory", words.memory, "Buffers of the device heap or the host's")
       ->check(CLI::IsMember({"device", "host"}));
   app.add_option("--team", words.team, "All PEs, or every second one")
       ->check(CLI::IsMember({"world", "even"}));
@@ -55,6 +82,12 @@ void add_options(CLI::App& app, Options& options, Words& words) {
                "Compare results with the known answer; 1 if one is wrong");
   app.add_option("--runs", options.runs, "The figure is the median of so many (5)")
       ->check(CLI::Range(1, 1000));
+  app.add_option("--iterations", options.iterations, "Rounds of a run (as many as it needs)")
+      ->check(CLI::Range(1, 10000000));
+  app.add_option("--window", options.window, "Calls of a round, before a quiet")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--blocks", options.blocks, "Of a grid")->check(CLI::Range(1, 1024));
+  app.add_option("--threads", options.threads, "Of a block")->check(CLI::Range(1, 512));
   app.add_flag("--csv", options.csv, "Print lines for programs to read");
   app.add_option("--json", options.json, "Write the figures to this file too");
   auto* tune = app.add_flag("--tune", options.tune, "Find the fastest plan for each size instead");
@@ -63,22 +96,62 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("--quick", options.quick, "Of --tune: every fourth size only")->needs(tune);
 }
 
-void settle(Options& options, const Words& words) {
-  if (!words.min_bytes.empty()) options.min_bytes = *parse_size(words.min_bytes);
-  options.all_sizes = words.max_bytes.empty();
-  options.max_bytes = options.all_sizes ? std::max(kDefaultMaxBytes, options.min_bytes)
-                                        : *parse_size(words.max_bytes);
-  options.on_device = words.memory == "device";
-  options.even_team = words.team == "even";
-  if (options.min_bytes > options.max_bytes)
-    throw CLI::ValidationError("--min-bytes", "is more than --max-bytes");
-  const Routine* routine = find_routine(options.type, options.op);
-  if (!options.on_device && !routine->on_host)
+void choose_operations(Options& options, const Words& words) {
+  const bool all =
+      std::find(words.operations.begin(), words.operations.end(), kAll) != words.operations.end();
+  for (const Operation& operation : operations())
+    if (all && operation.has(options.caller)) options.operations.push_back(&operation);
+  if (all) return;
+  for (const std::string& name : words.operations) {
+    const Operation* const operation = find_operation(name);
+    if (!operation->has(options.caller))
+      throw CLI::ValidationError(name, "has no form for --from " + words.from);
+    options.operations.push_back(operation);
+  }
+}
+
+// Those of all types, which only hosts and streams have.
+void settle_reductions(const CLI::App& app, const Options& options) {
+  if (!options.is_reduction()) {
+    for (const char* name :
+         {"--type", "--op", "--team", "--count-odd", "--misaligned", "--in-place", "--tune"})
+      if (app.count(name) > 0)
+        throw CLI::ValidationError(name, "is for allreduce alone, from host or stream");
+    return;
+  }
+  if (options.caller == Caller::stream && !options.on_device)
+    throw CLI::ValidationError("--memory", "host is not for allreduce --from stream");
+  if (options.caller == Caller::host && !find_routine(options.type, options.op)->on_host)
     throw CLI::ValidationError("--type", options.type + " is for --memory device only");
-  if (!options.on_device && options.tune)
+  if (options.caller == Caller::host && options.tune)
     throw CLI::ValidationError("--tune", "is for --memory device only");
   if (options.tune && (options.csv || !options.json.empty() || options.check))
     throw CLI::ValidationError("--tune", "writes a table of its own: no --csv, --json or --check");
+}
+
+void settle(const CLI::App& app, Options& options, Words& words) {
+  if (words.operations.empty()) words.operations = {"allreduce"};
+  // By itself, and without --from, it is on the device from a stream.
+  const bool plain =
+      words.operations == std::vector<std::string>{"allreduce"} && words.from.empty();
+  if (words.memory.empty())
+    words.memory = !plain && (words.from.empty() || words.from == "host") ? "host" : "device";
+  if (words.from.empty()) words.from = plain && words.memory == "device" ? "stream" : "host";
+  options.caller = caller_of(words.from);
+  options.on_device = words.memory == "device";
+  choose_operations(options, words);
+  if (!words.min_bytes.empty()) options.min_bytes = *parse_size(words.min_bytes);
+  options.all_sizes = words.max_bytes.empty();
+  options.max_bytes =
+      options.all_sizes
+          ? std::max(options.is_reduction() ? kMostOfReductions : kMostOfOthers, options.min_bytes)
+          : *parse_size(words.max_bytes);
+  options.even_team = words.team == "even";
+  if (options.blocks == 0) options.blocks = kDefaultBlocks;
+  if (options.threads == 0) options.threads = kDefaultThreads;
+  if (options.min_bytes > options.max_bytes)
+    throw CLI::ValidationError("--min-bytes", "is more than --max-bytes");
+  settle_reductions(app, options);
 }
 
 // The launcher's word; the library has not been started.
@@ -103,22 +176,39 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   return failed ? 2 : 0;
 }
 
+void print_list() {
+  std::printf("%-16s called from\n", "operation");
+  for (const Operation& operation : operations()) {
+    std::string callers;
+    for (const std::string& name : caller_names())
+      if (operation.has(caller_of(name))) callers += " " + name;
+    std::printf("%-16s%s\n", std::string(operation.name).c_str(), callers.c_str());
+  }
+}
+
 }  // namespace
 
+bool Options::is_reduction() const {
+  return operations.size() == 1 && operations[0] == find_operation("allreduce") &&
+         (caller == Caller::host || caller == Caller::stream);
+}
+
 std::optional<Options> parse_options(int argc, char** argv, int& status) {
-  CLI::App app("What reductions take on this machine. Run it under oshrun or mpirun.",
+  CLI::App app("What operations take on this machine. Run it under oshrun or mpirun.",
                "meshmem-bench");
   Options options;
   Words words;
   add_options(app, options, words);
   try {
     app.parse(argc, argv);
-    settle(options, words);
+    settle(app, options, words);
   } catch (const CLI::ParseError& error) {
     status = report(app, error);
     return std::nullopt;
   }
-  return options;
+  if (!options.list) return options;
+  if (is_first_pe()) print_list();
+  return std::nullopt;
 }
 
 }  // namespace meshmem::bench

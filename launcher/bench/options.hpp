@@ -8,11 +8,15 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "bench/operations.hpp"
 
 namespace meshmem::bench {
 
 struct Options {
-  std::string operation = "allreduce";
+  std::vector<const Operation*> operations;
+  Caller caller = Caller::stream;
   std::size_t min_bytes = 8;
   std::size_t max_bytes = 0;
   bool all_sizes = false;  // max_bytes is the default: beyond it nothing changes any more
@@ -26,10 +30,18 @@ struct Options {
   bool check = false;
   bool csv = false;
   std::string json;
+  bool list = false;
   bool tune = false;
   bool quick = false;
   std::string out;
   int runs = 5;
+  int iterations = 0;                // rounds of a run; 0: as long as a figure needs
+  int window = 0;                    // calls of a round; 0: the operation's
+  unsigned blocks = 0, threads = 0;  // of kernels
+  std::string peer;                  // of PE 0: near, far, a number, or empty
+
+  // All that is asked for is an all-reduce that has all types.
+  bool is_reduction() const;
 };
 
 // nullopt: there is nothing to do, and the program ends with `status`. PE 0 alone says why.

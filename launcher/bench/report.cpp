@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines and files. Invariant: algorithm bandwidth is bytes over time; the bus bandwidth multiplies
-// it by 2 (n - 1) / n, what each PE must send and receive at least.
+// Lines and files. Invariant: algorithm bandwidth is bytes over time; the bus bandwidth of an
+// all-reduce multiplies it by 2 (n - 1) / n, what each PE must send and receive at least.
 #include "bench/report.hpp"
 
 #include <fmt/format.h>
@@ -12,64 +12,118 @@
 
 namespace meshmem::bench {
 
-Report::Report(const Options& options, int n, bool writes)
-    : options_(options), n_(n), writes_(writes) {
-  if (!writes_) return;
-  if (!options_.json.empty()) {
-    json_ = open_for_writing(options_.json);
-    json_ << fmt::format(
-        "{{\"operation\": \"{}\", \"version\": \"{}\", \"pes\": {}, \"type\": \"{}\", \"op\": "
-        "\"{}\", \"memory\": \"{}\",\n \"device\": \"{}\", \"runs\": {}, \"figures\": [",
-        options_.operation, MESHMEM_VERSION, n_, options_.type, options_.op,
-        options_.on_device ? "device" : "host", options_.on_device ? device_name() : "",
-        options_.runs);
-  }
-  print_head();
+namespace {
+
+double gbs_of(const Figure& figure) {
+  return static_cast<double>(figure.bytes) / figure.us.median * 1e-3;
+}
+double rate_of(const Figure& figure) { return 1e6 / figure.us.median; }
+
+// Of all PEs' links, in times of the algorithm bandwidth; 0: there is no such figure.
+double bus_factor(const Section& section) {
+  return section.operation->answer == Answer::sum ? 2.0 * (section.n - 1) / section.n : 0;
 }
 
-double Report::bus_factor() const { return 2.0 * (n_ - 1) / n_; }
+// Nanoseconds show where there are no more than a few.
+std::string text_of(double us) { return fmt::format("{:.{}f}", us, us < 10 ? 5 : 3); }
 
-void Report::print_head() const {
-  if (options_.csv) {
-    fmt::print("operation,pes,type,op,memory,bytes,us,algbw_gbs,busbw_gbs,wrong\n");
-    return;
+const char* memory_of(const Options& options) { return options.on_device ? "device" : "host"; }
+
+}  // namespace
+
+Report::Report(const Options& options, const std::string& nodes, bool writes)
+    : options_(options), writes_(writes) {
+  if (!writes_) return;
+  const bool on_device = options_.on_device || options_.caller != Caller::host;
+  const std::string device = on_device ? device_name() : "";
+  if (!options_.json.empty()) {
+    json_ = open_for_writing(options_.json);
+    const auto& all = options_.operations;
+    json_ << fmt::format(
+        "{{\"operation\": \"{}\", \"version\": \"{}\", \"pes\": {}, \"nodes\": \"{}\",\n"
+        " \"type\": \"{}\", \"op\": \"{}\", \"memory\": \"{}\", \"device\": \"{}\", "
+        "\"runs\": {}, \"figures\": [",
+        all.size() == 1 ? all[0]->name : "all", MESHMEM_VERSION, shmem_n_pes(), nodes,
+        options_.type, options_.op, memory_of(options_), device, options_.runs);
   }
-  fmt::print("# meshmem {} {}: {} PEs, {} {}, ", MESHMEM_VERSION, options_.operation, n_,
-             options_.type, options_.op);
-  fmt::print("{}, median of {} runs\n",
-             options_.on_device ? "graphs of operations on " + device_name()
-                                : std::string("host calls on host memory"),
-             options_.runs);
-  fmt::print("# {:>12} {:>12} {:>10} {:>10} {:>8}\n", "bytes", "us", "GB/s", "bus GB/s", "wrong");
+  if (!options_.csv)
+    fmt::print("# meshmem {}: {}{}{}; median of {} runs\n", MESHMEM_VERSION, nodes,
+               device.empty() ? "" : "; ", device, options_.runs);
+}
+
+void Report::begin(const Section& section) {
+  section_ = section;
+  if (!writes_ || options_.csv) return;
+  std::string what = fmt::format("{} from {}, {} memory", section.operation->name,
+                                 name_of(options_.caller), memory_of(options_));
+  if (section.is_reduction) what += fmt::format(", {} {}", options_.type, options_.op);
+  what += section.peer >= 0 ? fmt::format(", PE 0 and PE {}", section.peer)
+                            : fmt::format(", {} PEs", section.n);
+  fmt::print("# {}\n# {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14} {:>8}\n", what, "Size",
+             "Latency (us)", "Min (us)", "Max (us)", "Bandwidth (MB/s)", "Bus (MB/s)", "Rate (1/s)",
+             "Wrong");
+}
+
+std::vector<Report::Field> Report::fields(const Figure& figure) const {
+  const bool typed = section_.is_reduction;
+  const double gbs = gbs_of(figure), factor = bus_factor(section_);
+  const auto number = [](double value) { return fmt::format("{:.3f}", value); };
+  return {{"operation", std::string(section_.operation->name), true},
+          {"pes", std::to_string(section_.n), false},
+          {"type", typed ? options_.type : "", true},
+          {"op", typed ? options_.op : "", true},
+          {"memory", memory_of(options_), true},
+          {"bytes", std::to_string(figure.bytes), false},
+          {"us", text_of(figure.us.median), false},
+          {"algbw_gbs", number(gbs), false},
+          {"busbw_gbs", factor > 0 || typed ? number(gbs * factor) : "", false},
+          {"wrong", figure.wrong < 0 ? "" : std::to_string(figure.wrong), false},
+          {"from", std::string(name_of(options_.caller)), true},
+          {"peer", section_.peer < 0 ? "" : std::to_string(section_.peer), false},
+          {"min_us", text_of(figure.us.least), false},
+          {"max_us", text_of(figure.us.most), false},
+          {"rate", fmt::format("{:.0f}", rate_of(figure)), false}};
 }
 
 void Report::print_row(const Figure& figure) const {
-  const double gbs = static_cast<double>(figure.bytes) / figure.us * 1e-3;
-  if (options_.csv) {
-    fmt::print("{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{}\n", options_.operation, n_, options_.type,
-               options_.op, options_.on_device ? "device" : "host", figure.bytes, figure.us, gbs,
-               gbs * bus_factor(), figure.wrong < 0 ? "" : std::to_string(figure.wrong));
-  } else {
-    fmt::print("  {:>12} {:>12.3f} {:>10.2f} {:>10.2f} {:>8}\n", figure.bytes, figure.us, gbs,
-               gbs * bus_factor(), figure.wrong < 0 ? "-" : std::to_string(figure.wrong));
-  }
-  std::fflush(stdout);
+  const double mbs = gbs_of(figure) * 1e3, factor = bus_factor(section_);
+  fmt::print("  {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14.0f} {:>8}\n", figure.bytes,
+             text_of(figure.us.median), text_of(figure.us.least), text_of(figure.us.most),
+             figure.bytes > 0 ? fmt::format("{:.2f}", mbs) : "-",
+             factor > 0 ? fmt::format("{:.2f}", mbs * factor) : "-", rate_of(figure),
+             figure.wrong < 0 ? "-" : std::to_string(figure.wrong));
 }
 
-void Report::write_json(const Figure& figure) {
-  const double gbs = static_cast<double>(figure.bytes) / figure.us * 1e-3;
-  json_ << fmt::format(
-      "{}\n  {{\"bytes\": {}, \"us\": {:.3f}, \"algbw_gbs\": {:.3f}, \"busbw_gbs\": {:.3f}, "
-      "\"wrong\": {}}}",
-      is_first_ ? "" : ",", figure.bytes, figure.us, gbs, gbs * bus_factor(),
-      figure.wrong < 0 ? "null" : std::to_string(figure.wrong));
-  is_first_ = false;
+void Report::write_json(const std::vector<Field>& fields) {
+  const char* separator = "";
+  json_ << (is_first_ ? "\n  {" : ",\n  {");
+  for (const Field& field : fields) {
+    const std::string value = field.value.empty() ? "null"
+                              : field.is_text     ? "\"" + field.value + "\""
+                                                  : field.value;
+    json_ << fmt::format("{}\"{}\": {}", separator, field.name, value);
+    separator = ", ";
+  }
+  json_ << "}";
 }
 
 void Report::add(const Figure& figure) {
   if (!writes_) return;
-  print_row(figure);
-  if (json_.is_open()) write_json(figure);
+  const std::vector<Field> row = fields(figure);
+  if (options_.csv) {
+    std::string names, values;
+    for (const Field& field : row) {
+      names += (names.empty() ? "" : ",") + field.name;
+      values += (values.empty() ? "" : ",") + field.value;
+    }
+    if (is_first_) fmt::print("{}\n", names);
+    fmt::print("{}\n", values);
+  } else {
+    print_row(figure);
+  }
+  std::fflush(stdout);
+  if (json_.is_open()) write_json(row);
+  is_first_ = false;
 }
 
 void Report::close() {

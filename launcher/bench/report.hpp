@@ -7,32 +7,47 @@
 #include <fstream>
 #include <string>
 
+#include "bench/measure.hpp"
 #include "bench/options.hpp"
 
 namespace meshmem::bench {
 
+// What the figures of one table have in common.
+struct Section {
+  const Operation* operation;
+  int n;              // PEs that take part
+  int peer;           // of PE 0; -1: all take part
+  bool is_reduction;  // of --type and --op
+};
+
 struct Figure {
   std::size_t bytes;
-  double us;   // of one operation
+  Timing us;   // of one operation
   long wrong;  // elements; -1: not looked at
 };
 
 class Report {
  public:
   // Opens the files, so that what is wrong with them shows before the work.
-  Report(const Options& options, int n, bool writes);
+  Report(const Options& options, const std::string& nodes, bool writes);
+  void begin(const Section& section);
   void add(const Figure& figure);
   void close();
 
  private:
-  double bus_factor() const;
-  void print_head() const;
+  // A name and its value, as CSV and JSON have it.
+  struct Field {
+    std::string name;
+    std::string value;  // empty: there is none
+    bool is_text;
+  };
+  std::vector<Field> fields(const Figure& figure) const;
   void print_row(const Figure& figure) const;
-  void write_json(const Figure& figure);
+  void write_json(const std::vector<Field>& fields);
 
   const Options& options_;
-  const int n_;
   const bool writes_;
+  Section section_{};
   std::ofstream json_;
   bool is_first_ = true;
 };

@@ -62,17 +62,18 @@ bool makes_sense(const Shape& shape, std::size_t bytes) {
 
 class Search {
  public:
-  Search(Meter& meter, Work& work) : meter_(meter), work_(work) {
+  Search(Meter& meter, Reduction& reduction)
+      : meter_(meter), reduction_(reduction), work_(work_of(reduction)) {
     for (int i = 0; const char* name = shmemx_reduce_plan_algorithm(i); ++i)
       algorithms_.push_back({name});
   }
 
   // The fastest plan for so many bytes; `own_us`: what the library's own choice takes.
   Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
-    work_.count = std::max<std::size_t>(bytes / work_.routine->elem_bytes, 1);
+    reduction_.count = std::max<std::size_t>(bytes / reduction_.routine->elem_bytes, 1);
     tried_.clear();
     shmemx_reduce_plan(nullptr);
-    own_us = meter_.time(work_, thorough(bytes, 3));
+    own_us = meter_.time(work_, thorough(bytes, 3)).median;
     for (Algorithm& algorithm : algorithms_) try_shapes(algorithm, bytes);
     return best_of_finalists(bytes, before);
   }
@@ -90,7 +91,7 @@ class Search {
     const auto is_it = [&](const Candidate& other) { return other.text() == candidate.text(); };
     if (!makes_sense(shape, bytes) || std::any_of(tried_.begin(), tried_.end(), is_it)) return;
     if (shmemx_reduce_plan(candidate.text().c_str()) != 0) return;
-    candidate.us = meter_.time(work_, brief(bytes), kHopeless * best_us());
+    candidate.us = meter_.time(work_, brief(bytes), kHopeless * best_us()).median;
     tried_.push_back(candidate);
   }
 
@@ -133,7 +134,7 @@ class Search {
     if (has_before) finalists.push_back(*before);
     for (Candidate& candidate : finalists) {
       shmemx_reduce_plan(candidate.text().c_str());
-      candidate.us = meter_.time(work_, thorough(bytes, 5));
+      candidate.us = meter_.time(work_, thorough(bytes, 5)).median;
     }
     Candidate best = *std::min_element(finalists.begin(), finalists.end(), is_faster);
     for (const Candidate& candidate : finalists)
@@ -142,7 +143,8 @@ class Search {
   }
 
   Meter& meter_;
-  Work& work_;
+  Reduction& reduction_;
+  const Work work_;
   std::vector<Algorithm> algorithms_;
   std::vector<Candidate> tried_;
 };
@@ -150,8 +152,8 @@ class Search {
 // The text of the table: PE 0's goes to a file or is printed.
 class Table {
  public:
-  Table(const Options& options, const Work& work, bool writes)
-      : path_(options.out), n_(work.n), writes_(writes) {
+  Table(const Options& options, const Reduction& reduction, bool writes)
+      : path_(options.out), n_(reduction.n), writes_(writes) {
     if (writes_ && !path_.empty()) file_ = open_for_writing(path_);
     put(
         fmt::format("# Written by meshmem-bench --tune: meshmem {}, {} PEs, {}, {} {}.\n"
@@ -199,9 +201,9 @@ class Table {
 
 }  // namespace
 
-void tune(Meter& meter, Work work, const Options& options) {
-  Table table(options, work, shmem_my_pe() == 0);
-  Search search(meter, work);
+void tune(Meter& meter, Reduction reduction, const Options& options) {
+  Table table(options, reduction, shmem_my_pe() == 0);
+  Search search(meter, reduction);
   std::optional<Candidate> best;
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;) {
     double own_us = 0;

@@ -8,12 +8,13 @@
 
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
+#include "bench/reduction.hpp"
 
 namespace meshmem::bench {
 
-// Tunes the reduction `work` for the sizes of `options`; work.count is set to each size in turn.
-// All PEs call it.
-void tune(Meter& meter, Work work, const Options& options);
+// Tunes the reduction for the sizes of `options`; its count is set to each in turn. All PEs call
+// it.
+void tune(Meter& meter, Reduction reduction, const Options& options);
 
 }  // namespace meshmem::bench
 

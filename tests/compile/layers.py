@@ -21,7 +21,7 @@ ALLOWED = {
     "device/hip_on_cpu": {"device/hip_on_cpu"},
     "device/hip_on_cuda": {"device/hip_on_cuda"},
     "launcher": {"launcher", "src/base"},
-    # A program like any other, without kernels.
+    # A program like any other.
     "launcher/bench": {"launcher/bench", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
     "examples": {"examples", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
 }

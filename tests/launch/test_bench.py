@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """meshmem-bench: figures, checked results, arguments that make no sense; and the tables of MESHMEM_TUNING that it writes."""
+import csv
 import json
 import os
 import re
+import unittest
 
 import launching
 from launching import SHMEM_PROGRAM
@@ -78,7 +80,7 @@ class Measuring(Bench):
         path = self.path("figures.json")
         result = self.bench(2, "--min-bytes", 8, "--max-bytes", 16, "--json", path)
         self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertEqual(len(result.out.splitlines()), 4, result)
+        self.assertEqual(len(result.out.splitlines()), 5, result)
         with open(path, encoding="utf-8") as file:
             figures = json.load(file)
         self.assertEqual([row["bytes"] for row in figures["figures"]], [8, 16])
@@ -89,7 +91,10 @@ class Measuring(Bench):
                                  (["--min-bytes", "2K", "--max-bytes", "1K"], "is more than"), (["--out", "x"], "--tune"),
                                  (["--type", "half", "--memory", "host"], "half is for --memory device only"),
                                  (["--tune", "--csv"], "--tune: writes a table of its own"),
-                                 (["broadcast"], "broadcast")):
+                                 (["gossip"], "gossip"), (["p", "--from", "wave"], "has no form for --from wave"),
+                                 (["put", "--type", "int"], "--type: is for allreduce alone"),
+                                 (["put", "--peer", "left"], "'left' is no PE"),
+                                 (["put", "--from", "nowhere"], "nowhere")):
             result = self.bench(2, *words)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertEqual(result.err.count(complaint), 1, result)
@@ -98,6 +103,92 @@ class Measuring(Bench):
         result = self.bench(2, "--max-bytes", 8, "--json", "/nowhere/file")
         self.assertNotEqual(result.status, 0, result)
         self.assertIn("/nowhere/file cannot be written", result.err)
+
+
+class Operations(Bench):
+    """All rows of the table: each is compared before it is timed, and a wrong result is status 1."""
+    def table(self):
+        """Who can call which operation, as --list has it."""
+        head, *lines = self.bench(1, "--list").out.splitlines()
+        self.assertEqual(head.split(), ["operation", "called", "from"])
+        return {name: callers for name, *callers in (line.split() for line in lines)}
+
+    def every_row(self, table, pes, caller, *words, launcher=(), **options):
+        result = self.oshrun("-n", pes, *launcher, BENCH, "all", "--from", caller, "--max-bytes", 32, "--runs", 2,
+                             "--iterations", 2, "--csv", *words, seconds=60, **options)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        rows = list(csv.DictReader(result.out.splitlines()))
+        self.assertEqual({row["wrong"] for row in rows}, {"0"}, result)
+        self.assertEqual({row["from"] for row in rows}, {caller}, result)
+        able = {name for name, callers in table.items() if caller in callers}
+        self.assertEqual({row["operation"] for row in rows}, able, result)
+        for row in rows:
+            self.assertLessEqual(float(row["min_us"]), float(row["us"]), result)
+            self.assertLessEqual(float(row["us"]), float(row["max_us"]), result)
+            self.assertEqual(row["peer"] != "", row["operation"] in self.OF_TWO, result)
+        self.assertEqual([row["bytes"] for row in rows if row["operation"] == "broadcast" or row["operation"] == "get"],
+                         ["8", "16", "32"] * len({"broadcast", "get"} & able), result)
+
+    OF_TWO = {"put", "put_nbi", "get", "get_nbi", "p", "g", "fetch_add", "add", "compare_swap", "put_signal"}
+    CALLERS = ("host", "thread", "wave", "block", "grid", "stream")
+
+    def test_every_row_on_one_machine(self):
+        table = self.table()
+        for pes, memory in ((1, "device"), (2, "host"), (3, "device"), (4, "host")):
+            for caller in self.CALLERS:
+                with self.subTest(pes=pes, memory=memory, caller=caller):
+                    self.every_row(table, pes, caller, "--memory", memory)
+
+    @unittest.skipUnless("WITH_UCX" in os.environ, "built without UCX")
+    def test_every_row_over_two_nodes(self):
+        table = self.table()
+        for pes, memory in ((2, "device"), (3, "host"), (4, "device")):
+            for caller in self.CALLERS:
+                with self.subTest(pes=pes, memory=memory, caller=caller):
+                    self.every_row(table, pes, caller, "--memory", memory, "--peer", "far", launcher=("--fake-nodes", 2),
+                                   env={"MESHMEM_NETWORK": "ucx"})
+
+    @unittest.skipUnless("WITH_UCX" in os.environ, "built without UCX")
+    def test_the_head_shows_the_nodes_and_the_pair(self):
+        def heads(*words, nodes=2):
+            result = self.oshrun("-n", 4, "--fake-nodes", nodes, BENCH, "p", "--runs", 1, "--iterations", 1, *words,
+                                 env={"MESHMEM_NETWORK": "ucx"})
+            self.assertEqual((result.status, result.err), (0, ""), result)
+            return result.out.splitlines()[:2]
+        nodes, pair = heads("--peer", "far")
+        self.assertRegex(nodes, r"4 PEs on 2 nodes: 0-1 \S+; 2-3 \S+; median of 1 runs$")
+        self.assertEqual(pair, "# p from host, host memory, PE 0 and PE 2")
+        self.assertTrue(heads("--peer", "near")[1].endswith("PE 0 and PE 1"))
+        self.assertTrue(heads("--peer", 3)[1].endswith("PE 0 and PE 3"))
+
+    def test_peers_that_are_not_there(self):
+        for words, complaint in ((["--peer", 2], "there is no PE 2 in a job of 2"), (["--peer", "far"], "no PE is far from PE 0")):
+            result = self.bench(2, "put", *words)
+            self.assertEqual((result.status, result.out), (1, ""), result)
+            self.assertIn(complaint, result.err)
+
+    def test_json_has_the_columns_of_csv(self):
+        path = self.path("figures.json")
+        result = self.bench(2, "put", "barrier", "--max-bytes", 8, "--iterations", 1, "--csv", "--json", path)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        with open(path, encoding="utf-8") as file:
+            figures = json.load(file)
+        self.assertEqual((figures["pes"], figures["memory"], figures["nodes"][:15]), (2, "host", "2 PEs on 1 node"))
+        rows = list(csv.DictReader(result.out.splitlines()))
+        self.assertEqual(len(rows), 2, result)
+        for row, figure in zip(rows, figures["figures"]):
+            self.assertEqual(row, {name: "" if value is None else row[name] for name, value in figure.items()})
+            self.assertAlmostEqual(float(row["us"]), figure["us"])
+
+    def test_a_window_of_calls_is_one_round(self):
+        row, = self.rows_of("p", "--window", 3, "--iterations", 5)
+        self.assertEqual((row["operation"], row["wrong"]), ("p", "0"))
+        self.assertAlmostEqual(float(row["rate"]), 1e6 / float(row["us"]), delta=0.01 * float(row["rate"]))
+
+    def rows_of(self, *words, pes=2):
+        result = self.bench(pes, "--csv", *words)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        return list(csv.DictReader(result.out.splitlines()))
 
 
 class Tuning(Bench):

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an operation is given, and what comes of it. Invariant: the data says which PE it is from
+// and where it lay, so that what went to a wrong place shows.
+#ifndef MESHMEM_BENCH_ANSWERS_HPP_
+#define MESHMEM_BENCH_ANSWERS_HPP_
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/operations.hpp"
+
+namespace meshmem::bench {
+
+using Bytes = std::vector<std::byte>;
+
+// One call of an operation, as one PE sees it.
+struct Case {
+  Answer answer;
+  Size size;
+  int me;
+  int n;
+  int peer;  // of PE 0
+  std::size_t bytes;
+  int rounds;
+};
+
+std::size_t source_bytes(const Case& c);
+std::size_t dest_bytes(const Case& c);
+// Of alltoallv: how much goes from one PE to another.
+std::size_t nelems(std::size_t bytes, int from, int to);
+
+Bytes source_of(const Case& c);
+Bytes dest_before(const Case& c);
+Bytes dest_after(const Case& c);
+long fetched_after(const Case& c);  // 0: nothing is fetched
+
+}  // namespace meshmem::bench
+
+#endif  // MESHMEM_BENCH_ANSWERS_HPP_

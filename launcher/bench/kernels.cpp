@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel for each row and each group that has a form of it. Compiled as device code.
+// Invariant: a kernel does all its rounds, so that its launch is paid for once.
+#include "bench/kernels.hpp"
+
+#include <hip/hip_runtime.h>
+#include <shmem.h>
+#include <shmemx.h>
+
+namespace meshmem::bench {
+namespace {
+
+using Kernel = void (*)(At at, Rounds rounds);
+
+constexpr int kMostThreads = 512;
+
+// What this block moves, of a kernel whose blocks share the data.
+struct Slice {
+  std::size_t skip, bytes;
+};
+__device__ Slice slice_of(std::size_t bytes) {
+  const std::size_t blocks = gridDim.x, block = blockIdx.x;
+  const std::size_t most = (bytes + blocks - 1) / blocks;
+  const std::size_t skip = most * block < bytes ? most * block : bytes;
+  return {skip, bytes - skip < most ? bytes - skip : most};
+}
+
+#define KERNEL(name, slice, quiet, ...)                                            \
+  __global__ void __launch_bounds__(kMostThreads) name(At at, Rounds rounds) {     \
+    const Slice part = slice;                                                      \
+    const std::size_t skip = part.skip, bytes = part.bytes;                        \
+    std::uint64_t round = rounds.first;                                            \
+    for (int i = 0; i < rounds.rounds; ++i) {                                      \
+      const std::uint64_t end = round + static_cast<std::uint64_t>(rounds.window); \
+      for (; round < end; ++round) {                                               \
+        __VA_ARGS__;                                                               \
+      }                                                                            \
+      if (rounds.completes) quiet;                                                 \
+    }                                                                              \
+    (void)skip, (void)bytes;                                                       \
+  }
+#define IF_no(...)
+#define IF_yes(...) __VA_ARGS__
+#define IF_none(...)
+#define IF_slices(...) __VA_ARGS__
+#define IF_whole(...) __VA_ARGS__
+#define AFTER_nothing(quiet) static_cast<void>(0)
+#define AFTER_quiet(quiet) quiet()
+#define WHOLE \
+  Slice { 0, at.bytes }
+
+#define DO(name) shmem_##name
+#define XDO(name) shmemx_##name
+#define MOVE(name) shmem_##name
+#define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
+  KERNEL(name##_by_thread, WHOLE, AFTER_##after(shmem_quiet), __VA_ARGS__)
+#include "bench/operations.def"
+#undef ROW
+#undef MOVE
+#undef XDO
+#undef DO
+
+#define DO(name) shmemx_##name##_wave
+#define XDO(name) DO(name)
+#define MOVE(name) DO(name)
+#define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
+  IF_##groups(KERNEL(name##_by_wave, WHOLE, AFTER_##after(shmemx_quiet_wave), __VA_ARGS__))
+#include "bench/operations.def"
+#undef ROW
+#undef MOVE
+#undef XDO
+#undef DO
+
+#define DO(name) shmemx_##name##_block
+#define XDO(name) DO(name)
+#define MOVE(name) DO(name)
+#define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
+  IF_##groups(KERNEL(name##_by_block, WHOLE, AFTER_##after(shmemx_quiet_block), __VA_ARGS__))
+#include "bench/operations.def"
+#undef ROW
+#undef MOVE
+#undef XDO
+#undef DO
+
+#define DO(name) shmemx_##name##_grid
+#define XDO(name) DO(name)
+#define MOVE(name) shmemx_##name##_block
+#define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
+  IF_##grid(                                                                   \
+      KERNEL(name##_by_grid, slice_of(at.bytes), AFTER_##after(shmemx_quiet_block), __VA_ARGS__))
+#include "bench/operations.def"
+#undef ROW
+#undef MOVE
+#undef XDO
+#undef DO
+#undef IF_whole
+#undef IF_slices
+#undef IF_none
+#undef IF_yes
+#undef IF_no
+
+// Of a row, those by thread, wave, block and grid.
+#define IF_no(kernel) nullptr
+#define IF_yes(kernel) kernel
+#define IF_none(kernel) nullptr
+#define IF_slices(kernel) kernel
+#define IF_whole(kernel) kernel
+#define ROW(name, who, size, answer, window, after, groups, grid, stream, ...)  \
+  {name##_by_thread, IF_##groups(name##_by_wave), IF_##groups(name##_by_block), \
+   IF_##grid(name##_by_grid)},
+const Kernel kKernels[][4] = {
+#include "bench/operations.def"
+};
+#undef ROW
+#undef IF_whole
+#undef IF_slices
+#undef IF_none
+#undef IF_yes
+#undef IF_no
+#undef WHOLE
+#undef AFTER_quiet
+#undef AFTER_nothing
+#undef KERNEL
+
+}  // namespace
+
+hipError_t launch(int number, Caller group, const At& at, const Rounds& rounds, const Shape& shape,
+                  hipStream_t stream) {
+  const Kernel kernel =
+      kKernels[number][static_cast<int>(group) - static_cast<int>(Caller::thread)];
+  if (group == Caller::grid) {  // its blocks meet
+    At argument = at;
+    Rounds how_many = rounds;
+    void* arguments[] = {&argument, &how_many};
+    return hipLaunchCooperativeKernel(kernel, dim3(shape.blocks), dim3(shape.threads), arguments, 0,
+                                      stream);
+  }
+  hipLaunchKernelGGL(kernel, dim3(1), dim3(shape.threads), 0, stream, at, rounds);
+  return hipGetLastError();
+}
+
+}  // namespace meshmem::bench

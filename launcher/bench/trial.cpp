@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers, arguments, and the check. The memory of a caller's own holds the word that is fetched,
+// then three arrays of alltoallv.
+#include "bench/trial.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace meshmem::bench {
+namespace {
+
+// A line of its own for the signal.
+constexpr std::size_t kSignalBytes = 256;
+
+Shape shape_of(const Options& options, Caller caller) {
+  if (caller == Caller::thread) return {1, 1};
+  if (caller == Caller::wave) return {1, wave_threads()};
+  return {options.blocks, options.threads};
+}
+
+}  // namespace
+
+Trial::Trial(const Operation& operation, const Options& options, int peer)
+    : operation_(operation),
+      options_(options),
+      caller_(options.caller),
+      on_device_(options.on_device),
+      peer_(peer),
+      window_(options.window > 0          ? options.window
+              : caller_ == Caller::stream ? 1
+                                          : operation.window) {
+  const auto n = static_cast<std::size_t>(shmem_n_pes());
+  at_.bytes = options.max_bytes;
+  at_.dest = static_cast<char*>(take_buffer(dest_bytes(that_case()), on_device_));
+  at_.source = static_cast<char*>(take_buffer(source_bytes(that_case()), on_device_));
+  at_.signal = static_cast<std::uint64_t*>(take_buffer(kSignalBytes, on_device_));
+  at_.float_dest = reinterpret_cast<float*>(at_.dest);
+  at_.float_source = reinterpret_cast<float*>(at_.source);
+  at_.word = reinterpret_cast<long*>(at_.dest);
+  at_.word_of_source = reinterpret_cast<const long*>(at_.source);
+  at_.pe = shmem_my_pe() == 0 ? peer_ : 0;
+  at_.begins = shmem_my_pe() == 0;
+  own_bytes_ = sizeof(long) + 3 * n * sizeof(std::size_t);
+  if (caller_ == Caller::host) {
+    own_ = std::calloc(1, own_bytes_);
+    if (!own_) fail("there is no memory for the arrays of alltoallv");
+  } else {
+    check(hipMalloc(&own_, own_bytes_), "allocate memory of the device");
+  }
+  at_.fetched = static_cast<long*>(own_);
+  at_.dest_nelems = block_table(0);
+  at_.source_nelems = block_table(1);
+  at_.displs = block_table(2);
+}
+
+Trial::~Trial() {
+  shmem_barrier_all();
+  if (caller_ == Caller::host) {
+    std::free(own_);
+  } else {
+    (void)hipFree(own_);
+  }
+  shmem_free(at_.signal);
+  shmem_free(at_.source);
+  shmem_free(at_.dest);
+}
+
+std::size_t* Trial::block_table(int which) const {
+  static_assert(sizeof(long) == sizeof(std::size_t));
+  return static_cast<std::size_t*>(own_) + 1 + which * shmem_n_pes();
+}
+
+Case Trial::that_case() const {
+  return {operation_.answer, operation_.size, shmem_my_pe(), shmem_n_pes(), peer_,
+          at_.bytes,         window_};
+}
+
+std::size_t Trial::resize(std::size_t bytes) {
+  if (operation_.size == Size::floats)
+    bytes = std::max(bytes / sizeof(float), std::size_t{1}) * sizeof(float);
+  at_.bytes = bytes;
+  return bytes;
+}
+
+bool Trial::takes_part() const {
+  const int me = shmem_my_pe();
+  return operation_.who == Who::all || me == 0 || (operation_.who == Who::pair && me == peer_);
+}
+
+void Trial::run(int rounds, hipStream_t stream) {
+  const Rounds these{next_, rounds, window_, operation_.after == After::quiet};
+  next_ += static_cast<std::uint64_t>(rounds) * static_cast<std::uint64_t>(window_);
+  if (caller_ == Caller::host) {
+    operation_.on_host(at_, these);
+  } else if (caller_ == Caller::stream) {
+    operation_.on_stream(at_, these, stream);
+  } else {
+    check(launch(operation_.number(), caller_, at_, these, shape_of(options_, caller_), stream),
+          "launch a kernel");
+  }
+}
+
+Work Trial::work() {
+  Work work;
+  // A graph does the same each time, and the rounds of a pair differ.
+  work.clock = caller_ == Caller::host                                    ? Clock::host
+               : caller_ == Caller::stream && operation_.who != Who::pair ? Clock::graph
+                                                                          : Clock::stream;
+  work.operations_of_round = operation_.who == Who::pair && peer_ != 0 ? 2 * window_ : window_;
+  if (takes_part()) work.run = [this](int rounds, hipStream_t stream) { run(rounds, stream); };
+  return work;
+}
+
+void Trial::lay_out_blocks() {
+  const int n = shmem_n_pes(), me = shmem_my_pe();
+  std::vector<std::size_t> own(1 + 3 * static_cast<std::size_t>(n));
+  std::size_t* const tables = own.data() + 1;
+  for (int pe = 0; pe < n; ++pe) {
+    tables[pe] = nelems(at_.bytes, pe, me);
+    tables[n + pe] = nelems(at_.bytes, me, pe);
+    tables[2 * n + pe] = at_.bytes * static_cast<std::size_t>(pe);
+  }
+  copy(own_, own.data(), own_bytes_, caller_ != Caller::host);
+}
+
+void Trial::prepare() {
+  const Bytes source = source_of(that_case()), dest = dest_before(that_case());
+  const Bytes signal(kSignalBytes);
+  copy(at_.source, source.data(), source.size(), on_device_);
+  copy(at_.dest, dest.data(), dest.size(), on_device_);
+  copy(at_.signal, signal.data(), signal.size(), on_device_);
+  lay_out_blocks();
+  next_ = 0;
+  shmem_barrier_all();
+  if (operation_.answer != Answer::meeting) return;
+  const int me = shmem_my_pe();
+  shmem_long_p(at_.word, me + 1, (me + 1) % shmem_n_pes());
+  shmem_quiet();
+}
+
+long Trial::compare() {
+  const Bytes right = dest_after(that_case());
+  Bytes found(right.size());
+  copy(found.data(), at_.dest, found.size(), on_device_);
+  long wrong = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i] != right[i];
+  long fetched = 0;
+  copy(&fetched, own_, sizeof fetched, caller_ != Caller::host);
+  return wrong + (fetched != fetched_after(that_case()) ? 1 : 0);
+}
+
+long Trial::count_wrong(Meter& meter) {
+  prepare();
+  const Work once = work();
+  if (once.takes_part()) meter.once(once);
+  if (operation_.who != Who::all) shmem_barrier_all();
+  const long wrong = compare();
+  shmem_barrier_all();
+  return add_up(wrong);
+}
+
+}  // namespace meshmem::bench
