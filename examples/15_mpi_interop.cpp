@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MPI and meshmem in one program, as when a code written for MPI is moved over piece by piece. Data
-// on the GPUs goes to the next rank twice: as MPI alone does it, by way of the hosts, and by one
-// put. Both have to give the same.
+// on the GPUs goes to the next rank up to three times: by MPI by way of the hosts, by an MPI that
+// takes buffers of GPUs from GPU to GPU, and by one put. All have to give the same.
 // Run it:
 //   oshhip 15_mpi_interop.cpp -o interop $(mpicc --showme:compile) $(mpicc --showme:link)
 //   oshrun -n 4 ./interop
 
-// One launcher starts both libraries, which ask it who they are: oshrun (for Open MPI 4) or mpirun
-// (of any Open MPI; MPICH's has no PMIx and starts no program of meshmem). Either library may be
-// initialized first. Rank and PE have the same number, but nothing promises that for other
-// launchers, so a program should say so if it relies on it, as this one does.
+// One launcher starts both libraries, which ask it who they are: oshrun (for Open MPI 4) or the
+// mpirun of the MPI. Either library may be initialized first. Rank and PE have the same number, but
+// nothing promises that for other launchers, so a program should say so if it relies on it, as this
+// one does.
 
 // Without the C++ interface that MPI has given up: these are for Open MPI and for MPICH.
 #define OMPI_SKIP_MPICXX 1
@@ -18,6 +18,9 @@
 
 #include <hip/hip_runtime_api.h>
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)  // what an MPI has beyond the standard
+#include <mpi-ext.h>
+#endif
 #include <shmemx.h>
 
 #include <cstdio>
@@ -52,8 +55,36 @@ using Numbers = std::vector<double>;
 
 std::size_t bytes_of(const Numbers& numbers) { return numbers.size() * sizeof(double); }
 
-// From my GPU to my host, from there to the host of `right`; what came from `left` to my GPU.
+// Whether GPUs are processors here (MESHMEM_TARGET=cpu), whose memory is as good as any to MPI.
+bool are_gpus_processors() {
+  int device = 0;
+  hipDeviceProp_t properties{};
+  check(hipGetDevice(&device), "ask which GPU this is");
+  check(hipGetDeviceProperties(&properties, device), "ask what GPU this is");
+  return std::strcmp(properties.gcnArchName, "cpu") == 0;
+}
+
+// Whether MPI takes addresses of GPU memory. Open MPI can say so, and others that have its calls;
+// an MPI that does not say it is given none.
+bool mpi_takes_gpu_memory() {
+  bool does = are_gpus_processors();
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+  does = does || MPIX_Query_cuda_support() == 1;
+#endif
+#if defined(MPIX_ROCM_AWARE_SUPPORT) && MPIX_ROCM_AWARE_SUPPORT
+  does = does || MPIX_Query_rocm_support() == 1;
+#endif
+  return does;
+}
+
+// From GPU to GPU, if MPI can.
 void send_by_mpi(double* received, const double* outbox, int count, int right, int left) {
+  MPI_Sendrecv(outbox, count, MPI_DOUBLE, right, kTag, received, count, MPI_DOUBLE, left, kTag,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// From my GPU to my host, from there to the host of `right`; what came from `left` to my GPU.
+void send_by_hosts(double* received, const double* outbox, int count, int right, int left) {
   Numbers going(static_cast<std::size_t>(count)), coming(going.size());
   check(hipMemcpy(going.data(), outbox, bytes_of(going), hipMemcpyDeviceToHost), "copy to host");
   MPI_Sendrecv(going.data(), count, MPI_DOUBLE, right, kTag, coming.data(), count, MPI_DOUBLE, left,
@@ -78,6 +109,13 @@ double* allocate(int count) {
       static_cast<std::size_t>(count) * sizeof(double), SHMEMX_MALLOC_DEVICE));
 }
 
+bool on_all_ranks(bool here) {
+  const int mine = here ? 1 : 0;
+  int least = 0;
+  MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return least == 1;
+}
+
 // Returns the exit status.
 int exchange(int count) {
   const int me = shmem_my_pe();
@@ -85,31 +123,39 @@ int exchange(int count) {
   const int right = (me + 1) % n;
   const int left = (me + n - 1) % n;
   double* outbox = allocate(count);
+  double* by_hosts = allocate(count);
   double* by_mpi = allocate(count);
   double* by_put = allocate(count);
-  if (outbox == nullptr || by_mpi == nullptr || by_put == nullptr) {  // on all PEs, then
+  if (outbox == nullptr || by_hosts == nullptr || by_mpi == nullptr || by_put == nullptr) {
+    // On all PEs, then.
     if (me == 0) std::fprintf(stderr, "15_mpi_interop: no GPU memory for the PEs to share\n");
     return 1;
   }
   Numbers numbers(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = me + i / 1e6;
   check(hipMemcpy(outbox, numbers.data(), bytes_of(numbers), hipMemcpyHostToDevice), "copy to GPU");
-  check(hipMemset(by_put, 0, bytes_of(numbers)), "clear");
+  for (double* inbox : {by_hosts, by_mpi, by_put})
+    check(hipMemset(inbox, 0, bytes_of(numbers)), "clear");
   check(hipDeviceSynchronize(), "clear");
   shmem_sync_all();  // nothing is put to where the owner has yet to clear it
 
-  send_by_mpi(by_mpi, outbox, count, right, left);
+  send_by_hosts(by_hosts, outbox, count, right, left);
+  const bool has_direct = on_all_ranks(mpi_takes_gpu_memory());
+  if (has_direct) send_by_mpi(by_mpi, outbox, count, right, left);
   send_by_put(by_put, outbox, count, right);
 
-  const Numbers a = read(by_mpi, count), b = read(by_put, count);
-  const bool as_sent = a.front() == left && a.back() == left + (count - 1) / 1e6;
-  const int equal = as_sent && std::memcmp(a.data(), b.data(), bytes_of(a)) == 0;
-  int all_equal = 0;
-  MPI_Allreduce(&equal, &all_equal, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  const Numbers a = read(by_hosts, count);
+  bool equal = a.front() == left && a.back() == left + (count - 1) / 1e6;
+  for (const double* inbox : {by_mpi, by_put}) {
+    if (inbox == by_mpi && !has_direct) continue;
+    const Numbers b = read(inbox, count);
+    equal = equal && std::memcmp(a.data(), b.data(), bytes_of(a)) == 0;
+  }
   if (!equal) std::fprintf(stderr, "15_mpi_interop: PE %d has got different numbers\n", me);
+  const bool all_equal = on_all_ranks(equal);
   if (me == 0 && all_equal) {
-    std::printf("%d %s: %d numbers from GPU to GPU by MPI and by a put: the same\n", n,
-                n == 1 ? "PE" : "PEs", count);
+    std::printf("%d %s: %d numbers from GPU to GPU by MPI through hosts%s and by a put: the same\n",
+                n, n == 1 ? "PE" : "PEs", count, has_direct ? ", by MPI directly" : "");
   }
   return all_equal ? 0 : 1;
 }

@@ -26,7 +26,8 @@ class Mpi(launching.LaunchTest):
     def test_mpi_and_meshmem_in_one_program(self):
         result = self.oshrun("-n", 3, INTEROP, 1000, seconds=60)
         self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertEqual(result.out, "3 PEs: 1000 numbers from GPU to GPU by MPI and by a put: the same\n")
+        self.assertEqual(result.out, "3 PEs: 1000 numbers from GPU to GPU by MPI through hosts, by MPI directly and by a put: "
+                         "the same\n")
         self.assert_nothing_left()
 
     def test_a_rank_that_dies_leaves_nothing(self):
