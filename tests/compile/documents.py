@@ -6,17 +6,21 @@ documents.py FOLDER_OF_WRAPPERS PROJECT_FOLDER
 documents.py --self-test
 
 A block of code with a main is run by the command in the block behind it, and has to print the rest of that block, in any
-order. Other blocks are pieces, which documents.hip has a frame for: a program that uses the piece and looks at the result.
+order; those of MPI where there is an MPI. Other blocks are pieces, which documents.hip has a frame for: a program that uses the piece and looks at the result.
 """
 import collections
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 DOCUMENTS = ["README.md", "docs/gpu.md", "docs/memory_model.md", "docs/porting.md"]
+# Open MPI's mpirun starts as root, and more processes than there are cores.
+OF_MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_odls_base_num_threads": "0"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRAME = re.compile(r"^//// ([^:]+): (.*)\n", re.MULTILINE)
 # What stands at the beginning of a piece, and outside of functions: #include, and whole functions.
@@ -60,7 +64,7 @@ def framed(piece, frames):
 
 
 def run(command, folder, wrappers):
-    environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60"}
+    environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60", **OF_MPIRUN}
     result = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     if result.returncode != 0:
         raise ValueError(f"`{command}` ended with {result.returncode}\n{result.stdout}{result.stderr[:3000]}")
@@ -68,6 +72,9 @@ def run(command, folder, wrappers):
 
 
 def check_program(program, folder, wrappers):
+    if program.command.startswith("mpicc ") and not (shutil.which("mpicc") and shutil.which("mpirun")):
+        print(f"{program.where}: skipped, there is no MPI")
+        return
     file = re.search(r"\S+\.(?:c|cpp|hip)\b", program.command)[0]
     (folder / file).write_text(program.source, encoding="utf-8")
     printed = run(program.command, folder, wrappers)
