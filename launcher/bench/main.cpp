@@ -23,7 +23,7 @@
 namespace meshmem::bench {
 namespace {
 
-// Before the library runs nobody says how many PEs there are; with more, sizes may not fit.
+// Before the library runs oshrun alone says how many PEs there are; with more, sizes may not fit.
 constexpr std::size_t kExpectedPes = 16;
 constexpr std::size_t kForTheRest = std::size_t{4} << 20;
 
@@ -31,7 +31,9 @@ void ask_for_heap(const Options& options) {
   std::size_t bytes = 2 * buffer_bytes(options.max_bytes) + kForTheRest;
   if (!options.is_reduction()) {
     const std::size_t usual = std::size_t{256} << 20;
-    bytes = std::max(usual, 2 * kExpectedPes * buffer_bytes(options.max_bytes) + kForTheRest);
+    const char* const said = std::getenv("MESHMEM_OSHRUN_PES");
+    const std::size_t pes = said ? std::strtoul(said, nullptr, 10) : kExpectedPes;
+    bytes = std::max(usual, 2 * pes * buffer_bytes(options.max_bytes) + kForTheRest);
   }
   setenv(options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE",
          std::to_string(bytes).c_str(), 0);

@@ -36,6 +36,12 @@ std::string check_size(const std::string& text) {
              : "'" + text + "' is no size; give bytes, as in 65536, 64K or 1G";
 }
 
+std::string check_plot(const std::string& path) {
+  return path.size() > 4 && path.ends_with(".svg")
+             ? ""
+             : "'" + path + "' does not end in .svg; rsvg-convert makes a PNG of that";
+}
+
 struct Words {
   std::vector<std::string> operations;
   std::string min_bytes, max_bytes, from, memory, team = "world";
@@ -90,6 +96,12 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("--threads", options.threads, "Of a block")->check(CLI::Range(1, 512));
   app.add_flag("--csv", options.csv, "Print lines for programs to read");
   app.add_option("--json", options.json, "Write the figures to this file too");
+  auto* plot = app.add_option("--plot", options.plot, "Draw the figures into this SVG file")
+                   ->check(check_plot);
+  app.add_option("--beside", options.beside, "Of --plot: a CSV file of others' figures; repeatable")
+      ->needs(plot)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   auto* tune = app.add_flag("--tune", options.tune, "Find the fastest plan for each size instead");
   app.add_option("--out", options.out, "The file for what --tune finds; else it is printed")
       ->needs(tune);
@@ -125,8 +137,10 @@ void settle_reductions(const CLI::App& app, const Options& options) {
     throw CLI::ValidationError("--type", options.type + " is for --memory device only");
   if (options.caller == Caller::host && options.tune)
     throw CLI::ValidationError("--tune", "is for --memory device only");
-  if (options.tune && (options.csv || !options.json.empty() || options.check))
-    throw CLI::ValidationError("--tune", "writes a table of its own: no --csv, --json or --check");
+  if (options.tune &&
+      (options.csv || !options.json.empty() || !options.plot.empty() || options.check))
+    throw CLI::ValidationError("--tune",
+                               "writes a table of its own: no --csv, --json, --plot or --check");
 }
 
 void settle(const CLI::App& app, Options& options, Words& words) {

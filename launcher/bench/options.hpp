@@ -30,6 +30,8 @@ struct Options {
   bool check = false;
   bool csv = false;
   std::string json;
+  std::string plot;                 // the file for a picture
+  std::vector<std::string> beside;  // files of others' figures, for the picture
   bool list = false;
   bool tune = false;
   bool quick = false;

@@ -14,6 +14,8 @@ namespace meshmem::bench {
 
 namespace {
 
+constexpr std::size_t kMostNames = 6;  // of operations in a title
+
 double gbs_of(const Figure& figure) {
   return static_cast<double>(figure.bytes) / figure.us.median * 1e-3;
 }
@@ -32,8 +34,9 @@ const char* memory_of(const Options& options) { return options.on_device ? "devi
 }  // namespace
 
 Report::Report(const Options& options, const std::string& nodes, bool writes)
-    : options_(options), writes_(writes) {
+    : options_(options), writes_(writes), nodes_(nodes) {
   if (!writes_) return;
+  open_plot();
   const bool on_device = options_.on_device || options_.caller != Caller::host;
   const std::string device = on_device ? device_name() : "";
   if (!options_.json.empty()) {
@@ -53,6 +56,7 @@ Report::Report(const Options& options, const std::string& nodes, bool writes)
 
 void Report::begin(const Section& section) {
   section_ = section;
+  curves_.push_back({std::string(section.operation->name), false, {}});
   if (!writes_ || options_.csv) return;
   std::string what = fmt::format("{} from {}, {} memory", section.operation->name,
                                  name_of(options_.caller), memory_of(options_));
@@ -109,6 +113,7 @@ void Report::write_json(const std::vector<Field>& fields) {
 
 void Report::add(const Figure& figure) {
   if (!writes_) return;
+  curves_.back().points.push_back({static_cast<double>(figure.bytes), figure.us.median});
   const std::vector<Field> row = fields(figure);
   if (options_.csv) {
     std::string names, values;
@@ -126,10 +131,39 @@ void Report::add(const Figure& figure) {
   is_first_ = false;
 }
 
+void Report::open_plot() {
+  if (options_.plot.empty()) return;
+  for (const std::string& path : options_.beside) try {
+      const std::vector<Curve> found = read_curves(path);
+      beside_.insert(beside_.end(), found.begin(), found.end());
+    } catch (const std::exception& error) {
+      fail(fmt::format("{} is no file of figures: {}; make one by --csv", path, error.what()));
+    }
+  plot_ = open_for_writing(options_.plot);
+}
+
+void Report::close_plot() {
+  std::string names;
+  for (const Curve& curve : curves_) names += (names.empty() ? "" : ", ") + curve.label;
+  if (curves_.size() > kMostNames) names = fmt::format("{} operations", curves_.size());
+  const std::string title =
+      fmt::format("{} from {}, {} memory", names, name_of(options_.caller), memory_of(options_));
+  std::vector<Curve> all = curves_;
+  all.insert(all.end(), beside_.begin(), beside_.end());
+  try {
+    plot_ << draw(title, fmt::format("meshmem {}: {}", MESHMEM_VERSION, nodes_), all);
+  } catch (const std::exception& error) {
+    fail(fmt::format("{} is not drawn: {}", options_.plot, error.what()));
+  }
+  close_written(plot_, options_.plot);
+}
+
 void Report::close() {
-  if (!json_.is_open()) return;
-  json_ << "\n]}\n";
-  close_written(json_, options_.json);
+  if (json_.is_open()) {
+    json_ << "\n]}\n";
+    close_written(json_, options_.json);
+  }
+  if (plot_.is_open()) close_plot();
 }
 
 std::ofstream open_for_writing(const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
+#include "bench/plot.hpp"
 
 namespace meshmem::bench {
 
@@ -43,12 +44,18 @@ class Report {
   };
   std::vector<Field> fields(const Figure& figure) const;
   void print_row(const Figure& figure) const;
+  void open_plot();
+  void close_plot();
   void write_json(const std::vector<Field>& fields);
 
   const Options& options_;
   const bool writes_;
+  const std::string nodes_;
   Section section_{};
   std::ofstream json_;
+  std::ofstream plot_;
+  std::vector<Curve> curves_;  // those of this run first
+  std::vector<Curve> beside_;
   bool is_first_ = true;
 };
 
