@@ -111,11 +111,12 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
   state_ = {block, shape.block, shape.grid, shared, this, shape.is_cooperative, false, 0};
   size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
   begun_ = at_barrier_ = 0;
+  votes_ = {};
   next_index_ = {0, 0, 0};
   for (unsigned first = 0; first < size_; first += warpSize) {
     Wave& wave = waves_[first / warpSize];
-    wave.live = std::min<unsigned>(warpSize, size_ - first);
-    wave.arrived = wave.at_barrier = wave.turn = 0;
+    wave.live = kAllLanes >> (warpSize - std::min<unsigned>(warpSize, size_ - first));
+    wave.at_barrier = wave.turn = 0;
     wave.values[0].lanes = wave.values[1].lanes = 0;
   }
   made_progress();
@@ -169,8 +170,9 @@ void BlockRunner::end_thread(unsigned rank) {
   made_progress();
   --live_;
   Wave& wave = waves_[rank / warpSize];
-  --wave.live;
+  wave.live &= ~bit_of(rank);
   release_wave_if_complete(wave);
+  release_meetings(wave);
   release_barrier_if_complete();
   if (live_ > 0) return;
   check_calls();
@@ -192,7 +194,11 @@ Fiber* BlockRunner::fiber_of_new_thread() {
 }
 
 // New threads first: what the others wait for may be theirs to do.
-Fiber* BlockRunner::next_ready() { return begun_ < size_ ? fiber_of_new_thread() : ready_.pop(); }
+Fiber* BlockRunner::next_ready() {
+  if (begun_ < size_) return fiber_of_new_thread();
+  if (ready_.empty()) fail_as_none_is_ready();
+  return ready_.pop();
+}
 
 void BlockRunner::resume(Fiber& from, Fiber& to) {
   running_ = &to;
@@ -261,7 +267,7 @@ void BlockRunner::yield() {
   // Each ready fiber has run once and waits on: only another OS thread or process can help.
   if (begun_ == size_ && ++yields_ > ready_.size()) {
     yields_ = 0;
-    pause_os_thread();
+    if (!release_active_lanes()) pause_os_thread();
     if (ready_.empty()) return;
   }
   wait_in(ready_);
@@ -270,6 +276,9 @@ void BlockRunner::yield() {
 void BlockRunner::release_barrier_if_complete() {
   if (at_barrier_ == 0 || at_barrier_ != live_) return;
   check_calls();
+  if (votes_.voters != 0 && votes_.voters != at_barrier_)
+    fail_in_kernel("only some threads of the block count votes at the barrier");
+  outcome_ = std::exchange(votes_, {});
   at_barrier_ = 0;
   for (unsigned first = 0; first < size_; first += warpSize)
     waves_[first / warpSize].at_barrier = 0;
@@ -300,40 +309,17 @@ void BlockRunner::block_barrier() {
   Wave& wave = waves_[running_->thread->rank / warpSize];
   ++at_barrier_;
   if (at_barrier_ == live_) return release_barrier_if_complete();
-  ++wave.at_barrier;
+  wave.at_barrier |= bit_of(running_->thread->rank);
   release_wave_if_complete(wave);
+  release_meetings(wave);
   wait_in(at_barrier_list_);
 }
 
-// Lanes that wait at the block's barrier are not awaited: it cannot end before the others come to
-// it.
-void BlockRunner::release_wave_if_complete(Wave& wave) {
-  if (wave.arrived == 0 || wave.arrived + wave.at_barrier != wave.live) return;
-  check_calls_of_wave(static_cast<unsigned>(&wave - waves_));
-  wave.arrived = 0;
-  wave.turn ^= 1;
-  wave.values[wave.turn].lanes = 0;
-  ready_.take_all(wave.waiting);
-}
-
-const WaveValues& BlockRunner::meet_in_wave(WaveOperation operation, std::uint64_t value) {
-  made_progress();
-  const unsigned rank = running_->thread->rank;
-  Wave& wave = waves_[rank / warpSize];
-  WaveValues& values = wave.values[wave.turn];
-  if (values.lanes != 0 && values.operation != operation) {
-    fail_in_kernel("the threads of a wave meet in different operations of the wave");
-  }
-  values.operation = operation;
-  values.of_lane[rank % warpSize] = value;
-  values.lanes |= std::uint64_t{1} << rank % warpSize;
-  ++wave.arrived;
-  if (wave.arrived + wave.at_barrier == wave.live) {
-    release_wave_if_complete(wave);
-  } else {
-    wait_in(wave.waiting);
-  }
-  return values;
+BlockVotes BlockRunner::vote_in_block(bool mine) {
+  ++votes_.voters;
+  if (mine) ++votes_.ayes;
+  block_barrier();
+  return outcome_;
 }
 
 void yield() {
@@ -357,9 +343,7 @@ void observe_waits(const WaitObserver* observer) {
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
 
-const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>) {
-  return current_thread->block->runner->meet_in_wave(operation, value);
-}
+BlockVotes vote_in_block(bool mine) { return current_thread->block->runner->vote_in_block(mine); }
 
 long long nanoseconds() {
   timespec now;

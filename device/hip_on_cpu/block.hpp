@@ -3,7 +3,7 @@
 // Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its
 // stack to the next. A thread of the block is: not begun, running, ready, waiting at a barrier or
 // in an operation of its wave, or exited. Used by submit.cpp; the functions for kernels (barrier,
-// wave, yield) are members that block.cpp exports.
+// wave, yield) are members that block.cpp and wave.cpp export.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,9 @@
 namespace hip_on_cpu {
 
 struct LaunchRun;
+
+// The lane of a thread, as a mask.
+inline std::uint64_t bit_of(unsigned rank) { return std::uint64_t{1} << rank % warpSize; }
 
 class BlockRunner {
  public:
@@ -33,17 +36,30 @@ class BlockRunner {
   void yield();
   void end_wait();
   void block_barrier();
+  BlockVotes vote_in_block(bool mine);
   const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
+  const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who);
 
  private:
   static constexpr unsigned kMaxWaves = kMaxThreadsPerBlock / warpSize;
 
-  // Meetings use the two sets of values in turn: a lane can only come to the meeting after the next
-  // one when all lanes have read the values of this one.
+  // Of lanes that a mask names, or of those that are active at a place.
+  struct Meeting {
+    LanesAt who;
+    WaveValues values{};
+    FiberList waiting{};
+    bool is_over = false;
+  };
+
+  // Sets of lanes are masks. Meetings of the whole wave use the two sets of values in turn: a lane
+  // can only come to the meeting after the next one when all lanes have read the values of this
+  // one.
   struct Wave {
-    unsigned live, arrived, at_barrier, turn;
+    std::uint64_t live, at_barrier;
+    unsigned turn;
     FiberList waiting;
     WaveValues values[2];
+    std::vector<std::shared_ptr<Meeting>> meetings;  // those that are not over
   };
 
   void begin(LaunchRun& launch, dim3 block);
@@ -55,9 +71,14 @@ class BlockRunner {
   void check_calls_of_wave(unsigned wave) const;
   void release_barrier_if_complete();
   void release_wave_if_complete(Wave& wave);
+  void release_meetings(Wave& wave);
+  bool release_active_lanes(Wave& wave);
+  bool release_active_lanes();
+  void release(Meeting& meeting);
 
   Fiber* fiber_of_new_thread();
   Fiber* next_ready();
+  [[noreturn]] void fail_as_none_is_ready();
   void wait_in(FiberList& list);
   void resume(Fiber& from, Fiber& to);
   void made_progress();
@@ -69,8 +90,10 @@ class BlockRunner {
   BlockState state_{};
   std::vector<ThreadState> threads_ = std::vector<ThreadState>(kMaxThreadsPerBlock);
   unsigned size_ = 0, begun_ = 0, live_ = 0, at_barrier_ = 0;
-  dim3 next_index_;  // of the thread that begins next
+  BlockVotes votes_{}, outcome_{};  // at the barrier that threads are at, and at the last one
+  dim3 next_index_;                 // of the thread that begins next
   Wave waves_[kMaxWaves];
+  std::vector<std::shared_ptr<Meeting>> last_meetings_;  // of each thread, which reads its values
 
   Fiber main_;  // the OS thread's own stack
   Fiber* running_ = nullptr;

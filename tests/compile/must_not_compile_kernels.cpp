@@ -21,6 +21,8 @@ __global__ void work(int* to) {
   HIP_DYNAMIC_SHARED(int, sized)
   fixed[threadIdx.x] = sized[threadIdx.x] = __shfl(constants[0], 1);
   __syncwarp();
+  __syncwarp(~0ull);
+  fixed[0] += __shfl_sync(~0ull, 1, 0);
   if (__ballot(1)) atomicAdd(to, fixed[0] + variable);
   __syncthreads();
 }
@@ -71,24 +73,9 @@ __global__ void work(hipTextureObject_t image) { (void)image; }
 __global__ void work() { cooperative_groups::this_grid().sync(); }
 #endif
 
-// case masked_shuffle | __shfl_sync
-#ifdef case_masked_shuffle
-__global__ void work(int* to) { *to = __shfl_sync(~0ull, 1, 0); }
-#endif
-
-// case masked_ballot | __ballot_sync
-#ifdef case_masked_ballot
-__global__ void work(unsigned long long* to) { *to = __ballot_sync(~0ull, 1); }
-#endif
-
-// case masked_barrier | too many arguments|no matching function
-#ifdef case_masked_barrier
-__global__ void work() { __syncwarp(1); }
-#endif
-
-// case counting_barrier | __syncthreads_count
-#ifdef case_counting_barrier
-__global__ void work(int* to) { *to = __syncthreads_count(1); }
+// case mask_without_each_lane | has no bit for each lane
+#ifdef case_mask_without_each_lane
+__global__ void work(int* to) { *to = __shfl_sync(static_cast<short>(-1), 1, 0); }
 #endif
 
 // case wide_shuffle | moves up to 8 bytes

@@ -77,6 +77,13 @@ inline void has_waited() {
 }
 
 void block_barrier();
+
+// A barrier of the block at which its threads vote: how many did, and how many said yes.
+struct BlockVotes {
+  unsigned voters, ayes;
+};
+BlockVotes vote_in_block(bool mine);
+
 long long nanoseconds();
 
 }  // namespace hip_on_cpu
@@ -95,3 +102,11 @@ inline constexpr int warpSize = HIP_ON_CPU_WAVE;
 static_assert(warpSize == 32 || warpSize == 64, "a wave has 32 or 64 lanes");
 
 inline void __syncthreads() { hip_on_cpu::block_barrier(); }
+inline int __syncthreads_count(int predicate) {
+  return static_cast<int>(hip_on_cpu::vote_in_block(predicate != 0).ayes);
+}
+inline int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
+inline int __syncthreads_and(int predicate) {
+  const hip_on_cpu::BlockVotes votes = hip_on_cpu::vote_in_block(predicate != 0);
+  return votes.ayes == votes.voters;
+}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a wave: barrier, shuffles, votes. All threads of the wave that have not exited, and
-// that do not wait at __syncthreads, take part; they meet at the operation.
-// Invariant: threads of one wave that meet in different operations end the program (block.cpp finds
-// it). Included by hip_runtime.h only.
+// Operations of a wave: barrier, shuffles, votes. Those without a mask are of all threads of the
+// wave that have not exited, and that do not wait at __syncthreads; those with one (_sync) are of
+// the lanes that it names, but for the exited. They meet at the operation.
+// Invariant: threads that meet in different operations, or wait for lanes that never come, end the
+// program (block.cpp finds it). Included by hip_runtime.h only.
 #pragma once
 
 #include <cstring>
@@ -13,7 +14,7 @@
 #pragma GCC visibility push(default)
 namespace hip_on_cpu {
 
-enum class WaveOperation { kBarrier, kShuffle, kVote };
+enum class WaveOperation { kBarrier, kShuffle, kVote, kMatch };
 
 struct WaveValues {
   std::uint64_t of_lane[warpSize];
@@ -21,30 +22,65 @@ struct WaveValues {
   WaveOperation operation;
 };
 
+inline constexpr std::uint64_t kAllLanes = ~std::uint64_t{0} >> (64 - warpSize);
+
 template <int lanes>
 struct Lanes {};
+
+// Who meets: the lanes of a mask, or, where a file is given, those that are active at that line.
+struct LanesAt {
+  std::uint64_t mask;
+  const char* file;
+  int line;
+  bool operator==(const LanesAt& other) const {
+    return mask == other.mask && file == other.file && line == other.line;
+  }
+};
 
 // Waits for the other lanes; what it returns stays until this thread's next operation of the wave.
 // A program compiled for waves of another size does not link.
 const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>);
+const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who,
+                             Lanes<warpSize>);
+
+struct WholeWave {};
+inline const WaveValues& meet(WaveOperation operation, std::uint64_t value, WholeWave) {
+  return meet_in_wave(operation, value, {});
+}
+inline const WaveValues& meet(WaveOperation operation, std::uint64_t value, const LanesAt& who) {
+  return meet_lanes(operation, value, who, {});
+}
+
+template <typename Mask>
+inline LanesAt lanes_of(Mask mask) {
+  static_assert(std::is_integral<Mask>::value && sizeof(Mask) * 8 >= warpSize,
+                "the mask has no bit for each lane of the wave");
+  return {static_cast<std::uint64_t>(mask) & kAllLanes, nullptr, 0};
+}
 
 inline void wave_barrier() { meet_in_wave(WaveOperation::kBarrier, 0, {}); }
 inline int lane() { return static_cast<int>(current_thread->rank % warpSize); }
 
 template <typename T>
-inline T shuffle(T value, int source) {
+inline std::uint64_t bits_of(T value) {
   static_assert(std::is_trivially_copyable<T>::value && sizeof(T) <= 8,
                 "a shuffle moves up to 8 bytes");
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  const WaveValues& values = meet_in_wave(WaveOperation::kShuffle, bits, {});
+  return bits;
+}
+
+template <typename T, typename Who>
+inline T shuffle(T value, int source, const Who& who) {
+  const WaveValues& values = meet(WaveOperation::kShuffle, bits_of(value), who);
   if ((values.lanes >> source & 1) == 0) return value;  // undefined on GPUs
-  std::memcpy(&value, &values.of_lane[source], sizeof(T));
+  std::memcpy(static_cast<void*>(&value), &values.of_lane[source], sizeof(T));
   return value;
 }
 
-inline std::uint64_t vote(bool mine, std::uint64_t* lanes) {
-  const WaveValues& values = meet_in_wave(WaveOperation::kVote, mine ? 1 : 0, {});
+template <typename Who>
+inline std::uint64_t vote(bool mine, std::uint64_t* lanes, const Who& who) {
+  const WaveValues& values = meet(WaveOperation::kVote, mine ? 1 : 0, who);
   std::uint64_t result = 0;
   for (int i = 0; i < warpSize; ++i) {
     if (values.lanes >> i & 1) result |= values.of_lane[i] << i;
@@ -53,45 +89,111 @@ inline std::uint64_t vote(bool mine, std::uint64_t* lanes) {
   return result;
 }
 
+template <typename Who>
+inline bool is_unanimous(bool mine, const Who& who) {
+  std::uint64_t lanes;
+  return vote(mine, &lanes, who) == lanes;
+}
+
+// The lanes that have the same value.
+template <typename T, typename Who>
+inline std::uint64_t match(T value, std::uint64_t* lanes, const Who& who) {
+  const std::uint64_t mine = bits_of(value);
+  const WaveValues& values = meet(WaveOperation::kMatch, mine, who);
+  std::uint64_t result = 0;
+  for (int i = 0; i < warpSize; ++i) {
+    if ((values.lanes >> i & 1) && values.of_lane[i] == mine) result |= std::uint64_t{1} << i;
+  }
+  *lanes = values.lanes;
+  return result;
+}
+
+// Which lane a shuffle reads. `width` is a power of two: the wave falls into groups of so many
+// lanes, and `source` counts in the group. Who would read beyond its group reads itself.
+inline int lane_of_shfl(int source, int width) {
+  const int first = lane() & ~(width - 1);
+  return first + (source & (width - 1));
+}
+inline int lane_of_shfl_xor(int mask, int width) {
+  const int self = lane(), source = self ^ mask;
+  const int end = (self & ~(width - 1)) + width;
+  return source < end ? source : self;
+}
+inline int lane_of_shfl_up(unsigned distance, int width) {
+  const int self = lane(), source = self - static_cast<int>(distance);
+  return source >= (self & ~(width - 1)) ? source : self;
+}
+inline int lane_of_shfl_down(unsigned distance, int width) {
+  const int self = lane();
+  const unsigned in_group = static_cast<unsigned>(self & (width - 1)) + distance;
+  return in_group < static_cast<unsigned>(width) ? self + static_cast<int>(distance) : self;
+}
+
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
 inline void __syncwarp() { hip_on_cpu::wave_barrier(); }
+template <typename Mask>
+inline void __syncwarp(Mask mask) {
+  hip_on_cpu::meet(hip_on_cpu::WaveOperation::kBarrier, 0, hip_on_cpu::lanes_of(mask));
+}
 
-// `width` is a power of two: the wave falls into groups of so many lanes, and `source` counts in
-// the group.
-template <typename T>
-inline T __shfl(T value, int source, int width = warpSize) {
-  const int first = hip_on_cpu::lane() & ~(width - 1);
-  return hip_on_cpu::shuffle(value, first + (source & (width - 1)));
-}
-template <typename T>
-inline T __shfl_xor(T value, int mask, int width = warpSize) {
-  const int self = hip_on_cpu::lane();
-  const int source = self ^ mask;
-  const int end = (self & ~(width - 1)) + width;
-  return hip_on_cpu::shuffle(value, source < end ? source : self);
-}
-template <typename T>
-inline T __shfl_up(T value, unsigned distance, int width = warpSize) {
-  const int self = hip_on_cpu::lane();
-  const int source = self - static_cast<int>(distance);
-  return hip_on_cpu::shuffle(value, source >= (self & ~(width - 1)) ? source : self);
-}
-template <typename T>
-inline T __shfl_down(T value, unsigned distance, int width = warpSize) {
-  const int self = hip_on_cpu::lane();
-  const unsigned in_group = static_cast<unsigned>(self & (width - 1)) + distance;
-  return hip_on_cpu::shuffle(
-      value, in_group < static_cast<unsigned>(width) ? self + static_cast<int>(distance) : self);
-}
+#define HIP_ON_CPU_SHUFFLE(name, Argument)                                                \
+  template <typename T>                                                                   \
+  inline T __##name(T value, Argument argument, int width = warpSize) {                   \
+    return hip_on_cpu::shuffle(value, hip_on_cpu::lane_of_##name(argument, width),        \
+                               hip_on_cpu::WholeWave());                                  \
+  }                                                                                       \
+  template <typename Mask, typename T>                                                    \
+  inline T __##name##_sync(Mask mask, T value, Argument argument, int width = warpSize) { \
+    return hip_on_cpu::shuffle(value, hip_on_cpu::lane_of_##name(argument, width),        \
+                               hip_on_cpu::lanes_of(mask));                               \
+  }
+HIP_ON_CPU_SHUFFLE(shfl, int)
+HIP_ON_CPU_SHUFFLE(shfl_xor, int)
+HIP_ON_CPU_SHUFFLE(shfl_up, unsigned)
+HIP_ON_CPU_SHUFFLE(shfl_down, unsigned)
+#undef HIP_ON_CPU_SHUFFLE
 
 inline unsigned long long __ballot(int predicate) {
   std::uint64_t lanes;
-  return hip_on_cpu::vote(predicate != 0, &lanes);
+  return hip_on_cpu::vote(predicate != 0, &lanes, hip_on_cpu::WholeWave());
 }
 inline int __any(int predicate) { return __ballot(predicate) != 0; }
 inline int __all(int predicate) {
-  std::uint64_t lanes;
-  return hip_on_cpu::vote(predicate != 0, &lanes) == lanes;
+  return hip_on_cpu::is_unanimous(predicate != 0, hip_on_cpu::WholeWave());
 }
+template <typename Mask>
+inline unsigned long long __ballot_sync(Mask mask, int predicate) {
+  std::uint64_t lanes;
+  return hip_on_cpu::vote(predicate != 0, &lanes, hip_on_cpu::lanes_of(mask));
+}
+template <typename Mask>
+inline int __any_sync(Mask mask, int predicate) {
+  return __ballot_sync(mask, predicate) != 0;
+}
+template <typename Mask>
+inline int __all_sync(Mask mask, int predicate) {
+  return hip_on_cpu::is_unanimous(predicate != 0, hip_on_cpu::lanes_of(mask));
+}
+template <typename Mask, typename T>
+inline unsigned long long __match_any_sync(Mask mask, T value) {
+  std::uint64_t lanes;
+  return hip_on_cpu::match(value, &lanes, hip_on_cpu::lanes_of(mask));
+}
+// All lanes of the mask if they have the same value, else none.
+template <typename Mask, typename T>
+inline unsigned long long __match_all_sync(Mask mask, T value, int* are_same) {
+  std::uint64_t lanes;
+  *are_same = hip_on_cpu::match(value, &lanes, hip_on_cpu::lanes_of(mask)) == lanes;
+  return *are_same ? lanes : 0;
+}
+
+// The lanes that came here together: all that did not go another way. The call's place is what
+// tells.
+inline unsigned long long __activemask(const char* file = __builtin_FILE(),
+                                       int line = __builtin_LINE()) {
+  return hip_on_cpu::meet(hip_on_cpu::WaveOperation::kVote, 0, hip_on_cpu::LanesAt{0, file, line})
+      .lanes;
+}
+inline unsigned __lane_id() { return static_cast<unsigned>(hip_on_cpu::lane()); }
