@@ -15,7 +15,7 @@ import unittest
 import launching
 from launching import wait_until
 
-PROGRAM = os.environ["UNIQUEID_PROGRAM"]
+PROGRAM, COMPAT = os.environ["UNIQUEID_PROGRAM"], os.environ["UNIQUEID_COMPAT"]
 WITH_UCX = os.environ.get("WITH_UCX") == "1"
 # Of launchers around the test.
 FOREIGN = re.compile(r"PMIX_|PMI_|OMPI_|SLURM_|MESHMEM_OSHRUN")
@@ -39,8 +39,8 @@ class UniqueId(launching.LaunchTest):
             process.communicate()
         super().tearDown()
 
-    def begin(self, *words, machine=None, **variables):
-        command = [PROGRAM, *map(str, words)]
+    def begin(self, *words, machine=None, program=(PROGRAM,), **variables):
+        command = [*program, *map(str, words)]
         if machine:
             command = ["unshare", "--uts", "sh", "-c", f'hostname {machine} && exec "$0" "$@"', *command]
         process = subprocess.Popen(command, env={**self.environment, **variables}, stdin=subprocess.PIPE,
@@ -106,6 +106,11 @@ class UniqueId(launching.LaunchTest):
         result = self.finish(processes[0])
         self.assertEqual(result.status, 1, result)
         self.assertRegex(result.err, "PE 1 .*host two", result)
+
+    def test_nvshmems_and_rocshmems_names(self):
+        for library in ("nvshmem", "rocshmem"):
+            first, unique_id = self.make(0, 2, program=(COMPAT, library))
+            self.assert_rings(self.finish_job([first, self.begin(unique_id, 1, 2, program=(COMPAT, library))]), 1)
 
     def test_the_launcher_is_what_counts_where_there_is_one(self):
         for rank, text in (("0", "^$"), ("1", "rank 1 of 1 is not from 0")):
