@@ -282,7 +282,8 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
 MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
 MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
-MESHMEM_COMPAT_MISSING(nvshmemx_double2_maxloc_reduce_block, "docs/porting.md finds the place by max_reduce")
+MESHMEM_COMPAT_MISSING(nvshmemx_double2_maxloc_reduce_block,
+                       "docs/porting.md finds the place by max_reduce")
 #undef MESHMEM_COMPAT_QP_TYPE
 
 #endif
