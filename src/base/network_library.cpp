@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What UCX is told before it is loaded, where to look for the library, and what to say when it is
-// not there. UCX reads these variables while it is loaded, so no later call could set them.
+// What UCX is told before it is loaded, and what to say when the library is not there. UCX reads
+// these variables while it is loaded, so no later call could set them.
 // Invariant: the environment is afterwards as it was before.
 #include "base/network_library.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <vector>
+
+#include "base/library_place.hpp"
 
 namespace meshmem {
 namespace {
@@ -43,23 +44,6 @@ void add_defaults_of_ucx(Defaults& defaults, bool debug) {
   if (!debug) defaults.add("UCX_LOG_LEVEL", "fatal");
 }
 
-std::string folder_of_this_code() {
-  Dl_info about{};
-  if (dladdr(reinterpret_cast<void*>(&open_network_library), &about) == 0) return {};
-  const std::string path = about.dli_fname;
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
-// Beside libmeshmem.so, or where programs of meshmem have it; else by name for the loader.
-std::string place_of(const std::string& name) {
-  for (const char* way : {"/", "/../lib/"}) {
-    std::string path = folder_of_this_code() + way + name;
-    if (access(path.c_str(), F_OK) == 0) return path;
-  }
-  return name;
-}
-
 std::string last_loader_error() {
   const char* text = dlerror();
   return text != nullptr ? text : "no reason given";
@@ -86,7 +70,7 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  void* library = dlopen(place_of(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(place_of_library(name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) *error = missing(network, name, last_loader_error());
   return library;
 }
