@@ -18,6 +18,7 @@ namespace {
 
 std::atomic<int> this_pe{-1};
 std::atomic<AbortJob> abort_job_of_launcher{nullptr};
+std::atomic<void (*)()> last_words{nullptr};
 std::atomic<bool> debug_is_on{false};
 
 std::atomic<int> messages_fd{STDERR_FILENO};
@@ -38,6 +39,7 @@ std::string_view describe_this_process(char (&text)[320]) {
 
 void set_identity(int pe) { this_pe = pe; }
 void set_abort_job(AbortJob abort_job) { abort_job_of_launcher = abort_job; }
+void set_last_words(void (*say)()) { last_words = say; }
 void enable_debug(bool enabled) { debug_is_on = enabled; }
 bool debug_enabled() { return debug_is_on; }
 
@@ -66,6 +68,7 @@ void print_line(std::string_view message) {
 }
 
 void end_job_on_error() {
+  if (void (*const say)() = last_words.exchange(nullptr)) say();
   if (const AbortJob abort_job = abort_job_of_launcher) abort_job(1);
   _exit(1);
 }

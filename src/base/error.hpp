@@ -22,6 +22,10 @@ void set_identity(int pe);
 using AbortJob = void (*)(int status);
 void set_abort_job(AbortJob abort_job);
 
+// What is called once more before a job ends on an error, to say what is left of its work; nullptr:
+// nothing.
+void set_last_words(void (*say)());
+
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
 
