@@ -84,6 +84,8 @@ int Job::run(const Environment& base, const std::vector<std::vector<std::string>
   output_.close_streams();
   while (output_.has_pending()) wait_for_news(Clock::now());
   tell_of_lost_output();
+  if (const auto trace = base.find("MESHMEM_TRACE"); trace != base.end())
+    tell_of_lost_trace(trace->second);
   return status_.value_or(output_is_lost_ ? kSystemError : 0);
 }
 
@@ -92,6 +94,16 @@ void Job::tell_of_lost_output() {
   if (error == 0 || output_is_lost_) return;
   output_is_lost_ = true;
   output_.say(fmt::format("output of the PEs is lost: {}", std::strerror(error)));
+}
+
+// PEs that were killed could not say it themselves.
+void Job::tell_of_lost_trace(const std::string& file) {
+  if (status_.value_or(0) == 0 || a_pe_said_why_) return;
+  if (::access((file + ".pe0.part").c_str(), F_OK) != 0) return;
+  output_.say(
+      fmt::format("the job has ended without its trace; `meshmem-trace join {}` makes it of "
+                  "what the PEs have left",
+                  file));
 }
 
 void Job::start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
@@ -254,6 +266,7 @@ void Job::take_mail() {
       if (!failed && status != 0) {
         report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
       }
+      a_pe_said_why_ = true;
       end_with(status);
     }
   }

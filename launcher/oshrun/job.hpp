@@ -67,6 +67,7 @@ class Job {
   std::optional<int> find_pe(pid_t pid) const;
 
   void tell_of_lost_output();
+  void tell_of_lost_trace(const std::string& file);
   void report(int pe, const std::string& what);
   void end_with(int status);
 
@@ -86,6 +87,7 @@ class Job {
   Clock::time_point leavers_judged_at_{};
 
   std::optional<int> status_;  // decided, if the end is not a good one
+  bool a_pe_said_why_ = false;
   bool output_is_lost_ = false;
   int interrupts_ = 0;
   std::optional<Clock::time_point> asked_at_;  // by SIGQUIT, for the table

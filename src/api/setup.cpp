@@ -42,11 +42,11 @@ int n_pes(const char* routine) {
 }  // namespace
 
 MESHMEM_ENTRY(void, init, (void)) {
-  if (const auto error = start_or_say_why()) fail_together("shmem_init: " + *error);
+  if (const auto error = start_or_say_why("shmem_init")) fail_together("shmem_init: " + *error);
 }
 
 MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
-  if (const auto error = start_or_say_why()) {
+  if (const auto error = start_or_say_why("shmem_init_thread")) {
     print_line("shmem_init_thread: " + *error);
     return 1;
   }
@@ -66,7 +66,7 @@ MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
   static const pid_t process = getpid();
   if (!is_first.exchange(false)) return;
-  if (const auto error = start_or_say_why()) fail_together("start_pes: " + *error);
+  if (const auto error = start_or_say_why("start_pes")) fail_together("start_pes: " + *error);
   on_exit(
       [](int status, void*) {
         const bool is_a_pe = getpid() == process;  // and no child of fork

@@ -51,7 +51,7 @@ MESHMEM_EXTENSION_ENTRY(int, init_attr,
                         (unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id)) {
   constexpr const char* kRoutine = "shmemx_init_attr";
   if (const auto error = prepare(flags, rank, nranks, id)) return refuse(kRoutine, *error);
-  if (const auto error = start_or_say_why()) return refuse(kRoutine, *error);
+  if (const auto error = start_or_say_why(kRoutine)) return refuse(kRoutine, *error);
   const Job& job = joined_job();
   if (rank == job.pe && nranks == job.n_pes) return 0;
   return refuse(kRoutine,

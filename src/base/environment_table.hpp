@@ -42,6 +42,10 @@ X(MESHMEM_CHECK, check, boolean, false,
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
   "of what every PE waits for. 0 waits for ever.")
+X(MESHMEM_TRACE, trace, file, "",
+  "Record every call of the API, and write all PEs' calls to this file at the end, for Perfetto or "
+  "meshmem-trace (docs/tracing.md). The same on all PEs. A job that is initialized anew writes "
+  "FILE.2, and so on.")
 X(MESHMEM_ABORT, abort, abort_by, AbortBy::exit,
   "How a PE ends that meets an error or waits longer than MESHMEM_TIMEOUT. exit: with status 1. "
   "core: it prints its stack and aborts, which writes a core file where `ulimit -c` allows one; "

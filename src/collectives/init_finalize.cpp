@@ -23,6 +23,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
+#include "core/trace_library.hpp"
 #include "transport/completion.hpp"
 
 namespace meshmem {
@@ -66,7 +67,8 @@ void serve_kernels() {
 }
 
 // One more initialization; the first reads the environment. nullopt or why not.
-std::optional<std::string> start() {
+std::optional<std::string> start(const char* routine) {
+  const TraceMoment begin = TraceMoment::now();
   const bool first = !runtime().is_active();
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
@@ -74,14 +76,14 @@ std::optional<std::string> start() {
   const Environment& environment = runtime().environment();
   if (auto error = set_up_collectives(environment)) return error;
   if (address_map.my_pe == 0) tell(environment);
-  return std::nullopt;
+  return open_trace(routine, begin);
 }
 
 }  // namespace
 
-std::optional<std::string> start_or_say_why() {
+std::optional<std::string> start_or_say_why(const char* routine) {
   try {
-    return start();
+    return start(routine);
   } catch (const std::bad_alloc&) {
     fatal_without_memory();
   } catch (const std::exception& exception) {
@@ -104,6 +106,7 @@ void finish(const char* routine) {
   world.begin_call(routine);
   complete_transfers(routine);
   sync(world);
+  if (runtime().has_one_user()) close_trace();
   runtime().leave();
 }
 

@@ -13,7 +13,7 @@ namespace meshmem {
 
 // One more initialization. nullopt, or why there is none, whatever may be thrown on the way by the
 // standard library and by libraries that it calls.
-std::optional<std::string> start_or_say_why();
+std::optional<std::string> start_or_say_why(const char* routine);
 
 // For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others
 // speak up only if they are still there a second later, so it was theirs alone.

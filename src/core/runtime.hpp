@@ -47,6 +47,8 @@ class Runtime {
   std::optional<std::string> enter();
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
+  // So that the next leave() closes it.
+  bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
 
   const Environment& environment() const { return environment_; }
@@ -60,6 +62,7 @@ class Runtime {
   DeviceState& device_state() { return device_state_; }
   // The PEs whose device memory can be mapped here, in the order of its indexes.
   const std::vector<int>& pes_with_device_memory() const { return memory_.pes(); }
+  const Nodes& nodes() const { return nodes_; }
   bool is_near(int pe) const { return nodes_.is_near(pe); }
   // Fills in what the segment has by world PE, of the near ones.
   void find_copies_of(DeviceSegment& segment) const;

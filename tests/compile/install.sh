@@ -100,13 +100,15 @@ through_find_package() {
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
 ! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
-for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 man3/shmem_set_lock.3 \
-  man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
+for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-trace.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 \
+  man3/shmem_set_lock.3 man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
 for file in valgrind.supp tsan.supp; do
   [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
 done
+# The library of traces is found from the moved prefix.
+"$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1 | grep -q 'there are no parts' || fail 'meshmem-trace does not find its library'
 # The network's library comes along where it was built, and is found from the moved prefix.
 if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
   networks=$("$prefix/bin/meshmem-info")

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library of traces (src/tracing/) is told when libmeshmem.so loads it, and the names by
+// which it is called. All that the two share.
+// Invariant: plain data, valid during the call that gets it, but for the functions.
+#ifndef MESHMEM_BASE_TRACE_JOB_HPP_
+#define MESHMEM_BASE_TRACE_JOB_HPP_
+
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace meshmem {
+
+inline constexpr unsigned kTraceJobVersion = 1;
+
+// Symmetric memory of this PE, the same in all up to where it begins.
+struct TraceRange {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+};
+
+// The processor's counter, which is read in a third of the time that the system's clock takes.
+// Where it has none that programs may read: the clock.
+inline std::uint64_t trace_clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+inline std::uint64_t trace_ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return trace_clock_ns();
+#endif
+}
+
+// One moment by both.
+struct TraceMoment {
+  std::uint64_t ticks = 0;
+  std::uint64_t ns = 0;
+  static TraceMoment now() { return {trace_ticks(), trace_clock_ns()}; }
+};
+
+struct TraceJob {
+  unsigned version = kTraceJobVersion;
+  std::string_view file;  // MESHMEM_TRACE
+  int pe = 0, n_pes = 1;
+  int node = 0, n_nodes = 1;
+  int first_pe_of_node = 0;
+  bool is_first_of_node = true;
+  const char* init = "shmem_init";  // the routine that is under way
+  TraceMoment init_begin;           // when it began
+  TraceRange heap, statics, device_heap;
+  void (*print_line)(std::string_view) = nullptr;  // one line on standard error
+};
+
+// error: "", or one line that says why there can be no trace. Collective, after start-up.
+using OpenTrace = void (*)(const TraceJob&, std::string& error);
+inline constexpr char kOpenTraceSymbol[] = "meshmem_open_trace";
+// Writes the file. Collective, before memory and teams end.
+using CloseTrace = void (*)();
+inline constexpr char kCloseTraceSymbol[] = "meshmem_close_trace";
+// The job ends without that: says in a line what is left of the trace.
+using LeaveTrace = void (*)();
+inline constexpr char kLeaveTraceSymbol[] = "meshmem_leave_trace";
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_TRACE_JOB_HPP_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library stays loaded: its wrappers may be called for as long as the process lives.
+#include "core/trace_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/library_place.hpp"
+#include "core/runtime.hpp"
+#include "gpu/device_segments.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr char kTraceLibrary[] = "libmeshmem_trace.so";
+
+struct TraceLibrary {
+  OpenTrace open = nullptr;
+  CloseTrace close = nullptr;
+  LeaveTrace leave = nullptr;
+  int rounds = 0;
+  bool is_open = false;
+};
+TraceLibrary library;
+
+template <typename Function>
+bool find(void* loaded, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(loaded, name));
+  return function != nullptr;
+}
+
+std::optional<std::string> load() {
+  if (library.open) return std::nullopt;
+  void* loaded = dlopen(place_of_library(kTraceLibrary).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const bool is_whole = loaded && find(loaded, kOpenTraceSymbol, library.open) &&
+                        find(loaded, kCloseTraceSymbol, library.close) &&
+                        find(loaded, kLeaveTraceSymbol, library.leave);
+  if (is_whole) return std::nullopt;
+  return fmt::format("MESHMEM_TRACE: cannot load {}: {}; it is installed beside libmeshmem.so",
+                     kTraceLibrary, dlerror());
+}
+
+TraceRange range_of(const Segment& segment) { return {segment.base, segment.bytes}; }
+
+TraceRange device_heap() {
+  if (!runtime().has_devices()) return {};
+  const Slab& slab = runtime().device_memory().data();
+  return {reinterpret_cast<std::uintptr_t>(slab.base), slab.bytes};
+}
+
+void place_on_node(TraceJob& job) {
+  const Nodes& nodes = runtime().nodes();
+  if (!nodes.has_several()) return;
+  job.n_nodes = nodes.n();
+  job.node = nodes.mine();
+  job.first_pe_of_node = nodes.first_pe_of(job.node);
+  job.is_first_of_node = job.first_pe_of_node == job.pe;
+}
+
+}  // namespace
+
+std::optional<std::string> open_trace(const char* routine, const TraceMoment& begin) {
+  std::string file = runtime().environment().trace;
+  if (file.empty()) return std::nullopt;
+  if (auto error = load()) return error;
+  if (++library.rounds > 1) file += fmt::format(".{}", library.rounds);
+  TraceJob job{.file = file,
+               .pe = address_map.my_pe,
+               .n_pes = static_cast<int>(address_map.n_pes),
+               .init = routine,
+               .init_begin = begin,
+               .heap = range_of(address_map.heap),
+               .statics = range_of(address_map.statics),
+               .device_heap = device_heap(),
+               .print_line = print_line};
+  job.is_first_of_node = job.pe == 0;
+  place_on_node(job);
+  std::string error;
+  library.open(job, error);
+  if (!error.empty()) return error;
+  library.is_open = true;
+  set_last_words(library.leave);
+  return std::nullopt;
+}
+
+void close_trace() {
+  if (!library.is_open) return;
+  library.close();
+  library.is_open = false;
+  set_last_words(nullptr);
+}
+
+}  // namespace meshmem

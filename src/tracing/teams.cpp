@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of the teams alive. Its names go to the part's header.
+#include "tracing/teams.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tracing/recorder.hpp"
+
+namespace meshmem::tracing {
+namespace {
+
+std::mutex mutex;
+std::map<shmem_team_t, std::uint64_t> keys;
+std::map<std::uint64_t, unsigned> teams_of_members;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+std::vector<int> members_of(shmem_team_t team) {
+  std::vector<int> members;
+  const int n = pshmem_team_n_pes(team);
+  for (int pe = 0; pe < n; ++pe) members.push_back(world_pe(team, pe));
+  return members;
+}
+
+// "PEs 0, 2, 4": the first and the last of many.
+std::string text_of(const std::vector<int>& members) {
+  if (members.size() > 6)
+    return fmt::format("{} PEs: {}, {} ... {}", members.size(), members[0], members[1],
+                       members.back());
+  return fmt::format("PEs {}", fmt::join(members, ", "));
+}
+
+void keep_name(std::uint64_t key, const std::string& text) {
+  PartHeader& header = part_header();
+  if (header.n_teams == PartHeader::kTeams) return;
+  TeamName& name = header.teams[header.n_teams++];
+  name.key = key;
+  text.copy(name.members, sizeof name.members - 1);
+}
+
+void name_as(shmem_team_t team, std::uint64_t key) {
+  keys[team] = key;
+  keep_name(key, text_of(members_of(team)));
+}
+
+}  // namespace
+
+void forget_teams() {
+  const std::lock_guard lock(mutex);
+  keys.clear();
+  teams_of_members.clear();
+}
+
+void name_predefined_teams() {
+  const std::lock_guard lock(mutex);
+  keys[SHMEM_TEAM_WORLD] = kWorldKey;
+  keep_name(kWorldKey, "WORLD");
+  name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(part_header().node)));
+}
+
+void name_team(shmem_team_t team) {
+  if (team == SHMEM_TEAM_INVALID) return;
+  const std::lock_guard lock(mutex);
+  if (part_fd() < 0) return;
+  std::uint64_t hash = kWorldKey + 2;
+  for (const int pe : members_of(team)) hash = mix(hash, static_cast<std::uint64_t>(pe));
+  name_as(team, mix(hash, teams_of_members[hash]++));
+}
+
+std::uint64_t key_of(shmem_team_t team) {
+  if (team == SHMEM_TEAM_WORLD) return kWorldKey;
+  const std::lock_guard lock(mutex);
+  const auto found = keys.find(team);
+  return found == keys.end() ? 0 : found->second;
+}
+
+std::uint64_t key_of_active_set(int start, int log_stride, int size) {
+  std::uint64_t hash = kWorldKey + 3;
+  for (const int number : {start, log_stride, size})
+    hash = mix(hash, static_cast<std::uint64_t>(number));
+  return hash;
+}
+
+int world_pe(shmem_team_t team, int pe) {
+  return team == SHMEM_TEAM_WORLD ? pe : pshmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
+}
+
+int world_pe(shmem_ctx_t context, int pe) {
+  if (context == SHMEM_CTX_DEFAULT || context == SHMEM_CTX_INVALID) return pe;
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  return pshmem_ctx_get_team(context, &team) == 0 ? world_pe(team, pe) : pe;
+}
+
+}  // namespace meshmem::tracing

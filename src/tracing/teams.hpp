@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names for teams that are the same on all members: a key, and its members as text.
+// Invariant: teams of the same members are told apart by how many of them there were before, which
+// all members know alike, since all take part in each split. Called by the wrappers.
+#ifndef MESHMEM_TRACING_TEAMS_HPP_
+#define MESHMEM_TRACING_TEAMS_HPP_
+
+#include <pshmem.h>
+
+#include <cstdint>
+
+namespace meshmem::tracing {
+
+inline constexpr std::uint64_t kWorldKey = 1;
+
+void forget_teams();
+void name_predefined_teams();
+void name_team(shmem_team_t team);  // a new one; SHMEM_TEAM_INVALID is none
+std::uint64_t key_of(shmem_team_t team);
+std::uint64_t key_of_active_set(int start, int log_stride, int size);
+
+int world_pe(shmem_team_t team, int pe);
+int world_pe(shmem_ctx_t context, int pe);
+
+}  // namespace meshmem::tracing
+
+#endif  // MESHMEM_TRACING_TEAMS_HPP_

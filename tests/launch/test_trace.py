@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""MESHMEM_TRACE: what is in the file, whose arrows lead where, and what is left of jobs that fail."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import launching
+
+PROGRAM = os.environ.get("TRACE_PROGRAM", "")
+MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
+
+
+class Trace:
+    """The events of a file, by kind."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.events = json.load(file)["traceEvents"]
+        self.spans = [event for event in self.events if event["ph"] == "X"]
+
+    def named(self, name, pe=None):
+        return [span for span in self.spans if span["name"] == name and pe in (None, span["pid"])]
+
+    def holder(self, event):
+        """The span that an end of an arrow belongs to."""
+        inside = [span for span in self.spans if (span["pid"], span["tid"]) == (event["pid"], event["tid"])
+                  and span["ts"] <= event["ts"] <= span["ts"] + span["dur"]]
+        return max(inside, key=lambda span: span["ts"])
+
+    def arrows(self):
+        """Pairs of spans, from the one that ended a wait to the wait."""
+        begins = {event["id"]: event for event in self.events if event["ph"] == "s"}
+        ends = {event["id"]: event for event in self.events if event["ph"] == "f"}
+        assert begins.keys() == ends.keys()
+        for number, begin in begins.items():
+            assert begin["ts"] <= ends[number]["ts"]
+            yield self.holder(begin), self.holder(ends[number])
+
+    def cause(self, name, pe):
+        """(name, PE) of what ended the PE's one wait of this name."""
+        found = [(begin["name"], begin["pid"]) for begin, end in self.arrows()
+                 if end["name"] == name and end["pid"] == pe]
+        return found[0] if len(found) == 1 else found
+
+
+class TraceTest(launching.LaunchTest):
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.folder, "trace.json")
+        self.environment["MESHMEM_TRACE"] = self.file
+
+    def parts(self):
+        return glob.glob(self.file + ".pe*.part")
+
+    def traced(self, *words, **options):
+        result = self.oshrun(*words, **options)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["tmp", "trace.json"], "parts were left")
+        return Trace(self.file)
+
+
+    def meshmem_trace(self, *words, status=0):
+        """What it prints, to whichever of its outputs."""
+        result = subprocess.run([sys.executable, MESHMEM_TRACE, *words], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, status, result)
+        return result.stderr if status else result.stdout
+
+
+class TestSpans(TraceTest):
+    def check_job(self, n, *words):
+        trace = self.traced("-n", n, *words, PROGRAM)
+        for pe in range(n):
+            before, after = (pe - 1) % n, (pe + 1) % n
+            (put,) = trace.named("shmem_int_put", pe)
+            self.assertEqual((put["args"]["nelems"], put["args"]["bytes"], put["args"]["pe"]), (3, 12, after))
+            self.assertRegex(put["args"]["dest"], r"^statics\+0x")
+            (with_signal,) = trace.named("shmem_int_put_signal", pe)
+            self.assertRegex(with_signal["args"]["dest"], r"^heap\+0x")
+            self.assertEqual(with_signal["args"]["sig_op"], "add")
+            (wait,) = trace.named("shmem_long_wait_until", pe)
+            self.assertEqual((wait["args"]["cmp"], wait["args"]["cmp_value"]), ("==", 7))
+            self.assertEqual(wait["args"]["waited_for"], f"PE {before}")
+            self.assertAlmostEqual(wait["args"]["waited_us"], wait["dur"], delta=0.002)
+            (reduce,) = trace.named("shmem_long_sum_reduce", pe)
+            self.assertEqual(reduce["args"]["team"], "WORLD")
+            self.assertEqual(len(trace.named("shmem_init", pe)), 1)
+            self.assertEqual(len(trace.named("shmem_finalize", pe)), 1)
+            self.assertEqual(trace.named("shmem_int_g", pe), [], "while shmem_pcontrol(0) held")
+            self.assertEqual(trace.cause("shmem_long_wait_until", pe), ("shmem_long_p", before))
+            self.assertEqual(trace.cause("shmem_signal_wait_until", pe), ("shmem_int_put_signal", before))
+            successes = [test for test in trace.named("shmem_long_test", pe) if test["args"]["result"] == 1]
+            self.assertEqual(len(successes), 1)
+            self.assertIn(("shmem_long_atomic_fetch_add", before),
+                          [(begin["name"], begin["pid"]) for begin, end in trace.arrows() if end is successes[0]])
+        for sync in trace.named("shmem_team_sync"):
+            self.assertEqual(sync["pid"] % 2, 0)
+            self.assertEqual(sync["args"]["team"], "PEs " + ", ".join(str(pe) for pe in range(0, n, 2)))
+        # Of a barrier the arrows begin at the one that came last.
+        last = max(trace.named("shmem_barrier_all"), key=lambda span: span["ts"])
+        for begin, end in trace.arrows():
+            if end["name"] == "shmem_barrier_all":
+                self.assertIs(begin, last)
+                self.assertEqual(end["args"]["waited_for"], f"PE {last['pid']}")
+
+    def test_of_one_pe(self):
+        self.check_job(1)
+
+    def test_of_two_pes(self):
+        self.check_job(2)
+
+    def test_of_four_pes(self):
+        self.check_job(4)
+
+    def test_of_two_nodes(self):
+        self.check_job(4, "--fake-nodes", 2)
+
+    def test_of_far_pes(self):
+        self.environment["MESHMEM_NETWORK"] = "ucx"
+        self.check_job(3, "--fake-nodes", 2)
+
+    def test_later_calls_are_counted_when_the_trace_is_full(self):
+        result = self.oshrun("-n", 1, PROGRAM, "full")
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.err, r"the trace is full, and \d+ later calls are not in it; shmem_pcontrol")
+        self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
+
+
+class TestFailures(TraceTest):
+    def test_a_folder_that_is_not_there(self):
+        self.environment["MESHMEM_TRACE"] = "/nowhere/trace.json"
+        result = self.oshrun("-n", 2, PROGRAM)
+        self.assertNotEqual(result.status, 0)
+        lines = [line for line in result.err.splitlines() if line.startswith("meshmem:")]
+        self.assertEqual(len(lines), 1, result)
+        self.assertIn("MESHMEM_TRACE=/nowhere/trace.json: No such file or directory; name a file in a folder in which "
+                      "every PE may write", lines[0])
+
+    def test_a_folder_in_place_of_the_file(self):
+        os.mkdir(self.file)
+        result = self.oshrun("-n", 1, PROGRAM)
+        self.assertNotEqual(result.status, 0)
+        self.assertIn("it is there and no ordinary file", result.err)
+
+    def check_parts_of(self, how, expected):
+        with open(self.file, "w", encoding="utf-8") as older:
+            older.write("older")
+        result = self.oshrun("-n", 2, PROGRAM, how)
+        self.assertNotEqual(result.status, 0)
+        self.assertFalse(os.path.exists(self.file), "an older trace would pass for this one")
+        self.assertEqual(len(self.parts()), 2)
+        self.assertEqual(result.err.count(f"meshmem-trace join {self.file}"), expected, result)
+
+    def join(self):
+        joined = self.meshmem_trace("join", self.file)
+        self.assertIn("has the calls of 2 PEs", joined)
+        return Trace(self.file)
+
+    def test_an_error_leaves_the_parts_and_says_so(self):
+        self.check_parts_of("error", 1)
+        self.assertEqual(len(self.join().named("shmem_long_p", 1)), 1)
+
+    def test_what_a_killed_pe_has_done_can_be_read(self):
+        self.check_parts_of("killed", 1)
+        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0) if "returned" in span["args"]]
+        self.assertEqual(waiting["args"]["waited_for"], "PE 1")
+
+    def test_there_is_nothing_to_join(self):
+        self.assertIn("there are no parts", self.meshmem_trace("join", self.file, status=1))
+
+
+class TestSummary(TraceTest):
+    def test_of_a_trace(self):
+        self.traced("-n", 2, PROGRAM)
+        rows = {row["routine"]: row for row in json.loads(self.meshmem_trace("summary", "--json", self.file))}
+        put, wait = rows["shmem_int_put"], rows["shmem_long_wait_until"]
+        self.assertEqual((put["calls"], put["bytes"], put["for"]), (2, 24, None))
+        self.assertEqual({wait["by"], wait["for"]}, {"PE 0", "PE 1"})
+        self.assertGreater(wait["longest_wait_us"], 0)
+        self.assertLessEqual(wait["longest_wait_us"], wait["waited_us"])
+        times = [row["time_us"] for row in rows.values()]
+        self.assertEqual(times, sorted(times, reverse=True))
+        table = self.meshmem_trace("summary", self.file)
+        self.assertRegex(table, r"(?m)^ +2 +24 +[\d.]+ +0.000 +0.000  shmem_int_put$")
+        self.assertRegex(table, r"(?m)shmem_long_wait_until +PE [01] for PE [01]$")
+
+    def test_of_what_is_no_trace(self):
+        self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write("[1, 2")
+        self.assertIn("is no trace", self.meshmem_trace("summary", self.file, status=1))
+
+
+if __name__ == "__main__":
+    launching.main()
