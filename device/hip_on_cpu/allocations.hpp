@@ -20,7 +20,8 @@
 
 namespace hip_on_cpu {
 
-enum class MemoryKind : std::uint8_t { kDevice, kImported, kAdopted, kHost, kRegistered };
+// Managed memory is the host's, and a device's as well.
+enum class MemoryKind : std::uint8_t { kDevice, kImported, kAdopted, kHost, kRegistered, kManaged };
 
 struct Allocation {
   std::uintptr_t base = 0;

@@ -26,28 +26,33 @@ std::size_t extent(std::size_t width, std::size_t rows, std::size_t pitch) {
   return rows == 0 || width == 0 ? 0 : (rows - 1) * pitch + width;
 }
 
-enum class Side { kHost, kDevice, kBeyondItsAllocation };
+enum class Side { kHost, kDevice, kEither, kBeyondItsAllocation };
 
 Side side_of(const void* address, std::size_t size) {
   const auto found = Allocations::get().find(address);
   if (!found) return Side::kHost;
   const std::size_t room = found->base + found->size - reinterpret_cast<std::uintptr_t>(address);
   if (found->is_device()) return size <= room ? Side::kDevice : Side::kBeyondItsAllocation;
+  if (found->kind == MemoryKind::kManaged)
+    return size <= room ? Side::kEither : Side::kBeyondItsAllocation;
   // Registered memory is the user's, who may have registered but a part of it.
   return size <= room || found->kind == MemoryKind::kRegistered ? Side::kHost
                                                                 : Side::kBeyondItsAllocation;
 }
 
 bool kind_agrees(hipMemcpyKind kind, Side dest, Side source) {
+  const auto are = [&](Side to, Side from) {
+    return (dest == to || dest == Side::kEither) && (source == from || source == Side::kEither);
+  };
   switch (kind) {
     case hipMemcpyHostToHost:
-      return dest == Side::kHost && source == Side::kHost;
+      return are(Side::kHost, Side::kHost);
     case hipMemcpyHostToDevice:
-      return dest == Side::kDevice && source == Side::kHost;
+      return are(Side::kDevice, Side::kHost);
     case hipMemcpyDeviceToHost:
-      return dest == Side::kHost && source == Side::kDevice;
+      return are(Side::kHost, Side::kDevice);
     case hipMemcpyDeviceToDevice:
-      return dest == Side::kDevice && source == Side::kDevice;
+      return are(Side::kDevice, Side::kDevice);
     case hipMemcpyDefault:
       return true;
   }
@@ -156,7 +161,8 @@ Shape one_row(std::size_t size) { return {size, 1, size, size}; }
 
 bool is_memory_of(const void* pointer, int device) {
   const auto found = Allocations::get().find(pointer);
-  return found && found->is_device() && found->device == device;
+  if (!found) return false;
+  return found->kind == MemoryKind::kManaged || (found->is_device() && found->device == device);
 }
 
 hipError_t check_peers(const void* dest, int dest_device, const void* source, int source_device,
@@ -196,11 +202,9 @@ hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* sou
                           std::size_t size, std::size_t offset, hipMemcpyKind kind) {
   host_only("hipMemcpyToSymbol");
   if (!within_symbol(source, symbol_size, size, offset)) return remember(hipErrorInvalidValue);
-  const bool from_host = side_of(source, size) == Side::kHost;
-  if (kind != hipMemcpyDefault &&
-      kind != (from_host ? hipMemcpyHostToDevice : hipMemcpyDeviceToDevice)) {
+  const Side from = side_of(source, size);
+  if (from != Side::kBeyondItsAllocation && !kind_agrees(kind, Side::kDevice, from))
     return remember(hipErrorInvalidMemcpyDirection);
-  }
   return remember(
       copy_now(static_cast<char*>(symbol) + offset, source, one_row(size), hipMemcpyDefault));
 }
@@ -209,11 +213,9 @@ hipError_t copy_from_symbol(void* dest, const void* symbol, std::size_t symbol_s
                             std::size_t size, std::size_t offset, hipMemcpyKind kind) {
   host_only("hipMemcpyFromSymbol");
   if (!within_symbol(dest, symbol_size, size, offset)) return remember(hipErrorInvalidValue);
-  const bool to_host = side_of(dest, size) == Side::kHost;
-  if (kind != hipMemcpyDefault &&
-      kind != (to_host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice)) {
+  const Side to = side_of(dest, size);
+  if (to != Side::kBeyondItsAllocation && !kind_agrees(kind, to, Side::kDevice))
     return remember(hipErrorInvalidMemcpyDirection);
-  }
   return remember(
       copy_now(dest, static_cast<const char*>(symbol) + offset, one_row(size), hipMemcpyDefault));
 }

@@ -140,6 +140,11 @@ hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute
     case hipDeviceAttributePciDeviceId:
       *value = p.pciDeviceID;
       break;
+    case hipDeviceAttributeManagedMemory:
+    case hipDeviceAttributeConcurrentManagedAccess:
+    case hipDeviceAttributeCanUseStreamWaitValue:
+      *value = 1;
+      break;
     default:
       return hipErrorInvalidValue;
   }

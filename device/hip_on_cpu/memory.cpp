@@ -19,7 +19,8 @@ constexpr std::size_t kAskTheMachineFrom =
     16 << 20;  // smaller ones are not worth reading /proc/meminfo
 
 // HIP's flags that hip_runtime_api.h does not name.
-constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;                  // device memory
+constexpr unsigned kContiguous = 0x4;  // device memory
+constexpr std::size_t kSignalBytes = 8;
 constexpr unsigned kHostUncached = 0x10000000, kHostNumaUser = 0x20000000;  // pinned memory
 constexpr unsigned kRegisterIoMemory = 0x4, kRegisterCoarseGrained = 0x8;
 
@@ -47,26 +48,34 @@ hipError_t map_device_memory(Allocation& allocation) {
   return hipSuccess;
 }
 
-hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
-  if (pointer == nullptr) return hipErrorInvalidValue;
-  if (flags == kSignalMemory || flags == kContiguous) return hipErrorNotSupported;
-  if (flags != hipDeviceMallocDefault && flags != hipDeviceMallocFinegrained &&
-      flags != hipDeviceMallocUncached) {
-    return hipErrorInvalidValue;
-  }
-  if (device_count() == 0) return hipErrorNoDevice;
-  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+hipError_t check_device_flags(std::size_t size, unsigned flags) {
+  if (flags == kContiguous) return hipErrorNotSupported;
+  const bool is_signal = flags == hipMallocSignalMemory && size == kSignalBytes;
+  const bool is_known = flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained ||
+                        flags == hipDeviceMallocUncached;
+  return is_signal || is_known ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t allocate_on(int device, void** pointer, std::size_t size, unsigned flags) {
   *pointer = nullptr;
   if (size == 0) return hipSuccess;
   if (size >= kAskTheMachineFrom && size > free_memory_of_device()) return hipErrorOutOfMemory;
   Allocation allocation;
   allocation.size = size;
-  allocation.device = current_device();
+  allocation.device = static_cast<std::int16_t>(device);
   allocation.flags = flags;
   if (const hipError_t error = map_device_memory(allocation); error != hipSuccess) return error;
   Allocations::get().add(allocation);
   *pointer = allocation.pointer();
   return hipSuccess;
+}
+
+hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
+  if (pointer == nullptr) return hipErrorInvalidValue;
+  if (const hipError_t error = check_device_flags(size, flags); error != hipSuccess) return error;
+  if (device_count() == 0) return hipErrorNoDevice;
+  if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
+  return allocate_on(current_device(), pointer, size, flags);
 }
 
 // Work that was submitted may still use the memory: freeing waits, as HIP does; for all devices
@@ -97,6 +106,43 @@ void unmap_device_memory(const Allocation& allocation) {
   munmap(allocation.pointer(), length);
   MemoryFile::get().give_back(allocation.offset, kPage + length);
 }
+void free_host_memory(const Allocation& allocation) { std::free(allocation.pointer()); }
+
+// Memory in the order of a stream: what is taken can be used at once, and goes in its turn. A graph
+// would have to take it anew each time.
+hipError_t device_of_stream(hipStream_t handle, int* device) {
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  if (stream == nullptr) return hipErrorInvalidHandle;
+  if (stream->capture != nullptr)
+    return stream->capture->invalidate(hipErrorStreamCaptureUnsupported);
+  *device = stream->device();
+  return hipSuccess;
+}
+
+hipError_t allocate_in_stream(void** pointer, std::size_t size, hipStream_t stream) {
+  if (pointer == nullptr) return hipErrorInvalidValue;
+  if (device_count() == 0) return hipErrorNoDevice;
+  int device = 0;
+  if (const hipError_t error = device_of_stream(stream, &device); error != hipSuccess) return error;
+  return allocate_on(device, pointer, size, hipDeviceMallocDefault);
+}
+
+hipError_t free_in_stream(void* pointer, hipStream_t stream) {
+  if (device_count() == 0) return hipErrorNoDevice;
+  int device = 0;
+  if (const hipError_t error = device_of_stream(stream, &device); error != hipSuccess) return error;
+  if (pointer == nullptr) return hipErrorInvalidValue;
+  const auto removed = Allocations::get().remove(pointer, MemoryKind::kDevice);
+  if (!removed) return hipErrorInvalidValue;
+  const hipError_t error = submit(stream, [allocation = *removed] {
+    unmap_device_memory(allocation);
+    return hipSuccess;
+  });
+  if (error != hipSuccess) Allocations::get().add(*removed);  // nothing else can be there yet
+  return error;
+}
 
 // All memory is coherent, and mapped for every device: what the known flags ask for, it is.
 hipError_t check_host_flags(unsigned flags) {
@@ -107,9 +153,7 @@ hipError_t check_host_flags(unsigned flags) {
   return check_flags(flags, kKnown, kHostUncached | kHostNumaUser);
 }
 
-hipError_t allocate_on_host(void** pointer, std::size_t size, unsigned flags) {
-  if (pointer == nullptr) return hipErrorInvalidValue;
-  if (const hipError_t error = check_host_flags(flags); error != hipSuccess) return error;
+hipError_t allocate_on_host(void** pointer, std::size_t size, MemoryKind kind, unsigned flags) {
   if (device_count() == 0) return hipErrorNoDevice;
   if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
   *pointer = nullptr;
@@ -119,8 +163,8 @@ hipError_t allocate_on_host(void** pointer, std::size_t size, unsigned flags) {
   Allocation allocation;
   allocation.base = reinterpret_cast<std::uintptr_t>(memory);
   allocation.size = size;
-  allocation.kind = MemoryKind::kHost;
-  allocation.device = current_device();
+  allocation.kind = kind;
+  allocation.device = static_cast<std::int16_t>(current_device());
   allocation.flags = flags;
   Allocations::get().add(allocation);
   *pointer = memory;
@@ -138,7 +182,7 @@ hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags)
   allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
   allocation.size = size;
   allocation.kind = MemoryKind::kRegistered;
-  allocation.device = current_device();
+  allocation.device = static_cast<std::int16_t>(current_device());
   allocation.flags = flags;
   return Allocations::get().add(allocation) ? hipSuccess : hipErrorHostMemoryAlreadyRegistered;
 }
@@ -173,17 +217,38 @@ hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flag
 }
 hipError_t hipFree(void* pointer) {
   host_only();
+  const auto found = Allocations::get().find(pointer);
+  if (found && found->kind == MemoryKind::kManaged)
+    return remember(release(pointer, MemoryKind::kManaged, free_host_memory));
   return remember(release(pointer, MemoryKind::kDevice, unmap_device_memory));
+}
+
+hipError_t hipMallocManaged(void** pointer, std::size_t size, unsigned flags) {
+  host_only();
+  if (pointer == nullptr || size == 0) return remember(hipErrorInvalidValue);
+  if (flags != hipMemAttachGlobal && flags != hipMemAttachHost)
+    return remember(hipErrorInvalidValue);
+  return remember(allocate_on_host(pointer, size, MemoryKind::kManaged, flags));
+}
+
+hipError_t hipMallocAsync(void** pointer, std::size_t size, hipStream_t stream) {
+  host_only();
+  return remember(allocate_in_stream(pointer, size, stream));
+}
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  host_only();
+  return remember(free_in_stream(pointer, stream));
 }
 
 hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags) {
   host_only();
-  return remember(allocate_on_host(pointer, size, flags));
+  if (pointer == nullptr) return remember(hipErrorInvalidValue);
+  if (const hipError_t error = check_host_flags(flags); error != hipSuccess) return remember(error);
+  return remember(allocate_on_host(pointer, size, MemoryKind::kHost, flags));
 }
 hipError_t hipHostFree(void* pointer) {
   host_only();
-  return remember(
-      release(pointer, MemoryKind::kHost, [](const Allocation& a) { std::free(a.pointer()); }));
+  return remember(release(pointer, MemoryKind::kHost, free_host_memory));
 }
 
 hipError_t hipHostRegister(void* pointer, std::size_t size, unsigned flags) {
@@ -208,7 +273,8 @@ hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, un
 hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* size, hipDeviceptr_t pointer) {
   host_only();
   const auto found = Allocations::get().find(pointer);
-  if (!found || !found->is_device()) return remember(hipErrorNotFound);
+  if (!found || !(found->is_device() || found->kind == MemoryKind::kManaged))
+    return remember(hipErrorNotFound);
   if (base != nullptr) *base = found->pointer();
   if (size != nullptr) *size = found->size;
   return hipSuccess;
@@ -220,7 +286,10 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
   const auto found = Allocations::get().find(pointer);
   if (!found) return remember(hipErrorInvalidValue);
   *attributes = {};
-  attributes->type = found->is_device() ? hipMemoryTypeDevice : hipMemoryTypeHost;
+  attributes->isManaged = found->kind == MemoryKind::kManaged;
+  attributes->type = found->is_device()      ? hipMemoryTypeDevice
+                     : attributes->isManaged ? hipMemoryTypeManaged
+                                             : hipMemoryTypeHost;
   attributes->device = found->device;
   attributes->devicePointer = const_cast<void*>(pointer);
   attributes->hostPointer = found->is_device() ? nullptr : const_cast<void*>(pointer);

@@ -157,6 +157,28 @@ hipError_t hipStreamCreate(hipStream_t* stream) {
   return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }
 
+// All streams have their turn, so no priority is before another.
+hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  host_only();
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = 0;
+  return hipSuccess;
+}
+hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
+  host_only();
+  static_cast<void>(priority);  // brought into the range, as HIP does
+  return hipStreamCreateWithFlags(stream, flags);
+}
+hipError_t hipStreamGetPriority(hipStream_t handle, int* priority) {
+  host_only();
+  if (priority == nullptr) return remember(hipErrorInvalidValue);
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  if (Streams::get().find(handle) == nullptr) return remember(hipErrorInvalidHandle);
+  *priority = 0;
+  return hipSuccess;
+}
+
 hipError_t hipStreamDestroy(hipStream_t handle) {
   host_only();
   Streams& streams = Streams::get();

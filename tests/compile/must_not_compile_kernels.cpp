@@ -16,6 +16,7 @@ __constant__ int constants[4];
 // case control
 #ifdef case_control
 __device__ int variable;
+__managed__ int everywhere;
 __global__ void work(int* to) {
   __shared__ int fixed[32];
   HIP_DYNAMIC_SHARED(int, sized)
@@ -23,7 +24,7 @@ __global__ void work(int* to) {
   __syncwarp();
   __syncwarp(~0ull);
   fixed[0] += __shfl_sync(~0ull, 1, 0);
-  if (__ballot(1)) atomicAdd(to, fixed[0] + variable);
+  if (__ballot(1)) atomicAdd(to, fixed[0] + variable + everywhere);
   __syncthreads();
 }
 void control(int* memory, hipStream_t stream) {
@@ -46,16 +47,6 @@ void launch(int* memory) { store<<<1, 1>>>(memory, 1); }
 // case extern_shared | conflicting specifiers|cannot combine with previous
 #ifdef case_extern_shared
 __global__ void work() { extern __shared__ int sized[]; }
-#endif
-
-// case managed_variable | does not name a type|unknown type name
-#ifdef case_managed_variable
-__managed__ int variable;
-#endif
-
-// case managed_memory | hipMallocManaged
-#ifdef case_managed_memory
-void take(void** memory) { (void)hipMallocManaged(memory, 8); }
 #endif
 
 // case texture | does not name a type|no template named
@@ -126,9 +117,9 @@ void add(hipStream_t stream) { (void)hipStreamAddCallback(stream, nullptr, nullp
 void wait() { (void)hipStreamSynchronize(hipStreamPerThread); }
 #endif
 
-// case memory_of_a_stream | hipMallocAsync
-#ifdef case_memory_of_a_stream
-void take(void** memory, hipStream_t stream) { (void)hipMallocAsync(memory, 8, stream); }
+// case pool_of_memory | hipMemPool_t
+#ifdef case_pool_of_memory
+void take(hipMemPool_t* pool) { (void)hipDeviceGetDefaultMemPool(pool, 0); }
 #endif
 
 // case placed_host_memory | hipHostMallocNumaUser

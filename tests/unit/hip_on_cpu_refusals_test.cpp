@@ -20,7 +20,9 @@ TEST(HipRefusals, AreOfFlagsOfDeviceMemory) {
     EXPECT_HIP(hipExtMallocWithFlags(&memory, 8, kept)) << kept;
     EXPECT_HIP(hipFree(memory));
   }
-  EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x2), hipErrorNotSupported);  // signal memory
+  EXPECT_HIP(hipExtMallocWithFlags(&memory, 8, hipMallocSignalMemory));
+  EXPECT_HIP(hipFree(memory));
+  EXPECT_EQ(hipExtMallocWithFlags(&memory, 16, hipMallocSignalMemory), hipErrorInvalidValue);
   EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x4), hipErrorNotSupported);  // contiguous
   EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x8), hipErrorInvalidValue);
 }
@@ -198,7 +200,10 @@ Calls calls_of_the_host() {
       CALL(hipRuntimeGetVersion, &number),
       CALL(hipMalloc, &pointer, 8),
       CALL(hipExtMallocWithFlags, &pointer, 8, 0),
+      CALL(hipMallocManaged, &pointer, 8),
       CALL(hipFree, nullptr),
+      CALL(hipMallocAsync, &pointer, 8, stream),
+      CALL(hipFreeAsync, text, stream),
       CALL(hipHostMalloc, &pointer, 8),
       CALL(hipHostFree, nullptr),
       CALL(hipHostRegister, text, 16, 0),
@@ -219,10 +224,17 @@ Calls calls_of_the_host() {
       CALL(hipIpcCloseMemHandle, text),
       CALL(hipStreamCreate, &stream),
       CALL(hipStreamCreateWithFlags, &stream, 0),
+      CALL(hipDeviceGetStreamPriorityRange, &number, &number),
+      CALL(hipStreamCreateWithPriority, &stream, 0, 0),
+      CALL(hipStreamGetPriority, stream, &number),
       CALL(hipStreamDestroy, stream),
       CALL(hipStreamSynchronize, nullptr),
       CALL(hipStreamQuery, nullptr),
       CALL(hipStreamWaitEvent, nullptr, event),
+      CALL(hipStreamWaitValue32, stream, text, 0, 0),
+      CALL(hipStreamWaitValue64, stream, text, 0, 0),
+      CALL(hipStreamWriteValue32, stream, text, 0, 0),
+      CALL(hipStreamWriteValue64, stream, text, 0, 0),
       CALL(hipLaunchHostFunc, nullptr, nullptr, nullptr),
       CALL(hipEventCreate, &event),
       CALL(hipEventCreateWithFlags, &event, 0),

@@ -28,11 +28,11 @@
 // clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
 //
 // Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
-// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, managed memory, cooperative
-// groups, launching by an address without its type, and whatever else
-// meshmem and its examples have no use for. What only the host may call (HIP's functions, launches,
-// and meshmem's own host routines) compiles in kernels, since the compiler cannot tell the sides
-// apart, and ends them with a line that names the call. Different from a GPU: device memory can be
+// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, cooperative groups, launching by
+// an address without its type, and whatever else meshmem and its examples have no use for. What
+// only the host may call (HIP's functions, launches, and meshmem's own host routines) compiles in
+// kernels, since the compiler cannot tell the sides apart, and ends them with a line that names the
+// call. Different from a GPU: device memory can be
 // read by the host (do not); one copy of a __device__ variable serves all devices of a process; a
 // `__shared__` variable keeps what the last block on the same OS thread left in it.
 
@@ -40,6 +40,7 @@
 #define __device__
 #define __host__
 #define __constant__
+#define __managed__
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 // A block is run by one OS thread from its first thread to its last.

@@ -77,6 +77,9 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributePciDomainID,
   hipDeviceAttributePciBusId,
   hipDeviceAttributePciDeviceId,
+  hipDeviceAttributeManagedMemory,
+  hipDeviceAttributeConcurrentManagedAccess,
+  hipDeviceAttributeCanUseStreamWaitValue,
 } hipDeviceAttribute_t;
 
 // Memory
@@ -114,7 +117,10 @@ typedef struct hipIpcMemHandle_st {
 
 #define hipDeviceMallocDefault 0x0
 #define hipDeviceMallocFinegrained 0x1
+#define hipMallocSignalMemory 0x2  // 8 bytes, for hipStreamWaitValue64() and its like
 #define hipDeviceMallocUncached 0x3
+#define hipMemAttachGlobal 0x1
+#define hipMemAttachHost 0x2
 #define hipHostMallocDefault 0x0
 #define hipHostMallocPortable 0x1
 #define hipHostMallocMapped 0x2
@@ -127,6 +133,10 @@ typedef struct hipIpcMemHandle_st {
 #define hipIpcMemLazyEnablePeerAccess 0x1
 #define hipStreamDefault 0x0
 #define hipStreamNonBlocking 0x1
+#define hipStreamWaitValueGte 0x0  // (*p & mask) >= value
+#define hipStreamWaitValueEq 0x1   // (*p & mask) == value
+#define hipStreamWaitValueAnd 0x2  // (*p & mask & value) != 0
+#define hipStreamWaitValueNor 0x3  // ~((*p & mask) | (value & mask)) != 0
 #define hipEventDefault 0x0
 #define hipEventBlockingSync 0x1
 #define hipEventDisableTiming 0x2
@@ -175,7 +185,12 @@ hipError_t hipRuntimeGetVersion(int* version);
 
 hipError_t hipMalloc(void** pointer, std::size_t size);
 hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flags);
+// Memory of host and devices alike; hipFree() ends it. It cannot be shared with other processes.
+hipError_t hipMallocManaged(void** pointer, std::size_t size, unsigned flags = hipMemAttachGlobal);
 hipError_t hipFree(void* pointer);
+// Not on streams that are being captured. What hipMallocAsync() gives can be used at once.
+hipError_t hipMallocAsync(void** pointer, std::size_t size, hipStream_t stream);
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream);
 hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags = hipHostMallocDefault);
 hipError_t hipHostFree(void* pointer);
 hipError_t hipHostRegister(void* pointer, std::size_t size, unsigned flags);
@@ -206,10 +221,23 @@ hipError_t hipIpcCloseMemHandle(void* pointer);
 
 hipError_t hipStreamCreate(hipStream_t* stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags);
+// There is one priority, 0, which streams of all others get.
+hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest);
+hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority);
+hipError_t hipStreamGetPriority(hipStream_t stream, int* priority);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0);
+// Of words in memory of any kind that HIP knows, at multiples of their size.
+hipError_t hipStreamWaitValue32(hipStream_t stream, void* address, std::uint32_t value,
+                                unsigned condition, std::uint32_t mask = UINT32_MAX);
+hipError_t hipStreamWaitValue64(hipStream_t stream, void* address, std::uint64_t value,
+                                unsigned condition, std::uint64_t mask = UINT64_MAX);
+hipError_t hipStreamWriteValue32(hipStream_t stream, void* address, std::uint32_t value,
+                                 unsigned flags);
+hipError_t hipStreamWriteValue64(hipStream_t stream, void* address, std::uint64_t value,
+                                 unsigned flags);
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data);
 
 hipError_t hipEventCreate(hipEvent_t* event);
@@ -278,6 +306,15 @@ hipError_t copy_from_symbol(void* dest, const void* symbol, std::size_t symbol_s
 template <typename T>
 inline hipError_t hipMalloc(T** pointer, std::size_t size) {
   return hipMalloc(reinterpret_cast<void**>(pointer), size);
+}
+template <typename T>
+inline hipError_t hipMallocManaged(T** pointer, std::size_t size,
+                                   unsigned flags = hipMemAttachGlobal) {
+  return hipMallocManaged(reinterpret_cast<void**>(pointer), size, flags);
+}
+template <typename T>
+inline hipError_t hipMallocAsync(T** pointer, std::size_t size, hipStream_t stream) {
+  return hipMallocAsync(reinterpret_cast<void**>(pointer), size, stream);
 }
 template <typename T>
 inline hipError_t hipHostMalloc(T** pointer, std::size_t size,
