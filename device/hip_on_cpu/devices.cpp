@@ -162,6 +162,11 @@ hipError_t check_pair(int device, int peer) {
   return is_device(device) && is_device(peer) ? hipSuccess : hipErrorInvalidDevice;
 }
 
+hipError_t check_peer_of(int device, int peer) {
+  const hipError_t error = check_pair(device, peer);
+  return error == hipSuccess && device == peer ? hipErrorInvalidDevice : error;
+}
+
 }  // namespace
 
 int device_count() {
@@ -243,12 +248,20 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   host_only();
   if (flags != 0) return remember(hipErrorInvalidValue);
   const int device = current_device();
-  const hipError_t error = check_pair(device, peer);
-  if (error != hipSuccess || device == peer)
-    return remember(error == hipSuccess ? hipErrorInvalidDevice : error);
+  if (const hipError_t error = check_peer_of(device, peer); error != hipSuccess)
+    return remember(error);
   if (!are_peers()) return remember(hipErrorPeerAccessUnsupported);
   return remember(peer_enabled[device][peer].exchange(true) ? hipErrorPeerAccessAlreadyEnabled
                                                             : hipSuccess);
+}
+
+hipError_t hipDeviceDisablePeerAccess(int peer) {
+  host_only();
+  const int device = current_device();
+  if (const hipError_t error = check_peer_of(device, peer); error != hipSuccess)
+    return remember(error);
+  return remember(peer_enabled[device][peer].exchange(false) ? hipSuccess
+                                                             : hipErrorPeerAccessNotEnabled);
 }
 
 hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,

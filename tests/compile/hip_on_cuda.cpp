@@ -4,9 +4,10 @@
 // are used. Compiled by nvcc of each CUDA that is there (cuda_toolkits.sh), and never run.
 #include <hip/hip_runtime.h>
 
-#ifndef hipDeviceMallocUncached
-#error "programs ask for it with #ifdef"
+#if !defined(hipDeviceMallocUncached) || !defined(HIP_VERSION)
+#error "programs ask for them with #ifdef and #if"
 #endif
+static_assert(HIP_VERSION >= 60000000 && HIP_VERSION_MAJOR == HIP_VERSION / 10000000);
 
 __constant__ int constants[4];
 __device__ long long variable;
@@ -52,6 +53,8 @@ hipError_t launch(hipStream_t stream) {
   const hipError_t errors[] = {
       hipMalloc(&to, 8),
       hipHostMalloc(&host, 8, hipHostMallocPortable),
+      hipMallocManaged(&host, 8),
+      hipMallocAsync(&host, 8, stream),
       hipMemcpyToSymbol(HIP_SYMBOL(constants), values, sizeof(values)),
       hipMemcpyFromSymbol(values, HIP_SYMBOL(constants), sizeof(values)),
       hipGetSymbolAddress(&place, HIP_SYMBOL(variable)),

@@ -194,6 +194,7 @@ Calls calls_of_the_host() {
       CALL(hipDeviceSynchronize),
       CALL(hipDeviceCanAccessPeer, &number, 0, 1),
       CALL(hipDeviceEnablePeerAccess, 1, 0),
+      CALL(hipDeviceDisablePeerAccess, 1),
       CALL(hipExtGetLinkTypeAndHopCount, 0, 1, &link, &link),
       CALL(hipMemGetInfo, &size, &size),
       CALL(hipDriverGetVersion, &number),

@@ -57,6 +57,12 @@ TEST(HipDevices, ArePeers) {
   EXPECT_HIP(hipDeviceEnablePeerAccess(1, 0));
   EXPECT_EQ(hipDeviceEnablePeerAccess(1, 0), hipErrorPeerAccessAlreadyEnabled);
   EXPECT_EQ(hipDeviceEnablePeerAccess(9, 0), hipErrorInvalidDevice);
+  EXPECT_HIP(hipDeviceDisablePeerAccess(1));
+  EXPECT_EQ(hipDeviceDisablePeerAccess(1), hipErrorPeerAccessNotEnabled);
+  EXPECT_EQ(hipDeviceDisablePeerAccess(0), hipErrorInvalidDevice);
+  EXPECT_EQ(hipDeviceDisablePeerAccess(9), hipErrorInvalidDevice);
+  EXPECT_HIP(hipDeviceEnablePeerAccess(1, 0));  // once more
+  EXPECT_HIP(hipDeviceDisablePeerAccess(1));
   std::uint32_t link = 0, hops = 0;
   EXPECT_HIP(hipExtGetLinkTypeAndHopCount(0, 3, &link, &hops));
   EXPECT_EQ(hops, 1u);

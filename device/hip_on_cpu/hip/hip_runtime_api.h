@@ -10,10 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#define HIP_VERSION_MAJOR 6
-#define HIP_VERSION_MINOR 0
-#define HIP_VERSION_PATCH 0
-#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
+#include "hip/hip_version.h"
 
 #pragma GCC visibility push(default)
 
@@ -177,6 +174,7 @@ hipError_t hipDeviceGetPCIBusId(char* text, int length, int device);
 hipError_t hipDeviceSynchronize(void);
 hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer);
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);
+hipError_t hipDeviceDisablePeerAccess(int peer);
 hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
                                         std::uint32_t* hops);
 hipError_t hipMemGetInfo(std::size_t* available, std::size_t* total);

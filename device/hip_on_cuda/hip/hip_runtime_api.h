@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "hip_errors.h"
+#include "hip_version.h"
 
 #if CUDART_VERSION < 12000
 #error "meshmem: CUDA 12 or newer is needed"
@@ -124,6 +125,9 @@ inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
 inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
   return hip_on_cuda::to_hip(cudaDeviceEnablePeerAccess(peer, flags));
 }
+inline hipError_t hipDeviceDisablePeerAccess(int peer) {
+  return hip_on_cuda::to_hip(cudaDeviceDisablePeerAccess(peer));
+}
 // HSA's numbers of links: 4 is the GPUs' own, which is NVLink here, and 2 is PCI Express. Atomics
 // tell them apart: only NVLink carries all of them.
 inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
@@ -179,6 +183,9 @@ enum : unsigned {
   hipHostMallocWriteCombined = cudaHostAllocWriteCombined,
   hipHostMallocCoherent = 0x40000000,
 
+  hipMemAttachGlobal = cudaMemAttachGlobal,
+  hipMemAttachHost = cudaMemAttachHost,
+
   hipHostRegisterDefault = cudaHostRegisterDefault,
   hipHostRegisterPortable = cudaHostRegisterPortable,
   hipHostRegisterMapped = cudaHostRegisterMapped,
@@ -192,6 +199,25 @@ inline hipError_t hipMalloc(void** memory, std::size_t bytes) {
 template <typename T>
 hipError_t hipMalloc(T** memory, std::size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+inline hipError_t hipMallocManaged(void** memory, std::size_t bytes,
+                                   unsigned flags = hipMemAttachGlobal) {
+  if (flags != hipMemAttachGlobal && flags != hipMemAttachHost) return hipErrorInvalidValue;
+  return hip_on_cuda::to_hip(cudaMallocManaged(memory, bytes, flags));
+}
+template <typename T>
+hipError_t hipMallocManaged(T** memory, std::size_t bytes, unsigned flags = hipMemAttachGlobal) {
+  return hipMallocManaged(reinterpret_cast<void**>(memory), bytes, flags);
+}
+inline hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream) {
+  return hip_on_cuda::to_hip(cudaMallocAsync(memory, bytes, stream));
+}
+template <typename T>
+hipError_t hipMallocAsync(T** memory, std::size_t bytes, hipStream_t stream) {
+  return hipMallocAsync(reinterpret_cast<void**>(memory), bytes, stream);
+}
+inline hipError_t hipFreeAsync(void* memory, hipStream_t stream) {
+  return hip_on_cuda::to_hip(cudaFreeAsync(memory, stream));
 }
 inline hipError_t hipFree(void* memory) { return hip_on_cuda::to_hip(cudaFree(memory)); }
 

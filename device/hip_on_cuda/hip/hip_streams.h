@@ -48,6 +48,9 @@ inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) 
 inline hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
   return hip_on_cuda::to_hip(cudaStreamCreateWithPriority(stream, flags, priority));
 }
+inline hipError_t hipStreamGetPriority(hipStream_t stream, int* priority) {
+  return hip_on_cuda::to_hip(cudaStreamGetPriority(stream, priority));
+}
 inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return hip_on_cuda::to_hip(cudaDeviceGetStreamPriorityRange(least, greatest));
 }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The version of HIP whose names and structures these headers have.
+// Included by hip_runtime_api.h, and by programs.
+#pragma once
+
+#define HIP_VERSION_MAJOR 6
+#define HIP_VERSION_MINOR 0
+#define HIP_VERSION_PATCH 0
+#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
