@@ -112,6 +112,7 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
   size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
   begun_ = at_barrier_ = 0;
   votes_ = {};
+  at_grid_barrier_ = 0;
   next_index_ = {0, 0, 0};
   for (unsigned first = 0; first < size_; first += warpSize) {
     Wave& wave = waves_[first / warpSize];
@@ -279,6 +280,7 @@ void BlockRunner::release_barrier_if_complete() {
   if (votes_.voters != 0 && votes_.voters != at_barrier_)
     fail_in_kernel("only some threads of the block count votes at the barrier");
   outcome_ = std::exchange(votes_, {});
+  if (at_grid_barrier_ != 0) meet_in_grid();
   at_barrier_ = 0;
   for (unsigned first = 0; first < size_; first += warpSize)
     waves_[first / warpSize].at_barrier = 0;
@@ -315,6 +317,28 @@ void BlockRunner::block_barrier() {
   wait_in(at_barrier_list_);
 }
 
+void BlockRunner::grid_barrier() {
+  if (!state_.is_cooperative)
+    fail_in_kernel("a barrier of the grid, which needs a launch by hipLaunchCooperativeKernel");
+  ++at_grid_barrier_;
+  block_barrier();
+}
+
+// All threads of the block wait at its barrier, so the one that runs now waits for other blocks. A
+// block that has ended first has come to all barriers that are over, and comes to no other.
+void BlockRunner::meet_in_grid() {
+  if (std::exchange(at_grid_barrier_, 0) != at_barrier_)
+    fail_in_kernel("only some threads of the block are at the barrier of the grid");
+  const unsigned round = launch_->barriers_of_grid();
+  launch_->arrive_at_barrier_of_grid();
+  while (launch_->barriers_of_grid() == round) {
+    if (launch_->has_ended_blocks() && launch_->barriers_of_grid() == round)
+      fail_in_kernel("a barrier of the grid, of which a block has ended");
+    pause_os_thread();
+  }
+  made_progress();
+}
+
 BlockVotes BlockRunner::vote_in_block(bool mine) {
   ++votes_.voters;
   if (mine) ++votes_.ayes;
@@ -342,6 +366,8 @@ void observe_waits(const WaitObserver* observer) {
 }
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
+
+void grid_barrier() { current_thread->block->runner->grid_barrier(); }
 
 BlockVotes vote_in_block(bool mine) { return current_thread->block->runner->vote_in_block(mine); }
 

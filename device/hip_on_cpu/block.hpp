@@ -37,6 +37,7 @@ class BlockRunner {
   void end_wait();
   void block_barrier();
   BlockVotes vote_in_block(bool mine);
+  void grid_barrier();
   const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
   const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who);
 
@@ -70,6 +71,7 @@ class BlockRunner {
   void check_calls() const;
   void check_calls_of_wave(unsigned wave) const;
   void release_barrier_if_complete();
+  void meet_in_grid();
   void release_wave_if_complete(Wave& wave);
   void release_meetings(Wave& wave);
   bool release_active_lanes(Wave& wave);
@@ -91,6 +93,7 @@ class BlockRunner {
   std::vector<ThreadState> threads_ = std::vector<ThreadState>(kMaxThreadsPerBlock);
   unsigned size_ = 0, begun_ = 0, live_ = 0, at_barrier_ = 0;
   BlockVotes votes_{}, outcome_{};  // at the barrier that threads are at, and at the last one
+  unsigned at_grid_barrier_ = 0;    // of those at the barrier
   dim3 next_index_;                 // of the thread that begins next
   Wave waves_[kMaxWaves];
   std::vector<std::shared_ptr<Meeting>> last_meetings_;  // of each thread, which reads its values

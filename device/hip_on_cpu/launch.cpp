@@ -122,6 +122,12 @@ void LaunchRun::note_end_of_block(unsigned calls_of_grid) {
   }
 }
 
+void LaunchRun::arrive_at_barrier_of_grid() {
+  if (at_barrier_.fetch_add(1, std::memory_order_acq_rel) + 1 != blocks) return;
+  at_barrier_.store(0, std::memory_order_relaxed);
+  barriers_.fetch_add(1, std::memory_order_release);  // publishes what all blocks did before
+}
+
 void LaunchRun::count_finished() {
   const std::lock_guard lock(mutex_);
   if (++finished_ == blocks) changed_.notify_all();

@@ -45,6 +45,12 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   // How many routines of the grid the block has called; the fewest that one which has ended has.
   void note_end_of_block(unsigned calls_of_grid);
   unsigned fewest_calls_of_grid() const { return fewest_calls_.load(std::memory_order_relaxed); }
+  bool has_ended_blocks() const { return fewest_calls_.load(std::memory_order_acquire) != kNone; }
+
+  // The barrier of the grid: each block arrives once; how many barriers are over tells when all
+  // have.
+  void arrive_at_barrier_of_grid();
+  unsigned barriers_of_grid() const { return barriers_.load(std::memory_order_acquire); }
 
   const KernelLaunch&
       launch;  // ends with the run; OS threads that come too late look at `blocks` only
@@ -61,7 +67,10 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t finished_ = 0;
-  std::atomic<unsigned> fewest_calls_{~0u};
+  static constexpr unsigned kNone = ~0u;
+  std::atomic<unsigned> fewest_calls_{kNone};
+  std::atomic<std::uint64_t> at_barrier_{0};
+  std::atomic<unsigned> barriers_{0};
 };
 
 // Checks a launch and puts it on a stream; `runs_block` runs each of its blocks. Takes over the

@@ -2,6 +2,7 @@
 //
 // Every template and macro of hip_on_cuda once, since a compiler looks into those only where they
 // are used. Compiled by nvcc of each CUDA that is there (cuda_toolkits.sh), and never run.
+#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
 
 #if !defined(hipDeviceMallocUncached) || !defined(HIP_VERSION)
@@ -22,7 +23,12 @@ __global__ void exchange(T* to) {
   if (__any(value > 0) && __all(value > 0)) to[1] = static_cast<T>(__ballot(value > 1)) + words[0];
 }
 
-__global__ void exchange(long* to, int value) { *to = value; }
+__global__ void exchange(long* to, int value) {
+  const auto block = cooperative_groups::this_thread_block();
+  const auto tile = cooperative_groups::tiled_partition<8>(block);
+  cooperative_groups::this_grid().sync();
+  *to = tile.shfl_down(value, 1) + block.thread_rank();
+}
 
 __global__ void count(long long* to, unsigned long long* up) {
   atomicAdd(to, 1ll);

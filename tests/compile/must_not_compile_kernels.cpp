@@ -5,9 +5,7 @@
 // line above the case gives as
 //     case NAME | message   (a regular expression; none: it compiles)
 // Each case that is refused differs from a line of the case `control` in the misuse alone.
-#ifdef case_cooperative_groups
 #include <hip/hip_cooperative_groups.h>
-#endif
 #include <hip/hip_runtime.h>
 
 __global__ void store(int* to, int value) { *to = value; }
@@ -24,6 +22,8 @@ __global__ void work(int* to) {
   __syncwarp();
   __syncwarp(~0ull);
   fixed[0] += __shfl_sync(~0ull, 1, 0);
+  cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block()).sync();
+  cooperative_groups::this_grid().sync();
   if (__ballot(1)) atomicAdd(to, fixed[0] + variable + everywhere);
   __syncthreads();
 }
@@ -59,9 +59,16 @@ texture<float, 2> image;
 __global__ void work(hipTextureObject_t image) { (void)image; }
 #endif
 
-// case cooperative_groups | hip_cooperative_groups.h
-#ifdef case_cooperative_groups
-__global__ void work() { cooperative_groups::this_grid().sync(); }
+// case groups_of_several_devices | this_multi_grid
+#ifdef case_groups_of_several_devices
+__global__ void work() { cooperative_groups::this_multi_grid().sync(); }
+#endif
+
+// case tile_larger_than_a_wave | at most that of a wave
+#ifdef case_tile_larger_than_a_wave
+__global__ void work() {
+  cooperative_groups::tiled_partition<128>(cooperative_groups::this_thread_block()).sync();
+}
 #endif
 
 // case mask_without_each_lane | has no bit for each lane

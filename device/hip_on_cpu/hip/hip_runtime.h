@@ -20,21 +20,22 @@
 #include "hip/on_cpu/wave.h"
 
 // There: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h, hip_bfloat16.h,
-// hip_bf16.h, each with its conversions alone); vectors of numbers (hip_vector_types.h); __global__
-// and its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize; __shared__, also dynamic by
+// hip_bf16.h, each with its conversions alone); vectors of numbers (hip_vector_types.h);
+// cooperative groups (hip_cooperative_groups.h, which programs include themselves); __global__ and
+// its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize; __shared__, also dynamic by
 // HIP_DYNAMIC_SHARED; __syncthreads, also with votes; __syncwarp, __shfl*, __ballot, __any, __all,
 // each also with a mask (_sync), __match_*_sync, __activemask; atomics (also _system) and
 // __threadfence*; min, max, __popc and its like, __mulhi and its like, C's mathematics and assert;
 // clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
 //
 // Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
-// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, cooperative groups, launching by
-// an address without its type, and whatever else meshmem and its examples have no use for. What
-// only the host may call (HIP's functions, launches, and meshmem's own host routines) compiles in
-// kernels, since the compiler cannot tell the sides apart, and ends them with a line that names the
-// call. Different from a GPU: device memory can be
-// read by the host (do not); one copy of a __device__ variable serves all devices of a process; a
-// `__shared__` variable keeps what the last block on the same OS thread left in it.
+// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, launching by an address without
+// its type, and whatever else meshmem and its examples have no use for. What only the host may call
+// (HIP's functions, launches, and meshmem's own host routines) compiles in kernels, since the
+// compiler cannot tell the sides apart, and ends them with a line that names the call. Different
+// from a GPU: device memory can be read by the host (do not); one copy of a __device__ variable
+// serves all devices of a process; a `__shared__` variable keeps what the last block on the same OS
+// thread left in it.
 
 #define __global__
 #define __device__

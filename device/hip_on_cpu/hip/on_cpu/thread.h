@@ -84,6 +84,8 @@ struct BlockVotes {
 };
 BlockVotes vote_in_block(bool mine);
 
+// Of all blocks of a cooperative launch; other kernels end with a line.
+void grid_barrier();
 long long nanoseconds();
 
 }  // namespace hip_on_cpu
