@@ -148,7 +148,14 @@ void CodeObject::read_metadata(std::span<const std::uint8_t> note) {
                        static_cast<std::uint64_t>(kernel.descriptor.entry_offset);
         kernel.has_dynamic_stack = about.number_of(".uses_dynamic_stack") != 0 ||
                                    (kernel.descriptor.properties >> 11 & 1) != 0;
-        kernel.vector_registers = static_cast<std::uint32_t>(about.number_of(".vgpr_count"));
+        const std::pair<const char*, std::uint32_t*> counts[] = {
+            {".vgpr_count", &kernel.vector_registers},
+            {".agpr_count", &kernel.accumulation_registers},
+            {".sgpr_count", &kernel.scalar_registers},
+            {".vgpr_spill_count", &kernel.spilt_vector_registers},
+            {".sgpr_spill_count", &kernel.spilt_scalar_registers}};
+        for (const auto& [key, count] : counts)
+          *count = static_cast<std::uint32_t>(about.number_of(key));
         if (const auto most = about.number_of(".max_flat_workgroup_size"))
           kernel.most_threads = static_cast<std::uint32_t>(most);
         if (const Value* arguments = about.find(".args"))

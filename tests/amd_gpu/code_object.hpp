@@ -42,7 +42,10 @@ struct Kernel {
   KernelDescriptor descriptor{};
   std::uint64_t entry = 0;
   std::vector<KernelArgument> arguments;
-  std::uint32_t most_threads = 1024, vector_registers = 0;
+  std::uint32_t most_threads = 1024;
+  // Accumulation registers are among the vector registers. Spilt ones are registers too.
+  std::uint32_t vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
+  std::uint32_t spilt_vector_registers = 0, spilt_scalar_registers = 0;
   bool has_dynamic_stack = false;
 };
 
@@ -52,6 +55,7 @@ class CodeObject {
   static std::unique_ptr<CodeObject> load(std::span<const std::uint8_t> file, std::string& why);
 
   const Kernel* kernel(const std::string& name) const;
+  const std::map<std::string, Kernel>& kernels() const { return kernels_; }
   // Null where there is none.
   void* variable(const std::string& name, std::size_t* size = nullptr) const;
 
