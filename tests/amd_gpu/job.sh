@@ -1,31 +1,54 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# job.sh HIP_BUILD EMULATOR KNOWN_CODE CMAKE
-# Runs what the hip target has built (build_target.sh), and some programs more that it builds there, on the emulated AMD GPU
-# of the folder EMULATOR: meshmem-info, and jobs whose kernels put, signal, wait for each other and reduce. Before that,
-# KNOWN_CODE looks for instructions that the emulation lacks. Exit status 77 (skipped) without such a build.
+# job.sh GPU HIP_BUILD EMULATOR KNOWN_CODE CMAKE
+# Runs meshmem-info and jobs whose kernels put, signal, wait for each other and reduce, on the emulated
+# AMD GPU of the folder EMULATOR. For gfx90a it adds programs to what the hip target has built
+# (build_target.sh); for gfx942 it builds the library too, by clang 19. Before that, KNOWN_CODE looks
+# for instructions that the emulation lacks. Exit status 77 (skipped) without a library or compiler.
 set -euo pipefail
-build=$1 emulator=$2 known_code=$3 cmake=$4
+gpu=$1 build=$2 emulator=$3 known_code=$4 cmake=$5
+here=$(dirname "$(readlink -f "$0")")
 
 fail() {
   echo "job.sh: $*" >&2
   exit 1
 }
-
-[ -x "$build/bin/oshhip" ] && [ -f "$build/lib/libmeshmem.so" ] || {
-  echo "SKIPPED: $build has no library for AMD GPUs (compile.hip builds it)"
+skip() {
+  echo "SKIPPED: $*"
   exit 77
 }
+
+options=(-DMESHMEM_BUILD_TESTS=ON -DMESHMEM_BUILD_EXAMPLES=ON -DMESHMEM_TEST_KINDS=device)
+case $gpu in
+  gfx90a)
+    # The instructions of acquires and releases: without them the tests must fail, or would find
+    # nothing.
+    ordering=(buffer_wbinvl1_vol s_waitcnt)
+    [ -x "$build/bin/oshhip" ] && [ -f "$build/lib/libmeshmem.so" ] ||
+      skip "$build has no library for AMD GPUs (compile.hip builds it)"
+    ;;
+  gfx942)
+    ordering=(buffer_inv buffer_wbl2 s_waitcnt)
+    for program in clang++-19 ld.lld-19 clang-offload-bundler-19; do
+      command -v $program >/dev/null || skip "$program is not installed"
+    done
+    options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942
+      -DMESHMEM_HIPCC="$here/newer_hipcc" -DCMAKE_BUILD_TYPE=Release)
+    ;;
+  *) fail "there is no emulated $gpu" ;;
+esac
+
 programs=(device_signals device_litmus 10_kernel_put 16_allreduce)
-"$cmake" "$build" -DMESHMEM_BUILD_TESTS=ON -DMESHMEM_BUILD_EXAMPLES=ON -DMESHMEM_TEST_KINDS=device >"$build/log" ||
-  fail "configure: $(cat "$build/log")"
-"$cmake" --build "$build" --target "${programs[@]}" >"$build/log" || fail "build: $(cat "$build/log")"
+mkdir -p "$build"
+"$cmake" -S "$here/../.." -B "$build" "${options[@]}" >"$build/log" || fail "configure: $(cat "$build/log")"
+"$cmake" --build "$build" --target "${programs[@]}" oshrun meshmem-info >"$build/log" ||
+  fail "build: $(cat "$build/log")"
 "$known_code" "$build/lib/libmeshmem.so" "${programs[@]/#/$build/bin/}"
 
 export LD_LIBRARY_PATH=$emulator LD_BIND_NOW=1  # a function of HIP that the emulation lacks ends the program at once
 about=$("$build/bin/meshmem-info")
-[[ $about == *'meshmem emulated gfx90a'* ]] || fail "meshmem-info sees no emulated GPU: $about"
+[[ $about == *"meshmem emulated $gpu"* ]] || fail "meshmem-info sees no emulated GPU: $about"
 export MESHMEM_DEVICE_TEST_SHORT=1
 
 run() {  # PES PROGRAM [ARGUMENTS]
@@ -44,8 +67,7 @@ export MESHMEM_AMD_MEMORY=strict
 for pes in 1 2 3; do MESHMEM_AMD_SEED=$pes run $pes device_litmus; done
 MESHMEM_AMD_SEED=4 run 3 16_allreduce
 
-# Without these instructions the tests must fail: else they would find nothing.
-for without in buffer_wbinvl1_vol s_waitcnt; do
+for without in "${ordering[@]}"; do
   said=$(MESHMEM_AMD_WITHOUT=$without "$build/bin/oshrun" -n 2 --timeout 300 "$build/bin/device_litmus" 2>&1) &&
     fail "device_litmus has not missed $without: $said"
   [[ $said == *'[  FAILED  ]'* || $said == *' failed at '* ]] || fail "without $without device_litmus ended otherwise: $said"
