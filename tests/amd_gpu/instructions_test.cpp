@@ -60,6 +60,10 @@ constexpr Row kRows[] = {
      0x2222222211111111},
     {"v_pk_add_u16 v6, v0, v2", 0x0001ffff, 0x00020001, 0, V, 0x00030000},
     {"v_pk_max_i16 v6, v0, v2", 0x8000ffff, 0x00000001, 0, V, 0x00000001},
+    {"v_pk_add_f16 v6, v0, v2", 0x3c004000, 0x40004200, 0, V, 0x42004500},
+    {"v_pk_add_f16 v6, v0, 1.0 op_sel_hi:[1,0]", 0x3c004000, 0, 0, V, 0x40004200},
+    {"v_pk_mul_f16 v6, v0, v2 op_sel:[1,0] op_sel_hi:[0,1] neg_lo:[0,1]", 0x3c004000, 0x42004200, 0,
+     V, 0x4600c200},
     {"v_pk_mul_lo_u16 v6, v0, v2", 0x00020003, 0x00040005, 0, V, 0x0008000f},
     // Moves between lanes and scalars.
     {"v_mbcnt_lo_u32_b32 v6, -1, 0\nv_mbcnt_hi_u32_b32 v6, -1, v6\nv_readlane_b32 s6, v6, 45", 0, 0,

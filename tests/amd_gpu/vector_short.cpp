@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector arithmetic on 16-bit integers, single and in pairs (VOP2, VOP3, VOP3P). CDNA2 ISA, "Vector
-// ALU operations" and "Packed math".
+// Vector arithmetic on 16-bit integers, single and in pairs, and on pairs of half-precision floats
+// (VOP2, VOP3, VOP3P). CDNA2 ISA, "Vector ALU operations" and "Packed math".
 // Invariant: on GFX9 a 16-bit result leaves zeros in the upper half of its register.
-#include "operands.hpp"
+#include <cmath>
+
+#include "short_float.hpp"
 
 namespace amd_gpu {
 namespace {
@@ -52,6 +54,39 @@ void each_pair(Wave& w, const Instruction& i, OfShorts function) {
   write_lanes(w, i, result);
 }
 
+// A constant float is in the lower half.
+void each_pair_of_halves(Wave& w, const Instruction& i, float (*function)(float, float, float)) {
+  Lanes spaces[3], result;
+  const Lanes* source[3];
+  const unsigned sources = i.operands - 1u;
+  for (unsigned n = 0; n < sources; ++n) {
+    const Operand& operand = i.operand[n + 1];
+    source[n] = &spaces[n];
+    if (operand.kind == Kind::kFloat)
+      spaces[n].fill(half_bits(static_cast<float>(as_double(operand.value))));
+    else
+      source[n] = &read_lanes(w, i, n + 1, spaces[n]);
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    u32 both = 0;
+    for (unsigned half = 0; half < 2; ++half) {
+      float value[3] = {};
+      for (unsigned n = 0; n < sources; ++n) {
+        const bool upper = (half ? i.op_sel_hi : i.op_sel) >> n & 1;
+        value[n] = float_of_half(half_of((*source[n])[lane], upper));
+        if ((half ? i.neg_hi : i.neg_lo) >> n & 1) value[n] = -value[n];
+      }
+      both |= half_bits(function(value[0], value[1], value[2])) << 16 * half;
+    }
+    result[lane] = both;
+  }
+  write_lanes(w, i, result);
+}
+
+template <auto kFunction>
+void pairs_of_halves(Wave& w, const Instruction& i) {
+  each_pair_of_halves(w, i, kFunction);
+}
 template <auto kFunction>
 void short_operation(Wave& w, const Instruction& i) {
   each_short(w, i, kFunction);
@@ -89,6 +124,9 @@ void add_vector_short_instructions(InstructionTable& t) {
   BOTH("mad_u16", u32{a} * b + c);
   BOTH("mad_i16", u32{a} * b + c);
 #undef BOTH
+  t["v_pk_add_f16"] = pairs_of_halves<[](float a, float b, float) { return a + b; }>;
+  t["v_pk_mul_f16"] = pairs_of_halves<[](float a, float b, float) { return a * b; }>;
+  t["v_pk_fma_f16"] = pairs_of_halves<[](float a, float b, float c) { return std::fma(a, b, c); }>;
   t["v_subrev_u16"] = short_operation<SHORT(b - a)>;
   t["v_mad_legacy_u16"] = short_operation<SHORT(u32{a} * b + c)>;
 }
