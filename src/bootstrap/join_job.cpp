@@ -5,12 +5,12 @@
 // Invariant: the environment or the id alone decides, so all PEs of a job choose alike.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/memory_checker.hpp"
@@ -26,7 +26,7 @@ namespace {
 Job this_job;
 LauncherClient* launcher = nullptr;  // where there is none, this process is the job
 std::optional<PlaceById> place;      // where the program says it
-bool is_connected = false;
+std::atomic<bool> is_connected{false};
 
 std::mutex id_mutex;
 std::optional<UniqueId> made_id;
@@ -66,6 +66,7 @@ bool names_launcher() { return names_pmix_server(environ) || names_pmi_connectio
 void connect(double timeout_seconds) {
   if (place) {
     launcher = &connect_by_unique_id(this_job, *place, timeout_seconds);
+    debug("the PEs meet by a unique id");
     return;
   }
   PmixAnswer answer{.may_stand_alone = true};
@@ -114,7 +115,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
 }
 
 const Job& connect_to_launcher(double timeout_seconds) {
-  if (std::exchange(is_connected, true)) return this_job;
+  if (is_connected.exchange(true)) return this_job;
   const NotLost until_it_is_finalized;
   connect(timeout_seconds);
   if (launcher == nullptr) {

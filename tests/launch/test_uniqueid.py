@@ -87,6 +87,11 @@ class UniqueId(launching.LaunchTest):
         for pes in (1, 2, 4, 5):
             self.assert_rings(self.finish_job(self.begin_job(pes, "ring")), 1)
 
+    def test_a_launcher_that_cannot_be_asked_makes_no_difference(self):
+        tasks = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+                 "MESHMEM_OSHRUN_PES": "2"}
+        self.assert_rings(self.finish_job(self.begin_job(3, "ring", **tasks)), 1)
+
     def test_any_of_them_makes_the_id_and_all_start_again(self):
         self.assert_rings(self.finish_job(self.begin_job(3, "twice", host=2)), 3)
 
