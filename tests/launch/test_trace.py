@@ -5,12 +5,12 @@ import glob
 import json
 import os
 import subprocess
-import sys
 import unittest
 
 import launching
 
 PROGRAM = os.environ.get("TRACE_PROGRAM", "")
+BOUND_PROGRAM = os.environ.get("BOUND_TRACE_PROGRAM", "")
 MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 
 
@@ -65,14 +65,14 @@ class TraceTest(launching.LaunchTest):
 
     def meshmem_trace(self, *words, status=0):
         """What it prints, to whichever of its outputs."""
-        result = subprocess.run([sys.executable, MESHMEM_TRACE, *words], capture_output=True, text=True, check=False)
+        result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, status, result)
         return result.stderr if status else result.stdout
 
 
 class TestSpans(TraceTest):
-    def check_job(self, n, *words):
-        trace = self.traced("-n", n, *words, PROGRAM)
+    def check_job(self, n, *words, program=PROGRAM):
+        trace = self.traced("-n", n, *words, program)
         for pe in range(n):
             before, after = (pe - 1) % n, (pe + 1) % n
             (put,) = trace.named("shmem_int_put", pe)
@@ -85,6 +85,7 @@ class TestSpans(TraceTest):
             self.assertEqual((wait["args"]["cmp"], wait["args"]["cmp_value"]), ("==", 7))
             self.assertEqual(wait["args"]["waited_for"], f"PE {before}")
             self.assertAlmostEqual(wait["args"]["waited_us"], wait["dur"], delta=0.002)
+            self.assertLessEqual(wait["args"]["returned_after_us"], wait["dur"] + 0.002)
             (reduce,) = trace.named("shmem_long_sum_reduce", pe)
             self.assertEqual(reduce["args"]["team"], "WORLD")
             self.assertEqual(len(trace.named("shmem_init", pe)), 1)
@@ -114,6 +115,9 @@ class TestSpans(TraceTest):
 
     def test_of_four_pes(self):
         self.check_job(4)
+
+    def test_of_a_program_whose_tables_are_read_only(self):
+        self.check_job(2, program=BOUND_PROGRAM)
 
     def test_of_two_nodes(self):
         self.check_job(4, "--fake-nodes", 2)
