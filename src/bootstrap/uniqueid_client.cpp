@@ -145,7 +145,7 @@ class UniqueIdClient final : public LauncherClient {
   [[noreturn]] void end_in_wait(const Awaited& awaited);
   void meet(Among who, const char* routine, const Awaited& awaited);
   void say(Say kind, const Body& body = {});
-  void send_all(std::string_view bytes);
+  void send_all(const std::string& bytes);
 
   // By the thread that reads.
   void read();
@@ -176,7 +176,7 @@ UniqueIdClient::UniqueIdClient(Job& job, const PlaceById& place, double timeout_
       fd_(connect_to(place.id, timeout_seconds)) {
   keep_from_children(fd_);
   set_up_connection(fd_);
-  send_all({reinterpret_cast<const char*>(place.id.token.data()), place.id.token.size()});
+  send_all(std::string(place.id.token.begin(), place.id.token.end()));
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
@@ -295,11 +295,11 @@ void UniqueIdClient::abort(int status, const char*) {
 void UniqueIdClient::say(Say kind, const Body& body) { send_all(pack_message(kind, body)); }
 
 // What cannot be sent has nobody to take it, which the thread that reads sees.
-void UniqueIdClient::send_all(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+void UniqueIdClient::send_all(const std::string& bytes) {
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t n = send(fd_, &bytes[sent], bytes.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno != EINTR) return;
-    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    if (n > 0) sent += static_cast<std::size_t>(n);
   }
 }
 
