@@ -34,7 +34,7 @@ ROWS = [
     ("acquire_fence: of the GPU", HIP, [(ACQUIRE, ACQUIRE.replace('""', '"agent"'))], NO_L2,
      "the GPU's scope and the system's are one"),
     ("full_fence: release", HIP, [("  release_fence();\n  acquire_fence();", "  acquire_fence();")],
-     f"the acquire waits too, and {NO_L2}", None),
+     f"the acquire waits too, and {NO_L2}", "the acquire waits too, and the next release writes L2 back"),
     ("full_fence: acquire", HIP, [("  release_fence();\n  acquire_fence();", "  release_fence();")],
      "loads of gets pass the vector cache anyway"),
     ("load_relaxed: plain", HIP, [("return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)",
