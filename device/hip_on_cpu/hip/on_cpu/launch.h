@@ -2,7 +2,7 @@
 // Launching a kernel: its arguments are converted to the types of its parameters, copied, and
 // handed to the library.
 // Invariant: the copies live until no stream or graph can run the launch again.
-// Included by hip_runtime.h only; launch.cpp takes over.
+// Included by hip_runtime.h only; submit.cpp takes over.
 #pragma once
 
 #include <tuple>
@@ -27,6 +27,11 @@ struct BoundKernel {
 // hipGetLastError.
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative = false);
+
+// The same between two events, of which either may be null.
+hipError_t submit_kernel_between(const BoundKernel& kernel, dim3 grid, dim3 block,
+                                 std::size_t shared, hipStream_t stream, hipEvent_t start,
+                                 hipEvent_t stop, unsigned flags);
 
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared);
 
