@@ -27,12 +27,13 @@ std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int index) {
 
 }  // namespace
 
-// Pinned memory of the host has an address on both sides.
+// Pinned memory of the host has an address there; memory that no device has, a negative device or
+// none. (devicePointer tells of the device that is current in this thread, which may be another.)
 bool is_device_memory(const void* address) {
   if constexpr (kDevicesAreProcessors) return false;
   hipPointerAttribute_t attributes{};
   const RelaxedCapture allowed;
-  return succeeds(hipPointerGetAttributes(&attributes, address)) && attributes.devicePointer &&
+  return succeeds(hipPointerGetAttributes(&attributes, address)) && attributes.device >= 0 &&
          !attributes.hostPointer;
 }
 

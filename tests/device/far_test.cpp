@@ -68,6 +68,33 @@ TEST(DeviceFar, PutsAndGetsOfAnyLength) {
   }
 }
 
+// Memory that is the program's own, of whichever device the PE has.
+TEST(DeviceFar, OneEndIsPrivateMemory) {
+  const size_t all = kRow * static_cast<size_t>(n_pes());
+  long *mine = nullptr, *back = nullptr;
+  must(hipMalloc(&mine, kRow * sizeof(long)), "hipMalloc");
+  must(hipMalloc(&back, all * sizeof(long)), "hipMalloc");
+  std::vector<long> own(kRow), returned(all);
+  for (size_t i = 0; i < kRow; ++i) own[i] = value_of(my_pe(), i);
+  must(hipMemcpy(mine, own.data(), kRow * sizeof(long), hipMemcpyDefault), "hipMemcpy");
+  for (const By by : kBys) {
+    DeviceArray<long> rows(all, -1);
+    must(hipMemset(back, 0, all * sizeof(long)), "hipMemset");
+    synchronize();
+    shmem_barrier_all();
+    launch(put_and_get, 1, 70, by, rows.data(), mine, back, kRow);
+    meet_after_kernels();
+    must(hipMemcpy(returned.data(), back, all * sizeof(long), hipMemcpyDefault), "hipMemcpy");
+    const std::vector<long> got = rows.download();
+    for (size_t at = 0; at < all; ++at) {
+      ASSERT_EQ(got[at], value_of(static_cast<int>(at / kRow), at % kRow)) << at;
+      ASSERT_EQ(returned[at], own[at % kRow]) << at;
+    }
+  }
+  must(hipFree(mine), "hipFree");
+  must(hipFree(back), "hipFree");
+}
+
 __global__ void elements(long* places, long* answers) {
   const int me = shmem_my_pe(), n = shmem_n_pes();
   for (int pe = 0; pe < n; ++pe) {
