@@ -182,18 +182,27 @@ MESHMEM_DEVICE void push_with_signal(const Group& group, void* there, const void
   }
 }
 template <typename Group>
+MESHMEM_DEVICE_APART void put_signal_rare(Group group, void* dest, const void* source,
+                                          std::size_t bytes, std::uint64_t* sig_addr,
+                                          std::uint64_t signal, int sig_op, int world_pe,
+                                          bool waits) {
+  void* there = nullptr;
+  std::uint64_t* signal_there = nullptr;
+  if ((bytes == 0 || find(&there, dest, world_pe)) && find(&signal_there, sig_addr, world_pe))
+    return push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
+  by_leader(group, [=] {
+    far_put_signal(dest, source, bytes, sig_addr, signal, sig_op, world_pe, waits);
+  });
+}
+template <typename Group>
 MESHMEM_DEVICE void put_signal_bytes(const Group& group, void* dest, const void* source,
                                      std::size_t bytes, std::uint64_t* sig_addr,
                                      std::uint64_t signal, int sig_op, int world_pe, bool waits) {
-  void* there = nullptr;
-  std::uint64_t* signal_there = nullptr;
-  if ((bytes > 0 && !find(&there, dest, world_pe)) ||
-      !find_word(&signal_there, sig_addr, world_pe)) {
-    check_aligned(sig_addr, sizeof *sig_addr);
-    return by_leader(group, [=] {
-      far_put_signal(dest, source, bytes, sig_addr, signal, sig_op, world_pe, waits);
-    });
-  }
+  check_aligned(sig_addr, sizeof *sig_addr);
+  void* const there = find_near(dest, world_pe);
+  std::uint64_t* const signal_there = find_near(sig_addr, world_pe);
+  if ((bytes > 0 && !there) || !signal_there)
+    return put_signal_rare(group, dest, source, bytes, sig_addr, signal, sig_op, world_pe, waits);
   push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
 }
 template <typename E, typename Group, typename Pes>

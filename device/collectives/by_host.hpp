@@ -22,11 +22,15 @@ static_assert(static_cast<int>(Routine::meeting) == static_cast<int>(HostRoutine
                   static_cast<int>(Routine::exscan) == static_cast<int>(HostRoutine::exscan),
               "the host does another routine than was called");
 
-MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
-  const std::uint8_t* const spans = state().proxy.spans_nodes;
-  if (__builtin_expect(!spans, 1)) return false;
+// The far way is apart from the near one, function by function: what a routine keeps in registers
+// would else be in memory on the near way too, wherever the far one calls something.
+MESHMEM_DEVICE_APART bool is_marked(const std::uint8_t* spans, shmem_team_t team) {
   const auto slot = static_cast<unsigned>(slot_of(team));
   return slot < static_cast<unsigned>(kTeamSlots) && spans[slot] != 0;
+}
+MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
+  const std::uint8_t* const spans = state().proxy.spans_nodes;
+  return __builtin_expect(spans != nullptr, 0) && is_marked(spans, team);
 }
 
 // Ends the kernel where MESHMEM_PROXY=off.
@@ -76,13 +80,13 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
 }
 
 template <typename Group>
-MESHMEM_DEVICE int by_host(const Group& group, const HostCall& call) {
+MESHMEM_DEVICE_APART int by_host(Group group, HostCall call) {
   check_proxy();
   quiet(group);
   by_leader(group, [&] { ask_for_collective(call); });
   return 0;
 }
-MESHMEM_DEVICE int by_host(const CooperativeGrid& grid, const HostCall& call) {
+MESHMEM_DEVICE_APART int by_host(CooperativeGrid grid, HostCall call) {
   check_proxy();
   const TeamSync sync(call.team);
   quiet(Block());
