@@ -83,6 +83,13 @@ inline T compare_exchange(T* at, T expected, T desired) {
   return expected;
 }
 
+inline void raise_to(std::uint64_t* at, std::uint64_t value) {
+  std::uint64_t old = load_relaxed(at);
+  while (old < value &&
+         !__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
 [[noreturn]] inline void trap() {
 #ifdef NDEBUG
   std::fputs(

@@ -161,6 +161,12 @@ MESHMEM_DEVICE std::uint64_t compare_exchange(std::uint64_t* at, std::uint64_t e
   return atomicCAS_system(reinterpret_cast<unsigned long long*>(at), expected, desired);
 }
 
+MESHMEM_DEVICE void raise_to(std::uint64_t* at, std::uint64_t value) {
+  asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)),
+               "l"(value)
+               : "memory");
+}
+
 [[noreturn]] MESHMEM_DEVICE void trap() {
   __trap();
   __builtin_unreachable();

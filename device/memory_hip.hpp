@@ -82,6 +82,10 @@ MESHMEM_DEVICE T compare_exchange(T* at, T expected, T desired) {
   return expected;
 }
 
+MESHMEM_DEVICE void raise_to(std::uint64_t* at, std::uint64_t value) {
+  (void)__hip_atomic_fetch_max(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 [[noreturn]] MESHMEM_DEVICE void trap() { __builtin_trap(); }
 
 }  // namespace device

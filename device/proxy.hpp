@@ -59,15 +59,6 @@ MESHMEM_DEVICE std::uint64_t* last_of_my_wave(const ProxyRing& ring) {
   return ring.last_of_caller + (place & (ring.n_callers - 1));
 }
 
-MESHMEM_DEVICE void raise_to(std::uint64_t* word, std::uint64_t value) {
-  std::uint64_t old = load_relaxed(word);
-  while (old < value) {
-    const std::uint64_t found = compare_exchange(word, old, value);
-    if (found == old) return;
-    old = found;
-  }
-}
-
 // Until the host says by `said` that it has come to `count`; `known` saves looks over the bus.
 MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
                                std::uint64_t count) {
@@ -93,9 +84,10 @@ MESHMEM_DEVICE void await_completed(const ProxyRing& ring, std::uint64_t count) 
 // released before.
 MESHMEM_DEVICE_COLD std::uint64_t post(const ProxyCommand& command) {
   const ProxyRing& ring = state().proxy;
+  const std::uint64_t known = load_relaxed(ring.known_consumed);  // while the number comes
   const std::uint64_t ticket = take_number(ring.head);
   raise_to(last_of_my_wave(ring), ticket + 1);
-  if (ticket >= ring.n_slots) await_consumed(ring, ticket - ring.n_slots + 1);
+  if (ticket >= known + ring.n_slots) await_consumed(ring, ticket - ring.n_slots + 1);
   const ProxySlot slot = slot_of_command(command, phase_of(ticket, ring.n_slots));
   std::uint64_t* const there = ring.slots[ticket & (ring.n_slots - 1)].word;
 #pragma unroll

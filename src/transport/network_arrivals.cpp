@@ -145,6 +145,7 @@ void Arrivals::execute_now(Flow& from, const Record& record, const std::byte* da
       return;
     case RecordKind::put_signal:
       if (!segments.put_signal(record, data)) refuse(from, record);
+      state_.has_set_signal = true;
       return;
     case RecordKind::atomic:
       if (!segments.execute_atomic(record, &before)) refuse(from, record);

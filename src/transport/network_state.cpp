@@ -32,6 +32,8 @@ constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
 constexpr auto kLook = std::chrono::milliseconds(5);
+// From a signal's arrival to the command of the kernel that has waited for it: two trips over PCIe.
+constexpr auto kAnswerTakes = std::chrono::microseconds(6);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
   return flow.n_requested() - flow.n_answered() < kMostRequests &&
@@ -59,11 +61,18 @@ Flow& NetworkState::server_flow(int pe) {
   return *flow;
 }
 
-bool NetworkState::take_in(const Lock&) {
+bool NetworkState::take_in(const Lock&, Acknowledges when) {
+  has_set_signal = false;
   bool any = wire->progress();
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
-  if (!any) return outlet.acknowledge_all();
+  if (!any) {
+    const bool waits = when == Acknowledges::with_an_answer && !outlet.owing.empty() &&
+                       outlet.now() < answer_comes_until;
+    return !waits && outlet.acknowledge_all();
+  }
+  if (has_set_signal && when == Acknowledges::with_an_answer)
+    answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   // Who polls need not come again.
   if (thread.sleeps_on() && !outlet.owing.empty()) [[unlikely]]
@@ -71,10 +80,10 @@ bool NetworkState::take_in(const Lock&) {
   return true;
 }
 
-void NetworkState::poll(const Lock& lock) {
+void NetworkState::poll(const Lock& lock, Acknowledges when) {
   polls.fetch_add(1, std::memory_order_relaxed);
   outlet.send_open();
-  take_in(lock);
+  take_in(lock, when);
 }
 
 Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,

@@ -25,6 +25,11 @@ namespace meshmem {
 
 using Lock = std::unique_lock<std::mutex>;
 
+// When a poll that has found nothing acknowledges what came before. A kernel that has got a signal
+// answers it within microseconds, as a rule, and its message carries the acknowledgement; one of
+// its own would leave first, and the answer would wait for that.
+enum class Acknowledges { at_once, with_an_answer };
+
 struct NetworkState {
   std::mutex mutex;
   std::unique_ptr<Wire> wire;
@@ -38,7 +43,9 @@ struct NetworkState {
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
   std::atomic<bool> is_open{false};
-  bool is_ending = false;  // who disappears now is not missed
+  bool is_ending = false;       // who disappears now is not missed
+  bool has_set_signal = false;  // what was taken in last
+  network::FollowUps::Clock::time_point answer_comes_until{};
   std::atomic<std::uint32_t> polls{0};
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
   network::ProgressThread thread;
@@ -78,9 +85,9 @@ struct NetworkState {
     if (plan.device) plan.device->drive();
   }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
-  bool take_in(const Lock& lock);
+  bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
   // The same, and sends what waits to leave. For those who wait.
-  void poll(const Lock& lock);
+  void poll(const Lock& lock, Acknowledges when = Acknowledges::at_once);
 
   // Returns when ready() is true, asked under the lock. describe() as for wait_until_ready().
   template <typename Ready, typename Describe>

@@ -144,6 +144,14 @@ void NetworkTransport::progress() {
   if (lock) state.poll(lock);
 }
 
+void NetworkTransport::progress_for_kernels() {
+  NetworkState& state = *state_;
+  if (!state.is_open) return;
+  state.drive_device();
+  const Lock lock(state.mutex, std::try_to_lock);
+  if (lock) state.poll(lock, Acknowledges::with_an_answer);
+}
+
 // What waits to leave asks on its way; who has got all that there is acknowledges it on its own,
 // as a rule before a question would arrive.
 void NetworkTransport::complete() {
@@ -181,7 +189,7 @@ class NetworkMark : public CompletionMark {
   bool is_done() override {
     state_.drive_device();
     const Lock lock(state_.mutex);
-    state_.poll(lock);
+    state_.poll(lock, Acknowledges::with_an_answer);
     std::erase_if(left_, [](const Left& one) { return one.flow->is_done(one.issued); });
     if (Clock::now() > late_)
       for (const Left& one : left_) one.flow->ask();

@@ -56,6 +56,7 @@ class NetworkTransport : public Transport {
   void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                const std::function<std::string()>& what) override;
   void progress() override;
+  void progress_for_kernels() override;
 
  private:
   std::unique_ptr<NetworkState> state_;

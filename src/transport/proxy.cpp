@@ -163,7 +163,7 @@ void Proxy::nap() {
   const auto idle = Clock::now() - last_work_;
   const bool has_core = wait_policy.polls > 1;
   if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
-    if (marks_.empty()) transport()->progress();  // a mark's look has
+    if (marks_.empty()) transport()->progress_for_kernels();  // a mark's look has
     // Kernels that are threads of this process need cores too.
     return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
   }

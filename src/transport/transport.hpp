@@ -100,6 +100,8 @@ class Transport {
 
   // Takes in what has arrived. Called by all who wait.
   virtual void progress() = 0;
+  // The same by who serves kernels: one of them may be about to answer a signal.
+  virtual void progress_for_kernels() { progress(); }
 };
 
 inline constinit Transport* the_transport = nullptr;
