@@ -57,18 +57,24 @@ MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0)
 // Only one that fetches waits for its answer where the PE is far.
 enum class Answer { none, value };
 
+template <AtomicOp op, Answer answer, typename B>
+MESHMEM_DEVICE_APART B atomic_rare(const B* address, int world_pe, B value, B expected) {
+  auto* const there = reinterpret_cast<B*>(find_rare(address, world_pe));
+  if (there) return apply_atomic(op, there, value, expected);
+  return static_cast<B>(
+      far_atomic(op, address, sizeof(B), value, expected, answer == Answer::value, world_pe));
+}
 template <AtomicOp op, Answer answer = Answer::value, typename E, typename Pes>
 MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E condition = E()) {
   using B = Bits<sizeof(E)>;
   const int world_pe = pes.world_pe(pe);
   const auto value = bit_cast<B>(operand), expected = bit_cast<B>(condition);
-  E* there = nullptr;
-  if (!find_word(&there, address, world_pe)) {
-    const std::uint64_t before =
-        far_atomic(op, address, sizeof(E), value, expected, answer == Answer::value, world_pe);
-    return bit_cast<E>(static_cast<B>(before));
-  }
-  return bit_cast<E>(apply_atomic(op, reinterpret_cast<B*>(there), value, expected));
+  const auto* const bits = reinterpret_cast<const B*>(address);
+  check_aligned(address, sizeof(E));
+  B* there = nullptr;
+  if (!find_near(&there, bits, world_pe))
+    return bit_cast<E>(atomic_rare<op, answer>(bits, world_pe, value, expected));
+  return bit_cast<E>(apply_atomic(op, there, value, expected));
 }
 
 // The routines, in the order of shmem/ops.h. A fetched value is there when the call returns, which

@@ -250,6 +250,12 @@ MESHMEM_DEVICE_COLD std::byte* find_rare(const void* address, int pe) {
   return nullptr;
 }
 
+MESHMEM_DEVICE_COLD std::byte* must_find_rare(const void* address, int pe) {
+  std::byte* const there = find_rare(address, pe);
+  if (!there) refuse_pe(pe);
+  return there;
+}
+
 // Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated
 // either.
 MESHMEM_DEVICE void check_symmetric(const void* address) {
@@ -267,23 +273,29 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_aligned(address, sizeof(T));
 }
 
-// What most calls are about: the device heap of a near PE. Null: ask find_rare.
+// What most calls are about: the device heap of a near PE. False: ask find_rare. No branch waits for
+// the address itself, which comes from memory.
 template <typename T>
-MESHMEM_DEVICE T* find_near(const T* address, int pe) {
+MESHMEM_DEVICE bool find_near(T** there, const T* address, int pe) {
   const State& job = state();
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - job.device_heap.base;
   if (offset >= job.device_heap.bytes ||
       static_cast<unsigned>(pe) >= static_cast<unsigned>(job.near_pes))
-    return nullptr;
-  return reinterpret_cast<T*>(job.device_heap.near_copy[pe] + offset);
+    return false;
+  *there = reinterpret_cast<T*>(job.device_heap.near_copy[pe] + offset);
+  return true;
+}
+MESHMEM_DEVICE bool find_near(void** there, const void* address, int pe) {
+  return find_near(reinterpret_cast<std::byte**>(there), static_cast<const std::byte*>(address),
+                   pe);
 }
 
 // As try_translate, for a caller who must be right. False: only the proxy reaches it (proxy.hpp),
 // which is found where no near PE comes by.
 template <typename T>
 MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
-  *there = find_near(address, pe);
-  if (!*there) *there = reinterpret_cast<T*>(find_rare(address, pe));
+  if (find_near(there, address, pe)) return true;
+  *there = reinterpret_cast<T*>(find_rare(address, pe));
   return *there != nullptr;
 }
 
@@ -291,15 +303,8 @@ MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
 template <typename T>
 MESHMEM_DEVICE T* translate(const T* address, int pe) {
   T* there = nullptr;
-  if (!find(&there, address, pe)) refuse_pe(pe);
-  return there;
-}
-
-// Of a word that is used in one piece.
-template <typename T>
-MESHMEM_DEVICE bool find_word(T** there, const T* address, int pe) {
-  check_aligned(address, sizeof(T));
-  return find(there, address, pe);
+  if (find_near(&there, address, pe)) return there;
+  return reinterpret_cast<T*>(must_find_rare(address, pe));
 }
 
 }  // namespace device

@@ -127,8 +127,8 @@ MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, cons
   const auto* from = static_cast<const std::byte*>(source);
   const int world_pe = pes.world_pe(pe);
   auto* const lines = static_cast<Bits128*>(packets);
-  Bits128* const to = find_near(lines, world_pe);
-  if (!to)
+  Bits128* to = nullptr;
+  if (!find_near(&to, lines, world_pe))
     send_rare(group, lines, from, nbytes, tag, world_pe);
   else if (is_multiple(from, nbytes, kLineData))
     send_message<WholeWords>(group, to, from, nbytes, tag);

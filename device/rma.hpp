@@ -36,8 +36,9 @@ MESHMEM_DEVICE_APART void get_rare(Group group, void* dest, const void* source, 
 template <typename Group>
 MESHMEM_DEVICE void put_bytes(const Group& group, void* dest, const void* source, std::size_t bytes,
                               int world_pe, bool waits) {
-  void* const there = find_near(dest, world_pe);
-  if (!there) return put_rare(group, dest, source, bytes, world_pe, waits);
+  void* there = nullptr;
+  if (!find_near(&there, dest, world_pe))
+    return put_rare(group, dest, source, bytes, world_pe, waits);
   copy<OwnSource>(group, there, source, bytes);
 }
 template <typename E, typename Group, typename Pes>
@@ -55,8 +56,8 @@ MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* sou
   const int world_pe = pes.world_pe(pe);
   const std::size_t bytes = nelems * sizeof(E);
   before_get();
-  void* const there = find_near(source, world_pe);
-  if (!there) return get_rare(group, dest, source, bytes, world_pe);
+  void* there = nullptr;
+  if (!find_near(&there, source, world_pe)) return get_rare(group, dest, source, bytes, world_pe);
   copy<OthersSource>(group, dest, there, bytes);
 }
 // A store is as nonblocking as it gets; a load is complete when it returns, which nbi forms may be.
@@ -73,22 +74,39 @@ MESHMEM_DEVICE void get_nbi(const Group& group, Pes pes, void* dest, const void*
   get<E>(group, pes, dest, source, nelems, pe);
 }
 
+template <typename B>
+MESHMEM_DEVICE_APART void p_rare(B* dest, B value, int world_pe) {
+  auto* const there = reinterpret_cast<B*>(find_rare(dest, world_pe));
+  if (there) return store_relaxed(there, value);
+  far_store_value(dest, value, sizeof(B), world_pe);
+}
+template <typename B>
+MESHMEM_DEVICE_APART B g_rare(const B* source, int world_pe) {
+  const auto* const there = reinterpret_cast<const B*>(find_rare(source, world_pe));
+  if (there) return load_relaxed(there);
+  return static_cast<B>(far_load(source, sizeof(B), world_pe));
+}
+
 // Elements of more than 8 bytes do not occur in kernels.
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void p(const Group&, Pes pes, E* dest, E value, int pe) {
+  using B = Bits<sizeof(E)>;
   const int world_pe = pes.world_pe(pe);
+  check_aligned(dest, sizeof(E));
   E* there = nullptr;
-  if (!find_word(&there, dest, world_pe))
-    return far_store_value(dest, bit_cast<Bits<sizeof(E)>>(value), sizeof(E), world_pe);
+  if (!find_near(&there, dest, world_pe))
+    return p_rare(reinterpret_cast<B*>(dest), bit_cast<B>(value), world_pe);
   store_relaxed(there, value);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE E g(const Group&, Pes pes, const E* source, int pe) {
+  using B = Bits<sizeof(E)>;
   const int world_pe = pes.world_pe(pe);
+  check_aligned(source, sizeof(E));
   before_get();
   E* there = nullptr;
-  if (!find_word(&there, source, world_pe))
-    return bit_cast<E>(static_cast<Bits<sizeof(E)>>(far_load(source, sizeof(E), world_pe)));
+  if (!find_near(&there, source, world_pe))
+    return bit_cast<E>(g_rare(reinterpret_cast<const B*>(source), world_pe));
   return load_relaxed(there);
 }
 
@@ -199,9 +217,10 @@ MESHMEM_DEVICE void put_signal_bytes(const Group& group, void* dest, const void*
                                      std::size_t bytes, std::uint64_t* sig_addr,
                                      std::uint64_t signal, int sig_op, int world_pe, bool waits) {
   check_aligned(sig_addr, sizeof *sig_addr);
-  void* const there = find_near(dest, world_pe);
-  std::uint64_t* const signal_there = find_near(sig_addr, world_pe);
-  if ((bytes > 0 && !there) || !signal_there)
+  void* there = nullptr;
+  std::uint64_t* signal_there = nullptr;
+  if ((bytes > 0 && !find_near(&there, dest, world_pe)) ||
+      !find_near(&signal_there, sig_addr, world_pe))
     return put_signal_rare(group, dest, source, bytes, sig_addr, signal, sig_op, world_pe, waits);
   push_with_signal(group, there, source, bytes, signal_there, signal, sig_op);
 }
@@ -224,10 +243,18 @@ MESHMEM_DEVICE void put_signal_nbi(const Group& group, Pes pes, void* dest, cons
                    pes.world_pe(pe), false);
 }
 
+MESHMEM_DEVICE_APART void signal_rare(std::uint64_t* sig_addr, std::uint64_t signal, int sig_op,
+                                      int world_pe) {
+  auto* const there = reinterpret_cast<std::uint64_t*>(find_rare(sig_addr, world_pe));
+  if (there) return update_signal(there, signal, sig_op);
+  far_signal(sig_addr, signal, sig_op, world_pe);
+}
 MESHMEM_DEVICE void signal_at(std::uint64_t* sig_addr, std::uint64_t signal, int sig_op,
                               int world_pe) {
+  check_aligned(sig_addr, sizeof *sig_addr);
   std::uint64_t* there = nullptr;
-  if (!find_word(&there, sig_addr, world_pe)) return far_signal(sig_addr, signal, sig_op, world_pe);
+  if (!find_near(&there, sig_addr, world_pe))
+    return signal_rare(sig_addr, signal, sig_op, world_pe);
   update_signal(there, signal, sig_op);
 }
 template <typename Pes>
