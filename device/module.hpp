@@ -273,8 +273,8 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_aligned(address, sizeof(T));
 }
 
-// What most calls are about: the device heap of a near PE. False: ask find_rare. No branch waits for
-// the address itself, which comes from memory.
+// What most calls are about: the device heap of a near PE. False: ask find_rare. No branch waits
+// for the address itself, which comes from memory.
 template <typename T>
 MESHMEM_DEVICE bool find_near(T** there, const T* address, int pe) {
   const State& job = state();
