@@ -8,26 +8,26 @@
 namespace meshmem::tracing {
 namespace {
 
-constexpr bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names)
     if (op == name) return true;
   return false;
 }
 
-constexpr Kind kind_of_atomic(std::string_view op) {
+Kind kind_of_atomic(std::string_view op) {
   if (is_one_of(op, {"atomic_fetch", "atomic_fetch_nbi", "fetch"})) return Kind::fetch;
   return is_one_of(op, {"atomic_set", "set", "atomic_swap", "atomic_swap_nbi", "swap"})
              ? Kind::set
              : Kind::update;
 }
 
-constexpr Kind kind_of_wait(std::string_view op) {
+Kind kind_of_wait(std::string_view op) {
   return op.find("_all") != op.npos || op.find("_any") != op.npos || op.find("_some") != op.npos
              ? Kind::wait_many
              : Kind::wait;
 }
 
-constexpr Kind kind_of(std::string_view op) {
+Kind kind_of(std::string_view op) {
   if (op.starts_with("put_signal")) return Kind::put_signal;
   if (op == "p") return Kind::set;
   if (is_one_of(op, {"put", "put_nbi", "iput", "ibput"})) return Kind::put;
@@ -56,7 +56,7 @@ constexpr Kind kind_of(std::string_view op) {
 }
 
 template <typename E>
-constexpr Routine make(std::string_view name, std::string_view op) {
+[[gnu::noinline]] Routine make(std::string_view name, std::string_view op) {
   Routine made{
       name, kind_of(op), 0, false, false, name.ends_with("_on_stream"), op.starts_with("test")};
   if (op.starts_with("reduce_plan")) made.kind = Kind::other;
@@ -70,25 +70,32 @@ constexpr Routine make(std::string_view name, std::string_view op) {
   return made;
 }
 
-constexpr Routine kTable[] = {
+// Made when it is first asked: compilers count their steps, and some stop before the end of it.
+const Routine* make_table() {
+  static const Routine table[] = {
 #define ROW(name, op, E, result, params, args) make<E>("shmem_" #name, #op),
 #define ROW_CTX(name, op, E, result, params, args) \
   make<E>("shmem_" #name, #op), make<E>("shmem_ctx_" #name, #op),
 #define ROW_NAMED(name, op, E, result, params, args) make<E>(#name, #op),
 #define ROW_EXTENSION(name, op, E, result, params, args) make<E>("shmemx_" #name, #op),
 #define ROW_ON_STREAM(name, op, E, result, params, args) make<E>("shmemx_" #name "_on_stream", #op),
-    MESHMEM_TRACED_ROUTINES(ROW, ROW_CTX, ROW_NAMED, ROW_EXTENSION, ROW_ON_STREAM)
+      MESHMEM_TRACED_ROUTINES(ROW, ROW_CTX, ROW_NAMED, ROW_EXTENSION, ROW_ON_STREAM)
 #undef ROW
 #undef ROW_CTX
 #undef ROW_NAMED
 #undef ROW_EXTENSION
 #undef ROW_ON_STREAM
-        make<void>("shmem_global_exit", "global_exit"),
-};
-static_assert(std::size(kTable) == kRoutines);
+          make<void>("shmem_global_exit", "global_exit"),
+  };
+  static_assert(std::size(table) == kRoutines);
+  return table;
+}
 
 }  // namespace
 
-const Routine& routine(unsigned number) { return kTable[number]; }
+const Routine& routine(unsigned number) {
+  static const Routine* const table = make_table();
+  return table[number];
+}
 
 }  // namespace meshmem::tracing
