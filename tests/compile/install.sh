@@ -108,7 +108,8 @@ for file in valgrind.supp tsan.supp; do
   [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
 done
 # The library of traces is found from the moved prefix.
-"$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1 | grep -q 'there are no parts' || fail 'meshmem-trace does not find its library'
+joined=$("$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1) && fail "meshmem-trace joins nothing: $joined"
+grep -q 'there are no parts' <<<"$joined" || fail "meshmem-trace: $joined"
 # The network's library comes along where it was built, and is found from the moved prefix.
 if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
   networks=$("$prefix/bin/meshmem-info")
