@@ -15,6 +15,8 @@
 #include "base/standard_output.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
+#include "bench/overlap.hpp"
+#include "bench/progress.hpp"
 #include "bench/reduction.hpp"
 #include "bench/report.hpp"
 #include "bench/trial.hpp"
@@ -58,12 +60,25 @@ Effort effort_for(const Options& options, std::size_t bytes) {
   return {1, options.iterations, 1, options.runs, true};
 }
 
+bool has_sizes(const Operation& operation) {
+  return operation.size == Size::bytes || operation.size == Size::floats;
+}
+
+int count_figures(const Options& options) {
+  int sizes = 0, figures = 0;
+  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) ++sizes;
+  for (const Operation* operation : options.operations)
+    figures += has_sizes(*operation) ? sizes : 1;
+  return figures;
+}
+
 // Elements that were wrong. Without --check the first size alone is compared.
-long measure_reductions(Meter& meter, Reduction& reduction, const Options& options,
-                        Report& report) {
+long measure_reductions(Meter& meter, Reduction& reduction, const Options& options, Report& report,
+                        Progress& progress) {
   report.begin({options.operations[0], reduction.n, -1, true});
   long wrong = 0;
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
+    progress.begin(fmt::format("allreduce {}", short_size(bytes)));
     reduction.count = count_for(options, *reduction.routine, bytes);
     Figure figure{reduction.bytes(), {}, -1};
     if (options.check || bytes == options.min_bytes) {
@@ -71,19 +86,23 @@ long measure_reductions(Meter& meter, Reduction& reduction, const Options& optio
       wrong += figure.wrong;
       if (!options.check) figure.wrong = -1;
     }
-    figure.us = meter.time(work_of(reduction), effort_for(options, bytes));
+    const Effort effort = effort_for(options, bytes);
+    figure.us = meter.time(work_of(reduction), effort);
+    if (options.overlap && reduction.on_stream)
+      figure.overlap = overlap_of(meter, halves_of(reduction), effort);
+    progress.end();
     report.add(figure);
   }
   return wrong;
 }
 
-long reductions(Meter& meter, const Options& options, Report* report) {
+long reductions(Meter& meter, const Options& options, Report* report, Progress* progress) {
   Reduction reduction = make_reduction(options);
   long wrong = 0;
   if (options.tune) {
     tune(meter, reduction, options);
   } else {
-    wrong = measure_reductions(meter, reduction, options, *report);
+    wrong = measure_reductions(meter, reduction, options, *report, *progress);
   }
   free_buffers(reduction);
   return wrong;
@@ -91,20 +110,24 @@ long reductions(Meter& meter, const Options& options, Report* report) {
 
 // Elements that were wrong.
 long measure(Meter& meter, const Operation& operation, const Options& options, int peer,
-             Report& report) {
+             Report& report, Progress& progress) {
   report.begin({&operation, shmem_n_pes(), operation.who == Who::all ? -1 : peer, false});
   Trial trial(operation, options, peer);
   long wrong = 0;
-  const bool has_sizes = operation.size == Size::bytes || operation.size == Size::floats;
   const std::size_t only = operation.size == Size::word ? sizeof(long) : 0;
-  const std::size_t first = has_sizes ? options.min_bytes : only;
-  const std::size_t last = has_sizes ? options.max_bytes : only;
+  const std::size_t first = has_sizes(operation) ? options.min_bytes : only;
+  const std::size_t last = has_sizes(operation) ? options.max_bytes : only;
   for (std::size_t bytes = first; bytes <= last; bytes *= 2) {
+    progress.begin(fmt::format("{} {}", operation.name, short_size(bytes)));
     Figure figure{trial.resize(bytes), {}, trial.count_wrong(meter)};
     wrong += figure.wrong;
-    figure.us = meter.time(trial.work(), effort_for(options, bytes));
+    const Effort effort = effort_for(options, bytes);
+    figure.us = meter.time(trial.work(), effort);
+    if (options.overlap && trial.has_halves())
+      figure.overlap = overlap_of(meter, trial.halves(), effort);
+    progress.end();
     report.add(figure);
-    if (!has_sizes) break;
+    if (!has_sizes(operation)) break;
   }
   return wrong;
 }
@@ -112,15 +135,16 @@ long measure(Meter& meter, const Operation& operation, const Options& options, i
 // The exit status.
 int run(const Options& options) {
   Meter meter(options.on_device || options.caller != Caller::host);
-  if (options.tune) return static_cast<int>(reductions(meter, options, nullptr));
+  if (options.tune) return static_cast<int>(reductions(meter, options, nullptr, nullptr));
   const int peer = peer_of(options);
   Report report(options, describe_nodes(), shmem_my_pe() == 0);
+  Progress progress(shmem_my_pe() == 0, count_figures(options));
   long wrong = 0;
   if (options.is_reduction()) {
-    wrong = reductions(meter, options, &report);
+    wrong = reductions(meter, options, &report, &progress);
   } else {
     for (const Operation* operation : options.operations)
-      wrong += measure(meter, *operation, options, peer, report);
+      wrong += measure(meter, *operation, options, peer, report, progress);
   }
   report.close();
   if (wrong > 0 && shmem_my_pe() == 0)

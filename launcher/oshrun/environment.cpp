@@ -25,7 +25,8 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_OSHRUN_PES=") ||
+  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_ERROR_TTY=") ||
+         name.starts_with("MESHMEM_OSHRUN_PES=") ||
          name.starts_with("MESHMEM_OSHRUN_FAKE_NODES=") ||
          name.starts_with("MESHMEM_OSHRUN_STATUS=");
 }
@@ -53,6 +54,7 @@ Environment make_base_environment(const std::vector<std::string>& exports, int p
   }
   // PEs write to pipes; this tells a program that wants to know where these lead.
   if (::isatty(STDOUT_FILENO) == 1) environment.emplace("MESHMEM_OUTPUT_TTY", "1");
+  if (::isatty(STDERR_FILENO) == 1) environment.emplace("MESHMEM_ERROR_TTY", "1");
   // Open MPI 4 takes a program for a single process if no launcher that it knows shows itself. That
   // is this component's guess; without it Open MPI asks the PMIx server, which is oshrun's.
   environment.emplace("OMPI_MCA_schizo", "^orte");

@@ -229,12 +229,12 @@ class Terminal(launching.LaunchTest):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def test_pes_are_told_that_the_output_is_a_terminal(self):
-        script = "echo tty=${MESHMEM_OUTPUT_TTY-none}"
+        script = "echo tty=${MESHMEM_OUTPUT_TTY-none}${MESHMEM_ERROR_TTY-none}"
         pid, fd = self.start_at_terminal("-n", "2", "sh", "-c", script)
-        self.assertEqual(read_for(fd, 20), b"tty=1\r\ntty=1\r\n")
+        self.assertEqual(read_for(fd, 20), b"tty=11\r\ntty=11\r\n")
         self.assertEqual(self.status_of(pid), 0)
-        result = self.oshrun("-n", 1, "sh", "-c", script, env={"MESHMEM_OUTPUT_TTY": "1"})
-        self.assertEqual(result.out, "tty=none\n")
+        result = self.oshrun("-n", 1, "sh", "-c", script, env={"MESHMEM_OUTPUT_TTY": "1", "MESHMEM_ERROR_TTY": "1"})
+        self.assertEqual(result.out, "tty=nonenone\n")
 
     def test_what_is_typed_goes_to_pe_0(self):
         pid, fd = self.start_at_terminal("-n", "2", "cat")

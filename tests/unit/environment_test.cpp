@@ -314,6 +314,7 @@ TEST(Environment, FindsSlipsOfThePen) {
                                  "MESHMEM_CHECK=1",
                                  "MESHMEM_NO_EQUALS",
                                  "MESHMEM_OUTPUT_TTY=1",
+                                 "MESHMEM_ERROR_TTY=1",
                                  "SHMEM_OTHER=1",
                                  "MESHMEM_SPINS=3",
                                  nullptr};
