@@ -7,6 +7,7 @@
 #include <shmemx.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace meshmem::bench {
 namespace {
@@ -112,7 +113,7 @@ bool Operation::has(Caller caller) const {
   }
 }
 
-int Operation::number() const { return static_cast<int>(this - operations().data()); }
+int Operation::number() const { return static_cast<int>(std::distance(operations().data(), this)); }
 
 const Operation* find_operation(std::string_view name) {
   const auto found = std::find_if(operations().begin(), operations().end(),

@@ -309,15 +309,9 @@ TEST(Environment, IsUnchangedByAnError) {
 }
 
 TEST(Environment, FindsSlipsOfThePen) {
-  const char* const entries[] = {"PATH=/bin",
-                                 "MESHMEM_CHEKC=1",
-                                 "MESHMEM_CHECK=1",
-                                 "MESHMEM_NO_EQUALS",
-                                 "MESHMEM_OUTPUT_TTY=1",
-                                 "MESHMEM_ERROR_TTY=1",
-                                 "SHMEM_OTHER=1",
-                                 "MESHMEM_SPINS=3",
-                                 nullptr};
+  const char* const entries[] = {"PATH=/bin",         "MESHMEM_CHEKC=1",      "MESHMEM_CHECK=1",
+                                 "MESHMEM_NO_EQUALS", "MESHMEM_OUTPUT_TTY=1", "MESHMEM_ERROR_TTY=1",
+                                 "SHMEM_OTHER=1",     "MESHMEM_SPINS=3",      nullptr};
   const std::vector<std::string> expected = {"MESHMEM_CHEKC", "MESHMEM_NO_EQUALS", "MESHMEM_SPINS"};
   EXPECT_EQ(unknown_variables(entries), expected);
   EXPECT_TRUE(unknown_variables(nullptr).empty());
