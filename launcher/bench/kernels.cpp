@@ -13,7 +13,7 @@ namespace {
 
 using Kernel = void (*)(At at, Rounds rounds);
 
-constexpr int kMostThreads = 512;
+[[maybe_unused]] constexpr int kMostThreads = 512;  // of a block; processors have no such bound
 
 // What this block moves, of a kernel whose blocks share the data.
 struct Slice {
