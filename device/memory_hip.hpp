@@ -83,7 +83,12 @@ MESHMEM_DEVICE T compare_exchange(T* at, T expected, T desired) {
 }
 
 MESHMEM_DEVICE void raise_to(std::uint64_t* at, std::uint64_t value) {
-  (void)__hip_atomic_fetch_max(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  std::uint64_t old = load_relaxed(at);
+  while (old < value) {
+    const std::uint64_t found = compare_exchange(at, old, value);
+    if (found == old) return;
+    old = found;
+  }
 }
 
 [[noreturn]] MESHMEM_DEVICE void trap() { __builtin_trap(); }

@@ -79,14 +79,22 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   post_and_await_result(command, kResultOfCollective);
 }
 
+// By value where the function is apart. In line a copy has clang lose track of which threads come
+// to the poll of a grid's meeting.
+#if defined(MESHMEM_TARGET_IS_CUDA)
+using HostCallGiven = HostCall;
+#else
+using HostCallGiven = const HostCall&;
+#endif
+
 template <typename Group>
-MESHMEM_DEVICE_APART int by_host(Group group, HostCall call) {
+MESHMEM_DEVICE_APART int by_host(Group group, HostCallGiven call) {
   check_proxy();
   quiet(group);
   by_leader(group, [&] { ask_for_collective(call); });
   return 0;
 }
-MESHMEM_DEVICE_APART int by_host(CooperativeGrid grid, HostCall call) {
+MESHMEM_DEVICE_APART int by_host(CooperativeGrid grid, HostCallGiven call) {
   check_proxy();
   const TeamSync sync(call.team);
   quiet(Block());
