@@ -20,8 +20,8 @@
 //                                 atomic
 //   store_next                    store_relaxed of the number after `last`, which may still be on
 //                                 its way from memory: what comes before does not wait for it
-//   raise_to                      a word of this device's memory becomes at least so much; nobody
-//                                 waits for it
+//   raise_to                      a word of this device's memory becomes at least so much. On
+//                                 NVIDIA GPUs nobody waits for that
 //   release_all, release_mine     before a flag is stored; see below
 //   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
 //   complete_all                  quiet: all that the group has stored has arrived, and any of its
