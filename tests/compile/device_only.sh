@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # device_only.sh SOURCE_FOLDER CLANG ARCHITECTURE...
-# Compiles the device side of the library's kernels that compute, and of a program's, for AMD GPUs that the distribution's hipcc
-# does not know, without a device library; instructions.py compiles the other kernels for them. Exit status 77 (skipped) without CLANG or HIP's headers.
+# Whether the device side of the library's kernels that compute, of all types, and of a program's is in order for AMD GPUs that the
+# distribution's hipcc does not know. Code is not made of it: instructions.py does that for one type, and for the other kernels. Exit status 77 (skipped) without CLANG or HIP's headers.
 set -euo pipefail
 source=$1 clang=$2
 shift 2
@@ -19,7 +19,7 @@ echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 || {
 for architecture; do
   for file in "$source"/device/kernels/reductions*.cpp "$source"/tests/compile/outside/outside.hip; do
     "$clang" -x hip --offload-arch="$architecture" --offload-device-only -nogpulib -std=c++17 -O3 -DNDEBUG \
-      -Wall -Wextra -Werror -I"$source" -I"$source/include" -c -emit-llvm "$file" -o /dev/null
+      -Wall -Wextra -Werror -I"$source" -I"$source/include" -fsyntax-only "$file"
     echo "${file#"$source"/} compiles for $architecture"
   done
 done
