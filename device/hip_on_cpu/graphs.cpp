@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
-// Invariant: a graph is never changed after its capture; executables and launches under way share
-// its operations.
+// Graphs: what a capture recorded, or what nodes say that were made by hand, run as one operation
+// of a stream, as often as wanted.
+// Invariant: an executable is what its graph was when it was made; launches under way share its
+// operations.
 #include <optional>
 
 #include "errors.hpp"
+#include "graph.hpp"
 #include "process_state.hpp"
 #include "streams.hpp"
 
 namespace hip_on_cpu {
 namespace {
-
-struct Graph {
-  std::shared_ptr<const Operations> operations;
-};
 
 // A launch comes after the one before it, on whatever streams they are; but for those that are
 // captured themselves.
@@ -36,7 +34,22 @@ hipError_t run_all(const Operations& operations) {
   return hipSuccess;
 }
 
+hipError_t instantiate(hipGraphExec_t* executable, hipGraph_t graph) {
+  if (executable == nullptr) return hipErrorInvalidValue;
+  const auto found = find_graph(graph);
+  if (found == nullptr) return hipErrorInvalidValue;
+  auto operations = std::make_shared<Operations>();
+  if (const hipError_t error = found->in_order(operations.get()); error != hipSuccess) return error;
+  *executable =
+      graphs().executables.add(std::make_shared<Executable>(Executable{std::move(operations), {}}));
+  return hipSuccess;
+}
+
 }  // namespace
+
+std::shared_ptr<Graph> find_graph(hipGraph_t handle) { return graphs().graphs.find(handle); }
+hipGraph_t add_graph() { return graphs().graphs.add(std::make_shared<Graph>()); }
+
 }  // namespace hip_on_cpu
 
 using namespace hip_on_cpu;
@@ -71,10 +84,11 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
   const auto stream = streams.find(handle);
   if (stream == nullptr) return remember(hipErrorInvalidHandle);
   *graph = nullptr;
-  auto operations = std::make_shared<Operations>();
-  const hipError_t error = streams.captures.end(stream, operations.get());
+  Operations operations;
+  const hipError_t error = streams.captures.end(stream, &operations);
   if (error != hipSuccess) return remember(error);
-  *graph = graphs().graphs.add(std::make_shared<Graph>(Graph{std::move(operations)}));
+  *graph = add_graph();
+  find_graph(*graph)->add({std::move(operations), {}});
   return hipSuccess;
 }
 
@@ -94,14 +108,16 @@ hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* stat
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                hipGraphNode_t* error_node, char* log, std::size_t log_size) {
   host_only();
-  if (executable == nullptr) return remember(hipErrorInvalidValue);
-  const auto found = graphs().graphs.find(graph);
-  if (found == nullptr) return remember(hipErrorInvalidValue);
   if (error_node != nullptr) *error_node = nullptr;
   if (log != nullptr && log_size > 0) *log = '\0';
-  *executable =
-      graphs().executables.add(std::make_shared<Executable>(Executable{found->operations, {}}));
-  return hipSuccess;
+  return remember(instantiate(executable, graph));
+}
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
+                                        unsigned long long flags) {
+  host_only();
+  constexpr unsigned long long kHips = 0xf;  // of memory, uploads, launches by devices, priorities
+  if (flags != 0) return remember(flags <= kHips ? hipErrorNotSupported : hipErrorInvalidValue);
+  return remember(instantiate(executable, graph));
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {

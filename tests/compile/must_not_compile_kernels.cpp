@@ -141,9 +141,9 @@ void share(hipIpcEventHandle_t* handle, hipEvent_t event) {
 }
 #endif
 
-// case graph_by_hand | hipGraphCreate
-#ifdef case_graph_by_hand
-void make(hipGraph_t* graph) { (void)hipGraphCreate(graph, 0); }
+// case graph_of_kernels_by_hand | hipKernelNodeParams
+#ifdef case_graph_of_kernels_by_hand
+hipKernelNodeParams parameters;
 #endif
 
 // case module_by_name | hipModule_t

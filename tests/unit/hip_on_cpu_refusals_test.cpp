@@ -172,6 +172,7 @@ Calls calls_of_the_host() {
   static hipStream_t stream = nullptr;
   static hipEvent_t event = nullptr;
   static hipGraph_t graph = nullptr;
+  static hipGraphNode_t node = nullptr;
   static hipGraphExec_t executable = nullptr;
   static hipStreamCaptureStatus status;
   static hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -248,6 +249,15 @@ Calls calls_of_the_host() {
       CALL(hipThreadExchangeStreamCaptureMode, &mode),
       CALL(hipStreamEndCapture, stream, &graph),
       CALL(hipStreamIsCapturing, stream, &status),
+      CALL(hipGraphCreate, &graph, 0),
+      CALL(hipGraphAddEmptyNode, &node, graph, nullptr, 0),
+      CALL(hipGraphAddHostNode, &node, graph, nullptr, 0, nullptr),
+      CALL(hipGraphAddMemcpyNode1D, &node, graph, nullptr, 0, text, text, 0, hipMemcpyDefault),
+      CALL(hipGraphAddMemsetNode, &node, graph, nullptr, 0, nullptr),
+      CALL(hipGraphAddChildGraphNode, &node, graph, nullptr, 0, graph),
+      CALL(hipGraphAddDependencies, graph, &node, &node, 0),
+      CALL(hipGraphGetNodes, graph, &node, &size),
+      CALL(hipGraphInstantiateWithFlags, &executable, graph, 0),
       CALL(hipGraphInstantiate, &executable, graph, nullptr, nullptr, 0),
       CALL(hipGraphLaunch, executable, nullptr),
       CALL(hipGraphDestroy, graph),

@@ -152,6 +152,21 @@ typedef enum hipStreamCaptureStatus {
   hipStreamCaptureStatusInvalidated = 2,
 } hipStreamCaptureStatus;
 
+// Graphs that are made by hand. In the order of ROCm's structures.
+typedef struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void* userData;
+} hipHostNodeParams;
+
+typedef struct hipMemsetParams {
+  void* dst;
+  unsigned elementSize;  // 1, 2 or 4 bytes
+  std::size_t height;
+  std::size_t pitch;  // bytes from row to row; of no meaning with one
+  unsigned value;
+  std::size_t width;  // elements
+} hipMemsetParams;
+
 typedef enum hipFuncAttribute {
   hipFuncAttributeMaxDynamicSharedMemorySize = 8,
   hipFuncAttributePreferredSharedMemoryCarveout = 9,
@@ -251,8 +266,33 @@ hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
+// Made by hand: a node runs after those that it depends on. There is none for a kernel, whose types
+// nothing tells; a captured graph can be a node instead.
+hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags);
+hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph,
+                                const hipGraphNode_t* dependencies, std::size_t count);
+hipError_t hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph,
+                               const hipGraphNode_t* dependencies, std::size_t count,
+                               const hipHostNodeParams* parameters);
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph,
+                                   const hipGraphNode_t* dependencies, std::size_t count,
+                                   void* dest, const void* source, std::size_t size,
+                                   hipMemcpyKind kind);
+hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph,
+                                 const hipGraphNode_t* dependencies, std::size_t count,
+                                 const hipMemsetParams* parameters);
+// What `child` is now; it may change or end then.
+hipError_t hipGraphAddChildGraphNode(hipGraphNode_t* node, hipGraph_t graph,
+                                     const hipGraphNode_t* dependencies, std::size_t count,
+                                     hipGraph_t child);
+hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t* from,
+                                   const hipGraphNode_t* to, std::size_t count);
+// With null instead of `nodes`, their number. What was captured is one node.
+hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count);
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                hipGraphNode_t* error_node, char* log, std::size_t log_size);
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
+                                        unsigned long long flags);
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream);
 hipError_t hipGraphDestroy(hipGraph_t graph);
 hipError_t hipGraphExecDestroy(hipGraphExec_t executable);
