@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
-// are. Invariant: it starts nothing and needs no launcher; it links base/ and the GPU's runtime
-// alone, so it works where the library itself does not. Called by people, and to make
-// docs/environment.md. Ends with 1 if a variable has a bad value, with 2 if an argument is wrong.
+// are. Invariant: it needs no launcher; it links base/ and the GPU's runtime alone, so it works
+// where the library itself does not. Called by people, and to make docs/environment.md. Ends with 1
+// if a variable has a bad value or a check of the doctor is bad, with 2 if an argument is wrong.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +19,7 @@
 #include "base/machine.hpp"
 #include "base/standard_output.hpp"
 #include "info/devices.hpp"
+#include "info/doctor/checks.hpp"
 #include "info/kfd_topology.hpp"
 #include "info/networks.hpp"
 
@@ -100,11 +101,20 @@ int report_mistakes() {
   return error ? 1 : 0;
 }
 
+// The exit status: 1 if a check is bad.
+int run_doctor(const std::string& root, bool as_json) {
+  const doctor::Checks checks = doctor::check_all({root, MESHMEM_TARGET});
+  const std::string text = as_json ? json_of(checks) : table_of(checks);
+  std::fputs(text.c_str(), stdout);
+  return has_bad(checks) ? 1 : 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("What was built, what this machine offers, and what the environment says.",
                "meshmem-info");
   bool explain = false, markdown = false;
-  std::string topology;
+  bool doctor = false, as_json = false;
+  std::string topology, root = "/";
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
   auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
   app.add_flag("--environment-markdown", markdown, "Print docs/environment.md")
@@ -113,6 +123,13 @@ int run(int argc, char** argv) {
          "--kfd-topology", topology,
          fmt::format("Print AMD's GPUs and links as this folder shows them, like {}", kKfdNodes))
       ->type_name("FOLDER");
+  auto* doctor_flag = app.add_flag("--doctor", doctor, "Check the machine, and say what to mend")
+                          ->excludes("--environment", "--environment-markdown", "--kfd-topology");
+  app.add_flag("--json", as_json, "With --doctor: print JSON")->needs(doctor_flag);
+  app.add_option("--root", root, "With --doctor: a folder that is checked as if it were /")
+      ->needs(doctor_flag)
+      ->check(CLI::ExistingDirectory)
+      ->group("");  // for tests
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_text) {
@@ -127,6 +144,8 @@ int run(int argc, char** argv) {
     std::fputs(environment_help().c_str(), stdout);  // fmt::print throws on a full disk
   } else if (markdown) {
     std::fputs(environment_markdown().c_str(), stdout);
+  } else if (doctor) {
+    status = run_doctor(root, as_json);
   } else if (!topology.empty()) {
     if (!print_kfd_topology(topology)) {
       fmt::print(stderr, "meshmem-info: {} shows no GPU; give a folder like {}\n", topology,

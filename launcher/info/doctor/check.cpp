@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks as text. Invariant: what comes out as JSON is JSON, whatever a file of the machine said.
+#include "info/doctor/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace meshmem::doctor {
+namespace {
+
+long count(const Checks& checks, Verdict verdict) {
+  return std::count_if(checks.begin(), checks.end(),
+                       [verdict](const Check& check) { return check.verdict == verdict; });
+}
+
+// Bytes that are no ASCII may be no UTF-8 either, so they become question marks.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      out += fmt::format("\\{}", letter);
+    } else if (code < 0x20) {
+      out += fmt::format("\\u{:04x}", code);
+    } else {
+      out += code < 0x7f ? letter : '?';
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+std::string_view word_of(Verdict verdict) {
+  return verdict == Verdict::ok ? "OK" : verdict == Verdict::warn ? "WARN" : "BAD";
+}
+
+bool has_bad(const Checks& checks) { return count(checks, Verdict::bad) != 0; }
+
+std::string table_of(const Checks& checks) {
+  std::string text;
+  for (const Check& check : checks) {
+    text += fmt::format("{:<5} {:<20}  {}\n", word_of(check.verdict), check.name, check.says);
+    if (!check.mend.empty()) text += fmt::format("{:<28}mend: {}\n", "", check.mend);
+  }
+  return text + fmt::format("{} checks: {} OK, {} WARN, {} BAD\n", checks.size(),
+                            count(checks, Verdict::ok), count(checks, Verdict::warn),
+                            count(checks, Verdict::bad));
+}
+
+std::string json_of(const Checks& checks) {
+  std::string text = "{\"checks\": [";
+  const char* separator = "";
+  for (const Check& check : checks) {
+    text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"mend\": {}}}",
+                        separator, quoted(check.name), quoted(word_of(check.verdict)),
+                        quoted(check.says), quoted(check.mend));
+    separator = ",";
+  }
+  return text + fmt::format("\n], \"bad\": {}}}\n", count(checks, Verdict::bad));
+}
+
+}  // namespace meshmem::doctor

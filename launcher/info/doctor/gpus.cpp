@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPUs, for the kind that the library was built for: their device files, who may use them, how they
+// reach each other, and NVIDIA's MPS.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "info/doctor/checks.hpp"
+#include "info/kfd_topology.hpp"
+
+namespace meshmem::doctor {
+namespace {
+
+Check check_use(const Machine& machine, const std::string& name, const std::string& file,
+                const std::string& mend_of_absence) {
+  if (!machine.exists(file)) return bad(name, fmt::format("there is no {}", file), mend_of_absence);
+  if (machine.may_use(file)) return ok(name, file + " can be used");
+  const std::string group = machine.group_of(file);
+  return bad(name, fmt::format("{} is for group {}, which this user is not in", file, group),
+             fmt::format("usermod -aG {} $USER (as root), then log in again", group));
+}
+
+std::string first_render_node(const Machine& machine) {
+  for (const std::string& name : machine.list("/dev/dri"))
+    if (name.starts_with("renderD")) return "/dev/dri/" + name;
+  return "/dev/dri/renderD128";
+}
+
+// Kernels store to another GPU by xGMI, or by PCIe where all of its memory is in its BAR.
+Check check_reach(const std::vector<KfdGpu>& gpus) {
+  constexpr std::uint64_t kXgmi = 11;
+  const auto has_xgmi = [](const KfdGpu& gpu) {
+    return std::any_of(gpu.links.begin(), gpu.links.end(),
+                       [](const KfdLink& link) { return link.type == kXgmi; });
+  };
+  for (const KfdGpu& gpu : gpus) {
+    if (gpus.size() > 1 && !gpu.has_large_bar && !has_xgmi(gpu))
+      return warn(
+          "GPUs",
+          fmt::format("kernels do not reach the memory of node {} ({})", gpu.node, describe(gpu)),
+          "turn on 'Above 4G decoding' and 'Resizable BAR' in the machine's firmware");
+  }
+  if (gpus.empty())
+    return bad("GPUs", "the kernel driver shows none", "modprobe amdgpu (as root); see dmesg");
+  return ok("GPUs", fmt::format("{}, the first {}", gpus.size(), describe(gpus.front())));
+}
+
+// What redirects transfers between GPUs' PCI functions through the processor.
+Check check_iommu(const Machine& machine) {
+  const std::string boot = machine.line("/proc/cmdline").value_or("");
+  const bool is_on = !machine.list("/sys/class/iommu").empty();
+  const bool passes = (" " + boot + " ").find(" iommu=pt ") != std::string::npos;
+  if (is_on && !passes)
+    return warn("IOMMU", "on, and it may redirect transfers between GPUs over PCIe",
+                "boot with iommu=pt");
+  return ok("IOMMU", is_on ? "passes transfers through (iommu=pt)" : "off");
+}
+
+std::uint32_t word_at(const std::string& bytes, std::size_t at) {
+  std::uint32_t word = 0;
+  for (std::size_t byte = 4; byte-- > 0;)
+    word = word << 8 | static_cast<unsigned char>(at + byte < bytes.size() ? bytes[at + byte] : 0);
+  return word;
+}
+
+// Whether a bridge sends requests between the devices below it upwards: the access control services
+// of its extended PCI capabilities, which only root can read.
+bool redirects_requests(const std::string& config) {
+  constexpr std::uint32_t kAcs = 0x000d, kRequestRedirect = 1u << 2, kFirst = 0x100;
+  std::uint32_t at = kFirst;
+  for (int n = 0; n < 64 && at >= kFirst && at + 8 <= config.size(); ++n) {
+    const std::uint32_t head = word_at(config, at);
+    if ((head & 0xffff) == kAcs) return (word_at(config, at + 4) >> 16 & kRequestRedirect) != 0;
+    at = head >> 20;
+  }
+  return false;
+}
+
+Check check_acs(const Machine& machine) {
+  const std::string folder = "/sys/bus/pci/devices";
+  bool is_readable = false;
+  for (const std::string& device : machine.list(folder)) {
+    const std::string place = fmt::format("{}/{}/", folder, device);
+    if (!machine.line(place + "class").value_or("").starts_with("0x0604")) continue;  // a bridge
+    const std::string config = machine.read(place + "config").value_or("");
+    is_readable |= config.size() > 0x100;
+    if (redirects_requests(config))
+      return warn("PCI bridges",
+                  fmt::format("{} sends transfers between GPUs by the processor (ACS)", device),
+                  fmt::format("setpci -s {} ECAP_ACS+0x6.w=0000 (as root)", device));
+  }
+  return ok("PCI bridges", is_readable ? "none redirects transfers between GPUs (ACS)"
+                                       : "not readable, or none (root sees more)");
+}
+
+Check check_mps(const Machine& machine) {
+  const char* set = machine.variable("CUDA_MPS_PIPE_DIRECTORY");
+  const std::string folder = set ? set : "/tmp/nvidia-mps";
+  if (machine.exists(folder + "/control")) return ok("MPS", "runs, with its pipes in " + folder);
+  if (set)
+    return warn("MPS",
+                fmt::format("CUDA_MPS_PIPE_DIRECTORY is {}, where no daemon has its pipes", folder),
+                "nvidia-cuda-mps-control -d, or unset CUDA_MPS_PIPE_DIRECTORY");
+  return ok("MPS",
+            "does not run, which is right for one PE a GPU; kernels of PEs that share a GPU "
+            "take turns without it (nvidia-cuda-mps-control -d)");
+}
+
+Checks check_amd(const Machine& machine) {
+  const auto gpus = read_kfd_topology(machine.at(kKfdNodes));
+  Checks checks{check_use(machine, "GPU driver", "/dev/kfd",
+                          "modprobe amdgpu (as root); in a container: --device=/dev/kfd"),
+                check_use(machine, "GPU device", first_render_node(machine),
+                          "modprobe amdgpu (as root); in a container: --device=/dev/dri"),
+                check_reach(gpus)};
+  if (gpus.size() > 1) {
+    checks.push_back(check_iommu(machine));
+    checks.push_back(check_acs(machine));
+  }
+  return checks;
+}
+
+Checks check_nvidia(const Machine& machine) {
+  const std::string install = "install NVIDIA's driver; in a container: --gpus all";
+  Checks checks{check_use(machine, "GPU driver", "/dev/nvidiactl", install),
+                check_use(machine, "GPU memory", "/dev/nvidia-uvm", "nvidia-modprobe -u -c 0"),
+                check_mps(machine)};
+  const auto files = machine.list("/dev");
+  const auto gpus = std::count_if(files.begin(), files.end(), [](const std::string& name) {
+    return name.starts_with("nvidia") && name.size() > 6 &&
+           name.find_first_not_of("0123456789", 6) == std::string::npos;
+  });
+  if (gpus > 1) {
+    checks.push_back(check_iommu(machine));
+    checks.push_back(check_acs(machine));
+  }
+  return checks;
+}
+
+}  // namespace
+
+Checks check_gpus(const Machine& machine) {
+  if (machine.target() == "hip") return check_amd(machine);
+  if (machine.target() == "cuda") return check_nvidia(machine);
+  const char* target = machine.exists("/dev/kfd")         ? "hip"
+                       : machine.exists("/dev/nvidiactl") ? "cuda"
+                                                          : nullptr;
+  if (target == nullptr) return {ok("GPUs", "none; kernels run on processors")};
+  return {warn("GPUs", "this library runs kernels on processors, and the machine has GPUs",
+               fmt::format("./mesh install --target {}", target))};
+}
+
+}  // namespace meshmem::doctor

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the machine. Invariant: nothing it asks changes the machine; a program that is asked for
+// its version has five seconds.
+#include "info/doctor/machine.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "base/shared_file.hpp"
+#include "base/start_obstacles.hpp"
+
+namespace meshmem::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string trimmed(std::string text) {
+  const char* blanks = " \t\r\n";
+  text.erase(text.find_last_not_of(blanks) + 1);
+  text.erase(0, std::min(text.find_first_not_of(blanks), text.size()));
+  return text;
+}
+
+// The first line with a number in it: some print a headline before. From a path that find_program()
+// has found, so it needs quotes but no search.
+std::string ask_version(const std::string& program) {
+  if (program.find('\'') != std::string::npos) return "";
+  const std::string command =
+      fmt::format("timeout 5 '{}' --version 2>/dev/null </dev/null", program);
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
+  std::string version;
+  char line[256] = "";
+  while (output && std::fgets(line, sizeof line, output.get()))  // all, or it might not end well
+    if (version.empty() && std::strpbrk(line, "0123456789")) version = trimmed(line);
+  return version;
+}
+
+// PMIx tells its version before it is initialized.
+std::string ask_pmix() {
+  void* library = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return "";
+  const auto version = reinterpret_cast<const char* (*)()>(::dlsym(library, "PMIx_Get_version"));
+  return version ? trimmed(version()) : "";
+}
+
+int try_memory_file() {
+  const int file = try_make_shared_file("meshmem-doctor", 4096);
+  if (file < 0) return errno;
+  ::close(file);
+  return 0;
+}
+
+// The number after the name in a line of "name  soft  hard  unit".
+std::optional<std::uint64_t> number(const std::string& word) {
+  std::uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && rest == word.data() + word.size() ? std::optional(value)
+                                                                   : std::nullopt;
+}
+
+}  // namespace
+
+Machine::Machine(fs::path root, std::string target)
+    : variable(std::getenv),
+      version_of(ask_version),
+      pmix_version(ask_pmix),
+      networks(ask_networks),
+      lack_of_interface(find_lack_of_network),
+      memory_file_error(try_memory_file),
+      root_(std::move(root)),
+      target_(std::move(target)) {}
+
+fs::path Machine::at(const std::string& path) const {
+  return root_ / fs::path(path).relative_path();
+}
+
+bool Machine::exists(const std::string& path) const {
+  std::error_code failed;
+  return fs::exists(at(path), failed);
+}
+
+std::optional<std::string> Machine::read(const std::string& path) const {
+  constexpr std::size_t kMost = 1 << 20;
+  std::error_code failed;
+  if (fs::is_directory(at(path), failed)) return std::nullopt;
+  std::ifstream file(at(path), std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(kMost, '\0');
+  file.read(text.data(), kMost);
+  if (file.bad()) return std::nullopt;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::optional<std::string> Machine::line(const std::string& path) const {
+  const auto text = read(path);
+  return text ? std::optional(trimmed(text->substr(0, text->find('\n')))) : std::nullopt;
+}
+
+std::vector<std::string> Machine::list(const std::string& folder) const {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(at(folder), failed), end; !failed && entry != end;
+       entry.increment(failed))
+    names.push_back(entry->path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool Machine::may_use(const std::string& path) const {
+  const fs::path file = at(path);
+  if (is_this_one()) return ::access(file.c_str(), R_OK | W_OK) == 0;
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0) return false;
+  const auto is_among = [this](const char* name, unsigned id) {
+    std::istringstream ids(own_status(name).value_or(""));
+    for (unsigned mine = 0; ids >> mine;)
+      if (mine == id) return true;
+    return false;
+  };
+  const auto allows = [&about](unsigned bits) { return (about.st_mode & bits) == bits; };
+  if (is_among("Uid", about.st_uid)) return allows(0600);
+  if (is_among("Gid", about.st_gid) || is_among("Groups", about.st_gid)) return allows(0060);
+  return allows(0006);
+}
+
+std::string Machine::group_of(const std::string& path) const {
+  struct stat about {};
+  if (::stat(at(path).c_str(), &about) != 0) return "?";
+  std::istringstream groups(read("/etc/group").value_or(""));
+  for (std::string line; std::getline(groups, line);) {
+    std::istringstream fields(line);
+    std::string name, password, id;
+    std::getline(fields, name, ':');
+    std::getline(fields, password, ':');
+    std::getline(fields, id, ':');
+    if (id == std::to_string(about.st_gid)) return name;
+  }
+  return std::to_string(about.st_gid);
+}
+
+std::optional<std::string> Machine::own_status(const std::string& name) const {
+  std::istringstream lines(read("/proc/self/status").value_or(""));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(name + ":")) return trimmed(line.substr(name.size() + 1));
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Machine::limit(const std::string& name, bool hard) const {
+  std::istringstream lines(read("/proc/self/limits").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name + " ")) continue;
+    std::istringstream words(line.substr(name.size()));
+    std::string at_first, at_most;
+    words >> at_first >> at_most;
+    return number(hard ? at_most : at_first);
+  }
+  return std::nullopt;
+}
+
+std::uint64_t Machine::memory_info(const std::string& wanted) const {
+  std::istringstream lines(read("/proc/meminfo").value_or(""));
+  std::string name, unit;
+  for (std::uint64_t kib = 0; lines >> name >> kib; std::getline(lines, unit))
+    if (name == wanted + ":") return kib << 10;
+  return 0;
+}
+
+std::string Machine::find_program(const std::string& name) const {
+  const char* path = variable("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = folder + "/" + name;
+    if (!folder.starts_with('/')) continue;
+    if (::access(at(program).c_str(), X_OK) == 0) return at(program).string();
+  }
+  return "";
+}
+
+}  // namespace meshmem::doctor

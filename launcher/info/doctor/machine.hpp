@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine as the checks see it: files below a root, variables, and what programs and libraries
+// say of themselves. Invariant: a check learns of the machine through this alone, so a test shows
+// it a machine in a folder. What cannot be read is absent, never an error.
+#ifndef MESHMEM_INFO_DOCTOR_MACHINE_HPP_
+#define MESHMEM_INFO_DOCTOR_MACHINE_HPP_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "info/networks.hpp"
+
+namespace meshmem::doctor {
+
+class Machine {
+ public:
+  // The machine of this process is the one with root "/". `target`: cpu, hip or cuda.
+  Machine(std::filesystem::path root, std::string target);
+
+  const std::string& target() const { return target_; }
+  bool is_this_one() const { return root_ == "/"; }
+
+  // Paths are those of the machine: "/proc/cmdline".
+  bool exists(const std::string& path) const;
+  std::optional<std::string> read(const std::string& path) const;  // at most 1 MiB
+  std::optional<std::string> line(const std::string& path) const;  // the first, without blanks
+  std::vector<std::string> list(const std::string& folder) const;  // names, sorted
+  std::filesystem::path at(const std::string& path) const;
+  // Whether this process's user may read and write the file: the system's answer on this machine,
+  // else by the file's mode.
+  bool may_use(const std::string& path) const;
+  // The group of a file: its name, or its number where none is known.
+  std::string group_of(const std::string& path) const;
+
+  // "Cpus_allowed_list" of /proc/self/status.
+  std::optional<std::string> own_status(const std::string& name) const;
+  // A limit by its name in /proc/self/limits, "Max open files"; nullopt if there is none.
+  std::optional<std::uint64_t> limit(const std::string& name, bool hard = false) const;
+  // A line of /proc/meminfo, in bytes; 0 if it is not there.
+  std::uint64_t memory_info(const std::string& name) const;
+  // A program's place by PATH; empty if it is not there.
+  std::string find_program(const std::string& name) const;
+
+  // What tests put in the place of this process's variables and of what it would ask.
+  std::function<const char*(const char*)> variable;
+  std::function<std::string(const std::string& program)> version_of;  // first line of --version
+  std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
+  std::function<std::vector<NetworkRow>()> networks;
+  std::function<std::optional<std::string>()> lack_of_interface;
+  std::function<int()> memory_file_error;  // errno of making a shared memory file; 0: it works
+
+ private:
+  std::filesystem::path root_;
+  std::string target_;
+};
+
+}  // namespace meshmem::doctor
+
+#endif  // MESHMEM_INFO_DOCTOR_MACHINE_HPP_

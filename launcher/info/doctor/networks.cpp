@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks: an interface for PMIx, UCX and its devices for jobs over several machines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "info/doctor/checks.hpp"
+
+namespace meshmem::doctor {
+namespace {
+
+constexpr std::uint64_t kMuchLocked = std::uint64_t{1} << 30;
+
+std::array<int, 2> version_in(const std::string& text) {
+  std::array<int, 2> version{};
+  (void)std::sscanf(text.c_str(), "%d.%d", &version[0], &version[1]);
+  return version;
+}
+
+Check check_interface(const Machine& machine) {
+  if (const auto lack = machine.lack_of_interface())
+    return bad("interfaces", *lack, "ip link set lo up");
+  return ok("interfaces", "one is up");
+}
+
+Check check_ucx(const Machine& machine) {
+  const std::vector<NetworkRow> rows = machine.networks();
+  std::string version, used;
+  for (const NetworkRow& row : rows) {
+    if (row.name == "none")
+      return warn("networks", fmt::format("jobs of one machine only: {}", row.about),
+                  "apt-get install libucx0, and build meshmem with -DMESHMEM_UCX=ON");
+    if (row.name == "not used")
+      return warn("networks", fmt::format("jobs of one machine only: {}", row.about),
+                  "unset MESHMEM_NETWORK");
+    if (row.name == "UCX") version = row.about;
+    if (row.about.ends_with("used where it reaches a peer") && !row.about.ends_with("not used"))
+      used += (used.empty() ? "" : ", ") + row.name;
+  }
+  const std::string built = MESHMEM_UCX_VERSION;
+  if (version_in(version) < version_in(built))
+    return warn("networks",
+                fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
+                "install UCX " + built + " or newer, or build meshmem anew on this machine");
+  if (used.empty())
+    return warn("networks", fmt::format("UCX {} finds none that is used", version),
+                "name one of meshmem-info's list in MESHMEM_NETWORK_DEVICE");
+  return ok("networks", fmt::format("UCX {}: {}", version, used));
+}
+
+// RDMA devices take only memory that may be locked.
+Check check_locked(const Machine& machine) {
+  const auto limit = machine.limit("Max locked memory");
+  const std::string text = limit ? fmt::format("{} KiB", *limit >> 10) : "no limit";
+  const bool has_rdma = !machine.list("/sys/class/infiniband").empty();
+  if (has_rdma && limit && *limit < kMuchLocked)
+    return warn("locked memory", text + ", little for this machine's RDMA devices",
+                "ulimit -l unlimited (for good: 'memlock' in /etc/security/limits.conf)");
+  return ok("locked memory", text + (has_rdma ? "" : "; no RDMA device that would need it"));
+}
+
+}  // namespace
+
+Checks check_networks(const Machine& machine) {
+  return {check_ucx(machine), check_interface(machine), check_locked(machine)};
+}
+
+}  // namespace meshmem::doctor

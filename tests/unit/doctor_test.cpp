@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of `meshmem-info --doctor` on machines that are folders: a well one, and for each
+// check one that ails. The files have the form of Linux 6's; AMD's GPUs are as in
+// kfd_topology_test.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "info/doctor/checks.hpp"
+
+namespace meshmem::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStatus =
+    "Name:\tx\nUid:\t9001\t9001\t9001\t9001\nGid:\t9001\t9001\t9001\t9001\nGroups:\t9002 \n"
+    "Cpus_allowed_list:\t0-3,8\n";
+
+std::string limits_with(const std::string& name, const std::string& value) {
+  std::string text = "Limit                     Soft Limit           Hard Limit           Units\n";
+  for (const char* one :
+       {"Max file size", "Max locked memory", "Max open files", "Max address space"}) {
+    const std::string shown = one == name ? value : "unlimited";
+    text += std::string(one) + "     " + shown + "     " + shown + "     bytes\n";
+  }
+  return text;
+}
+
+// A well machine with five cores; tests make it ill.
+class Doctor : public testing::Test {
+ protected:
+  Doctor() {
+    std::string name = fs::temp_directory_path() / "doctor_XXXXXX";
+    folder_ = mkdtemp(name.data());
+    write("/proc/self/status", kStatus);
+    write("/proc/self/limits", limits_with("", ""));
+    write("/proc/self/fd/0", "");
+    write("/proc/meminfo",
+          "MemTotal:       8388608 kB\nMemAvailable:   4194304 kB\nHugePages_Total:       0\n"
+          "CommitLimit:    4194304 kB\nCommitted_AS:   4190000 kB\n");
+    write("/proc/cmdline", "quiet\n");
+    write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always [advise] never deny\n");
+    write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+    write("/tmp/x", "");
+  }
+  ~Doctor() override { fs::remove_all(folder_); }
+
+  void write(const std::string& file, const std::string& text) const {
+    const fs::path path = folder_ / fs::path(file).relative_path();
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  void add_program(const std::string& file) const {
+    write(file, "#!/bin/sh\n");
+    ::chmod((folder_ / fs::path(file).relative_path()).c_str(), 0755);
+  }
+
+  Machine machine(const std::string& target = "cpu") const {
+    Machine seen(folder_, target);
+    seen.variable = [this](const char* name) -> const char* {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? nullptr : found->second.c_str();
+    };
+    seen.version_of = [](const std::string&) { return "tool 1.2"; };
+    seen.pmix_version = [this] { return pmix_; };
+    seen.networks = [this] { return networks_; };
+    seen.lack_of_interface = [this] { return lack_; };
+    seen.memory_file_error = [this] { return file_error_; };
+    return seen;
+  }
+  Check check(const std::string& name, const std::string& target = "cpu") const {
+    for (const Check& one : check_all(machine(target)))
+      if (one.name == name) return one;
+    ADD_FAILURE() << "there is no check " << name;
+    return {};
+  }
+  void expect(const std::string& name, Verdict verdict, const std::string& says,
+              const std::string& mend, const std::string& target = "cpu") const {
+    const Check one = check(name, target);
+    EXPECT_EQ(word_of(one.verdict), word_of(verdict)) << name << ": " << one.says;
+    EXPECT_NE(one.says.find(says), std::string::npos) << name << ": " << one.says;
+    EXPECT_NE(one.mend.find(mend), std::string::npos) << name << ": " << one.mend;
+  }
+  void add_gpu(const std::string& node, int heap_type) const {
+    const std::string folder = "/sys/class/kfd/kfd/topology/nodes/" + node;
+    write(folder + "/properties", "simd_count 440\ngfx_target_version 90010\nlocation_id 768\n");
+    write(folder + "/mem_banks/0/properties",
+          "heap_type " + std::to_string(heap_type) + "\nsize_in_bytes 68719476736\n");
+  }
+
+  std::map<std::string, std::string> variables_{{"PATH", "/usr/bin:/opt/bin"}};
+  std::string pmix_ = "OpenPMIx 99.2.2 (PMIx Standard: 4.1)";
+  std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
+                                    {"tcp over lo", "127.0.0.1, not used"},
+                                    {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
+  std::optional<std::string> lack_;
+  int file_error_ = 0;
+  fs::path folder_;
+};
+
+TEST_F(Doctor, FindsNothingWrongWithAWellMachine) {
+  add_program("/usr/bin/mpirun");
+  for (const Check& one : check_all(machine())) {
+    EXPECT_EQ(word_of(one.verdict), "OK") << one.name << ": " << one.says;
+    EXPECT_EQ(one.mend, "") << one.name;
+  }
+  expect("launchers", Verdict::ok, "mpirun (tool 1.2)", "");
+  expect("networks", Verdict::ok, "UCX 99.0.1: tcp over eth0", "");
+  expect("cores", Verdict::ok, "5 (0-3,8)", "");
+}
+
+TEST_F(Doctor, HasAMendForAllThatIsNotOk) {
+  write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always advise [never] deny\n");
+  networks_.clear();
+  pmix_ = "";
+  for (const char* target : {"cpu", "hip", "cuda"})
+    for (const Check& one : check_all(machine(target)))
+      EXPECT_EQ(one.mend.empty(), one.verdict == Verdict::ok) << one.name;
+}
+
+TEST_F(Doctor, LooksAtLimitsOfTheProcess) {
+  write("/proc/self/limits", limits_with("Max address space", "536870912"));
+  expect("address space", Verdict::bad, "512 MiB", "ulimit -v unlimited");
+  write("/proc/self/limits", limits_with("Max file size", "8589934592"));
+  expect("file size", Verdict::warn, "8192 MiB, enough for one PE (4720)", "ulimit -f unlimited");
+  write("/proc/self/limits", limits_with("Max file size", "2147483648"));
+  expect("file size", Verdict::bad, "2048 MiB, and a job of one PE takes 4720", "SYMMETRIC_SIZE");
+  expect("file size", Verdict::warn, "enough for one PE (880)", "ulimit -f", "hip");
+  variables_["SHMEM_SYMMETRIC_SIZE"] = "16m";
+  expect("file size", Verdict::warn, "enough for one PE (640)", "ulimit -f");
+  write("/proc/self/limits", limits_with("Max open files", "20"));
+  expect("open files", Verdict::bad, "at most 20", "ulimit -Hn");
+  write("/proc/self/limits", limits_with("Max open files", "35"));
+  expect("open files", Verdict::warn, "at most 35", "ulimit -Hn");
+  write("/proc/self/limits", limits_with("Max open files", "256"));
+  expect("open files", Verdict::warn, "at most 256", "ulimit -Hn");
+}
+
+TEST_F(Doctor, LooksAtLockedMemoryWhereThereIsRdma) {
+  write("/proc/self/limits", limits_with("Max locked memory", "8388608"));
+  expect("locked memory", Verdict::ok, "8192 KiB; no RDMA device", "");
+  write("/sys/class/infiniband/mlx5_0/x", "");
+  expect("locked memory", Verdict::warn, "8192 KiB", "ulimit -l unlimited");
+}
+
+TEST_F(Doctor, LooksAtVariablesAndTheFolderTheyName) {
+  variables_["MESHMEM_CHECK"] = "maybe";
+  expect("variables", Verdict::bad, "MESHMEM_CHECK", "--environment");
+  variables_["TMPDIR"] = "/nowhere";
+  expect("temporary files", Verdict::bad, "'/nowhere' (TMPDIR) is not there", "mkdir -p");
+}
+
+TEST_F(Doctor, LooksForPmixAndLaunchers) {
+  expect("launchers", Verdict::warn, "only oshrun", "openmpi-bin");
+  pmix_ = "OpenPMIx 2.0.1";
+  expect("PMIx", Verdict::warn, "2.0.1 is loaded, older than the ", "anew");
+  pmix_ = "";
+  expect("PMIx", Verdict::bad, "cannot be loaded", "libpmix2");
+}
+
+TEST_F(Doctor, LooksForNetworks) {
+  lack_ = "no network interface is up";
+  expect("interfaces", Verdict::bad, "no network interface", "ip link set lo up");
+  networks_ = {{"none", "cannot load libmeshmem_ucx.so"}};
+  expect("networks", Verdict::warn, "cannot load libmeshmem_ucx.so", "libucx0");
+  networks_ = {{"UCX", "0.9.1"}, {"tcp over eth0", "used where it reaches a peer"}};
+  expect("networks", Verdict::warn, "UCX 0.9.1 is loaded, older than the ", "or newer");
+  networks_ = {{"UCX", "99.0.1"}, {"tcp over eth0", "not used"}};
+  expect("networks", Verdict::warn, "none that is used", "MESHMEM_NETWORK_DEVICE");
+}
+
+TEST_F(Doctor, LooksAtMemoryAndHowItIsShared) {
+  write("/proc/sys/vm/overcommit_memory", "2\n");
+  expect("overcommit", Verdict::warn, "0.0 GiB are left", "sysctl vm.overcommit_memory=0");
+  write("/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 1024 kB\n");
+  expect("memory", Verdict::warn, "0.0 GiB available", "end other programs");
+  write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always advise [never] deny\n");
+  expect("huge pages", Verdict::warn, "never", "echo advise > /sys/kernel/mm/");
+  file_error_ = EPERM;
+  expect("shared memory", Verdict::bad, "no memory file can be made", "memfd_create");
+  write("/.dockerenv", "");
+  expect("PEs' memory", Verdict::ok, "container", "");
+  fs::remove_all(folder_ / "proc");
+  expect("PEs' memory", Verdict::warn, "there is no /proc", "mount -t proc");
+}
+
+TEST_F(Doctor, LooksAtLimitsOfTheControlGroup) {
+  write("/proc/self/cgroup", "0::/job\n");
+  write("/sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  write("/sys/fs/cgroup/job/memory.max", "268435456\n");
+  expect("cores", Verdict::warn, "the time of 1.50", "at most 1 PEs");
+  expect("memory", Verdict::warn, "the control group grants 0.2 GiB", "memory.max");
+}
+
+TEST_F(Doctor, LooksAtClocks) {
+  write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+  expect("clock", Verdict::warn, "hpet", "clocksource=tsc");
+  const std::string folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
+  write(folder + "scaling_governor", "powersave\n");
+  write(folder + "scaling_driver", "intel_pstate\n");
+  expect("core speed", Verdict::ok, "powersave of intel_pstate", "");
+  write(folder + "scaling_driver", "acpi-cpufreq\n");
+  expect("core speed", Verdict::warn, "powersave of acpi-cpufreq", "cpupower");
+}
+
+TEST_F(Doctor, SaysThatALibraryForProcessorsLeavesGpusAlone) {
+  write("/dev/kfd", "");
+  expect("GPUs", Verdict::warn, "the machine has GPUs", "--target hip");
+}
+
+TEST_F(Doctor, LooksAtAmdsDevicesAndWhoMayUseThem) {
+  expect("GPU driver", Verdict::bad, "there is no /dev/kfd", "modprobe amdgpu", "hip");
+  expect("GPUs", Verdict::bad, "shows none", "dmesg", "hip");
+  write("/dev/kfd", "");
+  write("/dev/dri/card0", "");
+  write("/dev/dri/renderD129", "");
+  ::chmod((folder_ / "dev/kfd").c_str(), 0660);
+  struct stat about {};
+  ::stat((folder_ / "dev/kfd").c_str(), &about);
+  write("/etc/group", "render:x:" + std::to_string(about.st_gid) + ":\n");
+  expect("GPU driver", Verdict::bad, "/dev/kfd is for group render", "usermod -aG render", "hip");
+  write("/proc/self/status",
+        "Uid:\t9001\nGid:\t9001\nGroups:\t9002 " + std::to_string(about.st_gid) + "\n");
+  expect("GPU driver", Verdict::ok, "/dev/kfd can be used", "", "hip");
+  ::chmod((folder_ / "dev/dri/renderD129").c_str(), 0600);
+  expect("GPU device", Verdict::bad, "/dev/dri/renderD129 is for group", "usermod", "hip");
+}
+
+TEST_F(Doctor, LooksAtTheWaysBetweenAmdsGpus) {
+  constexpr int kPublic = 1, kPrivate = 2;
+  add_gpu("1", kPrivate);
+  expect("GPUs", Verdict::ok, "1, the first gfx90a", "", "hip");  // nobody has to reach it
+  add_gpu("2", kPublic);
+  expect("GPUs", Verdict::warn, "memory of node 1", "Resizable BAR", "hip");
+  write("/sys/class/kfd/kfd/topology/nodes/1/io_links/0/properties",
+        "type 11\nnode_to 2\nweight 15\n");
+  expect("GPUs", Verdict::ok, "2, the first gfx90a", "", "hip");
+  expect("IOMMU", Verdict::ok, "off", "", "hip");
+  write("/sys/class/iommu/ivhd0/x", "");
+  expect("IOMMU", Verdict::warn, "on", "iommu=pt", "hip");
+  write("/proc/cmdline", "quiet iommu=pt\n");
+  expect("IOMMU", Verdict::ok, "iommu=pt", "", "hip");
+}
+
+// The second capability of a bridge's extended ones is ACS, with the redirection of requests.
+TEST_F(Doctor, LooksAtBridgesThatRedirect) {
+  add_gpu("1", 1);
+  add_gpu("2", 1);
+  const std::string bridge = "/sys/bus/pci/devices/0000:00:01.0/";
+  std::string config(4096, '\0');
+  config.replace(0x100, 4, std::string("\x01\x00\x01\x15", 4));  // version 1, the next at 0x150
+  config.replace(0x150, 4, std::string("\x0d\x00\x01\x00", 4));
+  write(bridge + "class", "0x060400\n");
+  write(bridge + "config", config);
+  expect("PCI bridges", Verdict::ok, "none redirects", "", "hip");
+  config[0x156] = 0x04;
+  write(bridge + "config", config);
+  expect("PCI bridges", Verdict::warn, "0000:00:01.0", "setpci -s 0000:00:01.0", "hip");
+  write(bridge + "config", config.substr(0, 64));  // what others than root read
+  expect("PCI bridges", Verdict::ok, "not readable", "", "hip");
+  write(bridge + "class", "0x030000\n");  // no bridge
+  write(bridge + "config", config);
+  expect("PCI bridges", Verdict::ok, "not readable, or none", "", "hip");
+}
+
+TEST_F(Doctor, LooksAtNvidiasDriverAndMps) {
+  expect("GPU driver", Verdict::bad, "there is no /dev/nvidiactl", "--gpus all", "cuda");
+  expect("MPS", Verdict::ok, "does not run", "", "cuda");
+  variables_["CUDA_MPS_PIPE_DIRECTORY"] = "/run/mps";
+  expect("MPS", Verdict::warn, "/run/mps, where no daemon", "nvidia-cuda-mps-control -d", "cuda");
+  write("/run/mps/control", "");
+  expect("MPS", Verdict::ok, "runs, with its pipes in /run/mps", "", "cuda");
+  for (const char* file : {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"}) write(file, "");
+  expect("IOMMU", Verdict::ok, "off", "", "cuda");  // asked of several GPUs only
+}
+
+TEST_F(Doctor, SurvivesAnEmptyMachine) {
+  fs::remove_all(folder_);
+  for (const char* target : {"cpu", "hip", "cuda"})
+    EXPECT_FALSE(check_all(machine(target)).empty());
+}
+
+TEST(DoctorText, CountsVerdictsAndShowsMends) {
+  const Checks checks{ok("a", "good"), warn("b", "slow", "faster"), bad("c", "off", "on")};
+  EXPECT_EQ(table_of(checks),
+            "OK    a                     good\n"
+            "WARN  b                     slow\n"
+            "                            mend: faster\n"
+            "BAD   c                     off\n"
+            "                            mend: on\n"
+            "3 checks: 1 OK, 1 WARN, 1 BAD\n");
+  EXPECT_TRUE(has_bad(checks));
+  EXPECT_FALSE(has_bad({ok("a", "good"), warn("b", "slow", "faster")}));
+}
+
+TEST(DoctorText, IsJsonWhateverAFileSays) {
+  EXPECT_EQ(json_of({bad("a", "\"\\\n\x01\xff", "x")}),
+            "{\"checks\": [\n  {\"name\": \"a\", \"verdict\": \"BAD\", \"says\": "
+            "\"\\\"\\\\\\u000a\\u0001?\", \"mend\": \"x\"}\n], \"bad\": 1}\n");
+}
+
+}  // namespace
+}  // namespace meshmem::doctor
