@@ -109,10 +109,13 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
   return 0;
 }
 
-// The blocks for the PEs are `apart` bytes apart, in the source and in the dest.
+// The blocks for the PEs are `apart` bytes apart, in the source and in the dest. own_first: this PE's
+// own block before the others' and not after them. If half of a kernel's blocks do so, the links
+// carry data while memory copies.
 template <typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes, std::size_t apart) {
+                            const void* source, std::size_t bytes, std::size_t apart,
+                            bool own_first = false) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
@@ -122,7 +125,8 @@ MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest
   }
   std::byte* const mine = to + static_cast<std::size_t>(sync.team.me) * apart;
   team_sync(group, sync);
-  for (int i = 1; i <= sync.team.n; ++i) {
+  const int first = own_first ? 0 : 1;  // peer(0) and peer(n) are this PE
+  for (int i = first; i < first + sync.team.n; ++i) {
     const int pe = sync.peer(i);
     copy<OwnSource>(group, translate(mine, world_pe_of(sync.team, pe)),
                     from + static_cast<std::size_t>(pe) * apart, bytes);

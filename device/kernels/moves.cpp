@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(kMoveThreads)
                     std::size_t bytes) {
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
-  alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
+  alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
+           blockIdx.x % 2 != 0);
 }
 template <typename E>
 __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,

@@ -116,10 +116,14 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 }
 
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
-// short rows of a single channel the ring's batches are shorter than those of one hop.
+// short rows of a single channel the ring's batches are shorter than those of one hop. Two PEs'
+// whole sources go by wide lines before, which scatter nothing: the ring then wins from 1 MiB.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
+  const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
+  if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
+    plan = {ring, std::min(within_limits(settings.blocks, 64), channels), 256};  // on H100
   const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;

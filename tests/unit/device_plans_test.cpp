@@ -115,6 +115,23 @@ TEST(DevicePlans, ScatterAroundTheRingWhereTheWholeSourceWould) {
   EXPECT_EQ(chosen(992), ReduceAlgorithm::one_shot);
 }
 
+TEST(DevicePlans, TwoPesScatterAroundTheRingFromAMebibyteWhereWideLinesReduce) {
+  ReducePolicy policy;
+  policy.settings.rule = ReduceAlgorithm::two_shot_wide;
+  const auto chosen = [&](std::size_t bytes, int n_pes) {
+    return policy.kernel_scatter_plan(bytes, n_pes, 128);
+  };
+  EXPECT_EQ(chosen(1 << 20, 2).algorithm, ReduceAlgorithm::ring);
+  EXPECT_EQ(chosen(1 << 20, 2).blocks, 64);
+  EXPECT_EQ(chosen((1 << 20) - 16, 2).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(chosen((1 << 20) + 8, 2).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(chosen(1 << 20, 4).algorithm, ReduceAlgorithm::one_shot);
+  policy.settings.blocks = 16;
+  EXPECT_EQ(chosen(1 << 20, 2).blocks, 16);
+  policy.settings.deterministic = true;
+  EXPECT_EQ(chosen(1 << 20, 2).algorithm, ReduceAlgorithm::one_shot);
+}
+
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   for (const int n : {2, 4, 8}) {
     const device::ReduceLimits limits = ReducePolicy().group_limits(n);
