@@ -94,7 +94,7 @@ std::string open(const TraceJob& job) {
     return refusal(error);
   record_init(job);
   forget_teams();
-  name_predefined_teams();
+  name_predefined_teams(job.node);
   part_header().at_start = measure_clock(traced_job);
   put_wrappers_in_place();
   return {};

@@ -21,6 +21,8 @@
 #include <mutex>
 #include <optional>
 
+#include "tracing/teams.hpp"
+
 namespace meshmem::tracing {
 namespace {
 
@@ -152,6 +154,14 @@ Record* take_slowly() {
 }
 
 }  // namespace
+
+// To the part's header.
+void keep_team_name(std::uint64_t key, const std::string& members) {
+  if (part.fd < 0 || part.header->n_teams == PartHeader::kTeams) return;
+  TeamName& name = part.header->teams[part.header->n_teams++];
+  name.key = key;
+  copy_text(name.members, members);
+}
 
 std::string open_part(const TraceJob& job, const std::string& path) {
   const std::lock_guard lock(part.mutex);

@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "tracing/arguments.hpp"
 #include "tracing/part_file.hpp"
 #include "tracing/routines.hpp"
 
@@ -32,20 +33,6 @@ Record* begin_call_at(Number routine, const TraceMoment& begin);
 void end_call(Record* record);
 // Where programs call the routine in loops: calls that find the same are one record.
 void end_polling_call(Record* record);
-
-// The kinds of results that a record has room for.
-template <typename R>
-std::uint64_t bits_of(R value) {
-  std::uint64_t bits = 0;
-  if constexpr (std::is_pointer_v<R>) {
-    bits = reinterpret_cast<std::uint64_t>(value);
-  } else if constexpr (std::is_integral_v<R>) {
-    bits = static_cast<std::uint64_t>(value);
-  } else if constexpr (sizeof(R) <= sizeof bits) {
-    __builtin_memcpy(&bits, &value, sizeof value);
-  }
-  return bits;
-}
 
 // polls: programs call it in loops. has_room: the result goes where other routines have a source.
 template <bool polls, bool has_room>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of the teams alive. Its names go to the part's header.
+// A table of the teams alive.
 #include "tracing/teams.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +9,6 @@
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include "tracing/recorder.hpp"
 
 namespace meshmem::tracing {
 namespace {
@@ -24,13 +22,6 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-std::vector<int> members_of(shmem_team_t team) {
-  std::vector<int> members;
-  const int n = pshmem_team_n_pes(team);
-  for (int pe = 0; pe < n; ++pe) members.push_back(world_pe(team, pe));
-  return members;
-}
-
 // "PEs 0, 2, 4": the first and the last of many.
 std::string text_of(const std::vector<int>& members) {
   if (members.size() > 6)
@@ -39,20 +30,19 @@ std::string text_of(const std::vector<int>& members) {
   return fmt::format("PEs {}", fmt::join(members, ", "));
 }
 
-void keep_name(std::uint64_t key, const std::string& text) {
-  PartHeader& header = part_header();
-  if (header.n_teams == PartHeader::kTeams) return;
-  TeamName& name = header.teams[header.n_teams++];
-  name.key = key;
-  text.copy(name.members, sizeof name.members - 1);
-}
-
 void name_as(shmem_team_t team, std::uint64_t key) {
   keys[team] = key;
-  keep_name(key, text_of(members_of(team)));
+  keep_team_name(key, text_of(members_of(team)));
 }
 
 }  // namespace
+
+std::vector<int> members_of(shmem_team_t team) {
+  std::vector<int> members;
+  const int n = pshmem_team_n_pes(team);
+  for (int pe = 0; pe < n; ++pe) members.push_back(world_pe(team, pe));
+  return members;
+}
 
 void forget_teams() {
   const std::lock_guard lock(mutex);
@@ -60,17 +50,16 @@ void forget_teams() {
   teams_of_members.clear();
 }
 
-void name_predefined_teams() {
+void name_predefined_teams(int node) {
   const std::lock_guard lock(mutex);
   keys[SHMEM_TEAM_WORLD] = kWorldKey;
-  keep_name(kWorldKey, "WORLD");
-  name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(part_header().node)));
+  keep_team_name(kWorldKey, "WORLD");
+  name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(node)));
 }
 
 void name_team(shmem_team_t team) {
   if (team == SHMEM_TEAM_INVALID) return;
   const std::lock_guard lock(mutex);
-  if (part_fd() < 0) return;
   std::uint64_t hash = kWorldKey + 2;
   for (const int pe : members_of(team)) hash = mix(hash, static_cast<std::uint64_t>(pe));
   name_as(team, mix(hash, teams_of_members[hash]++));
