@@ -229,6 +229,20 @@ struct Syntax<Kind::number> {
 };
 
 template <>
+struct Syntax<Kind::check> {
+  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true, false or races";
+  static bool parse(std::string_view text, Check& out) {
+    bool compares = false;
+    if (text != "races" && !Syntax<Kind::boolean>::parse(text, compares)) return false;
+    out = text == "races" ? Check::races : compares ? Check::calls : Check::off;
+    return true;
+  }
+  static std::string show(Check value) {
+    return value == Check::races ? "races" : value == Check::calls ? "1" : "0";
+  }
+};
+
+template <>
 struct Syntax<Kind::abort_by> {
   static constexpr std::string_view accepted = "exit or core";
   static bool parse(std::string_view text, AbortBy& out) {
@@ -336,6 +350,8 @@ std::optional<std::string> read(std::string name, typename Value<kind>::Type& ou
 
 // Of settings that are right each by itself.
 std::optional<std::string> misfit_of(const Environment& environment) {
+  if (environment.check == Check::races && !environment.trace.empty())
+    return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";
   const ReduceRule& rule = environment.reduce_algorithm;
   const unsigned threads = environment.reduce_threads.value_or(0);
   if (threads <= most_threads(rule)) return std::nullopt;

@@ -44,6 +44,8 @@ constexpr unsigned kMostCpuDevices = 64;
 // bits.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
+// What MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses that race.
+enum class Check { off, calls, races };
 enum class AbortBy { exit, core };                // how the library ends a job on an error
 enum class HeapKind { host, device };             // where shmem_malloc takes memory from
 enum class ProxyKind { automatic, off };          // how kernels reach PEs of other machines
@@ -64,6 +66,7 @@ enum class Kind {
   device_count,
   number,
   reduce_algorithm,
+  check,
   abort_by,
   heap_kind,
   network_kind,
@@ -118,6 +121,10 @@ struct Value<Kind::device_count> {
 template <>
 struct Value<Kind::number> {
   using Type = std::uint64_t;
+};
+template <>
+struct Value<Kind::check> {
+  using Type = Check;
 };
 template <>
 struct Value<Kind::abort_by> {

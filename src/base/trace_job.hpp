@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library of traces (src/tracing/) is told when libmeshmem.so loads it, and the names by
-// which it is called. All that the two share.
+// What the library of traces (src/tracing/) or of races (src/races/) is told when libmeshmem.so
+// loads it, and the names by which it is called. All that the two share.
 // Invariant: plain data, valid during the call that gets it, but for the functions.
 #ifndef MESHMEM_BASE_TRACE_JOB_HPP_
 #define MESHMEM_BASE_TRACE_JOB_HPP_

@@ -36,7 +36,7 @@ std::optional<std::string> set_up_collectives(const Environment& environment) {
                             .deterministic = environment.deterministic,
                             .blocks = environment.reduce_blocks,
                             .threads = environment.reduce_threads};
-  calls_are_compared = environment.check;
+  calls_are_compared = environment.check == Check::calls;
   const auto n_pes = static_cast<int>(address_map.n_pes);
   if (!runtime().tuning().empty())
     if (auto error = reduce_policy.use_tuning(runtime().tuning(),

@@ -109,7 +109,7 @@ void Runtime::open() {
 }
 
 void Runtime::open_host_heap() {
-  watch_blocks(environment_.check ? &heap_ : nullptr, &device_heap_);
+  watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap_);
   heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], facts_.heap_bytes(), facts_.heap_alignment,
              gap_, kBelowHeap);
 }

@@ -31,7 +31,7 @@ std::uint64_t hash_of_plans(const Environment& environment) {
       fmt::format("{} {} {} {} {} {}", name_of(environment.reduce_algorithm),
                   environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
                   environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch,
-                  environment.check);
+                  static_cast<int>(environment.check));
   return std::hash<std::string>()(text);
 }
 

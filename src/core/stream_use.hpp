@@ -20,7 +20,9 @@ namespace meshmem {
 class StreamUse {
  public:
   StreamUse(const char* routine, hipStream_t stream)
-      : is_kept_(runtime().environment().check), routine_(routine), stream_(stream) {}
+      : is_kept_(runtime().environment().check == Check::calls),
+        routine_(routine),
+        stream_(stream) {}
   StreamUse(const StreamUse&) = delete;
   StreamUse& operator=(const StreamUse&) = delete;
   ~StreamUse() {

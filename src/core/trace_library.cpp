@@ -14,7 +14,7 @@
 namespace meshmem {
 namespace {
 
-constexpr char kTraceLibrary[] = "libmeshmem_trace.so";
+constexpr char kTraceLibrary[] = "libmeshmem_trace.so", kRacesLibrary[] = "libmeshmem_races.so";
 
 struct TraceLibrary {
   OpenTrace open = nullptr;
@@ -31,15 +31,15 @@ bool find(void* loaded, const char* name, Function& function) {
   return function != nullptr;
 }
 
-std::optional<std::string> load() {
+std::optional<std::string> load(const char* variable, const char* file) {
   if (library.open) return std::nullopt;
-  void* loaded = dlopen(place_of_library(kTraceLibrary).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* loaded = dlopen(place_of_library(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   const bool is_whole = loaded && find(loaded, kOpenTraceSymbol, library.open) &&
                         find(loaded, kCloseTraceSymbol, library.close) &&
                         find(loaded, kLeaveTraceSymbol, library.leave);
   if (is_whole) return std::nullopt;
-  return fmt::format("MESHMEM_TRACE: cannot load {}: {}; it is installed beside libmeshmem.so",
-                     kTraceLibrary, dlerror());
+  return fmt::format("{}: cannot load {}: {}; it is installed beside libmeshmem.so", variable, file,
+                     dlerror());
 }
 
 TraceRange range_of(const Segment& segment) { return {segment.base, segment.bytes}; }
@@ -63,8 +63,11 @@ void place_on_node(TraceJob& job) {
 
 std::optional<std::string> open_trace(const char* routine, const TraceMoment& begin) {
   std::string file = runtime().environment().trace;
-  if (file.empty()) return std::nullopt;
-  if (auto error = load()) return error;
+  const bool checks_races = runtime().environment().check == Check::races;
+  if (file.empty() && !checks_races) return std::nullopt;
+  if (auto error = checks_races ? load("MESHMEM_CHECK", kRacesLibrary)
+                                : load("MESHMEM_TRACE", kTraceLibrary))
+    return error;
   if (++library.rounds > 1) file += fmt::format(".{}", library.rounds);
   TraceJob job{.file = file,
                .pe = address_map.my_pe,

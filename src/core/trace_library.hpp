@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads libmeshmem_trace.so where MESHMEM_TRACE asks for a trace, and tells it of the job.
-// Invariant: a job that is not traced loads nothing and pays nothing. Called by init and finalize.
+// Loads libmeshmem_trace.so where MESHMEM_TRACE asks for a trace, or libmeshmem_races.so where
+// MESHMEM_CHECK asks for races, and tells it of the job.
+// Invariant: a job that is not traced or checked loads nothing and pays nothing. Called by init and
+// finalize.
 #ifndef MESHMEM_CORE_TRACE_LIBRARY_HPP_
 #define MESHMEM_CORE_TRACE_LIBRARY_HPP_
 

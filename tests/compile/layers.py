@@ -33,6 +33,7 @@ ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
 WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher"}
 # Another, which calls the API as a program does.
 ALLOWED["src/tracing"] = {"src/tracing", "include"}
+ALLOWED["src/races"] = {"src/races", "src/tracing", "include"}
 TRACE_JOB = "src/base/trace_job.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
@@ -95,7 +96,7 @@ def complaint_about(top, source, quoted, angled):
             allowed = True
         if str(header) == WIRE and area in KNOW_THE_WIRE:
             allowed = True
-        if str(header) == TRACE_JOB and area == "src/tracing":
+        if str(header) == TRACE_JOB and area in ("src/tracing", "src/races"):
             allowed = True
         if area.startswith("src/") and used.startswith("device"):
             allowed = str(header) in FOR_THE_HOST or name in HIP_FOR_THE_HOST

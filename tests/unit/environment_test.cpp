@@ -125,7 +125,7 @@ TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
   EXPECT_EQ(environment.reduce_algorithm, ReduceRule::automatic);
   EXPECT_EQ(environment.reduce_ring_min_bytes, std::nullopt);
   EXPECT_FALSE(environment.deterministic);
-  EXPECT_FALSE(environment.check);
+  EXPECT_EQ(environment.check, Check::off);
   EXPECT_EQ(environment.timeout, 0.0);
   EXPECT_EQ(environment.start_timeout, 60.0);
   EXPECT_EQ(environment.network, NetworkKind::automatic);
@@ -152,7 +152,8 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_EQ(environment.symmetric_size, std::size_t{3} << 29);
   EXPECT_EQ(environment.reduce_algorithm, ReduceAlgorithm::two_shot);
   EXPECT_EQ(environment.reduce_ring_min_bytes, 32768u);
-  EXPECT_TRUE(environment.deterministic && environment.check);
+  EXPECT_TRUE(environment.deterministic);
+  EXPECT_EQ(environment.check, Check::calls);
   EXPECT_EQ(environment.timeout, 0.25);
   EXPECT_EQ(environment.start_timeout, 5.0);
   EXPECT_EQ(environment.network, NetworkKind::ucx);
@@ -178,15 +179,25 @@ TEST(Environment, KnowsTheOldNamesAndPrefersTheNew) {
   EXPECT_EQ(error_of({{"SMA_CHECK", "nonsense"}}), "");  // only SHMEM_ variables have old names
 }
 
+TEST(Environment, ChecksForRacesOrTracesButNotBoth) {
+  EXPECT_EQ(parsed({{"MESHMEM_CHECK", "races"}}).check, Check::races);
+  EXPECT_NE(error_of({{"MESHMEM_CHECK", "race"}}).find("false or races"), std::string::npos);
+  EXPECT_NE(error_of({{"MESHMEM_CHECK", "races"}, {"MESHMEM_TRACE", "file"}}), "");
+  EXPECT_EQ(error_of({{"MESHMEM_CHECK", "1"}, {"MESHMEM_TRACE", "file"}}), "");
+}
+
 TEST(Environment, ReadsEveryBooleanAndNothingLikeOne) {
   for (const char* value : {"1", "yes", "on", "true"}) {
-    EXPECT_TRUE(parsed({{"MESHMEM_CHECK", value}}).check) << value;
+    EXPECT_TRUE(parsed({{"MESHMEM_DETERMINISTIC", value}}).deterministic) << value;
+    EXPECT_EQ(parsed({{"MESHMEM_CHECK", value}}).check, Check::calls) << value;
   }
   for (const char* value : {"0", "no", "off", "false"}) {
-    EXPECT_FALSE(parsed({{"MESHMEM_CHECK", value}}).check) << value;
+    EXPECT_FALSE(parsed({{"MESHMEM_DETERMINISTIC", value}}).deterministic) << value;
+    EXPECT_EQ(parsed({{"MESHMEM_CHECK", value}}).check, Check::off) << value;
   }
   for (const char* value : {"", "2", "y", "TRUE", " 1", "01", "-1", "yes "}) {
     EXPECT_NE(error_of({{"MESHMEM_CHECK", value}}), "") << value;
+    EXPECT_NE(error_of({{"MESHMEM_DETERMINISTIC", value}}), "") << value;
   }
 }
 

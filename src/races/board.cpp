@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file without a name, which PE 0 makes and the others open by its process.
+#include "races/board.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pshmem.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace meshmem::races {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+struct Name {
+  int pid, fd;
+};
+
+int make_file(std::size_t bytes) {
+  const int fd = memfd_create("meshmem-races", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  if (ftruncate(fd, static_cast<off_t>(bytes)) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+int open_of(const Name& name) {
+  if (name.fd < 0) return -1;
+  return open(fmt::format("/proc/{}/fd/{}", name.pid, name.fd).c_str(), O_RDWR | O_CLOEXEC);
+}
+
+}  // namespace
+
+std::size_t Board::begin_of(int pe) const {
+  return pages(sizeof(Head)) + static_cast<std::size_t>(pe) * bytes_of_pe_;
+}
+
+std::span<std::uint32_t> Board::clock(int pe, std::uint32_t version) const {
+  const std::size_t numbers = n_pes_ * kOrders;
+  auto* first = at<std::uint32_t>(begin_of(pe) + pages(sizeof(PeBoard)));
+  return {first + version % PeBoard::kVersions * numbers, numbers};
+}
+
+void Board::make_mutexes() const {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&head().mutex, &attributes);
+  for (std::size_t pe = 0; pe < n_pes_; ++pe)
+    pthread_mutex_init(&of(static_cast<int>(pe)).mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+}
+
+std::string Board::open(const TraceJob& job) {
+  n_pes_ = static_cast<std::size_t>(job.n_pes);
+  cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
+  const std::size_t clocks = PeBoard::kVersions * n_pes_ * kOrders * sizeof(std::uint32_t);
+  before_shadow_ = pages(sizeof(PeBoard)) + pages(clocks);
+  bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
+  bytes_ = begin_of(job.n_pes);
+
+  auto* name = static_cast<Name*>(pshmem_malloc(sizeof(Name)));
+  if (!name) return "the symmetric heap has no room for 8 bytes";
+  int fd = -1;
+  if (job.pe == 0) {
+    fd = make_file(bytes_);
+    *name = {getpid(), fd};
+  }
+  pshmem_barrier_all();
+  Name first;
+  pshmem_getmem(&first, name, sizeof first, 0);
+  if (job.pe != 0) fd = open_of(first);
+  std::string error = fd < 0 ? std::strerror(errno) : "";
+  void* map = error.empty()
+                  ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                  : MAP_FAILED;
+  if (error.empty() && map == MAP_FAILED) error = std::strerror(errno);
+  if (map != MAP_FAILED) base_ = static_cast<std::byte*>(map);
+  if (base_ && job.pe == 0) make_mutexes();
+  pshmem_free(name);  // a barrier: all have opened it
+  pshmem_barrier_all();
+  if (fd >= 0) ::close(fd);
+  return error.empty() ? "" : fmt::format("cannot map {} bytes: {}", bytes_, error);
+}
+
+void Board::close() {
+  if (base_) munmap(base_, bytes_);
+  base_ = nullptr;
+}
+
+Held::Held(pthread_mutex_t& mutex) : mutex_(mutex) {
+  if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+}
+
+}  // namespace meshmem::races

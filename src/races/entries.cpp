@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A wrapper for each row of the tables.
+// Invariant: as tracing/entries.hpp says, with a Call for a record.
+#include "tracing/entries.hpp"
+
+#include "races/call.hpp"
+#include "tracing/arguments.hpp"
+
+namespace meshmem::tracing {
+namespace {
+
+class CheckedCall {
+ public:
+  explicit CheckedCall(const races::Call& call) : call_(call) { races::begin(call_); }
+  ~CheckedCall() { races::end(call_); }
+  CheckedCall(const CheckedCall&) = delete;
+  CheckedCall& operator=(const CheckedCall&) = delete;
+  void note_result(std::uint64_t result) { call_.result = result; }
+
+ private:
+  races::Call call_;
+};
+
+// (routine(...), call): the routine's result, noted if there is one.
+template <typename R>
+R operator,(R result, CheckedCall& call) {
+  call.note_result(bits_of(result));
+  return result;
+}
+
+template <typename Team>
+shmem_team_t team_of(Team team_of_call) {
+  if constexpr (std::is_same_v<Team, shmem_team_t>) {
+    return team_of_call;
+  } else {
+    return SHMEM_TEAM_WORLD;
+  }
+}
+
+// A root counts in its team.
+template <typename Team, typename Context, typename Pe, typename Root>
+int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
+  if constexpr (!is_none<Root>) {
+    return root;
+  } else {
+    return pe_of_world(team_of_pe, context, number);
+  }
+}
+
+}  // namespace
+
+#define WRAP(whole_name, op_, type, params, args)                                               \
+  static type checked_##whole_name params {                                                     \
+    [[maybe_unused]] const NewTeams new_teams(first_of(new_team, xaxis_team),                   \
+                                              first_of(yaxis_team));                            \
+    CheckedCall call(                                                                           \
+        {.number = k_##whole_name,                                                              \
+         .op = #op_,                                                                            \
+         .caller = __builtin_return_address(0),                                                 \
+         .dest = word(first_of(dest, ptr)),                                                     \
+         .source = word(source),                                                                \
+         .fetch = word(fetch),                                                                  \
+         .variables = word(first_of(ivar, ivars)),                                              \
+         .lock = word(lock),                                                                    \
+         .signal_address = word(sig_addr),                                                      \
+         .dest_stride = static_cast<std::int64_t>(word(dst)),                                   \
+         .source_stride = static_cast<std::int64_t>(word(sst)),                                 \
+         .elements = product(nelems, nreduce, bsize),                                           \
+         .blocks = product(nblocks),                                                            \
+         .pe = pe_of_call(first_of(team), first_of(ctx), first_of(pe), first_of(PE_root)),      \
+         .team_key = key_of_call(first_of(team, parent_team), PE_start, logPE_stride, PE_size), \
+         .team = team_of(first_of(team, parent_team)),                                          \
+         .start = static_cast<int>(word(PE_start)),                                             \
+         .log_stride = static_cast<int>(word(logPE_stride)),                                    \
+         .size = static_cast<int>(word(PE_size)),                                               \
+         .result = 0,                                                                           \
+         .number_in_team = 0,                                                                   \
+         .members = {}});                                                                       \
+    return static_cast<type>((p##whole_name args, call));                                       \
+  }
+MESHMEM_WRAP_ALL_ROUTINES
+#undef WRAP
+
+#define WRAP(name, op, result, params, args) {#name, (void*)&checked_##name, (void*)&p##name},
+static const Entry kEntries[] = {MESHMEM_WRAP_ALL_ROUTINES};
+#undef WRAP
+
+std::span<const Entry> entries() { return kEntries; }
+
+void keep_team_name(std::uint64_t, const std::string&) {}
+
+}  // namespace meshmem::tracing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names the places of the program that call, and says what two accesses race.
+// Invariant: a pair of call sites is reported once in a job. Called by checker.
+#ifndef MESHMEM_RACES_REPORT_HPP_
+#define MESHMEM_RACES_REPORT_HPP_
+
+#include <string>
+
+#include "races/board.hpp"
+#include "races/call.hpp"
+
+namespace meshmem::races {
+
+// The number of the call's place in this PE's table; 0 where there is no room.
+std::uint32_t site_of(const Board& board, int pe, const Call& call);
+
+struct Race {
+  std::string place;  // "8 bytes at heap+0x40 of PE 1"
+  Access here, before;
+  bool has_returned;  // the call of `before`, as this PE knows
+};
+// "" if it was reported before.
+std::string text_of(const Board& board, const Race& race);
+
+void forget_sites();
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_RACES_REPORT_HPP_

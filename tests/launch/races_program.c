@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Mistakes of order, each beside the program that is right: races_program MISTAKE [right]. PE 0
+ * produces as a rule and PE 1 consumes. Which PE comes first does not matter: the race is there in
+ * any case.
+ *   cost   prints what calls cost, in ns; for people, not for a test
+ */
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int me, n, right;
+static long x[8], y[8], dest[64], flag, flag2, lock;
+static uint64_t signal1, signal2;
+static const long values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+static long sink[8];
+static long* heap;
+
+static void barrier_if_right(void) {
+  if (right) shmem_barrier_all();
+}
+
+static void put_get(void) {
+  if (me == 0) shmem_long_put(x, values, 4, 1);
+  barrier_if_right();
+  if (me == 1) shmem_long_get(sink, x, 4, 1);
+}
+static void p_g(void) {
+  if (me == 0) shmem_long_p(heap, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_long_g(heap, 1);
+}
+static void put_put(void) {
+  if (me == 0) shmem_long_put(heap, values, 8, 0);
+  barrier_if_right();
+  if (me == 1) shmem_putmem((char*)heap + 60, values, 4, 0);
+}
+static void get_p(void) {
+  if (me == 0) shmem_getmem(sink, x, 12, 1);
+  barrier_if_right();
+  if (me == 1) shmem_int_p((int*)x + 2, 7, 1);
+}
+static void iput_get(void) {
+  if (me == 0) shmem_long_iput(heap, values, 2, 1, 4, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_long_g(heap + 6, 1);
+}
+static void sync_without_quiet(void) {
+  if (me == 0) shmem_long_put_nbi(x, values, 8, 1);
+  if (right) shmem_quiet();
+  shmem_sync_all();
+  if (me == 1) shmem_long_get(sink, x, 8, 1);
+}
+static void team_sync_without_quiet(void) {
+  if (me == 0) shmem_long_put(x, values, 8, 1);
+  if (right) shmem_quiet();
+  shmem_team_sync(SHMEM_TEAM_WORLD);
+  if (me == 1) shmem_long_get(sink, x, 8, 1);
+}
+static void signal_of_another_put(void) {
+  if (me == 0) {
+    shmem_long_put(x, values, 8, 1);
+    if (right) shmem_fence();
+    shmem_long_put_signal(y, values, 8, &signal1, 1, SHMEM_SIGNAL_SET, 1);
+  } else if (me == 1) {
+    shmem_signal_wait_until(&signal1, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, y, 8, 1);
+    shmem_long_get(sink, x, 8, 1);
+  }
+}
+static void flag_without_fence(void) {
+  if (me == 0) {
+    shmem_long_put(x, values, 8, 1);
+    if (right) shmem_fence();
+    shmem_long_p(&flag, 1, 1);
+  } else if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, x, 8, 1);
+  }
+}
+static void flag_before_data(void) {
+  if (me == 0) {
+    if (right) shmem_long_put(x, values, 8, 1);
+    if (right) shmem_quiet();
+    shmem_long_p(&flag, 1, 1);
+    if (!right) shmem_long_put(x, values, 8, 1);
+  } else if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, x, 8, 1);
+  }
+}
+static void dest_before_quiet(void) {
+  if (me == 0) shmem_long_get_nbi(x, y, 8, 1);
+  if (right) shmem_quiet();
+  if (me == 0) shmem_long_put(dest, x, 8, 1);
+}
+static void source_before_quiet(void) {
+  if (me == 0) shmem_long_put_nbi(dest, x, 8, 1);
+  if (right) shmem_quiet();
+  if (me == 0) shmem_long_get(x, y, 8, 1);
+}
+static void atomic_get(void) {
+  if (me == 0) shmem_long_atomic_add(x, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_long_g(x, 1);
+}
+static void atomic_put(void) {
+  if (me == 0) (void)shmem_long_atomic_fetch_inc(x, 0);
+  barrier_if_right();
+  if (me == 1) shmem_long_put(x, values, 1, 0);
+}
+static void signal_get(void) {
+  if (me == 0) shmem_signal_set(&signal1, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_uint64_g(&signal1, 1);
+}
+static void dest_of_reduction(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, x, 8);
+  if (right) shmem_sync_all();
+  if (me == 0) shmem_long_get(sink, dest, 8, 1);
+}
+static void source_of_reduction(void) {
+  if (me == 0) shmem_long_put(x, values, 8, 1);
+  barrier_if_right();
+  shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, x, 8);
+}
+static void dest_of_collect(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, x, 8);
+  if (right) shmem_sync_all();
+  if (me == 0) shmem_long_p(dest + 9, 1, 1);
+}
+static void lock_of_one(void) {
+  if (me == 0 || right) shmem_set_lock(&lock);
+  if (me < 2) shmem_long_put(heap, values, 2, 0);
+  if (me == 0 || right) shmem_clear_lock(&lock);
+}
+static void wrong_signal(void) {
+  if (me == 0) {
+    shmem_long_put_signal(x, values, 8, &signal1, 1, SHMEM_SIGNAL_SET, 1);
+    shmem_long_put_signal_nbi(y, values, 8, &signal2, 1, SHMEM_SIGNAL_ADD, 1);
+  } else if (me == 1) {
+    shmem_signal_wait_until(&signal1, SHMEM_CMP_EQ, 1);
+    if (right) shmem_signal_wait_until(&signal2, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, y, 8, 1);
+  }
+}
+static void count_without_quiet(void) {
+  if (me == 0) {
+    shmem_long_put(x, values, 8, 1);
+    if (right) shmem_quiet();
+    (void)shmem_long_atomic_fetch_add(&flag, 1, 1);
+  } else if (me == 1) {
+    while (!shmem_long_test(&flag, SHMEM_CMP_EQ, 1)) {
+    }
+    shmem_long_get(sink, x, 8, 1);
+  }
+}
+static void told_by_a_third(void) {
+  const int last = n - 1;
+  if (me == 0) {
+    shmem_long_put(x, values, 8, last);
+    if (right) shmem_quiet();
+    shmem_long_atomic_set(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_atomic_set(&flag2, 1, last);
+  }
+  if (me == last) {
+    shmem_long_wait_until(&flag2, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, x, 8, me);
+  }
+}
+static void no_answer(void) {
+  for (uint64_t i = 1; i <= 2; ++i) {
+    if (me == 0) {
+      shmem_long_put_signal(x, values, 8, &signal1, i, SHMEM_SIGNAL_SET, 1);
+      if (right) shmem_signal_wait_until(&signal2, SHMEM_CMP_GE, i);
+    } else if (me == 1) {
+      shmem_signal_wait_until(&signal1, SHMEM_CMP_GE, i);
+      shmem_long_get(sink, x, 8, 1);
+      shmem_signal_set(&signal2, i, 0);
+    }
+  }
+}
+
+/* No mistake in any case: a team of the first two, of which nothing is left. */
+static void team_of_two(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
+  if (team == SHMEM_TEAM_INVALID) return;
+  shmem_long_p(x, 1, 1 - me);
+  shmem_quiet();
+  shmem_team_sync(team);
+  (void)shmem_long_g(x, me);
+  shmem_long_sum_reduce(team, dest, x, 8);
+  shmem_team_destroy(team);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+static void print_cost(const char* what, double begin, double calls) {
+  if (me == 0) printf("%s: %.0f ns\n", what, (seconds() - begin) / calls * 1e9);
+}
+static void cost(void) {
+  enum { kCalls = 100000, kBytes = 1 << 20 };
+  char* bytes = shmem_malloc(kBytes);
+  char* from = shmem_malloc(kBytes);
+  shmem_barrier_all();
+  double begin = seconds();
+  for (int i = 0; i < kCalls && me == 0; ++i) shmem_long_p(heap, i, 1);
+  print_cost("shmem_long_p", begin, kCalls);
+  shmem_barrier_all();
+  begin = seconds();
+  for (int i = 0; i < 100 && me == 0; ++i) shmem_putmem(bytes, from, kBytes, 1);
+  print_cost("shmem_putmem of 1 MiB", begin, 100);
+  shmem_barrier_all();
+  begin = seconds();
+  for (int i = 0; i < 1000; ++i) shmem_barrier_all();
+  print_cost("shmem_barrier_all", begin, 1000);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} cases[] = {
+#define CASE(name) {#name, name},
+    CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
+        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
+            CASE(flag_before_data) CASE(dest_before_quiet) CASE(source_before_quiet)
+                CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
+                    CASE(source_of_reduction) CASE(dest_of_collect) CASE(lock_of_one)
+                        CASE(wrong_signal) CASE(count_without_quiet) CASE(told_by_a_third)
+                            CASE(no_answer) CASE(team_of_two) CASE(cost)
+#undef CASE
+};
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  right = argc > 2 && strcmp(argv[2], "right") == 0;
+  shmem_init();
+  me = shmem_my_pe();
+  n = shmem_n_pes();
+  heap = shmem_calloc(8, sizeof *heap);
+  shmem_barrier_all();
+  int found = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    if (strcmp(cases[i].name, argv[1]) != 0 && strcmp("all", argv[1]) != 0) continue;
+    if (strcmp("all", argv[1]) == 0 && cases[i].run == cost) continue;
+    found = 1;
+    cases[i].run();
+    shmem_barrier_all();
+    flag = flag2 = 0;
+    signal1 = signal2 = 0;
+    shmem_barrier_all();
+  }
+  shmem_finalize();
+  return found ? 0 : 2;
+}
