@@ -109,9 +109,9 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
   return 0;
 }
 
-// The blocks for the PEs are `apart` bytes apart, in the source and in the dest. own_first: this PE's
-// own block before the others' and not after them. If half of a kernel's blocks do so, the links
-// carry data while memory copies.
+// The blocks for the PEs are `apart` bytes apart, in the source and in the dest. own_first: this
+// PE's own block before the others' and not after them. If half of a kernel's blocks do so, the
+// links carry data while memory copies.
 template <typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest,
                             const void* source, std::size_t bytes, std::size_t apart,

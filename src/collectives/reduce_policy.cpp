@@ -123,7 +123,7 @@ device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
   const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
-    plan = {ring, std::min(within_limits(settings.blocks, 64), channels), 256};  // on H100
+    plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
   const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;

@@ -122,7 +122,7 @@ TEST(DevicePlans, TwoPesScatterAroundTheRingFromAMebibyteWhereWideLinesReduce) {
     return policy.kernel_scatter_plan(bytes, n_pes, 128);
   };
   EXPECT_EQ(chosen(1 << 20, 2).algorithm, ReduceAlgorithm::ring);
-  EXPECT_EQ(chosen(1 << 20, 2).blocks, 64);
+  EXPECT_EQ(chosen(1 << 20, 2).blocks, 128);
   EXPECT_EQ(chosen((1 << 20) - 16, 2).algorithm, ReduceAlgorithm::one_shot);
   EXPECT_EQ(chosen((1 << 20) + 8, 2).algorithm, ReduceAlgorithm::one_shot);
   EXPECT_EQ(chosen(1 << 20, 4).algorithm, ReduceAlgorithm::one_shot);
