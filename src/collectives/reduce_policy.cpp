@@ -116,8 +116,8 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 }
 
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
-// short rows of a single channel the ring's batches are shorter than those of one hop. Two PEs'
-// whole sources go by wide lines before, which scatter nothing: the ring then wins from 1 MiB.
+// short rows of a single channel the ring's batches are shorter than those of one hop. Where two
+// PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);

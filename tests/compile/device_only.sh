@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # device_only.sh SOURCE_FOLDER CLANG ARCHITECTURE...
-# Whether the device side of the library's kernels that compute, of all types, and of a program's is in order for AMD GPUs that the
-# distribution's hipcc does not know. Code is not made of it: instructions.py does that for one type, and for the other kernels. Exit status 77 (skipped) without CLANG or HIP's headers.
+# Reads the device side of the library's kernels that compute, of all types, and of a program's for
+# AMD GPUs that the distribution's hipcc does not know, and makes no code of it: instructions.py does
+# that for one type, and for the other kernels. Exit status 77 (skipped) without CLANG or HIP's
+# headers.
 set -euo pipefail
 source=$1 clang=$2
 shift 2
