@@ -6,8 +6,8 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
-#include "bootstrap/launcher_variables.hpp"
 #include "collectives/init_finalize.hpp"
 #include "shmemx.h"
 

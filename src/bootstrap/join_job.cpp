@@ -13,11 +13,11 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/launcher_variables.hpp"
 #include "base/memory_checker.hpp"
 #include "base/start_obstacles.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
-#include "bootstrap/launcher_variables.hpp"
 #include "bootstrap/uniqueid_server.hpp"
 
 namespace meshmem {
@@ -61,7 +61,7 @@ void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
         refusal);
 }
 
-bool names_launcher() { return names_pmix_server(environ) || names_pmi_connection(get_env); }
+bool has_launcher() { return names_launcher(environ, get_env); }
 
 void connect(double timeout_seconds) {
   if (place) {
@@ -88,7 +88,7 @@ void connect(double timeout_seconds) {
 
 std::variant<UniqueId, std::string> get_unique_id() {
   const std::lock_guard lock(id_mutex);
-  if (is_connected || names_launcher()) return UniqueId{};
+  if (is_connected || has_launcher()) return UniqueId{};
   if (has_made_an_id()) return *made_id;
   const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
   auto made = open_meeting_point(interface != nullptr ? interface : "");
@@ -105,7 +105,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
     place = {pe, n_pes, *id, has_made_an_id() && made_id->token == id->token};
     return std::nullopt;
   }
-  if (names_launcher() || n_pes == 1) return std::nullopt;
+  if (has_launcher() || n_pes == 1) return std::nullopt;
   if (id)
     return "the unique id is of a process that a launcher has started or that is in a job already, "
            "and no launcher has started this one";

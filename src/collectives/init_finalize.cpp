@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
-#include "bootstrap/launcher_variables.hpp"
 #include "collectives/kernel_collectives.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/same_call.hpp"

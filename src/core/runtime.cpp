@@ -14,13 +14,13 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/launcher_variables.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/schedule_fuzzing.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
 #include "bootstrap/job.hpp"
-#include "bootstrap/launcher_variables.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "gpu/device_target.hpp"

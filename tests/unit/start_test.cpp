@@ -16,7 +16,7 @@
 
 #include "base/captured_output.hpp"
 #include "base/file_handover.hpp"
-#include "bootstrap/launcher_variables.hpp"
+#include "base/launcher_variables.hpp"
 #include "child.hpp"
 #include "core/team_area.hpp"
 #include "memory/arena.hpp"

@@ -3,9 +3,9 @@
 // What environment variables of launchers say: whether one has started this process, and which
 // protocol it speaks.
 // Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a
-// process never takes itself for "PE 0 of 1".
-#ifndef MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
-#define MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
+// process never takes itself for "PE 0 of 1", and by meshmem-info.
+#ifndef MESHMEM_BASE_LAUNCHER_VARIABLES_HPP_
+#define MESHMEM_BASE_LAUNCHER_VARIABLES_HPP_
 
 #include <functional>
 #include <optional>
@@ -31,10 +31,14 @@ bool names_pmix_server(const char* const* entries);
 // PMI_RANK, PMI_SIZE).
 bool names_pmi_connection(const std::function<const char*(const char*)>& get_env);
 
+// Whether a launcher that can be reached has started this process, by either protocol.
+bool names_launcher(const char* const* entries,
+                    const std::function<const char*(const char*)>& get_env);
+
 // Why this process must not start by its environment, or nullopt. Who calls a set-uid program must
 // not choose what PMIx loads nor which file is read as whose.
 std::optional<std::string> refuse_foreign_environment();
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_BOOTSTRAP_LAUNCHER_VARIABLES_HPP_
+#endif  // MESHMEM_BASE_LAUNCHER_VARIABLES_HPP_

@@ -2,7 +2,7 @@
 //
 // The variables by which launchers tell a process its place.
 // Invariant: a launcher that started a single process is no reason to refuse.
-#include "bootstrap/launcher_variables.hpp"
+#include "base/launcher_variables.hpp"
 
 #include <fmt/core.h>
 #include <sys/auxv.h>
@@ -77,6 +77,11 @@ bool names_pmix_server(const char* const* entries) {
 bool names_pmi_connection(const std::function<const char*(const char*)>& get_env) {
   return get_env("PMI_FD") != nullptr && get_env("PMI_RANK") != nullptr &&
          get_env("PMI_SIZE") != nullptr;
+}
+
+bool names_launcher(const char* const* entries,
+                    const std::function<const char*(const char*)>& get_env) {
+  return names_pmix_server(entries) || names_pmi_connection(get_env);
 }
 
 std::optional<std::string> refuse_foreign_environment() {
