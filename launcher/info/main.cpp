@@ -2,8 +2,9 @@
 //
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
 // are. Invariant: it needs no launcher; it links base/ and the GPU's runtime alone, so it works
-// where the library itself does not. Called by people, and to make docs/environment.md. Ends with 1
-// if a variable has a bad value or a check of the doctor is bad, with 2 if an argument is wrong.
+// where the library itself does not; only the doctor's job loads that. Called by people, and to
+// make docs/environment.md. Ends with 1 if a variable has a bad value or a check of the doctor is
+// bad, with 2 if an argument is wrong.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -16,10 +17,12 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/launcher_variables.hpp"
 #include "base/machine.hpp"
 #include "base/standard_output.hpp"
 #include "info/devices.hpp"
 #include "info/doctor/checks.hpp"
+#include "info/doctor/job.hpp"
 #include "info/kfd_topology.hpp"
 #include "info/networks.hpp"
 
@@ -103,7 +106,9 @@ int report_mistakes() {
 
 // The exit status: 1 if a check is bad.
 int run_doctor(const std::string& root, bool as_json) {
-  const doctor::Checks checks = doctor::check_all({root, MESHMEM_TARGET});
+  const doctor::Machine machine(root, MESHMEM_TARGET);
+  if (names_launcher(environ, std::getenv)) return doctor::run_as_job(machine, as_json);
+  const doctor::Checks checks = check_all(machine);
   const std::string text = as_json ? json_of(checks) : table_of(checks);
   std::fputs(text.c_str(), stdout);
   return has_bad(checks) ? 1 : 0;

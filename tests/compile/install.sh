@@ -115,6 +115,9 @@ if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
   networks=$("$prefix/bin/meshmem-info")
   grep -q '^  UCX  *[0-9]' <<<"$networks" || fail "meshmem-info finds no network: $networks"
 fi
+# So is the library, which the doctor's job loads.
+doctor=$("$prefix/bin/oshrun" -n 1 "$prefix/bin/meshmem-info" --doctor) || true  # the machine may be ill
+grep -q '^OK *start ' <<<"$doctor" || fail "the doctor's job does not start: $doctor"
 wrappers_ask_for_files
 through_wrappers
 through_oshhip

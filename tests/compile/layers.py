@@ -23,6 +23,8 @@ ALLOWED = {
     "launcher": {"launcher", "src/base"},
     # A program like any other.
     "launcher/bench": {"launcher/bench", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
+    # Loads the library in a job, and asks for devices.
+    "launcher/info": {"launcher/info", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
     "examples": {"examples", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
 }
 for index, layer in enumerate(LAYERS):
@@ -30,7 +32,7 @@ for index, layer in enumerate(LAYERS):
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
 # A library of its own, which shares one header with the library that loads it, and with meshmem-info.
 ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
-WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher"}
+WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher/info"}
 # Another, which calls the API as a program does.
 ALLOWED["src/tracing"] = {"src/tracing", "include"}
 ALLOWED["src/races"] = {"src/races", "src/tracing", "include"}
@@ -66,7 +68,7 @@ def area_of(path):
     if parts[:3] == ("src", "transport", "ucx"):
         return "src/transport/ucx"
     divided = (parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
-               or parts[:2] == ("launcher", "bench"))
+               or parts[:2] in (("launcher", "bench"), ("launcher", "info")))
     return "/".join(parts[:2]) if divided and len(parts) > 2 else parts[0]
 
 

@@ -31,6 +31,22 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+// "left, right: ", and no more names than a line can bear; nothing for no nodes.
+std::string names_of_some(const std::vector<std::string>& nodes) {
+  constexpr std::size_t kMost = 4;
+  if (nodes.empty()) return "";
+  const std::size_t shown = std::min(nodes.size(), kMost);
+  std::string text = fmt::format("{}", fmt::join(nodes.begin(), nodes.begin() + shown, ", "));
+  if (nodes.size() > shown) text += fmt::format(" and {} more", nodes.size() - shown);
+  return text + ": ";
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + quoted(name);
+  return "[" + text + "]";
+}
+
 }  // namespace
 
 std::string_view word_of(Verdict verdict) {
@@ -39,24 +55,30 @@ std::string_view word_of(Verdict verdict) {
 
 bool has_bad(const Checks& checks) { return count(checks, Verdict::bad) != 0; }
 
-std::string table_of(const Checks& checks) {
+std::string lines_of(const Checks& checks) {
   std::string text;
   for (const Check& check : checks) {
-    text += fmt::format("{:<5} {:<20}  {}\n", word_of(check.verdict), check.name, check.says);
+    text += fmt::format("{:<5} {:<20}  {}{}\n", word_of(check.verdict), check.name,
+                        names_of_some(check.nodes), check.says);
     if (!check.mend.empty()) text += fmt::format("{:<28}mend: {}\n", "", check.mend);
   }
-  return text + fmt::format("{} checks: {} OK, {} WARN, {} BAD\n", checks.size(),
-                            count(checks, Verdict::ok), count(checks, Verdict::warn),
-                            count(checks, Verdict::bad));
+  return text;
+}
+
+std::string table_of(const Checks& checks) {
+  return lines_of(checks) + fmt::format("{} checks: {} OK, {} WARN, {} BAD\n", checks.size(),
+                                        count(checks, Verdict::ok), count(checks, Verdict::warn),
+                                        count(checks, Verdict::bad));
 }
 
 std::string json_of(const Checks& checks) {
   std::string text = "{\"checks\": [";
   const char* separator = "";
   for (const Check& check : checks) {
-    text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"mend\": {}}}",
+    text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"mend\": {}{}}}",
                         separator, quoted(check.name), quoted(word_of(check.verdict)),
-                        quoted(check.says), quoted(check.mend));
+                        quoted(check.says), quoted(check.mend),
+                        check.nodes.empty() ? "" : ", \"nodes\": " + list_of(check.nodes));
     separator = ",";
   }
   return text + fmt::format("\n], \"bad\": {}}}\n", count(checks, Verdict::bad));

@@ -20,25 +20,29 @@ struct Check {
   Verdict verdict;
   std::string says;
   std::string mend;  // a command, or what to set; empty where all is well
+  // Of a job: who says so. Empty: all of its nodes, or the one machine that is checked.
+  std::vector<std::string> nodes{};
 };
 using Checks = std::vector<Check>;
 
 inline Check ok(std::string name, std::string says) {
-  return {std::move(name), Verdict::ok, std::move(says), ""};
+  return {std::move(name), Verdict::ok, std::move(says), "", {}};
 }
 inline Check warn(std::string name, std::string says, std::string mend) {
-  return {std::move(name), Verdict::warn, std::move(says), std::move(mend)};
+  return {std::move(name), Verdict::warn, std::move(says), std::move(mend), {}};
 }
 inline Check bad(std::string name, std::string says, std::string mend) {
-  return {std::move(name), Verdict::bad, std::move(says), std::move(mend)};
+  return {std::move(name), Verdict::bad, std::move(says), std::move(mend), {}};
 }
 
 std::string_view word_of(Verdict verdict);  // "OK", "WARN", "BAD"
 bool has_bad(const Checks& checks);
 
-// A line for each check, one more for each mend, and a last one that counts.
+// A line for each check and one more for each mend. table_of: and a last one that counts.
+std::string lines_of(const Checks& checks);
 std::string table_of(const Checks& checks);
 // {"checks": [{"name": ..., "verdict": ..., "says": ..., "mend": ...}, ...], "bad": 0}
+// A check of some nodes of a job has "nodes": [...] too.
 std::string json_of(const Checks& checks);
 
 }  // namespace meshmem::doctor

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks come before the library starts, since a start that fails ends the process: then what
+// is bad here has been told. They travel to PE 0 by gets.
+#include "info/doctor/job.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "info/doctor/checks.hpp"
+#include "info/doctor/library.hpp"
+#include "info/doctor/nodes.hpp"
+#include "info/doctor/trial.hpp"
+
+namespace meshmem::doctor {
+namespace {
+
+// After so long a PE that does not answer ends the job (MESHMEM_TIMEOUT).
+constexpr const char* kPatienceSeconds = "60";
+constexpr std::size_t kMostOfChecks = std::size_t{32} << 10;
+constexpr std::size_t kMostOfName = 256;
+
+// What a node's first PE lays out for PE 0, in symmetric memory.
+struct Report {
+  std::uint64_t bytes;
+  char machine[kMostOfName];
+  char checks[kMostOfChecks];
+};
+
+std::string name_of_machine() {
+  char name[kMostOfName] = "";
+  if (::gethostname(name, sizeof name - 1) != 0) return "?";
+  return name;
+}
+
+// As far as the launcher's variables tell, before the library does. With oshrun all PEs are on one
+// machine.
+bool may_be_first_of_node(const Machine& machine) {
+  const char* own =
+      machine.variable("MESHMEM_OSHRUN_PES") ? machine.variable("PMIX_RANK") : nullptr;
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"})
+    if (!own) own = machine.variable(name);
+  return !own || std::string(own) == "0";
+}
+
+void tell_what_is_bad(const Checks& checks) {
+  NodeChecks own{name_of_machine(), {}};
+  for (const Check& check : checks)
+    if (check.verdict == Verdict::bad) own.checks.push_back(check);
+  for (Check& check : own.checks) check.nodes = {own.node};
+  std::fputs(lines_of(own.checks).c_str(), stderr);
+}
+
+int print(const Checks& checks, bool as_json) {
+  const std::string text = as_json ? json_of(checks) : table_of(checks);
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);  // before the launcher hears of a status and ends the others
+  return has_bad(checks) ? 1 : 0;
+}
+
+// Symmetric; a job whose heap has no room for it ends.
+template <typename T>
+T* allocate(const Library& library, std::size_t count) {
+  void* const memory = library.malloc_with_hints(count * sizeof(T), SHMEMX_MALLOC_HOST);
+  if (!memory) {
+    std::fprintf(stderr, "meshmem-info: the heap has no room; raise SHMEM_SYMMETRIC_SIZE\n");
+    std::exit(1);
+  }
+  return static_cast<T*>(memory);
+}
+
+Places all_places(const Library& library) {
+  Places places = find_places(library);
+  const auto n = static_cast<std::size_t>(places.n_pes);
+  int* const all = allocate<int>(library, n + 1);
+  all[n] = places.first;
+  library.fcollectmem(SHMEM_TEAM_WORLD, all, all + n, sizeof(int));
+  places.firsts.assign(all, all + n);
+  std::sort(places.firsts.begin(), places.firsts.end());
+  places.firsts.erase(std::unique(places.firsts.begin(), places.firsts.end()), places.firsts.end());
+  return places;
+}
+
+// Pretended nodes share memory, unless a test wants the network between them.
+std::string networks_between_nodes(const Machine& machine, const Checks& checks) {
+  Environment environment;
+  (void)parse_environment(environment, machine.variable);  // a bad value is a check of its own
+  if (machine.variable("MESHMEM_OSHRUN_FAKE_NODES") && environment.network != NetworkKind::ucx)
+    return "shared memory, since the nodes are one machine";
+  const auto networks = std::find_if(checks.begin(), checks.end(),
+                                     [](const Check& check) { return check.name == "networks"; });
+  return networks == checks.end() ? "the network" : networks->says;
+}
+
+void fill(Report& report, const Checks& checks) {
+  const std::string bytes = pack(checks, kMostOfChecks), machine = name_of_machine();
+  report.bytes = bytes.size();
+  std::memcpy(report.checks, bytes.data(), bytes.size());
+  std::memcpy(report.machine, machine.c_str(), machine.size() + 1);
+}
+
+std::vector<NodeChecks> gather(const Library& library, const Report* reports,
+                               const std::vector<int>& firsts) {
+  std::vector<NodePlace> places;
+  std::vector<NodeChecks> nodes;
+  const auto got = std::make_unique<Report>();
+  for (const int pe : firsts) {
+    library.getmem(got.get(), reports, sizeof *got, pe);
+    got->machine[kMostOfName - 1] = 0;
+    places.push_back({got->machine, pe});
+    const std::size_t bytes = std::min<std::size_t>(got->bytes, kMostOfChecks);
+    nodes.push_back({"", unpack({got->checks, bytes})});
+  }
+  const std::vector<std::string> names = names_of(places);
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].node = names[i];
+  return nodes;
+}
+
+int try_and_tell(const Library& library, const Machine& machine, Checks checks, bool as_json) {
+  const Places places = all_places(library);
+  Report* const report = allocate<Report>(library, 1);
+  long* const status = allocate<long>(library, 2);  // of PE 0, and what it brings to all
+  const TrialMemory memory{allocate<char>(library, kTrialBytes),
+                           library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
+  const JobFacts facts{machine.target(), networks_between_nodes(machine, checks)};
+  for (Check& check : try_job(library, places, memory, facts)) checks.push_back(std::move(check));
+  fill(*report, checks);
+  library.barrier_all();
+  if (places.me == 0) *status = print(merge(gather(library, report, places.firsts)), as_json);
+  library.broadcastmem(SHMEM_TEAM_WORLD, status + 1, status, sizeof *status, 0);
+  return static_cast<int>(status[1]);
+}
+
+}  // namespace
+
+int run_as_job(const Machine& machine, bool as_json) {
+  Checks checks = check_all(machine);
+  const auto loaded = load_library();
+  const bool speaks = may_be_first_of_node(machine);
+  if (const auto* reason = std::get_if<std::string>(&loaded)) {
+    checks.push_back(bad("library", *reason,
+                         "apt-get install what it lacks, or add its folder to LD_LIBRARY_PATH"));
+    return speaks ? print(checks, as_json) : 1;
+  }
+  if (speaks) tell_what_is_bad(checks);
+  const Library& library = std::get<Library>(loaded);
+  ::setenv("MESHMEM_TIMEOUT", kPatienceSeconds, 0);
+  library.init();
+  const int status = try_and_tell(library, machine, std::move(checks), as_json);
+  library.finalize();
+  return status;
+}
+
+}  // namespace meshmem::doctor

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the doctor tries in a job once the library has started: memory of the node, the network to
+// each other node, memory of devices. Invariant: every PE calls try_job(), and the first PE of each
+// node tries; the others wait. Called by the doctor's job.
+#ifndef MESHMEM_INFO_DOCTOR_TRIAL_HPP_
+#define MESHMEM_INFO_DOCTOR_TRIAL_HPP_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "info/doctor/check.hpp"
+#include "info/doctor/library.hpp"
+
+namespace meshmem::doctor {
+
+// Where this PE is, and where all nodes are.
+struct Places {
+  int me, n_pes;
+  int first;                // PE of this node
+  int neighbour;            // the next PE of this node; this one if it is alone there
+  std::vector<int> firsts;  // the first PE of each node, ascending
+
+  bool is_first() const { return me == first; }
+};
+Places find_places(const Library& library);
+
+// Symmetric memory of kTrialBytes. `device` is null where there is no device heap.
+inline constexpr std::size_t kTrialBytes = 4096;
+struct TrialMemory {
+  void* host;
+  void* device;
+};
+
+struct JobFacts {
+  std::string target;    // cpu, hip or cuda
+  std::string networks;  // that reach other nodes, as in "UCX 1.13.1: tcp over eth0"
+};
+
+// Nothing of a PE that is not its node's first.
+Checks try_job(const Library& library, const Places& places, const TrialMemory& memory,
+               const JobFacts& facts);
+
+}  // namespace meshmem::doctor
+
+#endif  // MESHMEM_INFO_DOCTOR_TRIAL_HPP_
