@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a piece of a trace of MESHMEM_TRACE, as Perfetto shows it, for docs/tracing.md.
+"""Draws a piece of a trace of MESHMEM_TRACE, as Perfetto shows it, for docs/tracing.md and docs/performance.md.
 
 draw_trace.py TRACE FROM_US LENGTH_US OUTPUT.svg
 
-A row is a thread of a PE; what lies between the calls, in grey, is the program's own work. Calls shorter than a pixel are a
-line. Times in the picture count from its left edge.
+A row is a thread of a PE; what lies between the calls, in grey, is the program's own work, with its time where there is room
+for it. Calls shorter than a pixel are a line. Times in the picture count from its left edge.
 """
 import html
 import json
@@ -13,11 +13,12 @@ import sys
 
 WIDTH, LEFT, RIGHT, ROW, GAP, TOP = 960, 70, 20, 40, 34, 66
 COLORS = {"wait": "#e5743b", "collective": "#c9a227", "transfer": "#2f74c0", "signal": "#2f74c0", "variable": "#2f74c0",
-          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f"}
-LEGEND = [("wait", "waits for a variable"), ("collective", "collectives"), ("transfer", "puts, gets, signals"),
-          ("order", "fence and quiet"), ("memory", "memory, start and end")]
+          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "work": "#eaeef2"}
+LEGEND = [("work", "the program's own work"), ("wait", "waits for a variable"), ("collective", "collectives"),
+          ("transfer", "puts, gets, signals"), ("order", "fence and quiet"), ("memory", "memory, start and end")]
 STYLE = """text { font-family: system-ui, "DejaVu Sans", sans-serif; font-size: 12px; fill: #1f2328; }
 .in { fill: #ffffff; font-size: 11px; }
+.work { fill: #57606a; font-size: 11px; text-anchor: middle; }
 .axis { fill: #57606a; font-size: 11px; }
 .arrow { fill: none; stroke: #1f2328; stroke-width: 1.2; marker-end: url(#head); }"""
 
@@ -40,8 +41,8 @@ class Picture:
         self.parts.append(text)
 
     def draw_legend(self):
-        x = LEFT
-        for category, text in LEGEND:
+        x, shown = LEFT, {COLORS[span["cat"]] for span in self.spans} | {COLORS["work"]}
+        for category, text in (entry for entry in LEGEND if COLORS[entry[0]] in shown):
             self.add(f'<rect x="{x}" y="14" width="14" height="14" fill="{COLORS[category]}"/>')
             self.add(f'<text x="{x + 20}" y="25">{text}</text>')
             x += 48 + 6.6 * len(text)
@@ -49,7 +50,7 @@ class Picture:
     def draw_rows(self):
         for (pe, _), top in self.tops.items():
             self.add(f'<text x="12" y="{top + ROW / 2 + 4}">PE {pe}</text>')
-            self.add(f'<rect x="{LEFT}" y="{top}" width="{WIDTH - LEFT - RIGHT}" height="{ROW}" fill="#eaeef2"/>')
+            self.add(f'<rect x="{LEFT}" y="{top}" width="{WIDTH - LEFT - RIGHT}" height="{ROW}" fill="{COLORS["work"]}"/>')
 
     def draw_span(self, span):
         left, right = self.x(span["ts"]), self.x(span["ts"] + span["dur"])
@@ -62,6 +63,15 @@ class Picture:
         if right - left > 6.6 * max(len(line) for line in lines):
             for number, line in enumerate(lines):
                 self.add(f'<text class="in" x="{left + 4:.1f}" y="{top + 16 + 15 * number}">{line}</text>')
+
+    def draw_work(self):
+        """The time between calls that both are in the picture."""
+        for row, top in self.tops.items():
+            calls = sorted((span["ts"], span["ts"] + span["dur"]) for span in self.spans if (span["pid"], span["tid"]) == row)
+            for (_, begin), (end, _) in zip(calls, calls[1:]):
+                text = f"{(end - begin) / 1000:.2f} ms"
+                if self.x(end) - self.x(begin) > 6.6 * len(text):
+                    self.add(f'<text class="work" x="{self.x((begin + end) / 2):.1f}" y="{top + ROW / 2 + 4}">{text}</text>')
 
     def draw_arrows(self):
         ends = {event["id"]: event for event in self.events if event["ph"] == "f"}
@@ -88,6 +98,7 @@ class Picture:
         self.draw_rows()
         for span in self.spans:
             self.draw_span(span)
+        self.draw_work()
         self.draw_arrows()
         self.draw_axis()
         body = "\n".join(self.parts)
