@@ -6,7 +6,8 @@ documents.py FOLDER_OF_WRAPPERS PROJECT_FOLDER
 documents.py --self-test
 
 A block of code with a main is run by the command in the block behind it, and has to print the rest of that block, in any
-order; those of MPI where there is an MPI. Other blocks are pieces, which documents.hip has a frame for: a program that uses the piece and looks at the result.
+order; those of MPI where there is an MPI. So is a diff, beside the program that it changes: the last one before it. Other
+blocks are pieces, which documents.hip has a frame for: a program that uses the piece and looks at the result.
 """
 import collections
 import os
@@ -26,20 +27,32 @@ FRAME = re.compile(r"^//// ([^:]+): (.*)\n", re.MULTILINE)
 # What stands at the beginning of a piece, and outside of functions: #include, and whole functions.
 DECLARATION = re.compile(r"^(?:#include [^\n]*\n|__global__ .*?^}\n)\s*", re.MULTILINE | re.DOTALL)
 
-Program = collections.namedtuple("Program", "where source command output")
+FILE = re.compile(r"\S+\.(?:c|cpp|hip|diff)\b")
+
+# `files`: name and text of each file that the command reads.
+Program = collections.namedtuple("Program", "where files command output")
 Piece = collections.namedtuple("Piece", "where text")
 
 
 def blocks_of(text, where):
     """Programs and pieces in a document."""
     blocks = [(match[1], match[2], text.count("\n", 0, match.start()) + 1) for match in FENCE.finditer(text)]
+    last = {}
     for (language, source, line), behind in zip(blocks, blocks[1:] + [("", "", 0)]):
         place = f"{where}:{line}"
-        if language in ("c", "cpp") and "int main" in source:
+        if language == "diff" or (language in ("c", "cpp") and "int main" in source):
             command, _, output = behind[1].partition("\n")
             if behind[0] or not command.startswith("$ "):
                 raise ValueError(f"{place}: no block with a command follows the program")
-            yield Program(place, source, command[2:], output)
+            names = FILE.findall(command)
+            if language == "diff":
+                changes = next((name for name in names if name.endswith(".diff")), None)
+                if not changes or not last:
+                    raise ValueError(f"{place}: the command names no diff, or there is no program before it")
+                yield Program(place, {**last, changes: source}, command[2:], output)
+            else:
+                last = {names[0]: source}
+                yield Program(place, last, command[2:], output)
         elif language in ("c", "cpp"):
             yield Piece(place, source)
 
@@ -75,8 +88,8 @@ def check_program(program, folder, wrappers):
     if program.command.startswith("mpicc ") and not (shutil.which("mpicc") and shutil.which("mpirun")):
         print(f"{program.where}: skipped, there is no MPI")
         return
-    file = re.search(r"\S+\.(?:c|cpp|hip)\b", program.command)[0]
-    (folder / file).write_text(program.source, encoding="utf-8")
+    for name, text in program.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
     printed = run(program.command, folder, wrappers)
     if sorted(printed.splitlines()) != sorted(program.output.splitlines()):
         raise ValueError(f"{program.where}: `{program.command}` printed\n{printed}and not\n{program.output}")
@@ -111,10 +124,14 @@ def check(wrappers, project):
 def self_test():
     text = "```c\nint main(void) {}\n```\nso:\n```\n$ oshcc a.c -o a && ./a\nhello\n```\n```cpp\n#include <a>\n\nsum = 1;\n```\n"
     program, piece = blocks_of(text, "README.md")
-    assert program == ("README.md:1", "int main(void) {}\n", "oshcc a.c -o a && ./a", "hello\n"), program
+    assert program == ("README.md:1", {"a.c": "int main(void) {}\n"}, "oshcc a.c -o a && ./a", "hello\n"), program
+    diff = "```diff\n-int\n```\n```\n$ patch a.c b.diff\n```\n"
+    _, _, changed = blocks_of(text + diff, "README.md")
+    assert changed.files == {"a.c": "int main(void) {}\n", "b.diff": "-int\n"}, changed
     frames = frames_of("//// README.md: sum\n// @declarations\nint main() {\n  // @statements\n}\n//// docs/gpu.md: sum\n")
     assert framed(piece, frames) == ("#include <a>\n\nint main() {\nsum = 1;\n}\n", 0), framed(piece, frames)
-    for wrong in ("```c\nint main(void) {}\n```\n", "```c\nint main(void) {}\n```\n```\nno command\n```\n"):
+    for wrong in ("```c\nint main(void) {}\n```\n", "```c\nint main(void) {}\n```\n```\nno command\n```\n", diff,
+                  text + diff.replace("b.diff", "")):
         try:
             list(blocks_of(wrong, "x"))
         except ValueError:
@@ -123,7 +140,7 @@ def self_test():
     for wrong in ("true && echo 1", "false"):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                check_program(Program("x", "", f": a.c; {wrong}", "2\n"), pathlib.Path(folder), "/")
+                check_program(Program("x", {}, wrong, "2\n"), pathlib.Path(folder), "/")
             except ValueError:
                 continue
         sys.exit(f"documents.py: {wrong!r} was taken")
