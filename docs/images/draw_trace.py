@@ -5,7 +5,8 @@
 draw_trace.py TRACE FROM_US LENGTH_US OUTPUT.svg
 
 A row is a thread of a PE; what lies between the calls, in grey, is the program's own work, with its time where there is room
-for it. Calls shorter than a pixel are a line. Times in the picture count from its left edge.
+for it. Calls shorter than a pixel are a line, one for those of a kind that share the pixel. Times in the picture count from
+its left edge.
 """
 import html
 import json
@@ -15,7 +16,8 @@ WIDTH, LEFT, RIGHT, ROW, GAP, TOP = 960, 70, 20, 40, 34, 66
 COLORS = {"wait": "#e5743b", "collective": "#c9a227", "transfer": "#2f74c0", "signal": "#2f74c0", "variable": "#2f74c0",
           "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "work": "#eaeef2"}
 LEGEND = [("work", "the program's own work"), ("wait", "waits for a variable"), ("collective", "collectives"),
-          ("transfer", "puts, gets, signals"), ("order", "fence and quiet"), ("memory", "memory, start and end")]
+          ("transfer", "puts, gets, signals"), ("order", "fence and quiet"), ("memory", "memory, start and end"),
+          ("other", "other calls")]
 STYLE = """text { font-family: system-ui, "DejaVu Sans", sans-serif; font-size: 12px; fill: #1f2328; }
 .in { fill: #ffffff; font-size: 11px; }
 .work { fill: #57606a; font-size: 11px; text-anchor: middle; }
@@ -32,6 +34,7 @@ class Picture:
         self.tops = {row: TOP + number * (ROW + GAP) for number, row in enumerate(rows)}
         self.height = TOP + len(rows) * (ROW + GAP) + 26
         self.parts = []
+        self.lines = set()  # (row, color, pixel) of the calls that are lines
 
     def x(self, time):
         inside = min(max(time - self.begin, 0), self.length)
@@ -55,6 +58,11 @@ class Picture:
     def draw_span(self, span):
         left, right = self.x(span["ts"]), self.x(span["ts"] + span["dur"])
         top, arguments = self.tops[span["pid"], span["tid"]], span["args"]
+        if right - left < 1:
+            line = (top, COLORS[span["cat"]], round(left))
+            if line in self.lines:
+                return
+            self.lines.add(line)
         title = html.escape(f"{span['name']}: {span['dur']:.1f} us")
         self.add(f'<rect x="{left:.1f}" y="{top}" width="{max(right - left, 1):.1f}" height="{ROW}" '
                  f'fill="{COLORS[span["cat"]]}"><title>{title}</title></rect>')
