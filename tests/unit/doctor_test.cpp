@@ -72,6 +72,8 @@ class Doctor : public testing::Test {
     seen.version_of = [](const std::string&) { return "tool 1.2"; };
     seen.pmix_version = [this] { return pmix_; };
     seen.networks = [this] { return networks_; };
+    seen.nvml = [this] { return nvml_; };
+    seen.cuda_of_build = "12.4";
     seen.lack_of_interface = [this] { return lack_; };
     seen.memory_file_error = [this] { return file_error_; };
     return seen;
@@ -101,6 +103,7 @@ class Doctor : public testing::Test {
   std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
                                     {"tcp over lo", "127.0.0.1, not used"},
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
+  std::optional<NvmlAnswer> nvml_;
   std::optional<std::string> lack_;
   int file_error_ = 0;
   fs::path folder_;
@@ -280,6 +283,32 @@ TEST_F(Doctor, LooksAtNvidiasDriverAndMps) {
   expect("MPS", Verdict::ok, "runs, with its pipes in /run/mps", "", "cuda");
   for (const char* file : {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"}) write(file, "");
   expect("IOMMU", Verdict::ok, "off", "", "cuda");  // asked of several GPUs only
+}
+
+// As an H100 with driver 550.54.15 answers.
+TEST_F(Doctor, ComparesNvidiasDriverWithTheBuild) {
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}, {}};
+  expect("CUDA driver", Verdict::ok, "550.54.15 runs CUDA 12.4, built with 12.4", "", "cuda");
+  nvml_->cuda_version = 13000;
+  expect("CUDA driver", Verdict::ok, "runs CUDA 13.0", "", "cuda");
+  nvml_->cuda_version = 12020;
+  expect("CUDA driver", Verdict::warn, "runs CUDA 12.2, built with 12.4; only",
+         "CUDA 12.4 or newer", "cuda");
+  nvml_->cuda_version = 11080;
+  expect("CUDA driver", Verdict::bad, "runs CUDA 11.8", "build meshmem with CUDA 11.8", "cuda");
+}
+
+TEST_F(Doctor, LooksAtTheWaysBetweenNvidiasGpus) {
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {18, 18, 18, 18}, {}};
+  const std::string name = "ways between GPUs";
+  expect(name, Verdict::ok, "4 GPUs reach each other, with 18 active NVLinks", "", "cuda");
+  nvml_->active_links[2] = 17;
+  expect(name, Verdict::warn, "GPU 2 has 17 active NVLinks, and others have 18", "nvlink", "cuda");
+  nvml_->gaps = {{0, 3, "the chipset does not support it"}, {3, 0, "it is not supported"}};
+  expect(name, Verdict::warn, "GPU 0 do not reach the memory of GPU 3: the chipset", "-p2p",
+         "cuda");
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}, {}};
+  for (const Check& one : check_all(machine("cuda"))) EXPECT_NE(one.name, name);
 }
 
 TEST_F(Doctor, SurvivesAnEmptyMachine) {

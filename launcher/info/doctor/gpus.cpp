@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 
 #include "info/doctor/checks.hpp"
 #include "info/kfd_topology.hpp"
@@ -122,11 +123,63 @@ Checks check_amd(const Machine& machine) {
   return checks;
 }
 
+std::string cuda_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// A driver runs what is compiled for its major version; a newer minor one asks more of it only for
+// kernels that the driver is to compile.
+Check check_cuda_version(const NvmlAnswer& answer, int built) {
+  constexpr int kMajor = 1000;
+  const std::string says = fmt::format("{} runs CUDA {}, built with {}", answer.driver,
+                                       cuda_text(answer.cuda_version), cuda_text(built));
+  const std::string mend =
+      fmt::format("install a driver for CUDA {} or newer, or build meshmem with CUDA {}",
+                  cuda_text(built), cuda_text(answer.cuda_version));
+  if (answer.cuda_version / kMajor < built / kMajor) return bad("CUDA driver", says, mend);
+  if (answer.cuda_version < built)
+    return warn("CUDA driver", says + "; only kernels compiled for this very GPU run", mend);
+  return ok("CUDA driver", says);
+}
+
+Check check_ways_of_nvidia(const NvmlAnswer& answer) {
+  const auto& links = answer.active_links;
+  if (!answer.gaps.empty()) {
+    const NvmlAnswer::Gap& gap = answer.gaps.front();
+    return warn("ways between GPUs",
+                fmt::format("kernels on GPU {} do not reach the memory of GPU {}: {} ({} such "
+                            "way{})",
+                            gap.from, gap.to, gap.cause, answer.gaps.size(),
+                            answer.gaps.size() == 1 ? "" : "s"),
+                "choose by CUDA_VISIBLE_DEVICES GPUs that nvidia-smi topo -p2p w shows as OK");
+  }
+  const auto [least, most] = std::minmax_element(links.begin(), links.end());
+  if (*least < *most)
+    return warn("ways between GPUs",
+                fmt::format("GPU {} has {} active NVLinks, and others have {}",
+                            least - links.begin(), *least, *most),
+                "nvidia-smi nvlink -s, and look for Xid in dmesg; nvidia-smi -r resets a GPU");
+  return ok("ways between GPUs",
+            fmt::format("{} GPUs reach each other, with {} active NVLink{} each", links.size(),
+                        *most, *most == 1 ? "" : "s"));
+}
+
+int cuda_version_in(const std::string& text) {
+  int major = 0, minor = 0;
+  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
+  return 1000 * major + 10 * minor;
+}
+
 Checks check_nvidia(const Machine& machine) {
   const std::string install = "install NVIDIA's driver; in a container: --gpus all";
   Checks checks{check_use(machine, "GPU driver", "/dev/nvidiactl", install),
                 check_use(machine, "GPU memory", "/dev/nvidia-uvm", "nvidia-modprobe -u -c 0"),
                 check_mps(machine)};
+  if (const auto answer = machine.nvml()) {
+    if (answer->cuda_version != 0)
+      checks.push_back(check_cuda_version(*answer, cuda_version_in(machine.cuda_of_build)));
+    if (answer->active_links.size() > 1) checks.push_back(check_ways_of_nvidia(*answer));
+  }
   const auto files = machine.list("/dev");
   const auto gpus = std::count_if(files.begin(), files.end(), [](const std::string& name) {
     return name.starts_with("nvidia") && name.size() > 6 &&

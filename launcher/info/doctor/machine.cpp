@@ -78,6 +78,8 @@ Machine::Machine(fs::path root, std::string target)
       version_of(ask_version),
       pmix_version(ask_pmix),
       networks(ask_networks),
+      nvml(ask_nvml),
+      cuda_of_build(MESHMEM_CUDA_VERSION),
       lack_of_interface(find_lack_of_network),
       memory_file_error(try_memory_file),
       root_(std::move(root)),

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "info/doctor/nvml.hpp"
 #include "info/networks.hpp"
 
 namespace meshmem::doctor {
@@ -51,6 +52,8 @@ class Machine {
   std::function<std::string(const std::string& program)> version_of;  // first line of --version
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
   std::function<std::vector<NetworkRow>()> networks;
+  std::function<std::optional<NvmlAnswer>()> nvml;
+  std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA
   std::function<std::optional<std::string>()> lack_of_interface;
   std::function<int()> memory_file_error;  // errno of making a shared memory file; 0: it works
 
