@@ -57,6 +57,10 @@ struct Fetched {
   }
 };
 
+bool is_text(const pmix_value_t& value) {
+  return value.type == PMIX_STRING && value.data.string != nullptr;
+}
+
 // Servers differ in the integer type that they give a key.
 std::optional<long> as_integer(const pmix_value_t& value) {
   switch (value.type) {
@@ -93,18 +97,40 @@ pmix_status_t fetch_size(int& n_pes) {
   return status;
 }
 
-// LOCAL_PEERS is "0,2,1" in any order; absent where the launcher leaves out what is trivial.
-std::vector<int> local_peers(int me) {
+// Ascending; empty if the launcher does not say whose machine is whose.
+std::vector<int> pes_with_host_of(int me, int n_pes) {
+  std::vector<int> pes;
+  Fetched mine;
+  const pmix_proc_t self = process_of(static_cast<pmix_rank_t>(me));
+  if (PMIx_Get(&self, PMIX_HOSTNAME, nullptr, 0, &mine.value) != PMIX_SUCCESS ||
+      !is_text(*mine.value))
+    return pes;
+  for (int pe = 0; pe < n_pes; ++pe) {
+    Fetched other;
+    const pmix_proc_t process = process_of(static_cast<pmix_rank_t>(pe));
+    if (PMIx_Get(&process, PMIX_HOSTNAME, nullptr, 0, &other.value) == PMIX_SUCCESS &&
+        is_text(*other.value) &&
+        std::strcmp(other.value->data.string, mine.value->data.string) == 0)
+      pes.push_back(pe);
+  }
+  return pes;
+}
+
+// LOCAL_PEERS is "0,2,1" in any order; absent where the launcher leaves out what is trivial. With
+// PMIX_MCA_gds=hash Open MPI 4.1 gives all machines the list of the last one: whoever is not in it
+// goes by the names of the PEs' machines. Empty: there is no way to know.
+std::vector<int> local_peers(int me, int n_pes) {
   const pmix_proc_t job = process_of(PMIX_RANK_WILDCARD);
   Fetched fetched;
   const pmix_status_t status = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, &fetched.value);
   std::vector<int> pes;
-  if (status == PMIX_SUCCESS && fetched.value->type == PMIX_STRING && fetched.value->data.string) {
+  if (status == PMIX_SUCCESS && is_text(*fetched.value)) {
     std::istringstream list(fetched.value->data.string);
     for (std::string number; std::getline(list, number, ',');)
       pes.push_back(std::atoi(number.c_str()));
   }
-  if (pes.empty()) pes.push_back(me);
+  if (pes.empty()) return {me};
+  if (std::find(pes.begin(), pes.end(), me) == pes.end()) return pes_with_host_of(me, n_pes);
   std::sort(pes.begin(), pes.end());
   return pes;
 }
@@ -195,7 +221,7 @@ FirstWords ask_launcher(Job& job, double timeout_seconds) {
   if (words.of_init != PMIX_SUCCESS) return words;
   job.pe = static_cast<int>(this_process.rank);
   words.of_size = fetch_size(job.n_pes);
-  job.node_pes = local_peers(job.pe);
+  job.node_pes = local_peers(job.pe, job.n_pes);
   return words;
 }
 
@@ -337,6 +363,11 @@ PmixAnswer connect_by_pmix(Job& job, double timeout_seconds) {
   watch_launcher();
   check_pmix(words.of_size, "ask the launcher for the size of the job");
   if (job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
+  if (job.node_pes.empty())
+    fatal(
+        "the launcher's list of the PEs on this machine ({}) lacks this PE; is a PMIX_MCA_gds set "
+        "that it does not know?",
+        PMIX_LOCAL_PEERS);
   others_may_be_in_a_fence = job.n_pes != static_cast<int>(job.node_pes.size());
   return {.client = new PmixClient};  // for threads that may still ask it when the process ends
 }

@@ -3,6 +3,7 @@
 """OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra|Srun|SrunPmi2."""
 import os
 import sys
+import unittest.mock
 
 import find_slurm
 import jobs
@@ -53,6 +54,12 @@ class Mpirun(UnderALauncher, jobs.JobTest):
     def test_pes_may_be_dealt_to_the_machines_in_turn(self):
         self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "ring", cyclic=True), 4)
         self.assert_rings(self.run_job([2, 3, 1], SHMEM_PROGRAM, "ring", cyclic=True), 6)
+
+    def test_a_list_of_local_pes_that_is_another_machines(self):
+        with unittest.mock.patch.dict(os.environ, PMIX_MCA_gds="hash"):
+            for layout in self.layouts:
+                with self.subTest(pes=layout):
+                    self.assert_rings(self.run_job(layout, SHMEM_PROGRAM, "ring"), sum(layout))
 
 
 class Prterun(UnderALauncher, jobs.JobTest):
