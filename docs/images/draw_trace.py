@@ -14,10 +14,10 @@ import sys
 
 WIDTH, LEFT, RIGHT, ROW, GAP, TOP = 960, 70, 20, 40, 34, 66
 COLORS = {"wait": "#e5743b", "collective": "#c9a227", "transfer": "#2f74c0", "signal": "#2f74c0", "variable": "#2f74c0",
-          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "work": "#eaeef2"}
+          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "work": "#eaeef2", "library": "#3b8a8a"}
 LEGEND = [("work", "the program's own work"), ("wait", "waits for a variable"), ("collective", "collectives"),
           ("transfer", "puts, gets, signals"), ("order", "fence and quiet"), ("memory", "memory, start and end"),
-          ("other", "other calls")]
+          ("other", "other calls"), ("library", "the library's own threads")]
 STYLE = """text { font-family: system-ui, "DejaVu Sans", sans-serif; font-size: 12px; fill: #1f2328; }
 .in { fill: #ffffff; font-size: 11px; }
 .work { fill: #57606a; font-size: 11px; text-anchor: middle; }

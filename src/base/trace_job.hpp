@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 1;
+inline constexpr unsigned kTraceJobVersion = 2;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -50,6 +51,11 @@ struct TraceMoment {
   static TraceMoment now() { return {trace_ticks(), trace_clock_ns()}; }
 };
 
+// What threads of the library do for others.
+enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
+// Called by the thread that has just done it. commands: how many kernels had given it.
+using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
+
 struct TraceJob {
   unsigned version = kTraceJobVersion;
   std::string_view file;  // MESHMEM_TRACE
@@ -61,6 +67,7 @@ struct TraceJob {
   TraceMoment init_begin;           // when it began
   TraceRange heap, statics, device_heap;
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
+  std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives
 };
 
 // error: "", or one line that says why there can be no trace. Collective, after start-up.

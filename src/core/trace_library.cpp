@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/library_place.hpp"
+#include "base/own_work.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
 
@@ -77,7 +78,8 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .heap = range_of(address_map.heap),
                .statics = range_of(address_map.statics),
                .device_heap = device_heap(),
-               .print_line = print_line};
+               .print_line = print_line,
+               .note_work = &note_work};
   job.is_first_of_node = job.pe == 0;
   place_on_node(job);
   std::string error;

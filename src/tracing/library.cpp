@@ -97,11 +97,13 @@ std::string open(const TraceJob& job) {
   name_predefined_teams(job.node);
   part_header().at_start = measure_clock(traced_job);
   put_wrappers_in_place();
+  job.note_work->store(record_own_work, std::memory_order_release);
   return {};
 }
 
 void close() {
   if (part_fd() < 0) return;
+  traced_job.note_work->store(nullptr, std::memory_order_release);
   stop_recording();
   note_moment();
   part_header().at_end = measure_clock(traced_job);

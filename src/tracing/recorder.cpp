@@ -153,6 +153,12 @@ Record* take_slowly() {
   return track.first;
 }
 
+Record* next_record() {
+  const bool has_room =
+      track.part == recorded_part.load(std::memory_order_relaxed) && track.next != track.end;
+  return has_room ? track.next++ : take_slowly();
+}
+
 }  // namespace
 
 // To the part's header.
@@ -215,9 +221,7 @@ void say_what_is_left() {
 }
 
 Record* begin_call(Number routine) {
-  const bool has_room =
-      track.part == recorded_part.load(std::memory_order_relaxed) && track.next != track.end;
-  Record* record = has_room ? track.next++ : take_slowly();
+  Record* record = next_record();
   record->routine = routine;
   record->begin = ticks();
   return record;
@@ -230,6 +234,16 @@ Record* begin_call_at(Number routine, const TraceMoment& begin) {
 }
 
 void end_call(Record* record) { record->end = ticks(); }
+
+// The parts may be read meanwhile: the record is there when it has its begin, which is last.
+void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands) {
+  Record* record = next_record();
+  record->routine = static_cast<Number>(k_take_in_messages + static_cast<unsigned>(what));
+  record->count = commands;
+  record->pe = -1;
+  record->end = ticks();
+  __atomic_store_n(&record->begin, moment(begin).ticks, __ATOMIC_RELEASE);
+}
 
 void end_polling_call(Record* record) {
   end_call(record);

@@ -34,6 +34,9 @@ void end_call(Record* record);
 // Where programs call the routine in loops: calls that find the same are one record.
 void end_polling_call(Record* record);
 
+// What a thread of the library has done since `begin`.
+void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
+
 // polls: programs call it in loops. has_room: the result goes where other routines have a source.
 template <bool polls, bool has_room>
 class Call {

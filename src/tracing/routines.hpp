@@ -33,7 +33,8 @@ enum class Kind : std::uint8_t {
   meeting,     // a collective that moves no data
   order,       // fence and quiet
   lock,
-  unlock
+  unlock,
+  own_work  // of a thread of the library
 };
 
 struct Routine {
@@ -66,6 +67,9 @@ enum Number : std::uint16_t {
 #undef NUMBER_EXTENSION
 #undef NUMBER_ON_STREAM
       k_shmem_global_exit,
+  // No routines: the rows of OwnWork, in its order.
+  k_take_in_messages,
+  k_serve_kernels,
   kRoutines
 };
 

@@ -183,6 +183,8 @@ class JsonFile {
       case Kind::lock:
       case Kind::unlock:
         return "lock";
+      case Kind::own_work:
+        return "library";
       case Kind::other:
         return "other";
     }
@@ -225,6 +227,9 @@ class JsonFile {
         if (record.dest) add_place("ptr", span, record.dest);
         if (record.count > 1) add_argument("bytes", "{}", record.count);
         if (record.has_result && record.source > 1) add_place("result", span, record.source);
+        return;
+      case Kind::own_work:
+        if (record.count > 0) add_argument("commands", "{}", record.count);
         return;
       case Kind::order:
       case Kind::other:

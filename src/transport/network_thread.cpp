@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/own_work.hpp"
 #include "base/thread.hpp"
 
 namespace meshmem::network {
@@ -76,12 +77,12 @@ void ProgressThread::stop() {
 // Others that have polled while it slept most likely do so now. To look whether they do would not
 // tell: this thread may be on the core of the one who polls.
 void ProgressThread::run() {
+  pthread_setname_np(pthread_self(), "meshmem network");
   std::uint32_t before = work_.polls();
   while (!stops_) {
     work_.look();
     if (work_.polls() - before >= kPollsOfOneWhoPolls) leave_it_to_others();
-    while (work_.progress() && !stops_) {
-    }
+    take_in();
     before = work_.polls();
     if (work_.is_busy()) {
       nap_while_busy();
@@ -96,8 +97,17 @@ void ProgressThread::nap_while_busy() {
   for (; !stops_ && work_.is_busy(); nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
     work_.look();
-    while (work_.progress() && !stops_) nap = kShortestNap;
+    if (take_in()) nap = kShortestNap;
   }
+}
+
+// All that is there. Whether there was anything.
+bool ProgressThread::take_in() {
+  OwnWorkSpan span(OwnWork::take_in_messages);
+  bool any = false;
+  while (work_.progress() && !stops_) any = true;
+  if (any) span.done();
+  return any;
 }
 
 void ProgressThread::leave_it_to_others() {

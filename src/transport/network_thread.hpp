@@ -42,6 +42,7 @@ class ProgressThread {
   enum class Sleep { none, on, for_a_moment };
 
   void run();
+  bool take_in();
   void leave_it_to_others();
   void nap_while_others_poll();
   void nap_while_busy();

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "base/error.hpp"
+#include "base/own_work.hpp"
 #include "base/relax.hpp"
 #include "base/thread.hpp"
 #include "base/wait.hpp"
@@ -144,16 +145,27 @@ void Proxy::abandon() {
 }
 
 void Proxy::run() {
+  pthread_setname_np(pthread_self(), "meshmem proxy");
   is_wanted_.wait(false, std::memory_order_acquire);
   last_work_ = Clock::now() - kNapsShort;
   while (!is_abandoned_.load(std::memory_order_acquire)) {
-    if (step()) {
+    if (serve()) {
       last_work_ = Clock::now();
       continue;
     }
     if (stops_.load(std::memory_order_acquire) && is_idle()) return;
     nap();
   }
+}
+
+// All that is there now. Whether there was anything.
+bool Proxy::serve() {
+  OwnWorkSpan span(OwnWork::serve_kernels);
+  const std::uint64_t before = reader_->taken();
+  bool any = false;
+  while (!is_abandoned_.load(std::memory_order_acquire) && step()) any = true;
+  if (any) span.done(reader_->taken() - before);
+  return any;
 }
 
 // Where cores are short, others run between two looks. While kernels are about, this thread takes

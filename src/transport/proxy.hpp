@@ -54,6 +54,7 @@ class Proxy {
   };
 
   void run();
+  bool serve();
   bool step();
   bool take_commands();
   bool look_at_marks();

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import signal
 import subprocess
 import unittest
 
@@ -11,6 +12,7 @@ import launching
 
 PROGRAM = os.environ.get("TRACE_PROGRAM", "")
 BOUND_PROGRAM = os.environ.get("BOUND_TRACE_PROGRAM", "")
+KERNELS = os.environ.get("STATUS_KERNELS", "")
 MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 
 
@@ -131,6 +133,39 @@ class TestSpans(TraceTest):
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.err, r"the trace is full, and \d+ later calls are not in it; shmem_pcontrol")
         self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
+
+
+class TestOwnThreads(TraceTest):
+    """The library's own threads have tracks."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment["MESHMEM_NETWORK"] = "ucx"
+
+    def check_track(self, trace, pe, work, thread):
+        spans = trace.named(work, pe)
+        self.assertTrue(spans, f"PE {pe} did nothing of {work}")
+        names = {(event["pid"], event["tid"]): event["args"]["name"] for event in trace.events
+                 if event["name"] == "thread_name"}
+        self.assertEqual({names[span["pid"], span["tid"]] for span in spans}, {thread})
+        self.assertEqual([span for span in spans if "returned" in span["args"]], [])
+        return spans
+
+    def test_what_takes_in_messages_while_a_pe_is_in_no_call(self):
+        trace = self.traced("-n", 2, "--fake-nodes", 2, PROGRAM, "away")
+        self.check_track(trace, 0, "(take in messages)", "meshmem network")
+
+    @unittest.skipUnless(KERNELS, "no kernels whose end shows on this target")
+    def test_what_serves_kernels(self):
+        process = self.start("-n", 2, "--fake-nodes", 2, KERNELS, "far_variable")
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        (pid,) = [pid for pid in self.processes() if b"PMIX_RANK=0" in launching.environment_of(pid)]
+        os.kill(pid, signal.SIGUSR1)
+        result = self.finish(process, 60)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        spans = self.check_track(Trace(self.file), 1, "(serve kernels)", "meshmem proxy")
+        self.assertGreater(sum(span["args"].get("commands", 0) for span in spans), 0)
 
 
 class TestFailures(TraceTest):

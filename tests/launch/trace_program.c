@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program whose trace is known: trace_program [HOW]. All PEs are in a ring; each step ends with
- * something that a PE waits for.
- *   (nothing)  every kind of call once
+ * A program whose trace is known: trace_program [HOW].
+ *   (nothing)  every kind of call once, in a ring of PEs
  *   cost       prints what a call costs, in ns; for people, not for a test
  *   killed     PE 1 is killed while the others wait for it in a barrier
  *   error      PE 1 makes a mistake
  *   full       more calls than a trace holds
+ *   away       PE 0 is in no call while PE 1 reads its memory until it finds that
  */
 #include <shmem.h>
 #include <signal.h>
@@ -85,6 +85,17 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
   } else if (strcmp(how, "full") == 0) {
     for (int i = 0; i < 1100000; ++i) shmem_long_p(&flag, i, me);
+  } else if (strcmp(how, "away") == 0) {
+    shmem_barrier_all();
+    if (me == 0) {
+      __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+      for (int i = 0; i < 3000 && !__atomic_load_n(&count, __ATOMIC_ACQUIRE); ++i) usleep(10000);
+    } else {
+      while (shmem_long_g(&flag, 0) == 0) {
+      }
+      shmem_long_p(&count, 1, 0);
+      shmem_quiet();
+    }
   } else {
     all_kinds(me, n);
   }
