@@ -70,6 +70,7 @@ class Doctor : public testing::Test {
       return found == variables_.end() ? nullptr : found->second.c_str();
     };
     seen.version_of = [](const std::string&) { return "tool 1.2"; };
+    seen.protocols_of_srun = [this](const std::string&) { return srun_; };
     seen.pmix_version = [this] { return pmix_; };
     seen.networks = [this] { return networks_; };
     seen.nvml = [this] { return nvml_; };
@@ -103,6 +104,7 @@ class Doctor : public testing::Test {
   std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
                                     {"tcp over lo", "127.0.0.1, not used"},
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
+  std::string srun_;  // what it lists
   std::optional<NvmlAnswer> nvml_;
   std::optional<std::string> lack_;
   int file_error_ = 0;
@@ -167,6 +169,20 @@ TEST_F(Doctor, LooksForPmixAndLaunchers) {
   expect("PMIx", Verdict::warn, "2.0.1 is loaded, older than the ", "anew");
   pmix_ = "";
   expect("PMIx", Verdict::bad, "cannot be loaded", "libpmix2");
+}
+
+// As newer and older versions of Slurm list their plugins.
+TEST_F(Doctor, AsksSrunForPmix) {
+  for (const Check& one : check_all(machine())) EXPECT_NE(one.name, "srun");
+  add_program("/opt/bin/srun");
+  srun_ =
+      "MPI plugin types are...\n\tnone\n\tcray_shasta\n\tpmi2\n\tpmix\n"
+      "specific pmix plugin versions available: pmix_v3,pmix_v4\n";
+  expect("srun", Verdict::ok, "srun --mpi=pmix", "");
+  srun_ = "srun: MPI types are...\nsrun: none\nsrun: openmpi\nsrun: pmi2\n";
+  expect("srun", Verdict::warn, "speaks pmi2 and no PMIx", "mpirun in the allocation");
+  srun_ = "";
+  expect("srun", Verdict::ok, "does not tell", "");
 }
 
 TEST_F(Doctor, LooksForNetworks) {

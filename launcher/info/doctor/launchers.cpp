@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "info/doctor/checks.hpp"
 
@@ -44,10 +45,29 @@ Check check_programs(const Machine& machine) {
               "for several: apt-get install openmpi-bin, or add the launcher's folder to PATH");
 }
 
+// Slurm's plugins are named "pmix", "pmix_v4", "pmi2", "none", each a word of what it lists.
+Check check_srun(const Machine& machine, const std::string& srun) {
+  std::istringstream words(machine.protocols_of_srun(srun));
+  bool has_list = false;
+  std::string others;
+  for (std::string word; words >> word;) {
+    word.erase(word.find_last_not_of(",:;") + 1);
+    if (word.starts_with("pmix")) return ok("srun", "speaks PMIx: srun --mpi=pmix");
+    if (word.starts_with("pmi")) others += word + " and ";
+    has_list |= word == "none" || word.starts_with("pmi");
+  }
+  if (!has_list) return ok("srun", "does not tell what it speaks");
+  return warn("srun", fmt::format("speaks {}no PMIx, so it starts no jobs of meshmem", others),
+              "install Slurm's plugin for PMIx, or run mpirun in the allocation");
+}
+
 }  // namespace
 
 Checks check_launchers(const Machine& machine) {
-  return {check_pmix(machine), check_programs(machine)};
+  Checks checks{check_pmix(machine), check_programs(machine)};
+  const std::string srun = machine.find_program("srun");
+  if (!srun.empty()) checks.push_back(check_srun(machine, srun));
+  return checks;
 }
 
 }  // namespace meshmem::doctor

@@ -14,7 +14,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -34,18 +33,31 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-// The first line with a number in it: some print a headline before. From a path that find_program()
-// has found, so it needs quotes but no search.
-std::string ask_version(const std::string& program) {
+// What a program prints with this option and redirection. From a path that find_program() has
+// found, so it needs quotes but no search.
+std::string ask_program(const std::string& program, const char* option, const char* redirection) {
+  constexpr std::size_t kMost = 64 << 10;
   if (program.find('\'') != std::string::npos) return "";
   const std::string command =
-      fmt::format("timeout 5 '{}' --version 2>/dev/null </dev/null", program);
+      fmt::format("timeout 5 '{}' {} {} </dev/null", program, option, redirection);
   const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
-  std::string version;
+  std::string text;
   char line[256] = "";
   while (output && std::fgets(line, sizeof line, output.get()))  // all, or it might not end well
-    if (version.empty() && std::strpbrk(line, "0123456789")) version = trimmed(line);
-  return version;
+    if (text.size() < kMost) text += line;
+  return text;
+}
+
+// The first line with a number in it: some print a headline before.
+std::string ask_version(const std::string& program) {
+  std::istringstream lines(ask_program(program, "--version", "2>/dev/null"));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find_first_of("0123456789") != std::string::npos) return trimmed(line);
+  return "";
+}
+
+std::string ask_srun(const std::string& program) {
+  return ask_program(program, "--mpi=list", "2>&1");
 }
 
 // PMIx tells its version before it is initialized.
@@ -76,6 +88,7 @@ std::optional<std::uint64_t> number(const std::string& word) {
 Machine::Machine(fs::path root, std::string target)
     : variable(std::getenv),
       version_of(ask_version),
+      protocols_of_srun(ask_srun),
       pmix_version(ask_pmix),
       networks(ask_networks),
       nvml(ask_nvml),

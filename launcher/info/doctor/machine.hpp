@@ -50,6 +50,7 @@ class Machine {
   // What tests put in the place of this process's variables and of what it would ask.
   std::function<const char*(const char*)> variable;
   std::function<std::string(const std::string& program)> version_of;  // first line of --version
+  std::function<std::string(const std::string& program)> protocols_of_srun;  // --mpi=list
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
   std::function<std::vector<NetworkRow>()> networks;
   std::function<std::optional<NvmlAnswer>()> nvml;
