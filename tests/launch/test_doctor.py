@@ -79,6 +79,7 @@ class Doctor(launching.LaunchTest):
         self.assertRegex(result.out, r"\d+ checks: \d+ OK, \d+ WARN, [1-9]\d* BAD\n", result)
         self.assertRegex(result.err, r"BAD +file size +\S+: 1 MiB, and a job", result)
         self.assertRegex(result.out, r"OK +start +the library starts: ", result)
+        return result
 
 
 class Alone(Doctor):
@@ -158,10 +159,11 @@ class ByOshrun(Doctor):
         self.assertEqual([one.get("nodes") for one in checks if one["name"] in ("start", "heap")], [None, None], result)
 
     def test_what_is_bad_anywhere_ends_all_pes_with_1(self):
-        self.assert_ill_on_all(3, OSHRUN, "-n", 3, "--fake-nodes", 2)
+        result = self.assert_ill_on_all(3, OSHRUN, "-n", 3, "--fake-nodes", 2)
+        self.assertEqual(len(re.findall("BAD +file size", result.err)), 1, result)  # it is one machine
 
     def test_what_is_bad_is_told_where_the_library_does_not_start(self):
-        result = self.doctor("-n", 2, MESHMEM_CHECK="maybe")
+        result = self.doctor("-n", 1, MESHMEM_CHECK="maybe")
         self.assertEqual((result.status, result.out), (1, ""), result)
         self.assertEqual(len(re.findall(r"^BAD +variables +\S+: MESHMEM_CHECK=maybe ", result.err, re.M)), 1, result)
         self.assertRegex(result.err, r"\nmeshmem: PE \d [^\n]*shmem_init: MESHMEM_CHECK=maybe ", result)

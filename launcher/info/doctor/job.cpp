@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -27,6 +29,9 @@ namespace {
 
 // After so long a PE that does not answer ends the job (MESHMEM_TIMEOUT).
 constexpr const char* kPatienceSeconds = "60";
+// So long a PE without the library leaves the one that speaks for its node, whose end then ends it:
+// launchers end all PEs when one fails.
+constexpr std::chrono::seconds kPatienceWithSpeaker(10);
 constexpr std::size_t kMostOfChecks = std::size_t{32} << 10;
 constexpr std::size_t kMostOfName = 256;
 
@@ -150,7 +155,9 @@ int run_as_job(const Machine& machine, bool as_json) {
   if (const auto* reason = std::get_if<std::string>(&loaded)) {
     checks.push_back(bad("library", *reason,
                          "apt-get install what it lacks, or add its folder to LD_LIBRARY_PATH"));
-    return speaks ? print(checks, as_json) : 1;
+    if (speaks) return print(checks, as_json);
+    std::this_thread::sleep_for(kPatienceWithSpeaker);
+    return 1;
   }
   if (speaks) tell_what_is_bad(checks);
   const Library& library = std::get<Library>(loaded);
