@@ -180,7 +180,9 @@ TEST_F(Doctor, AsksSrunForPmix) {
       "specific pmix plugin versions available: pmix_v3,pmix_v4\n";
   expect("srun", Verdict::ok, "srun --mpi=pmix", "");
   srun_ = "srun: MPI types are...\nsrun: none\nsrun: openmpi\nsrun: pmi2\n";
-  expect("srun", Verdict::warn, "speaks pmi2 and no PMIx", "mpirun in the allocation");
+  expect("srun", Verdict::ok, "no PMIx, but PMI: srun --mpi=pmi2", "");
+  srun_ = "MPI plugin types are...\n\tnone\n";
+  expect("srun", Verdict::warn, "neither PMIx nor PMI", "mpirun in the allocation");
   srun_ = "";
   expect("srun", Verdict::ok, "does not tell", "");
 }

@@ -45,19 +45,19 @@ Check check_programs(const Machine& machine) {
               "for several: apt-get install openmpi-bin, or add the launcher's folder to PATH");
 }
 
-// Slurm's plugins are named "pmix", "pmix_v4", "pmi2", "none", each a word of what it lists.
+// Slurm's plugins are words of what it lists: "pmix", "pmix_v4", "pmi2", "none".
 Check check_srun(const Machine& machine, const std::string& srun) {
   std::istringstream words(machine.protocols_of_srun(srun));
-  bool has_list = false;
-  std::string others;
+  bool has_list = false, has_pmi2 = false;
   for (std::string word; words >> word;) {
     word.erase(word.find_last_not_of(",:;") + 1);
     if (word.starts_with("pmix")) return ok("srun", "speaks PMIx: srun --mpi=pmix");
-    if (word.starts_with("pmi")) others += word + " and ";
-    has_list |= word == "none" || word.starts_with("pmi");
+    has_pmi2 |= word == "pmi2";
+    has_list |= word == "none";
   }
+  if (has_pmi2) return ok("srun", "speaks no PMIx, but PMI: srun --mpi=pmi2");
   if (!has_list) return ok("srun", "does not tell what it speaks");
-  return warn("srun", fmt::format("speaks {}no PMIx, so it starts no jobs of meshmem", others),
+  return warn("srun", "speaks neither PMIx nor PMI, so it starts no jobs of meshmem",
               "install Slurm's plugin for PMIx, or run mpirun in the allocation");
 }
 
