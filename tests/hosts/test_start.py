@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: settings that differ between machines, a missing library of the network, strangers."""
+"""What is refused: settings that differ between machines, a missing library of the network, strangers. And what the
+doctor's job tells of the machines."""
 import os
 import re
 import socket
 
 import jobs
 from jobs import SHMEM_PROGRAM
+from launching import MESHMEM_INFO
 
 INTRUDER, MESHMEM_UCX = os.environ["INTRUDER"], os.environ["MESHMEM_UCX"]
 
@@ -50,6 +52,31 @@ class Refusals(jobs.JobTest):
 
     def test_an_interface_can_be_chosen(self):
         self.assert_right(self.run_job([2, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth0"}))
+
+
+class Doctor(jobs.JobTest):
+    def test_puts_and_gets_between_machines(self):
+        result = self.run_job([2, 1], MESHMEM_INFO, "--doctor")
+        self.assertEqual(result.status, int("BAD " in result.out), result)
+        self.assertIn("the library starts: 3 PEs on 2 nodes\n", result.out, result)
+        self.assertRegex(result.out, r"OK +heap +nodea: a put to another PE of the node arrives", result)
+        self.assertRegex(result.out, r"OK +heap +nodeb: a put to itself arrives", result)
+        for name, other in (("nodea", 2), ("nodeb", 0)):
+            self.assertRegex(result.out, rf"OK +to other nodes +{name}: puts to 1 node arrive; a get of 8 bytes takes "
+                                         rf"\d+\.\d us at most \(from PE {other}\), by UCX ", result)
+        self.assert_nothing_left()
+
+    def test_names_the_machine_that_ails(self):
+        root = os.path.join(self.folder, "root")
+        os.makedirs(os.path.join(root, "proc/self"))
+        with open(os.path.join(root, "proc/self/limits"), "w", encoding="utf-8") as file:
+            file.write(f"Max file size             {1 << 20}              {1 << 20}              bytes\n")
+        script = f'root=/; [ "$(hostname)" = nodeb ] && root="{root}"; exec "$0" --doctor --root "$root"'
+        result = self.run_job([1, 1], "sh", "-c", script, MESHMEM_INFO)
+        self.assertNotIn(result.status, (0, 124), result)
+        self.assertRegex(result.out, r"BAD +file size +nodeb: 1 MiB, and a job", result)
+        self.assertRegex(result.out, r"(OK|WARN) +file size +nodea: ", result)
+        self.assert_nothing_left()
 
 
 class Strangers(jobs.JobTest):
