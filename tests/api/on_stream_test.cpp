@@ -129,8 +129,12 @@ void check_reduce(const char* what, const Reduce& reduce, const Combine& combine
   if (kSanitized && std::string_view(what) != "long_sum_reduce") return;
   Stream stream;
   PlacedArray<E> dest(Place::device, kElems), source(Place::device, kElems);
-  const auto term = [](int pe, size_t i) {
-    return static_cast<E>((static_cast<size_t>(pe) * 7 + i * 3) % 5 + 1);
+  // Of both signs, which order integers as their types do. Products stay small.
+  const bool is_product = std::string_view(what).find("prod") != std::string_view::npos;
+  const auto term = [is_product](int pe, size_t i) {
+    const size_t place = static_cast<size_t>(pe) * 7 + i * 3;
+    const E value = static_cast<E>(place % 5 + 1);
+    return is_product || place % 3 != 0 ? value : static_cast<E>(-value);
   };
   std::vector<E> mine(kElems);
   for (size_t i = 0; i < kElems; ++i) mine[i] = term(my_pe(), i);
@@ -214,8 +218,12 @@ void check_scan(const char* what, const Scan& scan, bool inclusive) {
   if (kSanitized && std::string_view(what) != "long_sum_inscan") return;
   Stream stream;
   PlacedArray<E> values(Place::device, kElems);
-  const auto term = [](int pe, size_t i) {
-    return static_cast<E>((static_cast<size_t>(pe) * 7 + i * 3) % 5 + 1);
+  // Of both signs, which order integers as their types do. Products stay small.
+  const bool is_product = std::string_view(what).find("prod") != std::string_view::npos;
+  const auto term = [is_product](int pe, size_t i) {
+    const size_t place = static_cast<size_t>(pe) * 7 + i * 3;
+    const E value = static_cast<E>(place % 5 + 1);
+    return is_product || place % 3 != 0 ? value : static_cast<E>(-value);
   };
   std::vector<E> mine(kElems);
   for (size_t i = 0; i < kElems; ++i) mine[i] = term(my_pe(), i);
