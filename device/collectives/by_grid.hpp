@@ -56,8 +56,8 @@ MESHMEM_DEVICE int reduce(const CooperativeGrid& grid, const TeamSync& sync, E* 
   const ReduceLimits limits = limits_of_grid(blocks_with_slices(grid, sync));
   const ReduceAlgorithm algorithm = algorithm_within(limits, sync, count * sizeof(E));
   return by_slices<E>(grid, sync, count, [&](const TeamSync& channel, const Slice& slice) {
-    reduce_in_pe_order<op>(algorithm, Block(), channel, dest + slice.first, source + slice.first,
-                           slice.count);
+    reduce_in_pe_order(KnownOp<op>(), algorithm, Block(), channel, dest + slice.first,
+                       source + slice.first, slice.count);
   });
 }
 
@@ -65,8 +65,8 @@ template <ReduceOp op, typename E>
 MESHMEM_DEVICE int reduce_scatter(const CooperativeGrid& grid, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
   return by_slices<E>(grid, sync, count, [&](const TeamSync& channel, const Slice& slice) {
-    reduce_one_shot<op>(Block(), channel, dest + slice.first, source + slice.first, slice.count,
-                        count);
+    reduce_one_shot(KnownOp<op>(), Block(), channel, dest + slice.first, source + slice.first,
+                    slice.count, count);
   });
 }
 

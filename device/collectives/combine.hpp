@@ -48,6 +48,82 @@ MESHMEM_DEVICE E finish(E total, int n) {
     return total;
 }
 
+// An operation that the compiler knows. Algorithms get an operation as an argument, and combine a
+// run of elements in with(f), which calls f with one that the compiler knows.
+template <ReduceOp op>
+struct KnownOp {
+  static constexpr bool kIsKnown = true;
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T combine(T a, T b) {
+    return device::combine<op>(a, b);
+  }
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T finish(T total, int n) {
+    return device::finish<op>(total, n);
+  }
+  template <typename F>
+  MESHMEM_DEVICE_MEMBER void with(const F& f) const {
+    f(*this);
+  }
+};
+
+// The same of unsigned elements that stand for signed ones.
+template <ReduceOp op>
+struct KnownSignedOp {
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T combine(T a, T b) {
+    using S = std::make_signed_t<T>;
+    return static_cast<T>(device::combine<op>(static_cast<S>(a), static_cast<S>(b)));
+  }
+  template <typename T>
+  MESHMEM_DEVICE_MEMBER static T finish(T total, int n) {
+    return static_cast<T>(device::finish<op>(static_cast<std::make_signed_t<T>>(total), n));
+  }
+};
+
+// Any operation but sum, which a kernel learns when it is launched, so that all of them are one
+// kernel. All threads of a grid branch alike, once for a run of elements. `E` is a floating-point
+// type, or an unsigned one, which stands for the signed type too.
+template <typename E>
+struct GivenOp {
+  static constexpr bool kIsKnown = false;
+  ReduceOp op;
+  bool is_signed;
+
+  template <typename F>
+  MESHMEM_DEVICE_MEMBER void with(const F& f) const {
+    if constexpr (std::is_integral<E>::value) {
+      switch (op) {
+        case ReduceOp::min:
+          return is_signed ? f(KnownSignedOp<ReduceOp::min>()) : f(KnownOp<ReduceOp::min>());
+        case ReduceOp::max:
+          return is_signed ? f(KnownSignedOp<ReduceOp::max>()) : f(KnownOp<ReduceOp::max>());
+        case ReduceOp::avg:
+          return is_signed ? f(KnownSignedOp<ReduceOp::avg>()) : f(KnownOp<ReduceOp::avg>());
+        case ReduceOp::bit_and:
+          return f(KnownOp<ReduceOp::bit_and>());
+        case ReduceOp::bit_or:
+          return f(KnownOp<ReduceOp::bit_or>());
+        case ReduceOp::bit_xor:
+          return f(KnownOp<ReduceOp::bit_xor>());
+        default:
+          return f(KnownOp<ReduceOp::prod>());
+      }
+    } else {
+      switch (op) {
+        case ReduceOp::min:
+          return f(KnownOp<ReduceOp::min>());
+        case ReduceOp::max:
+          return f(KnownOp<ReduceOp::max>());
+        case ReduceOp::avg:
+          return f(KnownOp<ReduceOp::avg>());
+        default:
+          return f(KnownOp<ReduceOp::prod>());
+      }
+    }
+  }
+};
+
 // A unit: the elements that travel together, as many as fill 8 bytes.
 template <typename E>
 struct alignas(8) EightBytes {
@@ -129,18 +205,23 @@ struct UnitTotal {
   typename Total<E>::Type elem[EightBytes<E>::kElems];
 };
 
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE void combine_unit(UnitTotal<E>& into, const EightBytes<E>& other) {
+template <typename Op, typename E>
+MESHMEM_DEVICE void combine_unit(const Op& op, UnitTotal<E>& into, const EightBytes<E>& other) {
+  op.with([&](auto known) {
 #pragma unroll
-  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-    into.elem[k] = combine<op>(into.elem[k], Total<E>::of(other.elem[k]));
+    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+      into.elem[k] = known.combine(into.elem[k], Total<E>::of(other.elem[k]));
+  });
 }
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> combine_totals(const UnitTotal<E>& a, const UnitTotal<E>& b) {
+template <typename Op, typename E>
+MESHMEM_DEVICE UnitTotal<E> combine_totals(const Op& op, const UnitTotal<E>& a,
+                                           const UnitTotal<E>& b) {
   UnitTotal<E> total;
+  op.with([&](auto known) {
 #pragma unroll
-  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-    total.elem[k] = combine<op>(a.elem[k], b.elem[k]);
+    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+      total.elem[k] = known.combine(a.elem[k], b.elem[k]);
+  });
   return total;
 }
 template <typename E>
@@ -158,11 +239,13 @@ MESHMEM_DEVICE EightBytes<E> rounded(const UnitTotal<E>& total) {
   return unit;
 }
 // The unit of the result, from a total that has the elements of all n PEs.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE EightBytes<E> finished(UnitTotal<E> total, int n) {
+template <typename E, typename Op>
+MESHMEM_DEVICE EightBytes<E> finished(const Op& op, UnitTotal<E> total, int n) {
+  op.with([&](auto known) {
 #pragma unroll
-  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-    total.elem[k] = finish<op>(total.elem[k], n);
+    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+      total.elem[k] = known.finish(total.elem[k], n);
+  });
   return rounded<E>(total);
 }
 

@@ -30,11 +30,12 @@ MESHMEM_DEVICE std::size_t lead_of(const E* address) {
 }
 
 // from(pe): PE pe's elements. to(k): where they are to be written, k from 0 to n - 1.
-template <ReduceOp op, typename E, typename Group, typename From, typename To>
+template <typename Op, typename E, typename Group, typename From, typename To>
 class CombineAll {
  public:
-  MESHMEM_DEVICE_MEMBER CombineAll(const Group& group, int n, const From& from, const To& to)
-      : group_(group), n_(n), from_(from), to_(to) {
+  MESHMEM_DEVICE_MEMBER CombineAll(const Op& op, const Group& group, int n, const From& from,
+                                   const To& to)
+      : op_(op), group_(group), n_(n), from_(from), to_(to) {
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k) {
       if (k >= n) continue;
@@ -83,9 +84,9 @@ class CombineAll {
     VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[0]);
 #pragma unroll
     for (int pe = 1; pe < kInRegisters; ++pe)
-      if (pe < n_) total.template add<op>(arrived[pe]);
-    for (int pe = kInRegisters; pe < n_; ++pe) total.template add<op>(load<V>(from_(pe) + i));
-    const V result = total.template rounded<op, V>(n_);
+      if (pe < n_) total.add(op_, arrived[pe]);
+    for (int pe = kInRegisters; pe < n_; ++pe) total.add(op_, load<V>(from_(pe) + i));
+    const V result = total.template rounded<V>(op_, n_);
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k)
       if (k < n_) store_plain(reinterpret_cast<V*>(near_to_[k] + i), result);
@@ -109,8 +110,8 @@ class CombineAll {
       VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[place][0]);
 #pragma unroll
       for (int pe = 1; pe < kPes; ++pe)
-        if (pe < n_) total.template add<op>(arrived[place][pe]);
-      const V result = total.template rounded<op, V>(n_);
+        if (pe < n_) total.add(op_, arrived[place][pe]);
+      const V result = total.template rounded<V>(op_, n_);
 #pragma unroll
       for (int k = 0; k < kPes; ++k)
         if (k < n_)
@@ -144,6 +145,7 @@ class CombineAll {
     for (; i < end; i += stride) combine_place<V>(i);
   }
 
+  const Op op_;
   const Group& group_;
   const int n_;
   const From& from_;
@@ -152,10 +154,10 @@ class CombineAll {
   E* near_to_[kInRegisters] = {};
 };
 
-template <ReduceOp op, typename E, typename Group, typename From, typename To>
-MESHMEM_DEVICE void combine_all(const Group& group, int n, const From& from, const To& to,
-                                std::size_t count) {
-  if (count > 0) CombineAll<op, E, Group, From, To>(group, n, from, to).run(count);
+template <typename E, typename Op, typename Group, typename From, typename To>
+MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const From& from,
+                                const To& to, std::size_t count) {
+  if (count > 0) CombineAll<Op, E, Group, From, To>(op, group, n, from, to).run(count);
 }
 
 // The elements of a reduction that PE `pe` owns: as many for each, in whole grains of 128 bytes,

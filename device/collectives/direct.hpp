@@ -21,12 +21,17 @@ namespace device {
 // sent after they had combined chunk k - 4: so four slots will do. A result goes into the dest of a
 // PE that has sent that chunk of its source, so it has entered, and has read it: dest may be the
 // source. Whoever has finished has got chunks of all, so all have entered.
-template <ReduceOp op, typename E, typename Group>
+template <typename Op, typename E, typename Group>
 class DirectReduction {
  public:
-  MESHMEM_DEVICE_MEMBER DirectReduction(const Group& group, const TeamSync& sync, E* dest,
-                                        const E* source, std::size_t count)
-      : group_(group), sync_(sync), dest_(dest), source_(source), shares_(count, sync.team.n) {
+  MESHMEM_DEVICE_MEMBER DirectReduction(const Op& op, const Group& group, const TeamSync& sync,
+                                        E* dest, const E* source, std::size_t count)
+      : op_(op),
+        group_(group),
+        sync_(sync),
+        dest_(dest),
+        source_(source),
+        shares_(count, sync.team.n) {
     const auto others = static_cast<std::size_t>(sync.team.n - 1);
     const std::size_t room = plain_bytes(sync) / others / kSlots, align = alignment_of_slots(room);
     slot_bytes_ = room / align * align;  // twice 16 at least
@@ -86,8 +91,8 @@ class DirectReduction {
     const int me = sync_.team.me;
     const std::size_t begin = begin_of(me, first, k);
     before_get();
-    combine_all<op, E>(
-        workers, sync_.team.n,
+    combine_all<E>(
+        op_, workers, sync_.team.n,
         [&](int pe) -> const E* { return pe == me ? source_ + begin : slot(me, pe, epoch, k); },
         [&](int i) { return in_member(sync_, dest_ + begin, sync_.peer(i)); },
         count_of(me, first, k));
@@ -110,6 +115,7 @@ class DirectReduction {
     return begin_of(owner, first, k + 1) - begin_of(owner, first, k);
   }
 
+  const Op op_;
   const Group& group_;
   const TeamSync& sync_;
   E* const dest_;
@@ -120,10 +126,10 @@ class DirectReduction {
 };
 
 // For two PEs or more.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_direct(const Group& group, const TeamSync& sync, E* dest,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_direct(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
-  DirectReduction<op, E, Group>(group, sync, dest, source, count).run();
+  DirectReduction<Op, E, Group>(op, group, sync, dest, source, count).run();
 }
 
 }  // namespace device

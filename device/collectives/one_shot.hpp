@@ -17,9 +17,10 @@ namespace device {
 
 // Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are
 // awaited, also those that are left out, PE 0's in line `first`.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const EightBytes<E>& own,
-                                             int end, const Bits128* first, std::uint64_t epoch) {
+template <typename Op, typename E>
+MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
+                                             const EightBytes<E>& own, int end,
+                                             const Bits128* first, std::uint64_t epoch) {
   const int me = sync.team.me;
   UnitTotal<E> total{};
   receive_from_each(
@@ -30,7 +31,7 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const EightBy
         if (pe == 0) {
           begin_total(total, unit);
         } else {
-          combine_unit<op, E>(total, unit);
+          combine_unit(op, total, unit);
         }
       });
   return total;
@@ -38,9 +39,9 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const TeamSync& sync, const EightBy
 
 // The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's
 // first). Those for PE i begin i * apart after the source: 0 sends the same to all.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E* dest,
-                                     const E* source, std::size_t count, int end,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& sync,
+                                     E* dest, const E* source, std::size_t count, int end,
                                      std::size_t apart) {
   const int n = sync.team.n;
   const int me = sync.team.me;
@@ -69,8 +70,8 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
     const Bits128* received = rows.from(0);
     for (std::size_t u = first + rank; u < last; u += stride) {
       const UnitTotal<E> total =
-          combine_received<op>(sync, load_unit(own, count, u), end, received + (u - first), epoch);
-      store_unit(dest, count, u, finished<op, E>(total, n));
+          combine_received(op, sync, load_unit(own, count, u), end, received + (u - first), epoch);
+      store_unit(dest, count, u, finished<E>(op, total, n));
     }
     // The whole batch has come: whoever is in the next one knows that all left the last.
     group.sync();
@@ -78,18 +79,18 @@ MESHMEM_DEVICE void combine_one_shot(const Group& group, const TeamSync& sync, E
   group.sync();
 }
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_one_shot(const Group& group, const TeamSync& sync, E* dest,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_one_shot(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                     const E* source, std::size_t count, std::size_t apart = 0) {
-  combine_one_shot<op>(group, sync, dest, source, count, sync.team.n, apart);
+  combine_one_shot(op, group, sync, dest, source, count, sync.team.n, apart);
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE int scan(const Group& group, const TeamSync& sync, E* dest, const E* source,
                         std::size_t count, bool inclusive) {
   if (count > 0)
-    combine_one_shot<ReduceOp::sum>(group, sync, dest, source, count,
-                                    sync.team.me + (inclusive ? 1 : 0), 0);
+    combine_one_shot(KnownOp<ReduceOp::sum>(), group, sync, dest, source, count,
+                     sync.team.me + (inclusive ? 1 : 0), 0);
   return 0;
 }
 

@@ -13,16 +13,16 @@
 namespace meshmem {
 namespace device {
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_pull(const Group& group, const TeamSync& sync, E* dest, const E* source,
-                                std::size_t count) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_pull(const Op& op, const Group& group, const TeamSync& sync, E* dest,
+                                const E* source, std::size_t count) {
   const ElementShares<E> shares(count, sync.team.n);
   const int me = sync.team.me;
   const std::size_t first = shares.begin_of(me);
   team_sync(group, sync);
   before_get();
-  combine_all<op, E>(
-      group, sync.team.n, [&](int pe) { return in_member(sync, source + first, pe); },
+  combine_all<E>(
+      op, group, sync.team.n, [&](int pe) { return in_member(sync, source + first, pe); },
       [&](int k) { return in_member(sync, dest + first, sync.peer(k)); }, shares.count_of(me));
   team_sync(group, sync);
 }

@@ -61,30 +61,30 @@ struct Doubling {
 // The total of all PEs, from that of this one. Two PEs exchange once in an operation, so each has
 // its row. The total depends on all PEs, so whoever has it knows that all have entered. No other
 // unit is waited for.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> exchange_totals(const TotalPackets<E>& packets,
+template <typename Op, typename E>
+MESHMEM_DEVICE UnitTotal<E> exchange_totals(const Op& op, const TotalPackets<E>& packets,
                                             const Doubling& doubling, int me, UnitTotal<E> total) {
   const bool is_folded = doubling.is_folded(me);
   if (is_folded && me % 2 == 1) {
     packets.send(me - 1, total);
     return packets.receive(me - 1);
   }
-  if (is_folded) total = combine_totals<op, E>(total, packets.receive(me + 1));
+  if (is_folded) total = combine_totals(op, total, packets.receive(me + 1));
   const int number = doubling.number_of(me);
   for (int bit = 1; bit < doubling.numbers; bit *= 2) {
     const int partner = doubling.pe_of(number ^ bit);
     packets.send(partner, total);
     const UnitTotal<E> theirs = packets.receive(partner);
-    total =
-        number & bit ? combine_totals<op, E>(theirs, total) : combine_totals<op, E>(total, theirs);
+    total = number & bit ? combine_totals(op, theirs, total) : combine_totals(op, total, theirs);
   }
   if (is_folded) packets.send(me + 1, total);
   return total;
 }
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync& sync, E* dest,
-                                              const E* source, std::size_t count) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
+                                              const TeamSync& sync, E* dest, const E* source,
+                                              std::size_t count) {
   constexpr std::size_t kLines = TotalPackets<E>::kLines;
   const Doubling doubling(sync.team.n);
   const std::size_t units = units_of<E>(count);
@@ -101,8 +101,8 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Group& group, const TeamSync
       UnitTotal<E> total;
       begin_total(total, load_unit(source, count, u));
       const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
-      total = exchange_totals<op, E>(packets, doubling, sync.team.me, total);
-      store_unit(dest, count, u, finished<op, E>(total, sync.team.n));
+      total = exchange_totals(op, packets, doubling, sync.team.me, total);
+      store_unit(dest, count, u, finished<E>(op, total, sync.team.n));
     }
     group.sync();
   }

@@ -74,13 +74,13 @@ MESHMEM_HOST_DEVICE ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorith
 
 // By one of the algorithms that `kernel` has. apart: 0, or for a scatter how far apart the source's
 // blocks for the PEs are.
-template <ReduceKernel kernel, ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
-                              E* dest, const E* source, std::size_t count,
+template <ReduceKernel kernel, typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
+                              const TeamSync& sync, E* dest, const E* source, std::size_t count,
                               [[maybe_unused]] std::size_t apart) {
   if (count == 0) return;
-#define MESHMEM_CALL_true(name) reduce_##name<op>(group, sync, dest, source, count, apart)
-#define MESHMEM_CALL_false(name) reduce_##name<op>(group, sync, dest, source, count)
+#define MESHMEM_CALL_true(name) reduce_##name(op, group, sync, dest, source, count, apart)
+#define MESHMEM_CALL_false(name) reduce_##name(op, group, sync, dest, source, count)
 #define MESHMEM_IN_KERNEL(which, name, scatters)                                       \
   if constexpr (kernel == ReduceKernel::which && kHasKernel<ReduceKernel::which, E>) { \
     if (algorithm == ReduceAlgorithm::name) return MESHMEM_CALL_##scatters(name);      \
@@ -106,18 +106,18 @@ MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, con
 }
 
 // By any of them.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_by(ReduceAlgorithm algorithm, const Group& group, const TeamSync& sync,
-                              E* dest, const E* source, std::size_t count) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
+                              const TeamSync& sync, E* dest, const E* source, std::size_t count) {
   algorithm = algorithm_in_kernel<E>(algorithm, sync.team.n, sync.space, false);
   switch (kernel_of(algorithm)) {
     case ReduceKernel::large:
-      return reduce_by<ReduceKernel::large, op>(algorithm, group, sync, dest, source, count, 0);
+      return reduce_by<ReduceKernel::large>(op, algorithm, group, sync, dest, source, count, 0);
     case ReduceKernel::wide_lines:
-      return reduce_by<ReduceKernel::wide_lines, op>(algorithm, group, sync, dest, source, count,
-                                                     0);
+      return reduce_by<ReduceKernel::wide_lines>(op, algorithm, group, sync, dest, source, count,
+                                                 0);
     default:
-      return reduce_by<ReduceKernel::packets, op>(algorithm, group, sync, dest, source, count, 0);
+      return reduce_by<ReduceKernel::packets>(op, algorithm, group, sync, dest, source, count, 0);
   }
 }
 
@@ -128,33 +128,43 @@ MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, cons
 }
 
 // The algorithms that groups in users' kernels have.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_in_pe_order(ReduceAlgorithm algorithm, const Group& group,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_in_pe_order(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                                        const TeamSync& sync, E* dest, const E* source,
                                        std::size_t count) {
   if (algorithm == ReduceAlgorithm::one_shot) {
-    reduce_one_shot<op>(group, sync, dest, source, count);
+    reduce_one_shot(op, group, sync, dest, source, count);
   } else if (algorithm == ReduceAlgorithm::two_shot) {
-    reduce_two_shot<op>(group, sync, dest, source, count);
+    reduce_two_shot(op, group, sync, dest, source, count);
   } else {
-    reduce_pull<op>(group, sync, dest, source, count);
+    reduce_pull(op, group, sync, dest, source, count);
   }
 }
 
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_as(const Op& op, const Group& group, const TeamSync& sync, E* dest,
+                              const E* source, std::size_t count) {
+  if (count == 0) return;
+  reduce_in_pe_order(op, algorithm_within(state().group_limits, sync, count * sizeof(E)), group,
+                     sync, dest, source, count);
+}
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
                           std::size_t count) {
-  if (count == 0) return 0;
-  reduce_in_pe_order<op>(algorithm_within(state().group_limits, sync, count * sizeof(E)), group,
-                         sync, dest, source, count);
+  reduce_as(KnownOp<op>(), group, sync, dest, source, count);
   return 0;
 }
 
 // PE i gets the reduction of block i, `count` elements.
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_scatter_as(const Op& op, const Group& group, const TeamSync& sync,
+                                      E* dest, const E* source, std::size_t count) {
+  if (count > 0) reduce_one_shot(op, group, sync, dest, source, count, count);
+}
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce_scatter(const Group& group, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
-  if (count > 0) reduce_one_shot<op>(group, sync, dest, source, count, count);
+  reduce_scatter_as(KnownOp<op>(), group, sync, dest, source, count);
   return 0;
 }
 

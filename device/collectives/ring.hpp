@@ -82,44 +82,46 @@ struct RingBatch {
 };
 
 // `pes`: how many PEs' elements these two make, if it is all of them; else 1.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE E combine_rounded(E a, E b, int pes) {
-  return Total<E>::rounded(finish<op>(combine<op>(Total<E>::of(a), Total<E>::of(b)), pes));
-}
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE Vector<E> combine_rounded(const Vector<E>& a, const Vector<E>& b, int pes) {
-  Vector<E> result;
+template <typename Known, typename E, std::size_t bytes>
+MESHMEM_DEVICE Vector<E, bytes> combine_rounded(const Known& known, const Vector<E, bytes>& a,
+                                                const Vector<E, bytes>& b, int pes) {
+  Vector<E, bytes> result;
 #pragma unroll
-  for (std::size_t k = 0; k < Vector<E>::kElems; ++k)
-    result.elem[k] = combine_rounded<op>(a.elem[k], b.elem[k], pes);
+  for (std::size_t k = 0; k < Vector<E, bytes>::kElems; ++k)
+    result.elem[k] = Total<E>::rounded(
+        known.finish(known.combine(Total<E>::of(a.elem[k]), Total<E>::of(b.elem[k])), pes));
   return result;
 }
 
-// Elements or vectors of them, V; several loads under way before the first is used.
-template <ReduceOp op, typename V, typename Group>
-MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* in, const V* own,
-                                   std::size_t n, int pes) {
+// Vectors V; several loads under way before the first is used.
+template <typename Op, typename V, typename Group>
+MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* also, const V* in,
+                                   const V* own, std::size_t n, int pes) {
   using B = Bits<sizeof(V)>;
-  constexpr std::size_t kInFlight = sizeof(V) == 16 ? 4 : 1;
+  // Of bytes, more would not fit into the registers of AMD GPUs where the operation is given.
+  constexpr std::size_t kMost = Op::kIsKnown || V::kElems < 16 ? 4 : 2;
+  constexpr std::size_t kInFlight = sizeof(V) == 16 ? kMost : 1;
   const auto stride = static_cast<std::size_t>(group.size());
   const auto combine_some = [&](auto all_are_there, std::size_t i) {
     const auto is_there = [&](std::size_t k) {
       return decltype(all_are_there)::value || i + k * stride < n;
     };
-    V arrived[kInFlight], mine[kInFlight];
+    V arrived[kInFlight] = {}, mine[kInFlight] = {};
 #pragma unroll
     for (std::size_t k = 0; k < kInFlight; ++k) {
       if (!is_there(k)) continue;
       arrived[k] = bit_cast<V>(load_of_get(reinterpret_cast<const B*>(in + i + k * stride)));
       mine[k] = bit_cast<V>(load_plain(reinterpret_cast<const B*>(own) + i + k * stride));
     }
+    op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < kInFlight; ++k) {
-      if (!is_there(k)) continue;
-      const B total = bit_cast<B>(combine_rounded<op>(arrived[k], mine[k], pes));
-      store_plain(reinterpret_cast<B*>(to) + i + k * stride, total);
-      if (also) store_plain(reinterpret_cast<B*>(also) + i + k * stride, total);
-    }
+      for (std::size_t k = 0; k < kInFlight; ++k) {
+        if (!is_there(k)) continue;
+        const B total = bit_cast<B>(combine_rounded(known, arrived[k], mine[k], pes));
+        store_plain(reinterpret_cast<B*>(to) + i + k * stride, total);
+        if (also) store_plain(reinterpret_cast<B*>(also) + i + k * stride, total);
+      }
+    });
   };
   auto i = static_cast<std::size_t>(group.rank());
 #pragma unroll 1
@@ -130,20 +132,24 @@ MESHMEM_DEVICE void combine_run_of(const Group& group, V* to, V* also, const V* 
 
 // to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`. `pes`: see
 // combine_rounded().
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in, const E* own,
-                                std::size_t n, int pes) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* also, const E* in,
+                                const E* own, std::size_t n, int pes) {
   using V = Vector<E>;
   const std::size_t lead = lead_of(to);
   const bool even = lead_of(in) == lead && lead_of(own) == lead && (!also || lead_of(also) == lead);
   const std::size_t head = !even || lead > n ? n : lead;
   const std::size_t vectors = (n - head) / V::kElems, done = head + vectors * V::kElems;
   const auto after = [also](std::size_t elems) { return also ? also + elems : nullptr; };
-  combine_run_of<op>(group, reinterpret_cast<V*>(to + head), reinterpret_cast<V*>(after(head)),
-                     reinterpret_cast<const V*>(in + head), reinterpret_cast<const V*>(own + head),
-                     vectors, pes);
-  combine_run_of<op>(group, to, also, in, own, head, pes);
-  combine_run_of<op>(group, to + done, after(done), in + done, own + done, n - done, pes);
+  const auto run_of = [&](auto type, std::size_t first, std::size_t runs) {
+    using Run = decltype(type);
+    combine_run_of(op, group, reinterpret_cast<Run*>(to + first),
+                   reinterpret_cast<Run*>(after(first)), reinterpret_cast<const Run*>(in + first),
+                   reinterpret_cast<const Run*>(own + first), runs, pes);
+  };
+  run_of(V{}, head, vectors);
+  run_of(Vector<E, sizeof(E)>{}, 0, head);
+  run_of(Vector<E, sizeof(E)>{}, done, n - done);
 }
 
 // Nobody waits for a slot, since a chunk of sums has its own in the next PE for each step. Who has
@@ -151,10 +157,11 @@ MESHMEM_DEVICE void combine_run(const Group& group, E* to, E* also, const E* in,
 // before, which had the other parity. A result goes straight into the next PE's dest: that PE has
 // contributed to it, so it has entered, and has read that chunk of its source. A batch's last
 // results are awaited with the first sums of the next, which the previous PE announces after them.
-template <ReduceOp op, typename E, typename Group>
+template <typename Op, typename E, typename Group>
 struct RingReduction {
   using Batch = RingBatch<E>;
 
+  const Op op;
   const Group& group;
   const TeamSync& sync;
   RingPosition ring;
@@ -208,10 +215,10 @@ struct RingReduction {
     const int q = ring.before(step + 1);
     const std::size_t begin = batch.begin_of(q, chunk), count = batch.count_of(q, chunk);
     const bool is_result = q == ring.me;  // it has been everywhere but here
-    combine_run<op>(workers, is_result ? dest + begin : slot(ring.next(), epoch, step, chunk),
-                    is_result && batch.apart == 0 ? in_next(dest + begin, count) : nullptr,
-                    slot(ring.me, epoch, step - 1, chunk), source + batch.apart_of(q) + begin,
-                    count, is_result ? ring.n : 1);
+    combine_run(op, workers, is_result ? dest + begin : slot(ring.next(), epoch, step, chunk),
+                is_result && batch.apart == 0 ? in_next(dest + begin, count) : nullptr,
+                slot(ring.me, epoch, step - 1, chunk), source + batch.apart_of(q) + begin, count,
+                is_result ? ring.n : 1);
   }
   MESHMEM_DEVICE_MEMBER void pass_result(const Workers& workers, const Batch& batch, int step,
                                          int chunk) const {
@@ -236,9 +243,9 @@ struct RingReduction {
 
 // For two PEs or more, and one element or more. apart: 0, or for a reduce-scatter how far apart the
 // source's blocks for the PEs are; then `count` elements of each count.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* dest, const E* source,
-                                std::size_t count, std::size_t apart) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
+                                const E* source, std::size_t count, std::size_t apart) {
   static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
   constexpr std::size_t kOneChunkBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
@@ -247,7 +254,8 @@ MESHMEM_DEVICE void reduce_ring(const Group& group, const TeamSync& sync, E* des
   const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)), align = alignment_of_slots(room);
   const std::size_t slot_bytes = room / align * align;
   const std::size_t lead_bytes = lead_in_slots(source);
-  const RingReduction<op, E, Group> reduction{group,
+  const RingReduction<Op, E, Group> reduction{op,
+                                              group,
                                               sync,
                                               RingPosition(sync.team, sync.channel),
                                               static_cast<int>(chunks),

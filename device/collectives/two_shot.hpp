@@ -75,9 +75,9 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
 }
 
 // This PE's share of all sources, into its dest and to all others.
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, const Shares& shares,
-                                  E* dest, const E* source, std::size_t count,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSync& sync,
+                                  const Shares& shares, E* dest, const E* source, std::size_t count,
                                   std::uint64_t epoch) {
   const int me = sync.team.me;
   const PacketRows rows(sync, epoch);
@@ -86,8 +86,8 @@ MESHMEM_DEVICE void combine_share(const Group& group, const TeamSync& sync, cons
   for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = sync.team.n;
-    const EightBytes<E> total = finished<op, E>(
-        combine_received<op>(sync, load_unit(source, count, at), n, received + u, epoch), n);
+    const EightBytes<E> total = finished<E>(
+        op, combine_received(op, sync, load_unit(source, count, at), n, received + u, epoch), n);
     for (int i = 1; i < n; ++i)
       send_line(rows.in(sync.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);
@@ -110,8 +110,8 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
   });
 }
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E* dest,
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                     const E* source, std::size_t count) {
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t units = units_of<E>(count);
@@ -124,7 +124,7 @@ MESHMEM_DEVICE void reduce_two_shot(const Group& group, const TeamSync& sync, E*
     const Shares shares(first, in_batch, n);
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
-    combine_share<op>(group, sync, shares, dest, source, count, epoch);
+    combine_share(op, group, sync, shares, dest, source, count, epoch);
     receive_results(group, sync, shares, dest, count, epoch);
     group.sync();  // all results have come, so all PEs are in this batch
   }

@@ -26,19 +26,23 @@ struct VectorTotal {
 #pragma unroll
     for (std::size_t k = 0; k < elems; ++k) elem[k] = Total<E>::of(vector.elem[k]);
   }
-  template <ReduceOp op, typename V>
-  MESHMEM_DEVICE_MEMBER void add(const V& vector) {
+  template <typename Op, typename V>
+  MESHMEM_DEVICE_MEMBER void add(const Op& op, const V& vector) {
+    op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < elems; ++k)
-      elem[k] = combine<op>(elem[k], Total<E>::of(vector.elem[k]));
+      for (std::size_t k = 0; k < elems; ++k)
+        elem[k] = known.combine(elem[k], Total<E>::of(vector.elem[k]));
+    });
   }
   // Of what `n` PEs' elements make.
-  template <ReduceOp op, typename V>
-  MESHMEM_DEVICE_MEMBER V rounded(int n) const {
+  template <typename V, typename Op>
+  MESHMEM_DEVICE_MEMBER V rounded(const Op& op, int n) const {
     V result;
+    op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < elems; ++k)
-      result.elem[k] = Total<E>::rounded(finish<op>(elem[k], n));
+      for (std::size_t k = 0; k < elems; ++k)
+        result.elem[k] = Total<E>::rounded(known.finish(elem[k], n));
+    });
     return result;
   }
 };

@@ -135,10 +135,11 @@ MESHMEM_DEVICE void receive_lanes(const LanePosition& lane, int n, const Bits128
 }
 
 // This lane's units of all PEs, combined in PE order.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE LaneUnits<E> combine_lanes(const TeamSync& sync, const LanePosition& lane,
-                                          const LaneUnits<E>& own, const Bits128* rows,
-                                          std::size_t line, bool is_there, std::uint64_t epoch) {
+template <typename Op, typename E>
+MESHMEM_DEVICE LaneUnits<E> combine_lanes(const Op& op, const TeamSync& sync,
+                                          const LanePosition& lane, const LaneUnits<E>& own,
+                                          const Bits128* rows, std::size_t line, bool is_there,
+                                          std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   UnitTotal<E> total[2] = {};
   receive_lanes(
@@ -151,15 +152,15 @@ MESHMEM_DEVICE LaneUnits<E> combine_lanes(const TeamSync& sync, const LanePositi
           if (pe == 0)
             begin_total(total[k], arrived.unit[k]);
           else
-            combine_unit<op, E>(total[k], arrived.unit[k]);
+            combine_unit(op, total[k], arrived.unit[k]);
         }
       });
-  return {{finished<op, E>(total[0], n), finished<op, E>(total[1], n)}};
+  return {{finished<E>(op, total[0], n), finished<E>(op, total[1], n)}};
 }
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& sync, E* dest,
-                                         const E* source, std::size_t count) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_one_shot_wide(const Op& op, const Group& group, const TeamSync& sync,
+                                         E* dest, const E* source, std::size_t count) {
   const int n = sync.team.n, me = sync.team.me;
   const LanePosition lane(group);
   const std::size_t units = units_of<E>(count);
@@ -180,7 +181,7 @@ MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& syn
     const Bits128* rows = wide_row(sync, me, 0, epoch);
     for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
       const LaneUnits<E> own = load_lane(lane, source, count, first, in_batch, line);
-      const LaneUnits<E> total = combine_lanes<op, E>(sync, lane, own, rows, line, is_there, epoch);
+      const LaneUnits<E> total = combine_lanes(op, sync, lane, own, rows, line, is_there, epoch);
       if (is_there) store_lane(lane, dest, count, first, in_batch, line, total);
     });
     group.sync();  // the whole batch has come
@@ -188,9 +189,9 @@ MESHMEM_DEVICE void reduce_one_shot_wide(const Group& group, const TeamSync& syn
   group.sync();
 }
 
-template <ReduceOp op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& sync, E* dest,
-                                         const E* source, std::size_t count) {
+template <typename Op, typename E, typename Group>
+MESHMEM_DEVICE void reduce_two_shot_wide(const Op& op, const Group& group, const TeamSync& sync,
+                                         E* dest, const E* source, std::size_t count) {
   const int n = sync.team.n, me = sync.team.me;
   const LanePosition lane(group);
   const std::size_t lines_of_row = wide_lines_of_row(sync);
@@ -220,7 +221,7 @@ MESHMEM_DEVICE void reduce_two_shot_wide(const Group& group, const TeamSync& syn
     const std::size_t begin = shares.begin_of(me), mine_units = shares.units_of(me);
     for_each_line(lane, lines_of(me), [&](std::size_t line, bool is_there) {
       const LaneUnits<E> own = load_lane(lane, source, count, begin, mine_units, line);
-      const LaneUnits<E> total = combine_lanes<op, E>(sync, lane, own, rows, line, is_there, epoch);
+      const LaneUnits<E> total = combine_lanes(op, sync, lane, own, rows, line, is_there, epoch);
       if (!is_there) return;
       for (int i = 1; i < n; ++i)
         send_lane(lane, wide_row(sync, sync.peer(i), me, epoch) + results, line, total.words(),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of reductions and scans of a type, for the file that has them.
-// Invariant: integers whose sign does not matter to an operation share the kernel of the unsigned
-// type, so that no kernel is there twice in a file. A block of a reduction reduces its slice, on
-// its channel, and waits for no other block.
+// Invariant: a signed type has the kernels of the unsigned one, so no kernel is there twice in a
+// file. A block of a reduction reduces its slice, on its channel, and waits for no other block.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 
@@ -20,37 +19,37 @@ namespace device {
 namespace {
 
 // What a block does: two routines in one kernel, so that there are not twice as many.
-template <ReduceKernel kernel, ReduceOp op, typename E>
-MESHMEM_DEVICE void reduce_slice(ReduceAlgorithm algorithm, const TeamHandle& handle, E* dest,
-                                 const E* source, const Slices& slices, bool scatter) {
+template <ReduceKernel kernel, typename Op, typename E>
+MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const TeamHandle& handle,
+                                 E* dest, const E* source, const Slices& slices, bool scatter) {
   after_earlier_kernels();
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
-  reduce_by<kernel, op>(algorithm, Block(), TeamSync(handle, channel), dest + slice.first,
-                        source + slice.first, slice.count, scatter ? slices.count : 0);
+  reduce_by<kernel>(op, algorithm, Block(), TeamSync(handle, channel), dest + slice.first,
+                    source + slice.first, slice.count, scatter ? slices.count : 0);
 }
 // By names of their own: the checks of instructions, and profilers, tell kernels apart by name.
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                           E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                          bool scatter) {
-  reduce_slice<ReduceKernel::packets, op>(algorithm, handle, dest, source, slices, scatter);
+                          bool scatter, Op op) {
+  reduce_slice<ReduceKernel::packets>(op, algorithm, handle, dest, source, slices, scatter);
 }
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_wide_lines_kernel(ReduceAlgorithm algorithm,
                              const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest,
                              const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                             bool scatter) {
-  reduce_slice<ReduceKernel::wide_lines, op>(algorithm, handle, dest, source, slices, scatter);
+                             bool scatter, Op op) {
+  reduce_slice<ReduceKernel::wide_lines>(op, algorithm, handle, dest, source, slices, scatter);
 }
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                         E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                        bool scatter) {
-  reduce_slice<ReduceKernel::large, op>(algorithm, handle, dest, source, slices, scatter);
+                        bool scatter, Op op) {
+  reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, scatter);
 }
 template <typename E>
 __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest, const E* source,
@@ -63,49 +62,25 @@ __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* de
 template <typename E>
 using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>, E>;
 
-// One operation with the type that its kernels have, as an argument of a choice.
-template <ReduceOp op, typename E>
-struct TypedOp {
-  static constexpr ReduceOp kOp = op;
-  using Type = E;
-};
-
-// The last of the operations that E has; the others come before it.
 template <typename E>
-constexpr ReduceOp kLastOp = std::is_integral<E>::value ? ReduceOp::bit_xor : ReduceOp::avg;
+constexpr bool has_op(ReduceOp op) {
+  return std::is_integral<E>::value ? op <= ReduceOp::bit_xor : op <= ReduceOp::avg;
+}
 
-// f(TypedOp<op, E or U>()).
+// f(an operation of elements Signless<E>): sum has kernels of its own, the others are given to one.
 template <typename E, typename F>
-hipError_t with_reduction_of(ReduceOp op, const F& f) {
-  using U = Signless<E>;
-  switch (op) {
-    case ReduceOp::sum:
-      return f(TypedOp<ReduceOp::sum, U>());
-    case ReduceOp::prod:
-      return f(TypedOp<ReduceOp::prod, U>());
-    case ReduceOp::min:
-      return f(TypedOp<ReduceOp::min, E>());
-    case ReduceOp::max:
-      return f(TypedOp<ReduceOp::max, E>());
-    case ReduceOp::avg:
-      return f(TypedOp<ReduceOp::avg, E>());
-    default:
-      break;
-  }
-  if constexpr (std::is_integral<E>::value) {
-    if (op == ReduceOp::bit_and) return f(TypedOp<ReduceOp::bit_and, U>());
-    if (op == ReduceOp::bit_or) return f(TypedOp<ReduceOp::bit_or, U>());
-    if (op == ReduceOp::bit_xor) return f(TypedOp<ReduceOp::bit_xor, U>());
-  }
-  return hipErrorNotSupported;
+hipError_t with_op(ReduceOp op, const F& f) {
+  if (!has_op<E>(op)) return hipErrorNotSupported;
+  if (op == ReduceOp::sum) return f(KnownOp<ReduceOp::sum>());
+  return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 }  // namespace
 
 template <typename E>
 hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
-  return with_reduction_of<E>(job.op, [&](auto reduction) {
-    using R = decltype(reduction);
-    using U = typename R::Type;
+  using U = Signless<E>;
+  return with_op<E>(job.op, [&](auto op) {
+    using Op = decltype(op);
     const int n_blocks = Slices::most<U>(job.count, job.plan.blocks);
     const dim3 blocks(static_cast<unsigned>(n_blocks));
     const auto wanted_threads = static_cast<unsigned>(job.plan.threads);
@@ -118,37 +93,37 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
         algorithm_in_kernel<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
     if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
         fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
-      return launch(reduce_single_unit_kernel<R::kOp, U>, blocks, threads, job.stream, job.team,
-                    SingleHop(job.team, slices, RowsOfChannel::packets(space)), dest, source);
+      return launch(reduce_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team,
+                    SingleHop(job.team, slices, RowsOfChannel::packets(space)), dest, source, op);
     }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
       if (algorithm == ReduceAlgorithm::one_shot_wide &&
           fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
-        return launch(reduce_single_wide_line_kernel<R::kOp, U>, blocks, threads, job.stream,
-                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest,
-                      source);
+        return launch(reduce_single_wide_line_kernel<Op, U>, blocks, threads, job.stream, job.team,
+                      SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source,
+                      op);
       }
       if (algorithm == ReduceAlgorithm::two_shot_wide &&
           fits_single_wide_line_in_two_hops<U>(job.team, slices)) {
-        return launch(reduce_single_wide_line_two_hops_kernel<R::kOp, U>, blocks,
+        return launch(reduce_single_wide_line_two_hops_kernel<Op, U>, blocks,
                       std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
                       job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)),
-                      results_in_row(space), dest, source);
+                      results_in_row(space), dest, source, op);
       }
     }
 #endif
     const auto launch_this = [&](auto kernel) {
       return launch(kernel, blocks, threads, job.stream, algorithm, job.team, dest, source, slices,
-                    job.scatter);
+                    job.scatter, op);
     };
     switch (kernel_of(algorithm)) {
       case ReduceKernel::large:
-        return launch_this(reduce_large_kernel<R::kOp, U>);
+        return launch_this(reduce_large_kernel<Op, U>);
       case ReduceKernel::wide_lines:
-        if constexpr (kHasWideLines<U>) return launch_this(reduce_wide_lines_kernel<R::kOp, U>);
+        if constexpr (kHasWideLines<U>) return launch_this(reduce_wide_lines_kernel<Op, U>);
       default:
-        return launch_this(reduce_packets_kernel<R::kOp, U>);
+        return launch_this(reduce_packets_kernel<Op, U>);
     }
   });
 }
@@ -162,19 +137,20 @@ hipError_t ReductionKernels<E>::launch_scan(const ScanLaunch& job) {
 
 template <typename E>
 hipError_t ReductionKernels<E>::load_all() {
-  hipError_t error = load(scan_kernel<Signless<E>>);
-  for (int op = 0; error == hipSuccess && op <= static_cast<int>(kLastOp<E>); ++op) {
-    error = with_reduction_of<E>(static_cast<ReduceOp>(op), [](auto reduction) {
-      using R = decltype(reduction);
-      using U = typename R::Type;
-      hipError_t loaded = load(reduce_packets_kernel<R::kOp, U>, reduce_large_kernel<R::kOp, U>,
-                               reduce_single_unit_kernel<R::kOp, U>);
+  using U = Signless<E>;
+  hipError_t error = load(scan_kernel<U>);
+  for (const ReduceOp each : {ReduceOp::sum, ReduceOp::prod}) {  // prod: all others
+    if (error != hipSuccess) break;
+    error = with_op<E>(each, [](auto op) {
+      using Op = decltype(op);
+      hipError_t loaded = load(reduce_packets_kernel<Op, U>, reduce_large_kernel<Op, U>,
+                               reduce_single_unit_kernel<Op, U>);
       if constexpr (kHasWideLines<U>) {
-        if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<R::kOp, U>);
+        if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
         if (loaded == hipSuccess)
-          loaded = load(reduce_single_wide_line_kernel<R::kOp, U>,
-                        reduce_single_wide_line_two_hops_kernel<R::kOp, U>);
+          loaded = load(reduce_single_wide_line_kernel<Op, U>,
+                        reduce_single_wide_line_two_hops_kernel<Op, U>);
 #endif
       }
       return loaded;
@@ -186,20 +162,18 @@ hipError_t ReductionKernels<E>::load_all() {
 #if defined(MESHMEM_TARGET_IS_CPU)
 template <typename E>
 hipError_t ReductionKernels<E>::reduce_by_one_thread(const ReduceByOneThread& job) {
+  using U = Signless<E>;
+  auto* const dest = static_cast<U*>(job.dest);
+  const auto* const source = static_cast<const U*>(job.source);
   if (job.form == ReduceForm::inclusive_scan || job.form == ReduceForm::exclusive_scan) {
-    using U = Signless<E>;
-    scan(Thread(), job.sync, static_cast<U*>(job.dest), static_cast<const U*>(job.source),
-         job.count, job.form == ReduceForm::inclusive_scan);
+    scan(Thread(), job.sync, dest, source, job.count, job.form == ReduceForm::inclusive_scan);
     return hipSuccess;
   }
-  return with_reduction_of<E>(job.op, [&job](auto reduction) {
-    using R = decltype(reduction);
-    auto* const dest = static_cast<typename R::Type*>(job.dest);
-    const auto* const source = static_cast<const typename R::Type*>(job.source);
+  return with_op<E>(job.op, [&](auto op) {
     if (job.form == ReduceForm::scatter)
-      reduce_scatter<R::kOp>(Thread(), job.sync, dest, source, job.count);
+      reduce_scatter_as(op, Thread(), job.sync, dest, source, job.count);
     else
-      reduce<R::kOp>(Thread(), job.sync, dest, source, job.count);
+      reduce_as(op, Thread(), job.sync, dest, source, job.count);
     return hipSuccess;
   });
 }

@@ -121,8 +121,8 @@ MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
 }
 
 // The units of all PEs, in PE order; `mine` is what this one has sent.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleHop& job, std::size_t at,
+template <typename Op, typename E>
+MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
                                                 const TeamView& team, const Bits128& mine,
                                                 std::uint64_t epoch) {
   Bits128 line[kNearMembers];
@@ -145,14 +145,15 @@ MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const SingleHop& job, std::size_
   begin_total(total, bit_cast<EightBytes<E>>(data_of(line[0])));
 #pragma unroll
   for (int pe = 1; pe < kNearMembers; ++pe)
-    if (pe < team.n) combine_unit<op, E>(total, bit_cast<EightBytes<E>>(data_of(line[pe])));
+    if (pe < team.n) combine_unit(op, total, bit_cast<EightBytes<E>>(data_of(line[pe])));
   return total;
 }
 
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
-                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source) {
+                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
+                              Op op) {
   const unsigned channel = blockIdx.x, u = threadIdx.x;
   const int n = handle.team.n;
   const Slice slice = job.slice<E>(channel);
@@ -170,9 +171,9 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
-  const UnitTotal<E> total = receive_single_unit<op, E>(job, at, handle.team, mine, epoch);
+  const UnitTotal<E> total = receive_single_unit<Op, E>(op, job, at, handle.team, mine, epoch);
   allow_next_kernel_if_it_pays();
-  store_unit(dest + slice.first, slice.count, u, finished<op, E>(total, n));
+  store_unit(dest + slice.first, slice.count, u, finished<E>(op, total, n));
 }
 
 }  // namespace device

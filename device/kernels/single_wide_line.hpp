@@ -74,17 +74,18 @@ MESHMEM_DEVICE void await_missing_lines(const SingleHop& job, int n, std::size_t
 }
 
 // The words of all PEs combined in PE order.
-template <ReduceOp op, typename E>
-MESHMEM_DEVICE LaneUnits<E> combine_words(const Bits128 (&words)[kNearMembers], int n) {
+template <typename Op, typename E>
+MESHMEM_DEVICE LaneUnits<E> combine_words(const Op& op, const Bits128 (&words)[kNearMembers],
+                                          int n) {
   UnitTotal<E> total[2];
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
     begin_total(total[k], bit_cast<EightBytes<E>>(words[0].word[k]));
 #pragma unroll
     for (int pe = 1; pe < kNearMembers; ++pe)
-      if (pe < n) combine_unit<op, E>(total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
+      if (pe < n) combine_unit(op, total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
   }
-  return {{finished<op, E>(total[0], n), finished<op, E>(total[1], n)}};
+  return {{finished<E>(op, total[0], n), finished<E>(op, total[1], n)}};
 }
 
 MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::uint64_t epoch) {
@@ -92,11 +93,11 @@ MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::u
   return words;
 }
 
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_single_wide_line_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                                    const MESHMEM_GRID_CONSTANT SingleHop job, E* dest,
-                                   const E* source) {
+                                   const E* source, Op op) {
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
   const Slice slice = job.slice<E>(channel);
@@ -123,18 +124,19 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int pe = 0; pe < kNearMembers; ++pe)
     if (pe == me) words[pe] = own;
-  if (has_line) store_lane(lane, dest, slice.count, 0, units, line, combine_words<op, E>(words, n));
+  if (has_line)
+    store_lane(lane, dest, slice.count, 0, units, line, combine_words<Op, E>(op, words, n));
 }
 
 // In two hops: what each PE owns of the slice is sent to it, combined there, and sent to all. A
 // lane has the same place in lines of all shares, a few if there are more lines than threads for
 // them.
-template <ReduceOp op, typename E>
+template <typename Op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                                             const MESHMEM_GRID_CONSTANT SingleHop job,
                                             std::size_t results,  // bytes to them in a row
-                                            E* dest, const E* source) {
+                                            E* dest, const E* source, Op op) {
   after_earlier_kernels();  // first: shares are divided by a branch
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
@@ -185,7 +187,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (pe == me) words[pe] = own;
     if (!is_mine) return;
-    const LaneUnits<E> total = combine_words<op, E>(words, n);
+    const LaneUnits<E> total = combine_words<Op, E>(op, words, n);
     job.send(with_flag(lane, total.words(), epoch), at(line) + results, n);
     store(me, line, total);
   });

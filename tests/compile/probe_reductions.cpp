@@ -7,16 +7,17 @@
 namespace meshmem {
 namespace device {
 
+using Sum = KnownOp<ReduceOp::sum>;
+
 hipError_t load_probes() {
-  hipError_t loaded =
-      load(reduce_packets_kernel<ReduceOp::sum, float>, reduce_large_kernel<ReduceOp::sum, float>,
-           reduce_single_unit_kernel<ReduceOp::sum, float>, scan_kernel<float>);
+  hipError_t loaded = load(reduce_packets_kernel<Sum, float>, reduce_large_kernel<Sum, float>,
+                           reduce_single_unit_kernel<Sum, float>, scan_kernel<float>);
   if constexpr (kHasWideLines<float>) {
-    if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<ReduceOp::sum, float>);
+    if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Sum, float>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if (loaded == hipSuccess)
-      loaded = load(reduce_single_wide_line_kernel<ReduceOp::sum, float>,
-                    reduce_single_wide_line_two_hops_kernel<ReduceOp::sum, float>);
+      loaded = load(reduce_single_wide_line_kernel<Sum, float>,
+                    reduce_single_wide_line_two_hops_kernel<Sum, float>);
 #endif
   }
   return loaded;
