@@ -81,8 +81,8 @@ struct KnownSignedOp {
   }
 };
 
-// Any operation but sum, which a kernel learns when it is launched, so that all of them are one
-// kernel. All threads of a grid branch alike, once for a run of elements. `E` is a floating-point
+// Any operation but sum, and avg of a floating-point type: which, a kernel learns when it is
+// launched, so that all of them are one kernel. All threads of a grid branch alike, once for a run of elements. `E` is a floating-point
 // type, or an unsigned one, which stands for the signed type too.
 template <typename E>
 struct GivenOp {
@@ -115,8 +115,6 @@ struct GivenOp {
           return f(KnownOp<ReduceOp::min>());
         case ReduceOp::max:
           return f(KnownOp<ReduceOp::max>());
-        case ReduceOp::avg:
-          return f(KnownOp<ReduceOp::avg>());
         default:
           return f(KnownOp<ReduceOp::prod>());
       }

@@ -67,11 +67,15 @@ constexpr bool has_op(ReduceOp op) {
   return std::is_integral<E>::value ? op <= ReduceOp::bit_xor : op <= ReduceOp::avg;
 }
 
-// f(an operation of elements Signless<E>): sum has kernels of its own, the others are given to one.
+// f(an operation of elements Signless<E>): sums have kernels of their own, and so have averages of
+// floating-point types, which trainings take of gradients. The others are given to one.
 template <typename E, typename F>
 hipError_t with_op(ReduceOp op, const F& f) {
   if (!has_op<E>(op)) return hipErrorNotSupported;
   if (op == ReduceOp::sum) return f(KnownOp<ReduceOp::sum>());
+  if constexpr (!std::is_integral<E>::value) {
+    if (op == ReduceOp::avg) return f(KnownOp<ReduceOp::avg>());
+  }
   return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 }  // namespace
@@ -139,7 +143,8 @@ template <typename E>
 hipError_t ReductionKernels<E>::load_all() {
   using U = Signless<E>;
   hipError_t error = load(scan_kernel<U>);
-  for (const ReduceOp each : {ReduceOp::sum, ReduceOp::prod}) {  // prod: all others
+  for (const ReduceOp each : {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod}) {
+    // prod: all others
     if (error != hipSuccess) break;
     error = with_op<E>(each, [](auto op) {
       using Op = decltype(op);

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's kernels that compute, of one operation and type, for instructions.py: those of the
-// others differ in what they add up, and take minutes to compile.
+// The library's kernels that compute, of one type, for instructions.py: with an operation that the
+// compiler knows, and with one that is given at the launch. Those of other types differ in what they
+// add up, and take minutes to compile.
 #include "device/kernels/reductions_of_type.hpp"
 
 namespace meshmem {
 namespace device {
 
 using Sum = KnownOp<ReduceOp::sum>;
+using Any = GivenOp<float>;
 
 hipError_t load_probes() {
   hipError_t loaded = load(reduce_packets_kernel<Sum, float>, reduce_large_kernel<Sum, float>,
                            reduce_single_unit_kernel<Sum, float>, scan_kernel<float>);
+  if (loaded == hipSuccess)
+    loaded = load(reduce_packets_kernel<Any, float>, reduce_large_kernel<Any, float>,
+                  reduce_single_unit_kernel<Any, float>);
   if constexpr (kHasWideLines<float>) {
-    if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Sum, float>);
+    if (loaded == hipSuccess)
+      loaded = load(reduce_wide_lines_kernel<Sum, float>, reduce_wide_lines_kernel<Any, float>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if (loaded == hipSuccess)
       loaded = load(reduce_single_wide_line_kernel<Sum, float>,
