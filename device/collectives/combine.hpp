@@ -81,9 +81,10 @@ struct KnownSignedOp {
   }
 };
 
-// Any operation but sum, and avg of a floating-point type: which, a kernel learns when it is
-// launched, so that all of them are one kernel. All threads of a grid branch alike, once for a run of elements. `E` is a floating-point
-// type, or an unsigned one, which stands for the signed type too.
+// Any operation but sum, and avg of a floating-point type. A kernel learns which when it is
+// launched, so that all of them are one kernel. All threads of a grid branch alike, once for a run
+// of elements. `E` is a floating-point type, or an unsigned one, which stands for the signed type
+// too.
 template <typename E>
 struct GivenOp {
   static constexpr bool kIsKnown = false;

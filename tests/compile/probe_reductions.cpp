@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's kernels that compute, of one type, for instructions.py: with an operation that the
-// compiler knows, and with one that is given at the launch. Those of other types differ in what they
-// add up, and take minutes to compile.
+// compiler knows, and with one that is given at the launch. Those of other types differ in what
+// they add up, and take minutes to compile.
 #include "device/kernels/reductions_of_type.hpp"
 
 namespace meshmem {
