@@ -31,12 +31,20 @@ Check check_pmix(const Machine& machine) {
                                 server ? "; this job's server has " : "", server ? server : ""));
 }
 
+// MPICH's launcher puts its version into a column.
+std::string with_single_spaces(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  for (std::string word; words >> word;) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
 Check check_programs(const Machine& machine) {
   std::string found;
   for (const char* name : {"prterun", "prun", "mpirun", "mpiexec.hydra", "srun"}) {
     const std::string program = machine.find_program(name);
     if (program.empty()) continue;
-    const std::string version = machine.version_of(program);
+    const std::string version = with_single_spaces(machine.version_of(program));
     found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", name,
                          version.empty() ? "does not tell its version" : version);
   }
