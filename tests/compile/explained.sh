@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# explained.sh OSHHIP: what the compiler of this target cannot read is followed by a line that says
+# what to write. Other mistakes are not, nor comments; the exit status stays the compiler's.
+set -euo pipefail
+wrapper=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+source="$scratch/a program.hip"
+
+fail() {
+  echo "explained.sh: $*" >&2
+  cat "$scratch/said" >&2
+  exit 1
+}
+
+refused() {
+  if "$wrapper" -c "$source" -o "$scratch/object" 2>"$scratch/said"; then fail 'it compiled'; fi
+}
+says() { grep -qF -- "$1" "$scratch/said" || fail "no line says: $1"; }
+says_nothing() { if grep -q '^oshhip: ' "$scratch/said"; then fail 'a line too many'; fi; }
+
+cat >"$source" <<'END'
+__global__ void work(int*) {}  // runs by work<<<1, 1>>>(p)
+void launch(int* p) {
+  work<<<1, 1>>>(p);
+}
+END
+refused
+says "oshhip: $source:3: no C++ compiler reads kernel<<<grid, block>>>(arguments); write"
+says 'hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, arguments)'
+
+echo '__global__ void work() { extern __shared__ int sized[]; }' >"$source"
+refused
+says "oshhip: $source:1: instead of extern __shared__ type name[]; write"
+says 'HIP_DYNAMIC_SHARED(type, name)'
+
+cat >"$source" <<'END'
+#include <hip/hip_runtime.h>
+
+void* p;
+int main() { return cudaMalloc(&p, 8); }
+END
+refused
+says "oshhip: $source:4: CUDA's names are those of the target cuda; write"
+
+cat >"$source" <<'END'
+#include <hip/hip_runtime.h>
+// work<<<1, 1>>>(); cudaMalloc
+int main() { return missing; }
+END
+refused
+says_nothing
+
+printf '#include <hip/hip_runtime.h>\n// work<<<1, 1>>>()\nint main() {}\n' >"$source"
+"$wrapper" "$source" -o "$scratch/program" 2>"$scratch/said" || fail 'does not compile'
+says_nothing
+
+printf '#!/bin/sh\nexit 7\n' >"$scratch/compiler"
+chmod +x "$scratch/compiler"
+status=0
+MESHMEM_HIPCXX=$scratch/compiler "$wrapper" -c "$source" -o "$scratch/object" || status=$?
+[ $status = 7 ] || fail "the compiler ended with 7, and oshhip with $status"
