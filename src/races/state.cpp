@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addresses and clocks. Invariant: as state.hpp says; a PE's clock in the board is read and written
+// with the mutex of that PE.
+#include "races/state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace meshmem::races {
+
+Checker checker;
+
+// ---- Addresses
+
+namespace {
+
+// The static data follow the heap in the shadow, at the same place within a cell.
+std::size_t begin_of_statics() {
+  const std::size_t heap = (checker.job.heap.bytes + Cell::kBytes - 1) / Cell::kBytes;
+  return heap * Cell::kBytes + checker.job.statics.base % Cell::kBytes;
+}
+
+}  // namespace
+
+std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes) {
+  const auto in = [address](const TraceRange& range) {
+    return range.base <= address && address - range.base < range.bytes;
+  };
+  const TraceJob& job = checker.job;
+  if (in(job.heap)) return Range{address - job.heap.base, bytes};
+  if (in(job.statics)) return Range{address - job.statics.base + begin_of_statics(), bytes};
+  return std::nullopt;
+}
+
+std::string name_of(const Range& range) {
+  const std::size_t heap = checker.job.heap.bytes;
+  if (range.offset < heap) return fmt::format("heap+{:#x}", range.offset);
+  return fmt::format("statics+{:#x}", range.offset - begin_of_statics());
+}
+
+// ---- Clocks
+
+void take_ticket() {
+  ++checker.ticket;
+  checker.board.of(checker.job.pe).ticket = checker.ticket;
+}
+
+void raise(std::uint32_t& known, std::uint32_t ticket) {
+  if (known >= ticket) return;
+  known = ticket;
+  checker.is_published = false;
+}
+
+void publish() {
+  if (checker.is_published) return;
+  PeBoard& mine = checker.board.of(checker.job.pe);
+  const Held held(mine.mutex);
+  ++checker.version;
+  const auto clock = checker.board.clock(checker.job.pe, checker.version);
+  std::copy(checker.numbers.begin(), checker.numbers.end(), clock.begin());
+  mine.version = checker.version;
+  checker.is_published = true;
+}
+
+void complete(Order last) {
+  for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
+    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), checker.ticket);
+}
+
+// One that is no longer there stands for all up to the newest.
+void take_version(int pe, std::uint32_t version) {
+  const PeBoard& theirs = checker.board.of(pe);
+  if (theirs.version - version >= PeBoard::kVersions) version = theirs.version;
+  const auto clock = checker.board.clock(pe, version);
+  for (std::size_t i = 0; i < clock.size(); ++i)
+    if (i / kOrders != static_cast<std::size_t>(checker.job.pe))
+      raise(checker.numbers[i], clock[i]);
+}
+
+namespace {
+
+// What the writer knew, and what it had done by then.
+void learn_from(const Access& write) {
+  const Held held(checker.board.of(write.pe).mutex);
+  take_version(write.pe, write.version);
+  raise(checker.clock().of(write.pe, Order::program), write.ticket);
+  if (write.how() == Order::signaled)
+    raise(checker.clock().of(write.pe, Order::signaled), write.ticket);
+}
+
+}  // namespace
+
+void learn_all_of(int pe) {
+  PeBoard& theirs = checker.board.of(pe);
+  const Held held(theirs.mutex);
+  take_version(pe, theirs.version);
+  for (unsigned order = 0; order < kOrders; ++order)
+    raise(checker.clock().of(pe, static_cast<Order>(order)), theirs.ticket);
+}
+
+void learn_from_all() {
+  for (int pe = 0; pe < checker.job.n_pes; ++pe)
+    if (pe != checker.job.pe) learn_all_of(pe);
+}
+
+void see(int pe, const Range& range, Unknown writer) {
+  std::vector<Access> writes;
+  bool is_known = false;
+  {
+    const Held held(checker.board.of(pe).mutex);
+    is_known = see_writes(checker.board.shadow(pe), range.offset, range.bytes, checker.job.pe,
+                          [&](const Access& write) { writes.push_back(write); });
+  }
+  const bool was_published = std::exchange(checker.is_published, true);
+  for (const Access& write : writes) learn_from(write);
+  const bool has_learned = !checker.is_published;
+  checker.is_published = was_published && checker.is_published;
+  const bool has_unseen = checker.board.head().has_unseen && !has_learned;
+  if (has_unseen || (!is_known && (writer == Unknown::anybody || !writes.empty())))
+    learn_from_all();
+}
+
+}  // namespace meshmem::races

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this PE knows: where symmetric memory is, which calls are under way, and its clock, with
+// what makes the clock learn.
+// Invariant: all of it is behind the mutex, which begin and end of a call hold. Read and written by
+// the files of the checker alone.
+#ifndef MESHMEM_RACES_STATE_HPP_
+#define MESHMEM_RACES_STATE_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "races/board.hpp"
+#include "races/shadow.hpp"
+
+namespace meshmem::races {
+
+// Symmetric memory that begins `offset` bytes from the first of the shadow.
+struct Range {
+  std::size_t offset, bytes;
+};
+
+struct Fetch {
+  int pe;
+  Range range;
+};
+
+struct Checker {
+  std::mutex mutex;
+  TraceJob job;
+  Board board;
+  bool is_open = false;
+  std::vector<std::uint32_t> numbers;
+  std::uint32_t ticket = 0, version = 0;
+  bool is_published = false;
+  std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
+  std::vector<Fetch> fetches;                          // under way, until quiet
+
+  Clock clock() { return Clock(numbers); }
+};
+extern Checker checker;
+
+std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
+std::string name_of(const Range& range);  // "heap+0x40"
+
+// Each call gets a number, its ticket. A PE's clock says up to which ticket of each other PE it
+// knows the calls to be done, in each order (board.hpp). The clock is published in versions: a
+// write carries the version that its PE had, and whoever sees the write by a wait, a fetch or a
+// small get takes that version over.
+void take_ticket();
+void publish();             // the version that others may take over from now on
+void complete(Order last);  // the calls of this PE, in all orders up to that one
+
+void raise(std::uint32_t& known, std::uint32_t ticket);
+void take_version(int pe, std::uint32_t version);
+void learn_all_of(int pe);  // of a PE that has told us something, nobody knows when
+void learn_from_all();
+
+// This PE has seen what is in the range.
+enum class Unknown { nobody, anybody };
+void see(int pe, const Range& range, Unknown writer);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_RACES_STATE_HPP_
