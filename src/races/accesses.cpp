@@ -49,7 +49,7 @@ void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, 
 
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,
                      const What& what) {
-  const std::size_t element = call.what().element_bytes;
+  const std::size_t element = call.element_bytes;
   std::size_t blocks = call.blocks, bytes = call.elements * element;
   if (stride != 0 && blocks == 1 && !call.op.starts_with("ib")) {
     blocks = call.elements;

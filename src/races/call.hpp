@@ -15,6 +15,12 @@
 
 namespace meshmem::races {
 
+// Of a collective with a count and a place for each PE of the team, in elements: of source, before
+// the call, or of dest.
+struct Counts {
+  const std::size_t *nelems, *displs;
+};
+
 struct Call {
   tracing::Number number;
   std::string_view op;
@@ -22,7 +28,9 @@ struct Call {
   std::uint64_t dest, source, fetch, variables, lock, signal_address;
   std::int64_t dest_stride, source_stride;  // elements; 0: none
   std::size_t elements, blocks;             // in each block
-  int pe;                                   // of the world; of collectives the root in the team
+  std::size_t element_bytes;
+  Counts dest_counts, source_counts;
+  int pe;  // of the world; of collectives the root in the team
   std::uint64_t team_key;
   shmem_team_t team;
   int start, log_stride, size;  // of an active set; of others size 0

@@ -40,6 +40,13 @@ void learn_from_member(int pe, const Call& call) {
   learn_all_of(pe);
 }
 
+// A block for each member, where and as long as the arrays say.
+void access_counted(const Call& call, std::uint64_t address, const Counts& counts, bool writes) {
+  for (std::size_t i = 0; i < call.members.size(); ++i)
+    access(call, checker.job.pe, address + counts.displs[i] * call.element_bytes,
+           counts.nelems[i] * call.element_bytes, {.writes = writes});
+}
+
 }  // namespace
 
 bool is_collective(Kind kind) {
@@ -54,7 +61,9 @@ void begin_collective(Call& call, const Rule& rule) {
   const bool is_root = rule.kind != Kind::broadcast ||
                        (call.pe >= 0 && static_cast<std::size_t>(call.pe) < members.size() &&
                         members[static_cast<std::size_t>(call.pe)] == checker.job.pe);
-  if (call.source && is_root && !rule.has_counts) {
+  if (rule.has_counts) {
+    access_counted(call, call.source, call.source_counts, false);
+  } else if (call.source && is_root) {
     Call read = call;
     if (rule.has_source_of_all) read.elements *= members.size();
     access_elements(read, checker.job.pe, call.source, call.source_stride, {.writes = false});
@@ -78,8 +87,9 @@ void end_collective(const Call& call, const Rule& rule) {
   const bool is_left = rule.leaves_root && call.pe >= 0 &&
                        static_cast<std::size_t>(call.pe) < members.size() &&
                        members[static_cast<std::size_t>(call.pe)] == me;
-  if (!call.source || is_left || rule.has_counts) return;
+  if (!call.source || is_left || members.empty()) return;
   take_ticket();
+  if (rule.has_counts) return access_counted(call, call.dest, call.dest_counts, true);
   Call written = call;
   if (rule.has_dest_of_all) written.elements *= members.size();
   access_elements(written, me, call.dest, call.dest_stride, {.writes = true});

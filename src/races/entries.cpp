@@ -38,6 +38,25 @@ shmem_team_t team_of(Team team_of_call) {
   }
 }
 
+// The tables leave out those of routines with arrays of counts, which dest then tells.
+template <typename Dest>
+std::size_t bytes_of_element(Number number, Dest) {
+  const std::size_t bytes = routine(number).element_bytes;
+  using Element = std::remove_pointer_t<Dest>;
+  if constexpr (std::is_pointer_v<Dest> && !std::is_void_v<Element>)
+    return bytes ? bytes : sizeof(Element);
+  return bytes ? bytes : 1;
+}
+
+template <typename Array>
+const std::size_t* counts(Array array) {
+  if constexpr (is_none<Array>) {
+    return nullptr;
+  } else {
+    return array;
+  }
+}
+
 // A root counts in its team.
 template <typename Team, typename Context, typename Pe, typename Root>
 int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
@@ -68,6 +87,9 @@ int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
          .source_stride = static_cast<std::int64_t>(word(sst)),                                 \
          .elements = product(nelems, nreduce, bsize),                                           \
          .blocks = product(nblocks),                                                            \
+         .element_bytes = bytes_of_element(k_##whole_name, dest),                               \
+         .dest_counts = {counts(dest_nelems), counts(dest_displs)},                             \
+         .source_counts = {counts(source_nelems), counts(source_displs)},                       \
          .pe = pe_of_call(first_of(team), first_of(ctx), first_of(pe), first_of(PE_root)),      \
          .team_key = key_of_call(first_of(team, parent_team), PE_start, logPE_stride, PE_size), \
          .team = team_of(first_of(team, parent_team)),                                          \

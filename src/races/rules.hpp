@@ -21,7 +21,7 @@ struct Rule {
   // How many blocks of `elements` a collective has in its source and dest, for each PE of the team.
   bool has_source_of_all = false, has_dest_of_all = false;
   bool leaves_root = false;  // the dest of the root
-  bool has_counts = false;   // arrays of them, which are not read here
+  bool has_counts = false;   // arrays of them
 };
 Rule rule_of(const Call& call);
 

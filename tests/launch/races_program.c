@@ -7,12 +7,13 @@
  */
 #include <sched.h>
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 static int me, n, right;
-static long x[8], y[8], dest[64], flag, flag2, lock;
+static long x[8], y[8], source[64], dest[64], flag, flag2, lock;
 static uint64_t signal1, signal2;
 static const long values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 static long sink[8];
@@ -131,6 +132,33 @@ static void dest_of_collect(void) {
   if (right) shmem_sync_all();
   if (me == 0) shmem_long_p(dest + 9, 1, 1);
 }
+/* PE i sends PE j i + j + 1 elements, each block two behind the end of the one before. */
+static void make_counts(size_t* nelems, size_t* displs) {
+  size_t at = 0;
+  for (int pe = 0; pe < n; ++pe) {
+    nelems[pe] = (size_t)(me + pe + 1);
+    displs[pe] = at;
+    at += nelems[pe] + 2;
+  }
+}
+static void source_of_alltoallv(void) {
+  size_t nelems[8], displs[8];
+  make_counts(nelems, displs);
+  if (me == 0) shmem_long_p(source + 3 + !right, 7, 1); /* PE 1's second block begins at 4 */
+  shmemx_long_alltoallv(SHMEM_TEAM_WORLD, dest, nelems, displs, source, nelems, displs);
+}
+static void dest_of_alltoallv(void) {
+  size_t nelems[8], displs[8];
+  make_counts(nelems, displs);
+  shmemx_long_alltoallv(SHMEM_TEAM_WORLD, dest, nelems, displs, source, nelems, displs);
+  if (me == 0) shmem_long_get(sink, dest + 1 + right, 1, 1); /* PE 1's first block has 2 elements */
+}
+static void dest_of_alltoallv_of_bytes(void) {
+  size_t nelems[8], displs[8];
+  make_counts(nelems, displs);
+  shmemx_alltoallvmem(SHMEM_TEAM_WORLD, dest, nelems, displs, source, nelems, displs);
+  if (me == 0) shmem_char_p((char*)dest + 1 + right, 1, 1);
+}
 static void lock_of_one(void) {
   if (me == 0 || right) shmem_set_lock(&lock);
   if (me < 2) shmem_long_put(heap, values, 2, 0);
@@ -237,9 +265,10 @@ static const struct {
         CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
             CASE(flag_before_data) CASE(dest_before_quiet) CASE(source_before_quiet)
                 CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
-                    CASE(source_of_reduction) CASE(dest_of_collect) CASE(lock_of_one)
-                        CASE(wrong_signal) CASE(count_without_quiet) CASE(told_by_a_third)
-                            CASE(no_answer) CASE(team_of_two) CASE(cost)
+                    CASE(source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
+                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one)
+                            CASE(wrong_signal) CASE(count_without_quiet) CASE(told_by_a_third)
+                                CASE(no_answer) CASE(team_of_two) CASE(cost)
 #undef CASE
 };
 
