@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads, and where memory ends: no exception of this library's allocations reaches a program
 // through HIP's C API.
-// Invariant: the operators serve this library alone. Its list of exported names hides them; memory
-// comes from the program's own, and goes back to them.
+// Invariant: the functions at the end serve this library alone. The linker (--wrap) sends its calls
+// of operator new to them, and __real_* to the operators that the program has. So memory comes from
+// those and goes back to them, also where the C++ runtime is linked statically.
 #include "os_thread.hpp"
 
 #include <unistd.h>
@@ -19,8 +20,7 @@ namespace {
 
 std::atomic<bool> complained{false};
 
-void* or_end(void* memory) {
-  if (memory != nullptr) return memory;
+[[noreturn]] void end_without_memory() {
   std::fputs("meshmem: there is no memory left for HIP on processors (malloc gives none)\n",
              stderr);
   _exit(1);
@@ -44,12 +44,28 @@ bool try_start_os_thread(std::function<void()> body) {
 
 }  // namespace hip_on_cpu
 
-void* operator new(std::size_t bytes) {
-  return hip_on_cpu::or_end(::operator new(bytes, std::nothrow));
+// operator new(size_t), operator new[](size_t), operator new(size_t, align_val_t)
+extern "C" {
+void* __real__Znwm(std::size_t bytes);
+void* __real__Znam(std::size_t bytes);
+void* __real__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
+void* __wrap__Znwm(std::size_t bytes);
+void* __wrap__Znam(std::size_t bytes);
+void* __wrap__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
 }
-void* operator new[](std::size_t bytes) {
-  return hip_on_cpu::or_end(::operator new[](bytes, std::nothrow));
+
+void* __wrap__Znwm(std::size_t bytes) try {
+  return __real__Znwm(bytes);
+} catch (const std::bad_alloc&) {
+  hip_on_cpu::end_without_memory();
 }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return hip_on_cpu::or_end(::operator new(bytes, alignment, std::nothrow));
+void* __wrap__Znam(std::size_t bytes) try {
+  return __real__Znam(bytes);
+} catch (const std::bad_alloc&) {
+  hip_on_cpu::end_without_memory();
+}
+void* __wrap__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment) try {
+  return __real__ZnwmSt11align_val_t(bytes, alignment);
+} catch (const std::bad_alloc&) {
+  hip_on_cpu::end_without_memory();
 }
