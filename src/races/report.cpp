@@ -80,7 +80,7 @@ std::uint64_t hash_of(const Site& site) {
 
 // Whether it is the first of this pair.
 bool keep_pair(Head& head, const Site& one, const Site& other) {
-  const auto [first, second] = std::minmax(hash_of(one), hash_of(other));
+  const auto [first, second] = std::minmax({hash_of(one), hash_of(other)});
   const std::uint64_t pair = mix(first, second) | 1;
   const Held held(head.mutex);
   for (std::uint64_t& known : head.pairs) {
