@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 2;
+inline constexpr unsigned kTraceJobVersion = 3;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -61,6 +61,7 @@ struct TraceJob {
   std::string_view file;  // MESHMEM_TRACE
   int pe = 0, n_pes = 1;
   int node = 0, n_nodes = 1;
+  int n_machines = 1;  // fake nodes share one
   int first_pe_of_node = 0;
   bool is_first_of_node = true;
   const char* init = "shmem_init";  // the routine that is under way

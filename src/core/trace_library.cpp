@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/library_place.hpp"
 #include "base/own_work.hpp"
+#include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
 
@@ -55,6 +56,7 @@ void place_on_node(TraceJob& job) {
   const Nodes& nodes = runtime().nodes();
   if (!nodes.has_several()) return;
   job.n_nodes = nodes.n();
+  job.n_machines = joined_job().has_fake_nodes ? 1 : nodes.n();
   job.node = nodes.mine();
   job.first_pe_of_node = nodes.first_pe_of(job.node);
   job.is_first_of_node = job.first_pe_of_node == job.pe;

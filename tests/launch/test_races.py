@@ -44,9 +44,10 @@ class TestRaces(launching.LaunchTest):
     def setUp(self):
         super().setUp()
         self.environment["MESHMEM_CHECK"] = "races"
+        self.words = ()
 
     def check_mistake(self, name, n):
-        result = self.oshrun("-n", n, PROGRAM, name)
+        result = self.oshrun(*self.words, "-n", n, PROGRAM, name)
         self.assertEqual(result.status, 1, result)
         told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): (\w+) in ([^\n]*)\n"
                           r"  (?:written|read)[a-z ]* by PE (\d+): (\w+) in ([^\n]*)\n", result.err)
@@ -73,9 +74,18 @@ class TestRaces(launching.LaunchTest):
                 result = self.oshrun("-n", n, PROGRAM, "all", "right")
                 self.assertEqual((result.status, result.err), (0, ""), result)
 
+    def test_fake_nodes_share_the_shadow(self):
+        for network in ("auto", "ucx") if "WITH_UCX" in os.environ else ("auto",):
+            with self.subTest(network):
+                self.environment["MESHMEM_NETWORK"] = network
+                self.words = ("--fake-nodes", 2)
+                for name in ("put_get", "flag_without_fence", "wrong_signal"):
+                    self.check_mistake(name, 2)
+                result = self.oshrun(*self.words, "-n", 3, PROGRAM, "all", "right")
+                self.assertEqual((result.status, result.err), (0, ""), result)
+
     def test_refusals(self):
         for words, environment, line in (
-                (["-n", 2, "--fake-nodes", 2], {}, "the PEs are on several machines"),
                 (["-n", 2], {"MESHMEM_TRACE": os.path.join(self.folder, "t")}, "one job has one of them"),
                 (["-n", 2], {"MESHMEM_CHECK": "race"}, "MESHMEM_CHECK=race is not valid")):
             with self.subTest(line):
