@@ -64,7 +64,6 @@ class TraceTest(launching.LaunchTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["tmp", "trace.json"], "parts were left")
         return Trace(self.file)
 
-
     def meshmem_trace(self, *words, status=0):
         """What it prints, to whichever of its outputs."""
         result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True, check=False)
@@ -133,6 +132,14 @@ class TestSpans(TraceTest):
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.err, r"the trace is full, and \d+ later calls are not in it; shmem_pcontrol")
         self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
+
+
+class TestCost(TraceTest):
+    def test_a_call_takes_no_longer_than_a_few_readings_of_the_clock(self):
+        """A ratio of two minima, which other programs do not change: 0.9 where this was written."""
+        result = self.oshrun("-n", 1, PROGRAM, "ratio")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertLess(float(result.out), 5)
 
 
 class TestOwnThreads(TraceTest):
