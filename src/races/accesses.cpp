@@ -7,8 +7,6 @@
 
 #include <optional>
 
-#include "races/report.hpp"
-
 namespace meshmem::races {
 namespace {
 
@@ -26,15 +24,12 @@ void tell(const Range& range, int pe, const Access& here, const Access& before) 
 
 }  // namespace
 
-void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what) {
-  if (bytes == 0 || pe < 0 || pe >= checker.job.n_pes) return;
-  const std::optional<Range> range = symmetric(address, bytes);
-  if (!range) return;
+void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
   publish();
   Access mine{};
   mine.ticket = checker.ticket;
   mine.version = checker.version;
-  mine.site = site_of(checker.board, checker.job.pe, call);
+  mine.site = site_of(checker.board, checker.job.pe, place);
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
@@ -42,9 +37,15 @@ void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, 
   std::optional<Access> race;
   {
     const Held held(checker.board.of(pe).mutex);
-    race = add_access(checker.board.shadow(pe), range->offset, bytes, mine, checker.clock());
+    race = add_access(checker.board.shadow(pe), range.offset, range.bytes, mine, checker.clock());
   }
-  if (race) tell(*range, pe, mine, *race);
+  if (race) tell(range, pe, mine, *race);
+}
+
+void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what) {
+  if (bytes == 0 || pe < 0 || pe >= checker.job.n_pes) return;
+  if (const std::optional<Range> range = symmetric(address, bytes))
+    add_to_shadow({call.caller, call.number}, pe, *range, what);
 }
 
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "races/call.hpp"
+#include "races/report.hpp"
 #include "races/state.hpp"
 
 namespace meshmem::races {
@@ -19,6 +20,7 @@ struct What {
   Manner manner = Manner::plain;
 };
 
+void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
 // Of memory of `pe`, at the address where this PE has its own.
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what);
 // Blocks of elements, or elements that are apart.

@@ -58,8 +58,8 @@ struct Cell {
 
 // A place in the program from which a routine was called.
 struct Site {
-  std::uint32_t routine;
-  std::uint64_t offset;  // in the object, behind the call
+  std::uint32_t routine;  // or what the program did itself
+  std::uint64_t offset;   // in the object, behind the call
   char object[240];
   char function[64];
 };
@@ -71,7 +71,7 @@ struct Entry {
 };
 
 struct PeBoard {
-  static constexpr std::size_t kSites = 4096, kEntries = 64, kVersions = 1024;
+  static constexpr std::size_t kSites = 32768, kEntries = 64, kVersions = 1024;
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> ticket;
   std::uint32_t version, n_entries;
@@ -83,8 +83,9 @@ struct Head {
   static constexpr std::size_t kPairs = 4096;
   pthread_mutex_t mutex;
   std::uint32_t n_races;
-  std::atomic<bool> has_unseen;  // somebody writes in ways that are not seen
-  std::uint64_t pairs[kPairs];   // of call sites that have been reported
+  std::atomic<bool> has_unseen;   // somebody writes in ways that are not seen
+  std::atomic<bool> has_streams;  // somebody orders in such ways
+  std::uint64_t pairs[kPairs];    // of call sites that have been reported
 };
 
 class Board {

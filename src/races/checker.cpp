@@ -4,13 +4,13 @@
 // Invariant: an access is noted before it happens, and what is seen after it was there.
 #include "races/checker.hpp"
 
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "races/accesses.hpp"
 #include "races/call.hpp"
 #include "races/collectives.hpp"
+#include "races/program.hpp"
 #include "races/report.hpp"
 #include "races/rules.hpp"
 #include "races/state.hpp"
@@ -128,30 +128,32 @@ void end_known(const Call& call, const Rule& rule) {
     return end_wait(call);
   if (rule.kind == Kind::get || rule.fetches) return end_fetch(call, rule);
   if (rule.kind == Kind::lock) return end_lock(call);
-  if ((call.op == "ptr" || call.op == "team_ptr") && call.result != 0 && call.pe != checker.job.pe)
+  const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
+  if (is_pointer && call.result != 0 && call.pe != checker.job.pe && !checker.sees_program)
     checker.board.head().has_unseen = true;
 }
 
 }  // namespace
 
 void begin(Call& call) {
-  const std::lock_guard lock(checker.mutex);
+  const Entered entered;
   if (!checker.is_open) return;
   if (call.what().on_stream) {
-    checker.board.head().has_unseen = true;
+    checker.board.head().has_unseen = checker.board.head().has_streams = true;
     return;
   }
+  see_watched();
   take_ticket();
   begin_known(call, rule_of(call));
 }
 
 void end(Call& call) {
-  const std::lock_guard lock(checker.mutex);
+  const Entered entered;
   if (checker.is_open && !call.what().on_stream) end_known(call, rule_of(call));
 }
 
 std::string open_checker(const TraceJob& job) {
-  const std::lock_guard lock(checker.mutex);
+  const Entered entered;
   checker.job = job;
   if (std::string error = checker.board.open(job); !error.empty()) return error;
   checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
@@ -160,14 +162,17 @@ std::string open_checker(const TraceJob& job) {
   checker.collectives.clear();
   checker.fetches.clear();
   forget_sites();
+  checker.is_between_calls = false;
+  checker.sees_program = watch_program();
   checker.is_open = true;
   return {};
 }
 
 unsigned close_checker() {
-  const std::lock_guard lock(checker.mutex);
+  const Entered entered;
   if (!checker.is_open) return 0;
   checker.is_open = false;
+  leave_program();
   const unsigned races = checker.board.head().n_races;
   checker.board.close();
   return races;

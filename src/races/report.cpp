@@ -10,11 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
+
+#include "tracing/routines.hpp"
 
 namespace meshmem::races {
 namespace {
@@ -32,12 +36,12 @@ std::string own_program() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
 }
 
-void describe(Site& site, const Call& call) {
-  site.routine = call.number;
+void describe(Site& site, const Place& place) {
+  site.routine = place.routine;
   Dl_info info{};
   link_map* object = nullptr;
-  if (dladdr1(call.caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return;
-  site.offset = reinterpret_cast<std::uint64_t>(call.caller) - object->l_addr;
+  if (dladdr1(place.caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return;
+  site.offset = reinterpret_cast<std::uint64_t>(place.caller) - object->l_addr;
   copy_text(site.object, object->l_name[0] ? object->l_name : own_program());
   if (info.dli_sname) copy_text(site.function, info.dli_sname);
 }
@@ -61,6 +65,7 @@ std::string line_of_code(const Site& site) {
 
 std::string place_of(const Site& site) {
   const std::string object = site.object;
+  if (object.empty()) return "a place that is not known";
   std::string where = fmt::format("{}+{:#x}", object.substr(object.rfind('/') + 1), site.offset);
   if (const std::string line = line_of_code(site); !line.empty()) where = line + ", " + where;
   if (site.function[0]) where = fmt::format("{} ({})", site.function, where);
@@ -93,11 +98,21 @@ bool keep_pair(Head& head, const Site& one, const Site& other) {
   return false;
 }
 
+// In the order of AccessKind.
+constexpr std::array<std::string_view, kAccessKinds> kAccessNames{
+    "a load of the program", "a store of the program", "a volatile load of the program",
+    "a volatile store of the program", "an atomic of the program"};
+
+std::string_view name_of(const Site& site) {
+  if (site.routine < tracing::kRoutines) return tracing::routine(site.routine).name;
+  return kAccessNames[site.routine - tracing::kRoutines];
+}
+
 std::string line_of(const Access& access, const Site& site) {
   const bool is_atomic = static_cast<Manner>(access.manner) == Manner::atomic;
   return fmt::format("\n  {}{} by PE {}: {} in {}", access.writes ? "written" : "read",
-                     is_atomic ? " atomically" : "", access.pe, tracing::routine(site.routine).name,
-                     place_of(site));
+                     is_atomic ? " atomically" : "", access.pe,
+                     access.site == 0 ? "a call" : name_of(site), place_of(site));
 }
 
 std::string_view hint(const Race& race) {
@@ -110,10 +125,15 @@ std::string_view hint(const Race& race) {
 
 }  // namespace
 
-std::uint32_t site_of(const Board& board, int pe, const Call& call) {
-  const auto [found, is_new] = sites.try_emplace({call.caller, call.number}, sites.size());
+std::uint32_t number_of(AccessKind kind) {
+  return tracing::kRoutines + static_cast<std::uint32_t>(kind);
+}
+
+std::uint32_t site_of(const Board& board, int pe, const Place& place) {
+  const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
+                                                 static_cast<std::uint32_t>(sites.size() + 1));
   if (found->second >= PeBoard::kSites) return 0;
-  if (is_new) describe(board.of(pe).sites[found->second], call);
+  if (is_new) describe(board.of(pe).sites[found->second], place);
   return found->second;
 }
 

@@ -7,13 +7,21 @@
 
 #include <string>
 
+#include "base/access_hooks.hpp"
 #include "races/board.hpp"
-#include "races/call.hpp"
 
 namespace meshmem::races {
 
-// The number of the call's place in this PE's table; 0 where there is no room.
-std::uint32_t site_of(const Board& board, int pe, const Call& call);
+// Where in the program something happens: behind the call, whose routine has this number.
+struct Place {
+  const void* caller;
+  std::uint32_t routine;
+};
+// As that of a routine.
+std::uint32_t number_of(AccessKind kind);
+
+// The number of the place in this PE's table; 0 where there is no room.
+std::uint32_t site_of(const Board& board, int pe, const Place& place);
 
 struct Race {
   std::string place;  // "8 bytes at heap+0x40 of PE 1"

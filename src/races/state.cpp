@@ -13,6 +13,20 @@ namespace meshmem::races {
 
 Checker checker;
 
+namespace {
+thread_local bool is_entered = false;
+}
+
+Entered::Entered() {
+  is_entered = true;
+  checker.mutex.lock();
+}
+Entered::~Entered() {
+  checker.mutex.unlock();
+  is_entered = false;
+}
+bool Entered::is_here() { return is_entered; }
+
 // ---- Addresses
 
 namespace {
@@ -45,12 +59,15 @@ std::string name_of(const Range& range) {
 
 void take_ticket() {
   ++checker.ticket;
+  ++checker.epoch;
+  checker.is_between_calls = false;
   checker.board.of(checker.job.pe).ticket = checker.ticket;
 }
 
 void raise(std::uint32_t& known, std::uint32_t ticket) {
   if (known >= ticket) return;
   known = ticket;
+  ++checker.epoch;
   checker.is_published = false;
 }
 
@@ -118,7 +135,8 @@ void see(int pe, const Range& range, Unknown writer) {
   for (const Access& write : writes) learn_from(write);
   const bool has_learned = !checker.is_published;
   checker.is_published = was_published && checker.is_published;
-  const bool has_unseen = checker.board.head().has_unseen && !has_learned;
+  const bool has_unseen =
+      writer != Unknown::nobody_else && checker.board.head().has_unseen && !has_learned;
   if (has_unseen || (!is_known && (writer == Unknown::anybody || !writes.empty())))
     learn_from_all();
 }

@@ -7,6 +7,7 @@
 #ifndef MESHMEM_RACES_STATE_HPP_
 #define MESHMEM_RACES_STATE_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,19 +32,32 @@ struct Fetch {
 };
 
 struct Checker {
-  std::mutex mutex;
+  std::mutex mutex;  // held by Entered
   TraceJob job;
   Board board;
   bool is_open = false;
+  bool sees_program = false;  // the loads and stores of this PE
   std::vector<std::uint32_t> numbers;
   std::uint32_t ticket = 0, version = 0;
   bool is_published = false;
+  bool is_between_calls = false;         // the ticket is that of the program's own accesses
+  std::atomic<std::uint32_t> epoch = 0;  // another one with each change of the ticket or the clock
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
   std::vector<Fetch> fetches;                          // under way, until quiet
 
   Clock clock() { return Clock(numbers); }
 };
 extern Checker checker;
+
+// A thread that is in the checker. A handler of signals that interrupts it there has to stay out.
+class Entered {
+ public:
+  Entered();
+  ~Entered();
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  static bool is_here();
+};
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
 std::string name_of(const Range& range);  // "heap+0x40"
@@ -61,8 +75,12 @@ void take_version(int pe, std::uint32_t version);
 void learn_all_of(int pe);  // of a PE that has told us something, nobody knows when
 void learn_from_all();
 
-// This PE has seen what is in the range.
-enum class Unknown { nobody, anybody };
+// This PE has seen what is in the range. Who may have written it that the shadow does not know:
+enum class Unknown {
+  nobody,      // but whoever writes in ways that are not seen, if there is such
+  anybody,     // something was written
+  nobody_else  // in no case
+};
 void see(int pe, const Range& range, Unknown writer);
 
 }  // namespace meshmem::races

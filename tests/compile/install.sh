@@ -35,6 +35,9 @@ through_wrappers() {
   "$prefix/bin/oshc++" -std=c++17 -Wall -Wextra -Werror "$outside/outside.cpp" -o "$scratch/by_oshcxx"
   run_program oshcc "$scratch/by_oshcc" '2 PEs in C'
   run_program oshc++ "$scratch/by_oshcxx" '2 PEs in C++'
+  "$prefix/bin/oshcc" --races -Werror -c "$outside/outside.c" -o "$scratch/races.o"
+  "$prefix/bin/oshcc" --races -Werror "$scratch/races.o" -o "$scratch/with_races"
+  MESHMEM_CHECK=races run_program 'oshcc --races' "$scratch/with_races" '2 PEs in C'
 }
 
 # run_kernels WAY PROGRAM: the same for outside.hip.
@@ -104,7 +107,7 @@ for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-trace.1
   man3/shmem_set_lock.3 man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
-for file in valgrind.supp tsan.supp; do
+for file in valgrind.supp tsan.supp races.specs; do
   [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
 done
 # The library of traces is found from the moved prefix.

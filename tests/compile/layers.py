@@ -37,6 +37,9 @@ WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher/
 ALLOWED["src/tracing"] = {"src/tracing", "include"}
 ALLOWED["src/races"] = {"src/races", "src/tracing", "include"}
 TRACE_JOB = "src/base/trace_job.hpp"
+# The third, which instrumented programs call.
+ALLOWED["src/accesses"] = {"src/accesses"}
+ACCESS_HOOKS = "src/base/access_hooks.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
                 "device/operations.hpp", "device/proxy_ring.hpp",
@@ -99,6 +102,8 @@ def complaint_about(top, source, quoted, angled):
         if str(header) == WIRE and area in KNOW_THE_WIRE:
             allowed = True
         if str(header) == TRACE_JOB and area in ("src/tracing", "src/races"):
+            allowed = True
+        if str(header) == ACCESS_HOOKS and area in ("src/accesses", "src/races"):
             allowed = True
         if area.startswith("src/") and used.startswith("device"):
             allowed = str(header) in FOR_THE_HOST or name in HIP_FOR_THE_HOST

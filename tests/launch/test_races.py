@@ -3,6 +3,9 @@
 """MESHMEM_CHECK=races: mistakes are found with both calls, and programs that are right stay silent."""
 import os
 import re
+import shutil
+import subprocess
+import tempfile
 import unittest
 
 import launching
@@ -37,28 +40,59 @@ MISTAKES = {
     "told_by_a_third": ("shmem_long_put", "shmem_long_get"),
     "no_answer": ("shmem_long_put_signal", "shmem_long_get"),
 }
-OF_ONE_PE = ("dest_before_quiet", "source_before_quiet")
+# What a program does itself.
+LOAD, STORE, ATOMIC = (f"{what} of the program" for what in ("a load", "a store", "an atomic"))
+MISTAKES_OF_LOADS = {
+    "load_before_quiet": (LOAD, "shmem_long_get_nbi"),
+    "store_before_quiet": (STORE, "shmem_long_put_nbi"),
+    "copy_before_quiet": (LOAD, "shmem_long_get_nbi"),
+    "struct_before_quiet": (LOAD, "shmem_getmem_nbi"),
+    "store_and_put": (STORE, "shmem_long_put"),
+    "load_and_put": (LOAD, "shmem_long_put"),
+    "bytes_of_a_cell": (STORE, "shmem_char_p"),
+    "store_through_pointer": (STORE, "shmem_long_g"),
+    "load_through_pointer": (LOAD, STORE),
+    "load_before_signal": (LOAD, "shmem_long_put_signal"),
+    "source_of_reduction": (STORE, "shmem_long_sum_reduce"),
+    "dest_of_reduction": (STORE, "shmem_long_sum_reduce"),
+    "atomic_flag_without_fence": (LOAD, "shmem_long_put"),
+    "volatile_flag_without_fence": (LOAD, "shmem_long_put"),
+    "atomic_store_before_data": (LOAD, STORE),
+    "lock_of_one": (STORE, STORE),
+    "atomic_and_put": (ATOMIC, "shmem_long_put"),
+}
+OF_ONE_PE = ("dest_before_quiet", "source_before_quiet", "load_before_quiet", "store_before_quiet", "copy_before_quiet",
+             "struct_before_quiet")
+OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(os.path.dirname(os.path.abspath(__file__)), "races_loads.c")
 
 
-class TestRaces(launching.LaunchTest):
+class RacesTest(launching.LaunchTest):
+    program, mistakes = PROGRAM, MISTAKES
+
     def setUp(self):
         super().setUp()
         self.environment["MESHMEM_CHECK"] = "races"
         self.words = ()
 
     def check_mistake(self, name, n):
-        result = self.oshrun(*self.words, "-n", n, PROGRAM, name)
+        result = self.oshrun(*self.words, "-n", n, self.program, name)
         self.assertEqual(result.status, 1, result)
-        told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): (\w+) in ([^\n]*)\n"
-                          r"  (?:written|read)[a-z ]* by PE (\d+): (\w+) in ([^\n]*)\n", result.err)
+        told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n"
+                          r"  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n", result.err)
         self.assertEqual(len(told), 1, result)
         pe, routine, place, other_pe, other, other_place = told[0]
-        self.assertEqual(sorted((routine, other)), sorted(MISTAKES[name]), result)
+        self.assertEqual(sorted((routine, other)), sorted(self.mistakes[name]), result)
         self.assertEqual(pe == other_pe, name in OF_ONE_PE, result)
         for where in (place, other_place):
-            self.assertIn("races_program+0x", where)
+            self.assertIn(f"{os.path.basename(self.program)}+0x", where)
         self.assertIn("MESHMEM_CHECK=races: 1 race; the job ends with status 1", result.err)
 
+    def check_silence(self, *words):
+        result = self.oshrun(*words, self.program, "all", "right")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
+
+class TestRaces(RacesTest):
     def test_finds_each_mistake(self):
         for name in MISTAKES:
             if name != "told_by_a_third":
@@ -71,8 +105,7 @@ class TestRaces(launching.LaunchTest):
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):
             with self.subTest(n):
-                result = self.oshrun("-n", n, PROGRAM, "all", "right")
-                self.assertEqual((result.status, result.err), (0, ""), result)
+                self.check_silence("-n", n)
 
     def test_fake_nodes_share_the_shadow(self):
         for network in ("auto", "ucx") if "WITH_UCX" in os.environ else ("auto",):
@@ -81,8 +114,7 @@ class TestRaces(launching.LaunchTest):
                 self.words = ("--fake-nodes", 2)
                 for name in ("put_get", "flag_without_fence", "wrong_signal"):
                     self.check_mistake(name, 2)
-                result = self.oshrun(*self.words, "-n", 3, PROGRAM, "all", "right")
-                self.assertEqual((result.status, result.err), (0, ""), result)
+                self.check_silence(*self.words, "-n", 3)
 
     def test_refusals(self):
         for words, environment, line in (
@@ -92,6 +124,51 @@ class TestRaces(launching.LaunchTest):
                 result = self.oshrun(*words, PROGRAM, "put_get", env=environment)
                 self.assertNotEqual(result.status, 0, result)
                 self.assertIn(line, result.err)
+
+
+class OfLoads:
+    """A program that tells of its own loads and stores, by each compiler."""
+    mistakes, compiler, options = MISTAKES_OF_LOADS, None, ()
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.compiler and not shutil.which(cls.compiler):
+            raise unittest.SkipTest(f"there is no {cls.compiler}")
+        cls.build_folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
+        cls.program = os.path.join(cls.build_folder, "races_loads")
+        environment = dict(os.environ, **({"MESHMEM_CC": cls.compiler} if cls.compiler else {}))
+        subprocess.run([OSHCC, "--races", "-g", "-Werror", *cls.options, SOURCE, "-o", cls.program],
+                       env=environment, check=True, timeout=60)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.build_folder, ignore_errors=True)
+
+    def test_finds_each_mistake(self):
+        for name in self.mistakes:
+            with self.subTest(name):
+                self.check_mistake(name, 2)
+
+    def test_programs_that_are_right_are_silent(self):
+        for n in (2, 3, 4):
+            with self.subTest(n):
+                self.check_silence("-n", n)
+
+
+class TestLoads(OfLoads, RacesTest):
+    def test_without_the_check_nothing_is_told(self):
+        del self.environment["MESHMEM_CHECK"]
+        self.check_silence("-n", 2)
+        result = self.oshrun("-n", 2, self.program, "store_and_put")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
+
+class TestLoadsOptimized(OfLoads, RacesTest):
+    options = ("-O2",)
+
+
+class TestLoadsByClang(OfLoads, RacesTest):
+    compiler, options = "clang", ("-O2",)
 
 
 if __name__ == "__main__":
