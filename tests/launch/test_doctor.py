@@ -168,6 +168,12 @@ class ByOshrun(Doctor):
         self.assertEqual(len(re.findall(r"^BAD +variables +\S+: MESHMEM_CHECK=maybe ", result.err, re.M)), 1, result)
         self.assertRegex(result.err, r"\nmeshmem: PE \d [^\n]*shmem_init: MESHMEM_CHECK=maybe ", result)
 
+    def test_settings_that_keep_a_pe_from_its_server_are_told(self):
+        """As a launcher may give them to its PEs alone (mpirun -x)."""
+        result = self.run_words(OSHRUN, "-n", 1, "env", "PMIX_MCA_psec=munge", MESHMEM_INFO, "--doctor")
+        self.assertEqual((result.status, result.out), (1, ""), result)
+        self.assertRegex(result.err, r"(?m)^BAD +PMIx settings +\S+: PMIX_MCA_psec=munge leaves out native", result)
+
     def test_a_library_that_cannot_be_loaded_is_bad(self):
         broken = os.path.join(self.folder, "broken")
         os.mkdir(broken)

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "info/doctor/checks.hpp"
+#include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
 namespace {
@@ -72,6 +73,7 @@ class Doctor : public testing::Test {
     seen.version_of = [](const std::string&) { return "tool 1.2"; };
     seen.protocols_of_srun = [this](const std::string&) { return srun_; };
     seen.pmix_version = [this] { return pmix_; };
+    seen.pmix_of_launcher = [this](const std::string&) { return pmix_of_launcher_; };
     seen.networks = [this] { return networks_; };
     seen.nvml = [this] { return nvml_; };
     seen.cuda_of_build = "12.4";
@@ -101,6 +103,7 @@ class Doctor : public testing::Test {
 
   std::map<std::string, std::string> variables_{{"PATH", "/usr/bin:/opt/bin"}};
   std::string pmix_ = "OpenPMIx 99.2.2 (PMIx Standard: 4.1)";
+  std::string pmix_of_launcher_ = "4.2.2";
   std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
                                     {"tcp over lo", "127.0.0.1, not used"},
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
@@ -169,6 +172,67 @@ TEST_F(Doctor, LooksForPmixAndLaunchers) {
   expect("PMIx", Verdict::warn, "2.0.1 is loaded, older than the ", "anew");
   pmix_ = "";
   expect("PMIx", Verdict::bad, "cannot be loaded", "libpmix2");
+}
+
+TEST_F(Doctor, LooksAtThePmixOfLaunchers) {
+  const std::string name = "PMIx of launchers";
+  for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
+  add_program("/usr/bin/mpirun");
+  expect(name, Verdict::ok, "mpirun has 4.2.2", "");
+  add_program("/usr/bin/prterun");
+  expect(name, Verdict::ok, "prterun has 4.2.2, mpirun has 4.2.2", "");
+  pmix_of_launcher_ = "2.2.5";
+  expect(name, Verdict::warn, "prterun has PMIx 2.2.5; jobs are started by 3", "or use oshrun");
+  pmix_of_launcher_ = kNotFound;
+  expect(name, Verdict::warn, "prterun does not find", "LD_LIBRARY_PATH");
+  pmix_of_launcher_ = "";
+  for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
+}
+
+TEST_F(Doctor, LooksAtThePmixServerOfAJob) {
+  for (const Check& one : check_all(machine())) EXPECT_NE(one.name, "PMIx server");
+  variables_["PMIX_RANK"] = "0";
+  expect("PMIx server", Verdict::ok, "does not tell", "");
+  variables_["PMIX_VERSION"] = "4.2.2rc2";
+  expect("PMIx server", Verdict::ok, "has PMIx 4.2.2rc2", "");
+  variables_["PMIX_VERSION"] = "2.1.4";
+  expect("PMIx server", Verdict::warn, "has PMIx 2.1.4; jobs are started by 3", "or oshrun");
+}
+
+TEST_F(Doctor, LooksAtSettingsOfPmix) {
+  const std::string name = "PMIx settings";
+  for (const char* fine : {"hash", "ds21,hash", "^ds12", "^ds21,ds12"}) {
+    variables_["PMIX_MCA_gds"] = fine;
+    expect(name, Verdict::ok, "none that", "");
+  }
+  for (const char* wrong : {"ds21", "ds12,ds21", "^hash", "^ds12,hash"}) {
+    variables_["PMIX_MCA_gds"] = wrong;
+    expect(name, Verdict::bad, std::string("PMIX_MCA_gds=") + wrong, "unset PMIX_MCA_gds");
+  }
+  variables_.erase("PMIX_MCA_gds");
+  for (const char* fine : {"native", "none", "munge,native", "^munge"}) {
+    variables_["PMIX_MCA_psec"] = fine;
+    expect(name, Verdict::ok, "none that", "");
+  }
+  variables_["PMIX_MCA_psec"] = "munge";
+  expect(name, Verdict::bad, "PMIX_MCA_psec=munge leaves out native", "unset PMIX_MCA_psec");
+  variables_["PMIX_SECURITY_MODE"] = "munge";
+  expect(name, Verdict::ok, "none that", "");
+  variables_["PMIX_MCA_psec"] = "none";
+  expect(name, Verdict::bad, "leaves out munge, by which this job's", "add munge");
+}
+
+TEST_F(Doctor, FindsTheVersionInAFileOfPmix) {
+  using std::string_literals::operator""s;
+  write("/opt/libpmix.so.2",
+        "\x7f"
+        "ELF\0OpenPMIx \0see OpenPMIx 1.0\0OpenPMIx 3.2.3 (PMIx Standard: 3.2)\0x"s);
+  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/libpmix.so.2"), "3.2.3");
+  write("/opt/libpmix.so.2",
+        "\x7f"
+        "ELF");
+  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/libpmix.so.2"), "");
+  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/nothing"), "");
 }
 
 // As newer and older versions of Slurm list their plugins.

@@ -10,7 +10,8 @@
 
 namespace meshmem::doctor {
 
-Checks check_launchers(const Machine& machine);  // PMIx, and who starts jobs
+Checks check_pmix(const Machine& machine);       // its library, servers and settings
+Checks check_launchers(const Machine& machine);  // who starts jobs
 Checks check_networks(const Machine& machine);   // interfaces, UCX
 Checks check_limits(const Machine& machine);     // of this process: ulimit, folders, variables
 Checks check_memory(const Machine& machine);     // of the machine, and how PEs share it
@@ -19,7 +20,8 @@ Checks check_gpus(const Machine& machine);       // devices, who may use them, w
 
 // Networks come first: their library is asked by a child, which runtimes of GPUs do not outlive.
 inline constexpr Checks (*kFamilies[])(const Machine&) = {
-    check_networks, check_launchers, check_limits, check_memory, check_cores, check_gpus};
+    check_networks, check_pmix,  check_launchers, check_limits,
+    check_memory,   check_cores, check_gpus};
 
 inline Checks check_all(const Machine& machine) {
   Checks all;

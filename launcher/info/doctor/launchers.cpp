@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who starts jobs: PMIx's library, which the library and oshrun load, and the launchers on PATH.
-// oshrun starts jobs of one machine without any of the others.
+// Who starts jobs: the launchers on PATH. oshrun starts jobs of one machine without any of them.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <sstream>
 
 #include "info/doctor/checks.hpp"
 
 namespace meshmem::doctor {
 namespace {
-
-Check check_pmix(const Machine& machine) {
-  const std::string loaded = machine.pmix_version(), built = MESHMEM_PMIX_VERSION;
-  if (loaded.empty())
-    return bad("PMIx", "libpmix.so.2 cannot be loaded; no program of meshmem starts without it",
-               "apt-get install libpmix2, or add its folder to LD_LIBRARY_PATH");
-  // "OpenPMIx 4.2.2 (PMIx Standard: ...)"
-  const std::size_t digit = loaded.find_first_of("0123456789");
-  const std::string number = digit == std::string::npos
-                                 ? "?"
-                                 : loaded.substr(digit, loaded.find_first_of(" ,", digit) - digit);
-  if (std::atoi(number.c_str()) < std::atoi(built.c_str()))
-    return warn("PMIx", fmt::format("{} is loaded, older than the {} of the build", number, built),
-                "build meshmem anew on this machine, or put the newer libpmix first in "
-                "LD_LIBRARY_PATH");
-  const char* server = machine.variable("PMIX_VERSION");  // servers tell their clients
-  return ok("PMIx", fmt::format("{}, built with {}{}{}", number, built,
-                                server ? "; this job's server has " : "", server ? server : ""));
-}
 
 // MPICH's launcher puts its version into a column.
 std::string with_single_spaces(const std::string& text) {
@@ -72,7 +51,7 @@ Check check_srun(const Machine& machine, const std::string& srun) {
 }  // namespace
 
 Checks check_launchers(const Machine& machine) {
-  Checks checks{check_pmix(machine), check_programs(machine)};
+  Checks checks{check_programs(machine)};
   const std::string srun = machine.find_program("srun");
   if (!srun.empty()) checks.push_back(check_srun(machine, srun));
   return checks;

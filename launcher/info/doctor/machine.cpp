@@ -1,72 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the machine. Invariant: nothing it asks changes the machine; a program that is asked for
-// its version has five seconds.
+// Reads the machine. Invariant: nothing it asks changes the machine.
 #include "info/doctor/machine.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
 #include "base/shared_file.hpp"
 #include "base/start_obstacles.hpp"
+#include "info/doctor/output.hpp"
+#include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string trimmed(std::string text) {
-  const char* blanks = " \t\r\n";
-  text.erase(text.find_last_not_of(blanks) + 1);
-  text.erase(0, std::min(text.find_first_not_of(blanks), text.size()));
-  return text;
-}
-
-// What a program prints with this option and redirection. From a path that find_program() has
-// found, so it needs quotes but no search.
-std::string ask_program(const std::string& program, const char* option, const char* redirection) {
-  constexpr std::size_t kMost = 64 << 10;
-  if (program.find('\'') != std::string::npos) return "";
-  const std::string command =
-      fmt::format("timeout 5 '{}' {} {} </dev/null", program, option, redirection);
-  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
-  std::string text;
-  char line[256] = "";
-  while (output && std::fgets(line, sizeof line, output.get()))  // all, or it might not end well
-    if (text.size() < kMost) text += line;
-  return text;
-}
-
 // The first line with a number in it: some print a headline before.
 std::string ask_version(const std::string& program) {
-  std::istringstream lines(ask_program(program, "--version", "2>/dev/null"));
+  std::istringstream lines(output_of(program, "--version 2>/dev/null"));
   for (std::string line; std::getline(lines, line);)
     if (line.find_first_of("0123456789") != std::string::npos) return trimmed(line);
   return "";
 }
 
-std::string ask_srun(const std::string& program) {
-  return ask_program(program, "--mpi=list", "2>&1");
-}
-
-// PMIx tells its version before it is initialized.
-std::string ask_pmix() {
-  void* library = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return "";
-  const auto version = reinterpret_cast<const char* (*)()>(::dlsym(library, "PMIx_Get_version"));
-  return version ? trimmed(version()) : "";
-}
+std::string ask_srun(const std::string& program) { return output_of(program, "--mpi=list 2>&1"); }
 
 int try_memory_file() {
   const int file = try_make_shared_file("meshmem-doctor", 4096);
@@ -90,6 +55,7 @@ Machine::Machine(fs::path root, std::string target)
       version_of(ask_version),
       protocols_of_srun(ask_srun),
       pmix_version(ask_pmix),
+      pmix_of_launcher(ask_pmix_of_launcher),
       networks(ask_networks),
       nvml(ask_nvml),
       cuda_of_build(MESHMEM_CUDA_VERSION),

@@ -52,6 +52,7 @@ class Machine {
   std::function<std::string(const std::string& program)> version_of;  // first line of --version
   std::function<std::string(const std::string& program)> protocols_of_srun;  // --mpi=list
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
+  std::function<std::string(const std::string& program)> pmix_of_launcher;  // pmix_library.hpp
   std::function<std::vector<NetworkRow>()> networks;
   std::function<std::optional<NvmlAnswer>()> nvml;
   std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What programs print when they are asked. Invariant: a program has five seconds, and what it
+// cannot say is empty. Called by what asks for Machine.
+#ifndef MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
+#define MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
+
+#include <string>
+
+namespace meshmem::doctor {
+
+// Without blanks at its ends.
+std::string trimmed(std::string text);
+
+// `program` is a path, and needs no quotes; `words` are for the shell: options and redirections.
+std::string output_of(const std::string& program, const std::string& words);
+
+}  // namespace meshmem::doctor
+
+#endif  // MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
