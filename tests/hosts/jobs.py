@@ -71,6 +71,46 @@ class Prterun(Mpirun):
         return [os.path.join(cls.programs, "prterun"), *Mpirun.words(pes, settings, cyclic)[1:]]
 
 
+class Prun(Prterun):
+    """Jobs of one daemon (prte) on login, and of its daemons on the machines."""
+
+    @classmethod
+    def find(cls):
+        super().find()
+        if not os.access(os.path.join(cls.programs, "prun"), os.X_OK):
+            raise unittest.SkipTest(f"{cls.programs} has prterun and prte but no prun")
+        cls.folder = tempfile.mkdtemp(prefix="prte-")
+        cls.uri = os.path.join(cls.folder, "uri")
+        words = [os.path.join(cls.programs, "prte"), "--allow-run-as-root", "--report-uri", cls.uri,
+                 "--host", ",".join(f"{machine.name}:8" for machine in simulated)]
+        # What looks for a daemon of this user, as oshrun does, finds it in TMPDIR.
+        cls.variables = {**cls.variables, "TMPDIR": cls.folder}
+        cls.daemon = subprocess.Popen(words, env={**os.environ, **simulated.variables(), **cls.variables},
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        if b"ready" not in cls.daemon.stdout.readline():
+            cls.end()
+            raise AssertionError("prte does not start")
+        for machine in simulated:
+            machine.daemons = set(machine.processes())
+
+    @classmethod
+    def end(cls):
+        cls.daemon.terminate()
+        try:
+            cls.daemon.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            cls.daemon.kill()
+            cls.daemon.communicate()
+        for machine in simulated:
+            machine.daemons = set()
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    @classmethod
+    def words(cls, pes, settings, cyclic):
+        return [os.path.join(cls.programs, "prun"), "--dvm-uri", f"file:{cls.uri}",
+                *Mpirun.words(pes, settings, cyclic)[1:]]
+
+
 class Oshrun(Mpirun):
     @staticmethod
     def words(pes, settings, cyclic):
@@ -154,7 +194,7 @@ class JobTest(unittest.TestCase):
         return self.popen(["timeout", "-k", "2", str(seconds), *self.launcher.words(pes, settings, cyclic), *words])
 
     def popen(self, words):
-        environment = {**os.environ, **simulated.variables(), **self.launcher.variables, "TMPDIR": self.folder}
+        environment = {**os.environ, **simulated.variables(), "TMPDIR": self.folder, **self.launcher.variables}
         return subprocess.Popen([str(word) for word in words], env=environment, cwd=self.folder,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

@@ -63,6 +63,7 @@ def namespace_of(pid):
 class Machine:
     def __init__(self, name, number):
         self.name, self.number, self.ip_address = name, number, f"{NETWORK}.{10 + number}"
+        self.daemons = set()  # pids of a launcher's, which stay between jobs
         self.start()
 
     def start(self):
@@ -88,9 +89,9 @@ class Machine:
         call("nsenter", "-t", str(self.pid), "-n", "ip", "-batch", "-", given="\n".join(commands) + "\n")
 
     def processes(self):
-        """What runs here, without the first process, its sleep and Slurm's daemon, as pids of login."""
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        return [pid for pid in pids if namespace_of(pid) == self.namespace and pid != self.pid and self.is_of_a_job(pid)]
+        """What runs here, without the first process, its sleep and launchers' daemons that stay, as pids of login."""
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {self.pid} - self.daemons
+        return [pid for pid in pids if namespace_of(pid) == self.namespace and self.is_of_a_job(pid)]
 
     @staticmethod
     def is_of_a_job(pid):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Oshrun|Hydra|Srun|SrunPmi2."""
+"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Prun|Oshrun|Hydra|Srun|SrunPmi2."""
 import os
 import sys
 import unittest.mock
@@ -68,6 +68,25 @@ class Prterun(UnderALauncher, jobs.JobTest):
     # With different numbers of PEs some versions deal out PEs that are none of the job's.
     def test_pes_may_be_dealt_to_the_machines_in_turn(self):
         self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "ring", cyclic=True), 4)
+
+
+class Prun(UnderALauncher, jobs.JobTest):
+    launcher = jobs.Prun
+    exact_status = False
+
+    def test_a_killed_pe_ends_the_job_alone(self):
+        for pe in (0, 2):
+            self.assertNotIn(self.run_job([2, 1], SHMEM_PROGRAM, "die", pe, 9).status, (0, 124))
+            self.assert_nothing_left()
+        self.assert_rings(self.run_job([2, 1], SHMEM_PROGRAM, "ring"), 3)
+
+    def test_oshrun_hands_jobs_to_the_daemon(self):
+        path = f"{self.launcher.programs}:{os.environ['PATH']}"
+        with unittest.mock.patch.dict(os.environ, PATH=path):
+            result = self.finish(self.popen([OSHRUN, "--allow-run-as-root", "--hosts", "nodea:2,nodeb:1", SHMEM_PROGRAM,
+                                             "ring"]))
+        self.assertIn("oshrun: several machines: prun --allow-run-as-root --dvm-uri ", result.err)
+        self.assert_rings(result, 3)
 
 
 class Oshrun(UnderALauncher, jobs.JobTest):
