@@ -14,6 +14,7 @@
 #include <string>
 
 #include "info/doctor/checks.hpp"
+#include "info/doctor/hip_runtime.hpp"
 #include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
@@ -77,6 +78,8 @@ class Doctor : public testing::Test {
     seen.networks = [this] { return networks_; };
     seen.nvml = [this] { return nvml_; };
     seen.cuda_of_build = "12.4";
+    seen.hip_version = [this] { return hip_; };
+    seen.hip_of_build = "6.3";
     seen.lack_of_interface = [this] { return lack_; };
     seen.memory_file_error = [this] { return file_error_; };
     return seen;
@@ -109,6 +112,7 @@ class Doctor : public testing::Test {
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
   std::string srun_;  // what it lists
   std::optional<NvmlAnswer> nvml_;
+  std::string hip_ = "6.3";
   std::optional<std::string> lack_;
   int file_error_ = 0;
   fs::path folder_;
@@ -333,6 +337,35 @@ TEST_F(Doctor, LooksAtTheWaysBetweenAmdsGpus) {
   expect("IOMMU", Verdict::warn, "on", "iommu=pt", "hip");
   write("/proc/cmdline", "quiet iommu=pt\n");
   expect("IOMMU", Verdict::ok, "iommu=pt", "", "hip");
+}
+
+TEST_F(Doctor, ComparesHipsRuntimeWithTheBuildAndWithRocm) {
+  const std::string name = "HIP runtime";
+  expect(name, Verdict::ok, "6.3, built with 6.3", "", "hip");
+  write("/opt/rocm/.info/version", "6.3.0-39\n");
+  expect(name, Verdict::ok, "6.3, built with 6.3", "", "hip");
+  write("/opt/rocm/.info/version", "6.4.1-83\n");
+  expect(name, Verdict::warn, "not that of ROCm 6.4.1-83 in /opt/rocm", "hipcc of /opt/rocm",
+         "hip");
+  variables_["ROCM_PATH"] = "/opt/rocm-6.3.0";
+  expect(name, Verdict::ok, "6.3, built with 6.3", "", "hip");
+  hip_ = "6.10";
+  expect(name, Verdict::ok, "6.10, built with 6.3", "", "hip");
+  hip_ = "6.2";
+  expect(name, Verdict::warn, "6.2, built with 6.3: it may not load", "LD_LIBRARY_PATH", "hip");
+  hip_ = kHipUntold;
+  expect(name, Verdict::ok, "does not tell its version", "", "hip");
+  hip_ = "";
+  expect(name, Verdict::bad, "libamdhip64.so.6 cannot be loaded", "install HIP 6.3", "hip");
+  for (const char* target : {"cpu", "cuda"})
+    for (const Check& one : check_all(machine(target))) EXPECT_NE(one.name, name);
+}
+
+TEST(DoctorHip, ReadsTheVersionInTheNameOfALibrary) {
+  EXPECT_EQ(hip_version_in("libamdhip64.so.5.2.21153"), "5.2");
+  EXPECT_EQ(hip_version_in("libamdhip64.so.7.10.71000"), "7.10");
+  for (const char* untold : {"libamdhip64.so.6", "libamdhip64.so", ""})
+    EXPECT_EQ(hip_version_in(untold), kHipUntold) << untold;
 }
 
 // The second capability of a bridge's extended ones is ACS, with the redirection of requests.

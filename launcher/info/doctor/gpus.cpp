@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "info/doctor/checks.hpp"
+#include "info/doctor/hip_runtime.hpp"
 #include "info/kfd_topology.hpp"
 
 namespace meshmem::doctor {
@@ -109,13 +110,47 @@ Check check_mps(const Machine& machine) {
             "take turns without it (nvidia-cuda-mps-control -d)");
 }
 
+// Versions as 100 * major + minor, of texts as "6.3.0-39".
+int version_in(const std::string& text) {
+  int major = 0, minor = 0;
+  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
+  return 100 * major + minor;
+}
+
+// The runtime loads what the build's compiler has made, and a part of an older one may not.
+// Releases of ROCm and of its HIP have the same two numbers.
+Check check_hip_version(const Machine& machine) {
+  const std::string name = "HIP runtime", built = machine.hip_of_build,
+                    loaded = machine.hip_version();
+  if (loaded.empty())
+    return bad(name, fmt::format("{} cannot be loaded", hip_library_of(built)),
+               fmt::format("install HIP {}, or add its folder to LD_LIBRARY_PATH, or build meshmem "
+                           "anew on this machine",
+                           built));
+  if (loaded == kHipUntold) return ok(name, "does not tell its version, built with " + built);
+  const std::string says = fmt::format("{}, built with {}", loaded, built);
+  const char* set = machine.variable("ROCM_PATH");
+  const std::string rocm = set ? set : "/opt/rocm";
+  const std::string installed = machine.line(rocm + "/.info/version").value_or("");
+  if (version_in(loaded) < version_in(built))
+    return warn(
+        name, says + ": it may not load kernels of a newer compiler",
+        "put the newer HIP first in LD_LIBRARY_PATH, or build meshmem anew on this machine");
+  if (!installed.empty() && version_in(installed) != version_in(loaded))
+    return warn(name, fmt::format("{}; it is not that of ROCm {} in {}", says, installed, rocm),
+                fmt::format("build meshmem anew by the hipcc of {}, or set ROCM_PATH to the ROCm "
+                            "of the build",
+                            rocm));
+  return ok(name, says);
+}
+
 Checks check_amd(const Machine& machine) {
   const auto gpus = read_kfd_topology(machine.at(kKfdNodes));
   Checks checks{check_use(machine, "GPU driver", "/dev/kfd",
                           "modprobe amdgpu (as root); in a container: --device=/dev/kfd"),
                 check_use(machine, "GPU device", first_render_node(machine),
                           "modprobe amdgpu (as root); in a container: --device=/dev/dri"),
-                check_reach(gpus)};
+                check_hip_version(machine), check_reach(gpus)};
   if (gpus.size() > 1) {
     checks.push_back(check_iommu(machine));
     checks.push_back(check_acs(machine));

@@ -15,6 +15,7 @@
 
 #include "base/shared_file.hpp"
 #include "base/start_obstacles.hpp"
+#include "info/doctor/hip_runtime.hpp"
 #include "info/doctor/output.hpp"
 #include "info/doctor/pmix_library.hpp"
 
@@ -59,6 +60,8 @@ Machine::Machine(fs::path root, std::string target)
       networks(ask_networks),
       nvml(ask_nvml),
       cuda_of_build(MESHMEM_CUDA_VERSION),
+      hip_version([] { return ask_hip(MESHMEM_HIP_VERSION); }),
+      hip_of_build(MESHMEM_HIP_VERSION),
       lack_of_interface(find_lack_of_network),
       memory_file_error(try_memory_file),
       root_(std::move(root)),

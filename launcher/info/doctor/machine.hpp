@@ -56,6 +56,8 @@ class Machine {
   std::function<std::vector<NetworkRow>()> networks;
   std::function<std::optional<NvmlAnswer>()> nvml;
   std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA
+  std::function<std::string()> hip_version;  // hip_runtime.hpp
+  std::string hip_of_build;                  // "6.3"; empty where it was built without HIP
   std::function<std::optional<std::string>()> lack_of_interface;
   std::function<int()> memory_file_error;  // errno of making a shared memory file; 0: it works
 
