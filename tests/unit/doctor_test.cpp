@@ -361,6 +361,33 @@ TEST_F(Doctor, ComparesHipsRuntimeWithTheBuildAndWithRocm) {
     for (const Check& one : check_all(machine(target))) EXPECT_NE(one.name, name);
 }
 
+TEST_F(Doctor, AsksWhetherAmdsMemoryCanBeShared) {
+  const std::string name = "GPU sharing";
+  write("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  expect(name, Verdict::bad, "cannot share device memory: Linux 6.1.0-18", "amdgpu-dkms", "hip");
+  write("/proc/sys/kernel/osrelease", "6.12.3\n");
+  expect(name, Verdict::warn, "some versions of ROCm", "HSA_ENABLE_IPC_MODE_LEGACY=0", "hip");
+  variables_["HSA_ENABLE_IPC_MODE_LEGACY"] = "1";
+  expect(name, Verdict::bad, "LEGACY=1 needs AMD's driver", "LEGACY=0", "hip");
+  variables_["HSA_ENABLE_IPC_MODE_LEGACY"] = "0";
+  expect(name, Verdict::ok, "Linux 6.12.3 and HIP 6.3", "", "hip");
+  hip_ = "6.2";
+  expect(name, Verdict::bad, "HIP 6.2 needs AMD's driver", "or ROCm 6.3", "hip");
+  write("/sys/module/amdgpu/version", "6.10.5\n");
+  expect(name, Verdict::ok, "AMD's driver 6.10.5", "", "hip");
+}
+
+TEST_F(Doctor, SaysWhoMayDebug) {
+  const std::string name = "debuggers", file = "/proc/sys/kernel/yama/ptrace_scope";
+  expect(name, Verdict::ok, "gdb -p attaches", "");
+  write(file, "1\n");
+  expect(name, Verdict::ok, "gdb -p needs root (ptrace_scope 1)", "");
+  write(file, "2\n");
+  expect(name, Verdict::warn, "for root alone", "ptrace_scope=1");
+  write(file, "3\n");
+  expect(name, Verdict::warn, "for nobody", "boot with");
+}
+
 TEST(DoctorHip, ReadsTheVersionInTheNameOfALibrary) {
   EXPECT_EQ(hip_version_in("libamdhip64.so.5.2.21153"), "5.2");
   EXPECT_EQ(hip_version_in("libamdhip64.so.7.10.71000"), "7.10");

@@ -144,13 +144,43 @@ Check check_hip_version(const Machine& machine) {
   return ok(name, says);
 }
 
+// What PEs of a machine need to map each other's device memory: calls of AMD's own driver, which
+// shows a version; or files of it (dmabuf), which ROCm 6.3 and Linux 6.2 have (docs/hip_calls.md).
+Check check_sharing(const Machine& machine) {
+  const std::string name = "GPU sharing";
+  if (const auto driver = machine.line("/sys/module/amdgpu/version"))
+    return ok(name, fmt::format("AMD's driver {} lets PEs share device memory", *driver));
+  constexpr int kFirstLinux = 602, kFirstRocm = 603;
+  const std::string linux_version = machine.line("/proc/sys/kernel/osrelease").value_or("?");
+  const std::string mend = "install AMD's driver (amdgpu-dkms)";
+  const std::string says = "PEs of a machine cannot share device memory: ";
+  if (version_in(linux_version) < kFirstLinux)
+    return bad(name, fmt::format("{}Linux {} has no calls for it", says, linux_version), mend);
+  const std::string hip = machine.hip_version();
+  if (version_in(hip) < kFirstRocm)
+    return bad(name, fmt::format("{}HIP {} needs AMD's driver for it", says, hip),
+               mend + ", or ROCm 6.3 or newer");
+  const char* legacy = machine.variable("HSA_ENABLE_IPC_MODE_LEGACY");
+  if (legacy && std::string(legacy) == "0")
+    return ok(name,
+              fmt::format("Linux {} and HIP {} let PEs share device memory", linux_version, hip));
+  const std::string use = "export HSA_ENABLE_IPC_MODE_LEGACY=0";
+  if (legacy)
+    return bad(
+        name, fmt::format("{}HSA_ENABLE_IPC_MODE_LEGACY={} needs AMD's driver", says, legacy), use);
+  return warn(name,
+              fmt::format("by default some versions of ROCm need AMD's driver to share "
+                          "device memory between PEs, and this is Linux's own"),
+              use);
+}
+
 Checks check_amd(const Machine& machine) {
   const auto gpus = read_kfd_topology(machine.at(kKfdNodes));
   Checks checks{check_use(machine, "GPU driver", "/dev/kfd",
                           "modprobe amdgpu (as root); in a container: --device=/dev/kfd"),
                 check_use(machine, "GPU device", first_render_node(machine),
                           "modprobe amdgpu (as root); in a container: --device=/dev/dri"),
-                check_hip_version(machine), check_reach(gpus)};
+                check_hip_version(machine), check_sharing(machine), check_reach(gpus)};
   if (gpus.size() > 1) {
     checks.push_back(check_iommu(machine));
     checks.push_back(check_acs(machine));
