@@ -3,6 +3,7 @@
 """The API's suite over two and three machines.
 
 Each program runs over one of the layouts, the ones that matter most over all; with MESHMEM_TEST_LONG each over all.
+The litmus tests run over two machines too, whatever their turn is.
 """
 import os
 import time
@@ -20,7 +21,10 @@ SETTINGS = {"api_memory": {"SHMEM_SYMMETRIC_SIZE": "16M"}}
 def layouts_of(number, program):
     if jobs.LONG or os.path.basename(program) in OVER_ALL:
         return LAYOUTS
-    return [LAYOUTS[number % len(LAYOUTS)]]
+    layouts = [LAYOUTS[number % len(LAYOUTS)]]
+    if os.path.basename(program) == "api_litmus" and len(layouts[0][0]) > 2:
+        layouts.append(([2, 2], False))
+    return layouts
 
 
 class Suite(jobs.JobTest):
