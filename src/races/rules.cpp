@@ -16,8 +16,10 @@ Rule make_rule(const Call& call) {
   rule.is_nonblocking = op.ends_with("_nbi");
   rule.is_plain = op == "p";
   rule.fetches = has("fetch") || has("swap") || op == "finc" || op == "fadd";
-  rule.completes =
-      has("quiet") || op.starts_with("barrier") || rule.kind == tracing::Kind::allocation;
+  // A context that ends completes what was given to it.
+  rule.completes = has("quiet") || op.starts_with("barrier") ||
+                   rule.kind == tracing::Kind::allocation || op == "ctx_destroy" ||
+                   op == "team_destroy";
   rule.orders = op == "fence";
   rule.has_source_of_all = has("alltoall") || has("_reduce_scatter");
   rule.has_dest_of_all = has("alltoall") || has("fcollect");

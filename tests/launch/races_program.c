@@ -97,6 +97,14 @@ static void dest_before_quiet(void) {
   if (right) shmem_quiet();
   if (me == 0) shmem_long_put(dest, x, 8, 1);
 }
+static void dest_before_destroy(void) {
+  shmem_ctx_t context;
+  if (shmem_ctx_create(0, &context) != 0) return;
+  if (me == 0) shmem_ctx_long_get_nbi(context, x, y, 8, 1);
+  if (right) shmem_ctx_destroy(context);
+  if (me == 0) shmem_long_put(dest, x, 8, 1);
+  if (!right) shmem_ctx_destroy(context);
+}
 static void source_before_quiet(void) {
   if (me == 0) shmem_long_put_nbi(dest, x, 8, 1);
   if (right) shmem_quiet();
@@ -263,12 +271,13 @@ static const struct {
 #define CASE(name) {#name, name},
     CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
         CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
-            CASE(flag_before_data) CASE(dest_before_quiet) CASE(source_before_quiet)
-                CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
-                    CASE(source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
-                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one)
-                            CASE(wrong_signal) CASE(count_without_quiet) CASE(told_by_a_third)
-                                CASE(no_answer) CASE(team_of_two) CASE(cost)
+            CASE(flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy)
+                CASE(source_before_quiet) CASE(atomic_get) CASE(atomic_put) CASE(signal_get)
+                    CASE(dest_of_reduction) CASE(source_of_reduction) CASE(dest_of_collect)
+                        CASE(source_of_alltoallv) CASE(dest_of_alltoallv)
+                            CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
+                                CASE(count_without_quiet) CASE(told_by_a_third) CASE(no_answer)
+                                    CASE(team_of_two) CASE(cost)
 #undef CASE
 };
 

@@ -24,6 +24,7 @@ MISTAKES = {
     "flag_without_fence": ("shmem_long_put", "shmem_long_get"),
     "flag_before_data": ("shmem_long_put", "shmem_long_get"),
     "dest_before_quiet": ("shmem_long_get_nbi", "shmem_long_put"),
+    "dest_before_destroy": ("shmem_ctx_long_get_nbi", "shmem_long_put"),
     "source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
     "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
     "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
@@ -61,8 +62,8 @@ MISTAKES_OF_LOADS = {
     "lock_of_one": (STORE, STORE),
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
 }
-OF_ONE_PE = ("dest_before_quiet", "source_before_quiet", "load_before_quiet", "store_before_quiet", "copy_before_quiet",
-             "struct_before_quiet")
+OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet", "load_before_quiet", "store_before_quiet",
+             "copy_before_quiet", "struct_before_quiet")
 OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(os.path.dirname(os.path.abspath(__file__)), "races_loads.c")
 
 
