@@ -30,7 +30,8 @@ struct Call {
   std::size_t elements, blocks;             // in each block
   std::size_t element_bytes;
   Counts dest_counts, source_counts;
-  int pe;  // of the world; of collectives the root in the team
+  int pe;                 // of the world; of collectives the root in the team
+  bool is_empty_request;  // of allocations: no collective
   std::uint64_t team_key;
   shmem_team_t team;
   int start, log_stride, size;  // of an active set; of others size 0

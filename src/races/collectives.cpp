@@ -55,7 +55,7 @@ bool is_collective(Kind kind) {
 }
 
 void begin_collective(Call& call, const Rule& rule) {
-  call.members = members_of(call, rule);
+  if (!call.is_empty_request) call.members = members_of(call, rule);
   const std::vector<int>& members = call.members;
   if (members.empty()) return;
   const bool is_root = rule.kind != Kind::broadcast ||

@@ -57,6 +57,16 @@ const std::size_t* counts(Array array) {
   }
 }
 
+// What is asked of the heap: of no bytes nothing is allocated, and no block is none to free. Then
+// the PEs do not meet.
+template <typename Block, typename Count, typename Size>
+bool is_empty_request(Number number, Block block, Count elements, Size element) {
+  if (routine(number).kind != Kind::allocation || (is_none<Block> && is_none<Size>)) return false;
+  const bool has_bytes =
+      !is_none<Size> && word(element) != 0 && (is_none<Count> || word(elements) != 0);
+  return word(block) == 0 && !has_bytes;
+}
+
 // A root counts in its team.
 template <typename Team, typename Context, typename Pe, typename Root>
 int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
@@ -91,6 +101,7 @@ int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
          .dest_counts = {counts(dest_nelems), counts(dest_displs)},                             \
          .source_counts = {counts(source_nelems), counts(source_displs)},                       \
          .pe = pe_of_call(first_of(team), first_of(ctx), first_of(pe), first_of(PE_root)),      \
+         .is_empty_request = is_empty_request(k_##whole_name, ptr, count, size),                \
          .team_key = key_of_call(first_of(team, parent_team), PE_start, logPE_stride, PE_size), \
          .team = team_of(first_of(team, parent_team)),                                          \
          .start = static_cast<int>(word(PE_start)),                                             \

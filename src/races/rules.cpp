@@ -20,7 +20,7 @@ Rule make_rule(const Call& call) {
   rule.completes = has("quiet") || op.starts_with("barrier") ||
                    rule.kind == tracing::Kind::allocation || op == "ctx_destroy" ||
                    op == "team_destroy";
-  rule.orders = op == "fence";
+  rule.orders = op.ends_with("fence");  // of a context too
   rule.has_source_of_all = has("alltoall") || has("_reduce_scatter");
   rule.has_dest_of_all = has("alltoall") || has("fcollect");
   rule.leaves_root = op == "set_broadcast";

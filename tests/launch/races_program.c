@@ -81,6 +81,19 @@ static void flag_without_fence(void) {
     shmem_long_get(sink, x, 8, 1);
   }
 }
+static void flag_without_context_fence(void) {
+  shmem_ctx_t context;
+  if (shmem_ctx_create(0, &context) != 0) return;
+  if (me == 0) {
+    shmem_ctx_long_put_nbi(context, x, values, 8, 1);
+    if (right) shmem_ctx_fence(context);
+    shmem_ctx_long_atomic_set(context, &flag, 1, 1);
+  } else if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, x, 8, 1);
+  }
+  shmem_ctx_destroy(context);
+}
 static void flag_before_data(void) {
   if (me == 0) {
     if (right) shmem_long_put(x, values, 8, 1);
@@ -209,6 +222,25 @@ static void told_by_a_third(void) {
     shmem_long_get(sink, x, 8, me);
   }
 }
+/* Requests of no bytes are no collectives, so PEs may differ in them. */
+static void requests_of_nothing(void) {
+  for (int i = 0; i < me; ++i) {
+    (void)shmem_malloc(0);
+    (void)shmem_calloc(0, 8);
+    (void)shmem_calloc(8, 0);
+    (void)shmem_align(64, 0);
+    (void)shmem_malloc_with_hints(0, 0);
+    (void)shmem_realloc(NULL, 0);
+    shmem_free(NULL);
+  }
+  for (long round = 0; round < 10; ++round) {
+    if (me == 0) shmem_long_p(x, round, 1);
+    shmem_barrier_all();
+    if (me == 1) (void)shmem_long_g(x, 1);
+    if (right || round < 9) shmem_barrier_all();
+  }
+  if (me == 0) shmem_long_p(x, 10, 1);
+}
 /* If both puts come before the first wait, that wait sees the second signal and there is no race.
    So PE 0 waits for the answer in any case, but by a load, which orders nothing for the checker. */
 static void no_answer(void) {
@@ -271,13 +303,14 @@ static const struct {
 #define CASE(name) {#name, name},
     CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
         CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
-            CASE(flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy)
-                CASE(source_before_quiet) CASE(atomic_get) CASE(atomic_put) CASE(signal_get)
-                    CASE(dest_of_reduction) CASE(source_of_reduction) CASE(dest_of_collect)
-                        CASE(source_of_alltoallv) CASE(dest_of_alltoallv)
-                            CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
-                                CASE(count_without_quiet) CASE(told_by_a_third) CASE(no_answer)
-                                    CASE(team_of_two) CASE(cost)
+            CASE(flag_without_context_fence) CASE(flag_before_data) CASE(dest_before_quiet)
+                CASE(dest_before_destroy) CASE(source_before_quiet) CASE(atomic_get)
+                    CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
+                        CASE(source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
+                            CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
+                                CASE(lock_of_one) CASE(wrong_signal) CASE(count_without_quiet)
+                                    CASE(told_by_a_third) CASE(requests_of_nothing) CASE(no_answer)
+                                        CASE(team_of_two) CASE(cost)
 #undef CASE
 };
 

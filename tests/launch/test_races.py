@@ -22,6 +22,7 @@ MISTAKES = {
     "team_sync_without_quiet": ("shmem_long_put", "shmem_long_get"),
     "signal_of_another_put": ("shmem_long_put", "shmem_long_get"),
     "flag_without_fence": ("shmem_long_put", "shmem_long_get"),
+    "flag_without_context_fence": ("shmem_ctx_long_put_nbi", "shmem_long_get"),
     "flag_before_data": ("shmem_long_put", "shmem_long_get"),
     "dest_before_quiet": ("shmem_long_get_nbi", "shmem_long_put"),
     "dest_before_destroy": ("shmem_ctx_long_get_nbi", "shmem_long_put"),
@@ -39,6 +40,7 @@ MISTAKES = {
     "wrong_signal": ("shmem_long_put_signal_nbi", "shmem_long_get"),
     "count_without_quiet": ("shmem_long_put", "shmem_long_get"),
     "told_by_a_third": ("shmem_long_put", "shmem_long_get"),
+    "requests_of_nothing": ("shmem_long_g", "shmem_long_p"),
     "no_answer": ("shmem_long_put_signal", "shmem_long_get"),
 }
 # What a program does itself.
