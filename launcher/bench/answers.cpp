@@ -36,6 +36,16 @@ void fill_sums(const Case& c, Bytes& dest, int end, std::size_t from) {
   }
 }
 
+void fill_strided(const Case& c, Bytes& dest) {
+  const std::size_t count = c.bytes / sizeof(float), me = static_cast<std::size_t>(c.me);
+  for (int pe = 0; pe < c.n; ++pe)
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = number_of(pe, (me * count + i) * kStride);
+      const std::size_t at = (static_cast<std::size_t>(pe) * count + i) * kStride;
+      std::memcpy(dest.data() + at * sizeof value, &value, sizeof value);
+    }
+}
+
 void fill_from_blocks(const Case& c, Bytes& dest) {
   for (int pe = 0; pe < c.n; ++pe) {
     const std::size_t at = c.bytes * static_cast<std::size_t>(pe);
@@ -44,6 +54,10 @@ void fill_from_blocks(const Case& c, Bytes& dest) {
     if (c.answer == Answer::alltoall) fill(dest, at, pe, mine, c.bytes);
     if (c.answer == Answer::alltoallv) fill(dest, at, pe, mine, nelems(c.bytes, pe, c.me));
   }
+}
+
+std::size_t strided_bytes(const Case& c) {
+  return c.bytes * kStride * static_cast<std::size_t>(c.n);
 }
 
 long first_word_of(int pe) {
@@ -58,6 +72,7 @@ long first_word_of(int pe) {
 
 std::size_t source_bytes(const Case& c) {
   if (c.size == Size::none || c.size == Size::word) return kWord;
+  if (c.answer == Answer::alltoalls) return strided_bytes(c);
   const bool of_blocks = c.answer == Answer::alltoall || c.answer == Answer::alltoallv ||
                          c.answer == Answer::sum_of_block;
   return of_blocks ? c.bytes * static_cast<std::size_t>(c.n) : c.bytes;
@@ -65,6 +80,7 @@ std::size_t source_bytes(const Case& c) {
 
 std::size_t dest_bytes(const Case& c) {
   if (c.size == Size::none || c.size == Size::word) return kWord;
+  if (c.answer == Answer::alltoalls) return strided_bytes(c);
   const bool of_blocks =
       c.answer == Answer::alltoall || c.answer == Answer::alltoallv || c.answer == Answer::gather;
   return of_blocks ? c.bytes * static_cast<std::size_t>(c.n) : c.bytes;
@@ -111,6 +127,7 @@ Bytes dest_after(const Case& c) {
       if (is_peer) put_word(dest, c.rounds);
       break;
     case Answer::first_word:
+    case Answer::signals:
       break;
     case Answer::exchange:
       if (is_first || is_peer) fill(dest, 0, is_first ? c.peer : 0, 0, c.bytes);
@@ -125,6 +142,9 @@ Bytes dest_after(const Case& c) {
     case Answer::alltoall:
     case Answer::alltoallv:
       fill_from_blocks(c, dest);
+      break;
+    case Answer::alltoalls:
+      fill_strided(c, dest);
       break;
     case Answer::sum:
       fill_sums(c, dest, c.n, 0);
@@ -143,6 +163,7 @@ Bytes dest_after(const Case& c) {
 }
 
 long fetched_after(const Case& c) {
+  if (c.answer == Answer::signals) return c.me == 0 || c.me == c.peer ? c.rounds : 0;
   if (c.me != 0) return 0;
   if (c.answer == Answer::first_word) return first_word_of(c.peer);
   return c.answer == Answer::rounds_fetched ? c.rounds - 1 : 0;

@@ -29,13 +29,20 @@ namespace {
 constexpr std::size_t kExpectedPes = 16;
 constexpr std::size_t kForTheRest = std::size_t{4} << 20;
 
+bool has_strides(const Options& options) {
+  return std::any_of(
+      options.operations.begin(), options.operations.end(),
+      [](const Operation* operation) { return operation->answer == Answer::alltoalls; });
+}
+
 void ask_for_heap(const Options& options) {
   std::size_t bytes = 2 * buffer_bytes(options.max_bytes) + kForTheRest;
   if (!options.is_reduction()) {
     const std::size_t usual = std::size_t{256} << 20;
     const char* const said = std::getenv("MESHMEM_OSHRUN_PES");
     const std::size_t pes = said ? std::strtoul(said, nullptr, 10) : kExpectedPes;
-    bytes = std::max(usual, 2 * pes * buffer_bytes(options.max_bytes) + kForTheRest);
+    const std::size_t blocks = has_strides(options) ? pes * kStride : pes;
+    bytes = std::max(usual, 2 * blocks * buffer_bytes(options.max_bytes) + kForTheRest);
   }
   setenv(options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE",
          std::to_string(bytes).c_str(), 0);

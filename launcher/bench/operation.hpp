@@ -25,17 +25,21 @@ enum class Answer {
   first_word,      // PE 0 has fetched the first word of its peer's source
   rounds,          // the peer's word is the number of rounds
   rounds_fetched,  // so it is, and PE 0 has fetched one less
+  signals,         // the two have seen the number of rounds as the last signal
   exchange,        // each of the two has the other's source
   meeting,         // what a PE has stored before, its neighbour finds
   broadcast,       // all have PE 0's source
   gather,          // all have all sources, one behind the other
   alltoall,        // block j is block `me` of PE j
+  alltoalls,       // likewise, of floats that lie kStride apart, here and there
   alltoallv,       // likewise, with counts_of() bytes
   sum,             // of all PEs' floats
   sum_of_block,    // block `me` of it
   sum_up_to,       // of PEs 0 to me
   sum_before       // of PEs 0 to me - 1
 };
+
+inline constexpr int kStride = 2;  // in elements, of alltoalls
 
 // The arguments of a call. Symmetric: what `word` and `signal` point to, dest and source.
 struct At {
