@@ -7,6 +7,7 @@
 #define MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_
 
 #include "device/collectives/alltoallv.hpp"
+#include "device/collectives/located.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {
@@ -25,6 +26,27 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
   alltoallv(group, sync, call);
   return 0;
 }
+
+template <typename U, typename Group>
+MESHMEM_DEVICE int reduce_located(const LocatedOrder& order, const Group& group, shmem_team_t team,
+                                  void* dest, const void* source, std::size_t nreduce) {
+  const Call call{Routine::reduce, order.op, order.type, sizeof(Located<U>), nreduce, 0};
+  if (spans_nodes(team)) return by_host(group, {call, order.type, team, dest, source, 1, 1});
+  reduce_located(order, group, sync_of(group, team, call, dest, source),
+                 static_cast<Located<U>*>(dest), static_cast<const Located<U>*>(source), nreduce);
+  return 0;
+}
+#define MESHMEM_REDUCTION(name, op)                                                           \
+  template <typename E, typename Group>                                                       \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,            \
+                                   const E* source, std::size_t nreduce) {                    \
+    using Element = LocatedOf<decltype(E::value)>;                                            \
+    return reduce_located<typename Element::Bits>(LocatedOrder{Element::kType, ReduceOp::op}, \
+                                                  group, team, dest, source, nreduce);        \
+  }
+MESHMEM_REDUCTION(maxloc, max)
+MESHMEM_REDUCTION(minloc, min)
+#undef MESHMEM_REDUCTION
 
 // The same value for all of a group.
 template <typename Group>

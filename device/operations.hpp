@@ -12,7 +12,29 @@
 namespace meshmem {
 namespace device {
 
-enum class ElemType { i8, u8, i16, u16, i32, u32, i64, u64, f32, f64, f16, bf16, none };
+// i32_at and so on: a value of that type and its index beside it, as maxloc and minloc have them
+// (device/located.hpp), which are max and min of these.
+enum class ElemType {
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f32,
+  f64,
+  f16,
+  bf16,
+  i32_at,
+  u32_at,
+  i64_at,
+  u64_at,
+  f32_at,
+  f64_at,
+  none
+};
 
 template <typename E>
 constexpr ElemType elem_type_of() {

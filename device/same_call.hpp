@@ -100,10 +100,26 @@ struct CallWords {
     return names[byte_of_what(0) % 10];
   }
   MESHMEM_DEVICE_MEMBER const char* type() const {
-    const char* const names[] = {"int8",   "uint8",    "int16",  "uint16", "int32",
-                                 "uint32", "int64",    "uint64", "float",  "double",
-                                 "half",   "bfloat16", "others"};
-    return names[byte_of_what(2) % 13];
+    const char* const names[] = {"int8",
+                                 "uint8",
+                                 "int16",
+                                 "uint16",
+                                 "int32",
+                                 "uint32",
+                                 "int64",
+                                 "uint64",
+                                 "float",
+                                 "double",
+                                 "half",
+                                 "bfloat16",
+                                 "int32 with index",
+                                 "uint32 with index",
+                                 "int64 with index",
+                                 "uint64 with index",
+                                 "float with index",
+                                 "double with index",
+                                 "others"};
+    return names[byte_of_what(2) % 19];
   }
   MESHMEM_DEVICE_MEMBER const char* group() const {
     const char* const names[] = {"a thread", "a wave", "a block", "a grid"};

@@ -28,6 +28,7 @@
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU))
 #define MESHMEM_COMPILES_KERNELS 1
+#include "shmem/located.h"
 #ifdef MESHMEM_HIP_ON_CPU
 #define MESHMEM_CHECKS_SIDES 1
 #endif
@@ -71,6 +72,7 @@ extern "C" {
 MESHMEM_ALL_IN_KERNELS(MESHMEM_DECLARE_CTX, MESHMEM_DECLARE)
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+MESHMEM_LOCATED(MESHMEM_DECLARE_EXTENSION)
 MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #undef MESHMEM_DECLARE_EXTENSION
 #ifdef MESHMEM_CHECKS_SIDES

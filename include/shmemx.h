@@ -9,6 +9,7 @@
 #define MESHMEM_SHMEMX_H
 
 #include "shmem.h"
+#include "shmem/located.h"
 #include "shmem/module.h"
 
 /* ---- Memory
@@ -102,6 +103,16 @@ void shmemx_module_init(void);
  *     PE of the team; PE i's dest, of nreduce elements, becomes the combination of the blocks i.
  *     dest may be block i of source itself (source + i * nreduce); otherwise they do not overlap.
  *
+ * ---- The greatest or least value, and where it is: MPI's MAXLOC and MINLOC.
+ *
+ *   shmemx_<type>_maxloc_reduce(team, dest, source, nreduce), shmemx_<type>_minloc_reduce
+ *     dest and source are arrays of shmemx_<type>_loc_t, {value, index}. Element i of every dest
+ *     becomes that element i of all sources whose value is greatest (least); of equal values the
+ *     one with the least index, and 0 and -0 are equal. A number is taken before a NaN. The index
+ *     is the program's: a PE, a row, whatever it has numbered. It is an int32_t beside values of 4
+ *     bytes, an int64_t beside those of 8. As the others: on host and device memory, in kernels
+ *     (_wave, _block, _grid), on streams, in place, and overloads shmemx_maxloc_reduce.
+ *
  * ---- alltoall of blocks that differ in length, as mixtures of experts need it:
  *
  *   shmemx_<type>_alltoallv(team, dest, dest_nelems, dest_displs,
@@ -118,6 +129,7 @@ void shmemx_module_init(void);
 #ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+MESHMEM_LOCATED(MESHMEM_DECLARE_EXTENSION)
 MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #else
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
@@ -212,6 +224,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, shmemx_stream_t stream);
 #define MESHMEM_DECLARE_ON_STREAM(name, op, E, result, params, args) \
   result shmemx_##name##_on_stream MESHMEM_WITH_STREAM params;
 MESHMEM_COMPUTED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
+MESHMEM_LOCATED(MESHMEM_DECLARE_ON_STREAM)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, half, void)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_DECLARE_ON_STREAM, bfloat16, void)
 MESHMEM_MOVED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM, MESHMEM_IN)
@@ -226,6 +239,7 @@ MESHMEM_UNTYPED_ON_STREAM(MESHMEM_DECLARE_ON_STREAM)
     return shmemx_##name##_on_stream MESHMEM_PASS_STREAM args;        \
   }
 MESHMEM_COMPUTED_ON_STREAM(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
+MESHMEM_LOCATED(MESHMEM_OVERLOAD_ON_STREAM)
 MESHMEM_MOVED_ON_STREAM(MESHMEM_OVERLOAD_ON_STREAM, MESHMEM_GENERIC)
 #ifdef MESHMEM_COMPILES_KERNELS
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, half, meshmem_half)
@@ -241,6 +255,7 @@ MESHMEM_SHORT_REDUCTIONS(MESHMEM_OVERLOAD_ON_STREAM, bfloat16, meshmem_bfloat16)
 #define MESHMEM_OVERLOAD_EXTENSION(name, op, E, result, params, args) \
   MESHMEM_SIDES result shmemx_##op params { return shmemx_##name args; }
 MESHMEM_EXTENSIONS(MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
+MESHMEM_LOCATED(MESHMEM_OVERLOAD_EXTENSION)
 MESHMEM_KERNEL_TYPES(MESHMEM_ALLTOALLV_ROW, MESHMEM_OVERLOAD_EXTENSION, MESHMEM_GENERIC)
 #undef MESHMEM_OVERLOAD_EXTENSION
 #undef MESHMEM_SIDES

@@ -138,7 +138,7 @@ hipError_t with_type(ElemType type, const F& f) {
 template <typename F>
 hipError_t with_each_type(const F& f) {
   hipError_t error = hipSuccess;
-  for (int type = 0; error == hipSuccess && type < static_cast<int>(ElemType::none); ++type)
+  for (int type = 0; error == hipSuccess && type <= static_cast<int>(ElemType::bf16); ++type)
     error = with_type(static_cast<ElemType>(type), f);
   return error;
 }

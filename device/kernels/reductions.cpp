@@ -5,6 +5,7 @@
 #include "device/kernels/reductions.hpp"
 
 #include "device/kernels/launch_kernel.hpp"
+#include "device/located.hpp"
 
 namespace meshmem {
 namespace device {
@@ -12,9 +13,10 @@ namespace device {
 hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
                          void* dest, const void* source, std::size_t count, bool scatter,
                          hipStream_t stream) {
-  return with_type(type, [&](auto given) {
-    return ReductionKernels<typename decltype(given)::Type>::launch_reduce(
-        {plan, team, op, dest, source, count, scatter, stream});
+  const ReduceLaunch job{plan, team, op, dest, source, count, scatter, stream};
+  if (is_located(type)) return launch_located(job, type);
+  return with_type(type, [&job](auto given) {
+    return ReductionKernels<typename decltype(given)::Type>::launch_reduce(job);
   });
 }
 
@@ -27,8 +29,9 @@ hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const 
 }
 
 hipError_t load_reduction_kernels() {
-  return with_each_type(
+  const hipError_t error = with_each_type(
       [](auto given) { return ReductionKernels<typename decltype(given)::Type>::load_all(); });
+  return error == hipSuccess ? load_located_kernels() : error;
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)

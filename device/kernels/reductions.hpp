@@ -43,6 +43,10 @@ struct ReduceByOneThread {
 };
 #endif
 
+// Of values with their indices, of all such types. Not of scatters.
+hipError_t launch_located(const ReduceLaunch& job, ElemType type);
+hipError_t load_located_kernels();
+
 // Those of one type.
 template <typename E>
 struct ReductionKernels {

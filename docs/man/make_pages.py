@@ -113,6 +113,7 @@ class Operation:
             example = next(name for name in self.types if types[name] not in ("int", "long", "size_t"))
             _, name, _, result, params = next(row for row in rows if row[1] == f"{example}_{op}")
             signature = f"{result} {self.prefix}TYPE_{op}{params}"
+            signature = signature.replace(f"{example}_loc_t", "TYPE_loc_t")
             self.prototypes.append(re.sub(rf"\b{types[example]}\b", "TYPE", signature))
         sized = [row for row in rest if re.search(r"\d", row[1])]
         if len(sized) == 5:

@@ -197,6 +197,12 @@
     IN##_##arith(MESHMEM_OPS_SCATTER_ARITH(F, NAME##_, TYPE)) \
     IN##_##logic(MESHMEM_OPS_SCATTER_LOGIC(F, NAME##_, TYPE))
 
+/* Reductions of values with their indices: shmemx_<name>, of elements shmemx_<type>_loc_t; shmemx.h says what they do. */
+#define MESHMEM_LOCATED(F) MESHMEM_LOCATED_TYPES(MESHMEM_LOCATED_ROW, F)
+#define MESHMEM_LOCATED_ROW(NAME, TYPE, INDEX, F) \
+    MESHMEM_OP_REDUCE(F, NAME##_, shmemx_##NAME##_loc_t, maxloc_reduce) \
+    MESHMEM_OP_REDUCE(F, NAME##_, shmemx_##NAME##_loc_t, minloc_reduce)
+
 /* alltoall of blocks that differ in length: shmemx_<name>; shmemx.h says what it does. */
 #define MESHMEM_OP_ALLTOALLV(F, PRE, MID, E, T) \
     F(PRE##alltoallv##MID, alltoallv, E, int, \

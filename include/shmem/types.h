@@ -64,6 +64,22 @@
     X(half,       meshmem_half,       2,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(bfloat16,   meshmem_bfloat16,   2,  0,  0,  0,  2,  0, __VA_ARGS__)
 
+/* The types of values that maxloc and minloc find, and of the index beside each, of the same size so that there is no gap
+ * between elements. Each name has a struct of its own. */
+#define MESHMEM_LOCATED_TYPES(X, ...) \
+    X(float,      float,              int32_t, __VA_ARGS__) \
+    X(double,     double,             int64_t, __VA_ARGS__) \
+    X(int,        int,                int32_t, __VA_ARGS__) \
+    X(long,       long,               int64_t, __VA_ARGS__) \
+    X(longlong,   long long,          int64_t, __VA_ARGS__) \
+    X(uint,       unsigned int,       int32_t, __VA_ARGS__) \
+    X(ulong,      unsigned long,      int64_t, __VA_ARGS__) \
+    X(ulonglong,  unsigned long long, int64_t, __VA_ARGS__) \
+    X(int32,      int32_t,            int32_t, __VA_ARGS__) \
+    X(int64,      int64_t,            int64_t, __VA_ARGS__) \
+    X(uint32,     uint32_t,           int32_t, __VA_ARGS__) \
+    X(uint64,     uint64_t,           int64_t, __VA_ARGS__)
+
 /* Elements of the sized routines (shmem_put32): their width in bits and a type of that width. */
 #define MESHMEM_SIZES(X, ...) \
     X(8,   uint8_t,         __VA_ARGS__) \

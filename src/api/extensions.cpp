@@ -19,6 +19,21 @@ int avg_reduce(const char* routine, shmem_team_t handle, void* dest, const void*
   return 0;
 }
 
+template <typename E>
+int maxloc_reduce(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                  std::size_t count) {
+  constexpr Reduction kOp = located_reduction<device::ReduceOp::max, decltype(E::value)>();
+  dispatch::reduce(collective_team(handle, routine), kOp, dest, source, count);
+  return 0;
+}
+template <typename E>
+int minloc_reduce(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                  std::size_t count) {
+  constexpr Reduction kOp = located_reduction<device::ReduceOp::min, decltype(E::value)>();
+  dispatch::reduce(collective_team(handle, routine), kOp, dest, source, count);
+  return 0;
+}
+
 int scatter_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
                     const void* source, std::size_t count) {
   dispatch::reduce_scatter(collective_team(handle, routine), op, dest, source, count);
@@ -62,6 +77,7 @@ int alltoallv(const char* routine, shmem_team_t handle, Arguments... arguments) 
     return op<E>("shmemx_" #name, MESHMEM_UNWRAP args); \
   }
 MESHMEM_EXTENSIONS(EXTENSION, MESHMEM_IN)
+MESHMEM_LOCATED(EXTENSION)
 MESHMEM_ALLTOALLV(EXTENSION, MESHMEM_IN)
 MESHMEM_ALLTOALLV_ON_HOST(EXTENSION, MESHMEM_IN)
 #undef EXTENSION

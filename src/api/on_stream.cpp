@@ -191,6 +191,8 @@ REDUCTION(and, (kernel_reduction<And, E>()))
 REDUCTION(or, (kernel_reduction<Or, E>()))
 REDUCTION(xor, (kernel_reduction<Xor, E>()))
 REDUCTION(avg, kernel_average<E>())
+COMPUTATION(maxloc_reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()), reduce)
+COMPUTATION(minloc_reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()), reduce)
 COMPUTATION(sum_inscan, (kernel_reduction<Sum, E>()), inscan)
 COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
 #undef REDUCTION
@@ -210,6 +212,7 @@ COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
                    stream);                                                                    \
   }
 MESHMEM_COMPUTED_ON_STREAM(DEFINE_ON_STREAM, MESHMEM_IN)
+MESHMEM_LOCATED(DEFINE_ON_STREAM)
 MESHMEM_SHORT_REDUCTIONS(DEFINE_HALF, half, void)
 MESHMEM_SHORT_REDUCTIONS(DEFINE_BFLOAT16, bfloat16, void)
 #undef DEFINE_ON_STREAM

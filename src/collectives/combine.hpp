@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "collectives/reduction.hpp"
+#include "device/located.hpp"
 #include "shmem.h"
 
 namespace meshmem {
@@ -152,6 +153,22 @@ constexpr Reduction average() {
   result.kernel_op = device::ReduceOp::avg;
   result.finish = &divide<decltype(representation_of<T, true>())>;
   return result;
+}
+
+// A value with its index: `op` is max or min.
+template <device::ReduceOp op, typename T>
+void combine_located(void* dest, const void* a, const void* b, std::size_t count) {
+  using Type = device::LocatedOf<T>;
+  using Element = device::Located<typename Type::Bits>;
+  constexpr device::LocatedOrder kOrder{Type::kType, op};
+  auto* to = static_cast<Element*>(dest);
+  const auto *left = static_cast<const Element*>(a), *right = static_cast<const Element*>(b);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = kOrder.takes(right[i], left[i]) ? right[i] : left[i];
+}
+template <device::ReduceOp op, typename T>
+constexpr Reduction located_reduction() {
+  return {&combine_located<op, T>, 2 * sizeof(T), op, device::LocatedOf<T>::kType};
 }
 
 }  // namespace meshmem

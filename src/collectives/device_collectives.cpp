@@ -7,6 +7,7 @@
 
 #include "collectives/reduce_policy.hpp"
 #include "core/runtime.hpp"
+#include "device/located.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/room.hpp"
 
@@ -105,7 +106,7 @@ hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, cons
       reduce_policy.kernel_plan(count * op.elem_bytes, team.n, channels_of(team));
   const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
   const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
-                         count >= least &&
+                         count >= least && !device::is_located(op.kernel_type) &&
                          device_segments().all_for_kernels(dest, count * op.elem_bytes);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
   return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,

@@ -117,12 +117,31 @@ Reduction reduction_of(ReduceOp op) {
   return reduction<Sum, T>();
 }
 
+template <typename T>
+Reduction located_reduction_of(ReduceOp op) {
+  return op == ReduceOp::max ? located_reduction<ReduceOp::max, T>()
+                             : located_reduction<ReduceOp::min, T>();
+}
+
 // In the order of ElemType.
-constexpr std::array kReductionsOfType = {
-    &reduction_of<std::int8_t>,   &reduction_of<std::uint8_t>,  &reduction_of<std::int16_t>,
-    &reduction_of<std::uint16_t>, &reduction_of<std::int32_t>,  &reduction_of<std::uint32_t>,
-    &reduction_of<std::int64_t>,  &reduction_of<std::uint64_t>, &reduction_of<float>,
-    &reduction_of<double>,        &short_reduction<Half>,       &short_reduction<Bfloat16>};
+constexpr std::array kReductionsOfType = {&reduction_of<std::int8_t>,
+                                          &reduction_of<std::uint8_t>,
+                                          &reduction_of<std::int16_t>,
+                                          &reduction_of<std::uint16_t>,
+                                          &reduction_of<std::int32_t>,
+                                          &reduction_of<std::uint32_t>,
+                                          &reduction_of<std::int64_t>,
+                                          &reduction_of<std::uint64_t>,
+                                          &reduction_of<float>,
+                                          &reduction_of<double>,
+                                          &short_reduction<Half>,
+                                          &short_reduction<Bfloat16>,
+                                          &located_reduction_of<std::int32_t>,
+                                          &located_reduction_of<std::uint32_t>,
+                                          &located_reduction_of<std::int64_t>,
+                                          &located_reduction_of<std::uint64_t>,
+                                          &located_reduction_of<float>,
+                                          &located_reduction_of<double>};
 static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
 
 // ---- Collectives

@@ -173,27 +173,3 @@ int main() {
   shmem_finalize();
   return result;
 }
-
-//// docs/porting.md: shmem_max_reduce(SHMEM_TEAM_WORLD, &greatest
-#include <shmem.h>
-
-#include <cstdint>
-#include <cstring>
-
-// @declarations
-static int find_greatest(float value, int me) {
-  // @statements
-  return where;
-}
-
-int main() {
-  shmem_init();
-  const int me = shmem_my_pe(), last = shmem_n_pes() - 1;
-  const float descending = -1.5f * static_cast<float>(me), of_both_signs = me == 0 ? -1e30f : 2.5f;
-  const bool is_right = find_greatest(descending, me) == 0 &&
-                        find_greatest(of_both_signs, me) == (last > 0 ? 1 : 0) &&
-                        find_greatest(7.0f, me) == 0 &&
-                        find_greatest(static_cast<float>(me) * 1e-30f, me) == last;
-  shmem_finalize();
-  return is_right ? 0 : 1;
-}

@@ -42,7 +42,7 @@ ALLOWED["src/accesses"] = {"src/accesses"}
 ACCESS_HOOKS = "src/base/access_hooks.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
-                "device/operations.hpp", "device/proxy_ring.hpp",
+                "device/operations.hpp", "device/proxy_ring.hpp", "device/located.hpp",
                 "device/collectives/algorithms.hpp", "device/collectives/algorithms.def",
                 "device/collectives/alltoallv_call.hpp"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h"}

@@ -50,7 +50,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)|meshmem_has_no_routine_for_this_type",
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
-       (r"MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS", "the table of extensions: likewise"),
+       (r"MESHMEM_LOCATED(_ROW|_TYPES)?|MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS", "the table of extensions: likewise"),
        (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM|PASS_STREAM)",
         "the table of reductions on streams, shmemx.h"),
        ]
