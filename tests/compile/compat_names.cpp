@@ -94,12 +94,14 @@ const Family families[] = {
          MESHMEM_SHORT_FLOATS(MOVE, NV_SHORT) MESHMEM_SHORT_FLOATS(REDUCE, NV_SHORT)},
     {"nvshmem", "by warps and blocks",
      0 ALL(RMA, NV_GROUP) ALL(STRIDED, NV_GROUP) ALL(WAIT, NV_GROUP) ALL(MOVE, NV_GROUP)
-         ALL(REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_SCATTER_GROUP)
-             MESHMEM_SIZES(SIZED_RMA, NV_GROUP) MESHMEM_SIZES(SIZED_STRIDED, NV_GROUP) SIZED_RMA(
-                 mem, char, NV_GROUP) MESHMEM_OPS_MOVE(NV_GROUP, , mem, char, void)
-                 MESHMEM_SHORT_FLOATS(RMA, NV_GROUP) MESHMEM_SHORT_FLOATS(REDUCE, NV_GROUP)
-                     NV_GROUP(signal_wait_until) NV_GROUP(barrier) NV_GROUP(barrier_all)
-                         NV_GROUP(sync_all) NV_GROUP(team_sync) NV_GROUP(fence) NV_GROUP(quiet)},
+             ALL(REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_SCATTER_GROUP)
+                 MESHMEM_SIZES(SIZED_RMA, NV_GROUP) MESHMEM_SIZES(SIZED_STRIDED, NV_GROUP)
+                     SIZED_RMA(mem, char, NV_GROUP) MESHMEM_OPS_MOVE(NV_GROUP, , mem, char, void)
+                         MESHMEM_SHORT_FLOATS(RMA, NV_GROUP) MESHMEM_SHORT_FLOATS(REDUCE, NV_GROUP)
+                             NV_GROUP(signal_wait_until) NV_GROUP(barrier) NV_GROUP(barrier_all)
+                                 NV_GROUP(sync_all) NV_GROUP(team_sync) NV_GROUP(fence)
+                                     NV_GROUP(quiet) +
+         kDeclared<decltype(&nvshmemx_double2_maxloc_reduce_block<>)>},
     {"nvshmem", "on streams",
      0 MESHMEM_MOVED_ON_STREAM(NV_STREAM, MESHMEM_IN) MESHMEM_UNTYPED_ON_STREAM(NV_STREAM)
          MESHMEM_REDUCTIONS(NV_STREAM, MESHMEM_IN) MESHMEM_COMPAT_SCATTER(NV_SCATTER_STREAM)

@@ -80,6 +80,14 @@ __global__ void collectives(nvshmem_team_t team, float* sum, float* source, floa
   if (threadIdx.x < static_cast<unsigned>(warpSize)) nvshmemx_barrier_warp(team);
 }
 
+// The greatest of what the PEs bring, and who brings it.
+__global__ void greatest(nvshmem_team_t team, double2* dest, double2* source) {
+  const int me = nvshmem_team_my_pe(team);
+  if (threadIdx.x == 0) source->x = (me * 7 + 3) % 5, source->y = me;
+  __syncthreads();
+  nvshmemx_double2_maxloc_reduce_block(team, dest, source, 1);
+}
+
 __global__ void count_everywhere(int* counter, uint64_t* signal) {
   for (int pe = 0; pe < nvshmem_n_pes(); ++pe) {
     nvshmem_int_atomic_inc(counter, pe);
@@ -147,6 +155,15 @@ void teams_and_atomics(hipStream_t stream) {
                      failed);
   must(hipStreamSynchronize(stream));
   expect(read(failed, 1)[0] == 0, "collectives of a team");
+  double2* pairs = allocate<double2>(2);
+  hipLaunchKernelGGL(greatest, dim3(1), dim3(64), 0, stream, NVSHMEM_TEAM_WORLD, pairs, pairs + 1);
+  must(hipStreamSynchronize(stream));
+  int where = 0;
+  for (int pe = 1; pe < n; ++pe)
+    if ((pe * 7 + 3) % 5 > (where * 7 + 3) % 5) where = pe;
+  const double2 found = read(pairs, 1)[0];
+  expect(found.x == (where * 7 + 3) % 5 && found.y == where, "maxloc");
+  nvshmem_free(pairs);
   int* counter = allocate<int>(1);
   uint64_t* signal = allocate<uint64_t>(1);
   hipLaunchKernelGGL(count_everywhere, dim3(1), dim3(1), 0, stream, counter, signal);

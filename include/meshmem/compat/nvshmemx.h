@@ -226,6 +226,15 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
 MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_block(nvshmem_team_t team) {
   return meshmem::compat::barrier_block(team);
 }
+/* x is the value and y its place, not negative: the bits of such doubles, as integers, have the
+ * same order. Any nreduce, where NVSHMEM takes 1. */
+MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
+                                                               const double2* source,
+                                                               size_t nreduce) {
+  return shmemx_double_maxloc_reduce_block(team, reinterpret_cast<shmemx_double_loc_t*>(dest),
+                                           reinterpret_cast<const shmemx_double_loc_t*>(source),
+                                           nreduce);
+}
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_TYPE
 #undef MESHMEM_COMPAT_GROUP_SIZE
@@ -282,8 +291,6 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
 MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
 MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
-MESHMEM_COMPAT_MISSING(nvshmemx_double2_maxloc_reduce_block,
-                       "docs/porting.md finds the place by max_reduce")
 #undef MESHMEM_COMPAT_QP_TYPE
 
 #endif
