@@ -100,7 +100,7 @@ class JsonFile {
     if (span.waited_for >= 0) {
       add_argument("waited_us", "{:.3f}", static_cast<double>(span.waited_ns) / 1000);
       add_argument("waited_for", "\"PE {}\"", span.waited_for);
-      if (span.cause != UINT32_MAX) add_delay(span);
+      if (span.cause != UINT32_MAX) add_cause(span);
     }
     if (!span.is_finished) add_argument("returned", "false");
     add("}}}}");
@@ -131,10 +131,11 @@ class JsonFile {
       add_argument(name, "{}", value << unused >> unused);
     }
   }
-  // Since the call that ended the wait began: with one core for both, the time to wake up.
-  void add_delay(const Span& span) {
-    const std::int64_t cause_ns = timeline_.spans[span.cause].begin_ns;
-    const std::int64_t since_ns = span.end_ns - std::max(cause_ns, span.begin_ns);
+  // And since that call began: with one core for both, the time to wake up.
+  void add_cause(const Span& span) {
+    const Span& cause = timeline_.spans[span.cause];
+    add_argument("ended_by", "\"{}\"", cause.what().name);
+    const std::int64_t since_ns = span.end_ns - std::max(cause.begin_ns, span.begin_ns);
     add_argument("returned_after_us", "{:.3f}",
                  static_cast<double>(std::max<std::int64_t>(since_ns, 0)) / 1000);
   }

@@ -233,6 +233,40 @@ class TestSummary(TraceTest):
         self.assertRegex(table, r"(?m)^ +2 +24 +[\d.]+ +0.000 +0.000  shmem_int_put$")
         self.assertRegex(table, r"(?m)shmem_long_wait_until +PE [01] for PE [01]$")
 
+    def check_waits(self, *words):
+        self.traced(*words, PROGRAM)
+        rows = json.loads(self.meshmem_trace("waits", "--json", self.file))
+        self.assertEqual(rows, sorted(rows, key=lambda row: -row["waited_us"]))
+        found = {(row["routine"], row["for"], row["ended_by"]): row for row in rows}
+        for before in range(4):
+            for name, ended_by in (("shmem_long_wait_until", "shmem_long_p"),
+                                   ("shmem_signal_wait_until", "shmem_int_put_signal")):
+                row = found[name, f"PE {before}", ended_by]
+                self.assertEqual((row["waits"], row["by"]), (1, f"PE {(before + 1) % 4}"), row)
+                self.assertEqual(row["waited_us"], row["longest_wait_us"], row)
+        self.assertEqual({key[2] for key in found if key[0] == "shmem_barrier_all"}, {"shmem_barrier_all"})
+        text = self.meshmem_trace("waits", self.file)
+        self.assertRegex(text, r"\n *waits +waited ms +longest ms +in +for +ended by +longest by\n")
+        self.assertIn(text.splitlines()[2], self.meshmem_trace("summary", self.file))
+
+    def test_of_waits_by_cause(self):
+        self.check_waits("-n", 4)
+
+    def test_of_waits_by_cause_over_two_nodes(self):
+        self.check_waits("-n", 4, "--fake-nodes", 2)
+
+    def test_a_wait_of_unknown_cause(self):
+        """What the program's own store ends."""
+        self.traced("-n", 1, PROGRAM, "own_store")
+        (row,) = json.loads(self.meshmem_trace("waits", "--json", self.file))
+        self.assertEqual((row["routine"], row["for"], row["ended_by"], row["waits"]),
+                         ("shmem_long_wait_until", None, None, 1))
+        self.assertRegex(self.meshmem_trace("waits", self.file), r"(?m)shmem_long_wait_until +\? +\? +PE 0$")
+
+    def test_of_no_waits(self):
+        self.traced("-n", 1, PROGRAM, "ratio")
+        self.assertEqual(self.meshmem_trace("waits", self.file), "no call has waited\n")
+
     def test_of_what_is_no_trace(self):
         self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))
         with open(self.file, "w", encoding="utf-8") as file:

@@ -5,7 +5,7 @@
  *   cost       prints what calls take: in ns, for people; ratio: in readings of the clock
  *   killed     PE 1 is killed while the others wait for it in a barrier
  *   error      PE 1 makes a mistake
- *   full       more calls than a trace holds
+ *   full       more calls than a trace holds; own_store: a wait that no call ends
  *   away       PE 0 is in no call while PE 1 reads its memory until it finds that
  */
 #include <shmem.h>
@@ -143,6 +143,9 @@ int main(int argc, char** argv) {
     cost((me + 1) % n, n);
   } else if (strcmp(how, "ratio") == 0) {
     ratio();
+  } else if (strcmp(how, "own_store") == 0) {
+    flag = 1;
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
   } else if (strcmp(how, "killed") == 0) {
     shmem_barrier_all();
     if (me == 1) raise(SIGKILL);
