@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 3;
+inline constexpr unsigned kTraceJobVersion = 4;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -67,6 +67,7 @@ struct TraceJob {
   const char* init = "shmem_init";  // the routine that is under way
   TraceMoment init_begin;           // when it began
   TraceRange heap, statics, device_heap;
+  bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives
 };

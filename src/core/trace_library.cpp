@@ -12,6 +12,7 @@
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
+#include "gpu/modules.hpp"
 
 namespace meshmem {
 namespace {
@@ -80,6 +81,7 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .heap = range_of(address_map.heap),
                .statics = range_of(address_map.statics),
                .device_heap = device_heap(),
+               .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
                .note_work = &note_work};
   job.is_first_of_node = job.pe == 0;

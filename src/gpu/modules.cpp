@@ -57,6 +57,11 @@ void Modules::when_programs_have_kernels(std::function<void()> call) {
   if (std::any_of(places_.begin(), places_.end(), is_of_program)) call_for_programs_();
 }
 
+bool Modules::programs_have_kernels() {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(places_.begin(), places_.end(), is_of_program);
+}
+
 void Modules::remove(Place place) {
   const std::lock_guard lock(mutex_);
   std::erase(places_, place);

@@ -28,6 +28,7 @@ class Modules {
   void publish_again();
   // Calls it when there is a module that is not the library's own: now, or later.
   void when_programs_have_kernels(std::function<void()> call);
+  bool programs_have_kernels();
   // Modules that come later are told nothing.
   void withdraw();
 

@@ -83,9 +83,9 @@ struct Head {
   static constexpr std::size_t kPairs = 4096;
   pthread_mutex_t mutex;
   std::uint32_t n_races;
-  std::atomic<bool> has_unseen;   // somebody writes in ways that are not seen
-  std::atomic<bool> has_streams;  // somebody orders in such ways
-  std::uint64_t pairs[kPairs];    // of call sites that have been reported
+  std::atomic<bool> has_unseen;     // somebody writes in ways that are not seen
+  std::atomic<bool> orders_unseen;  // somebody orders in such ways
+  std::uint64_t pairs[kPairs];      // of call sites that have been reported
 };
 
 class Board {

@@ -121,6 +121,14 @@ void begin_known(Call& call, const Rule& rule) {
   }
 }
 
+// When it happens is not seen, nor when the program waits for it. So all that comes later may be
+// ordered behind all that was before.
+void begin_on_stream(const Rule& rule) {
+  checker.board.head().has_unseen = checker.board.head().orders_unseen = true;
+  take_ticket();
+  if (rule.completes) complete(Order::pending);
+}
+
 void end_known(const Call& call, const Rule& rule) {
   if (rule.completes) end_fetches();
   if (is_collective(rule.kind)) return end_collective(call, rule);
@@ -138,12 +146,10 @@ void end_known(const Call& call, const Rule& rule) {
 void begin(Call& call) {
   const Entered entered;
   if (!checker.is_open) return;
-  if (call.what().on_stream) {
-    checker.board.head().has_unseen = checker.board.head().has_streams = true;
-    return;
-  }
+  if (call.what().on_stream) return begin_on_stream(rule_of(call));
   see_watched();
   take_ticket();
+  if (checker.board.head().orders_unseen) learn_from_all();
   begin_known(call, rule_of(call));
 }
 
@@ -164,6 +170,7 @@ std::string open_checker(const TraceJob& job) {
   forget_sites();
   checker.is_between_calls = false;
   checker.sees_program = watch_program();
+  if (job.has_kernels) checker.board.head().orders_unseen = true;
   checker.is_open = true;
   return {};
 }

@@ -110,6 +110,13 @@ class TestRaces(RacesTest):
             with self.subTest(n):
                 self.check_silence("-n", n)
 
+    @unittest.skipUnless("RACES_STREAMS" in os.environ, "kernels of this target need GPUs")
+    def test_what_streams_and_kernels_order_is_no_race(self):
+        for program in ("RACES_STREAMS", "RACES_KERNELS"):
+            with self.subTest(program):
+                result = self.oshrun("-n", 3, os.environ[program])
+                self.assertEqual((result.status, result.err), (0, ""), result)
+
     def test_fake_nodes_share_the_shadow(self):
         for network in ("auto", "ucx") if "WITH_UCX" in os.environ else ("auto",):
             with self.subTest(network):
@@ -131,7 +138,7 @@ class TestRaces(RacesTest):
 
 class OfLoads:
     """A program that tells of its own loads and stores, by each compiler."""
-    mistakes, compiler, options = MISTAKES_OF_LOADS, None, ()
+    mistakes, compiler = MISTAKES_OF_LOADS, None
 
     @classmethod
     def setUpClass(cls):
@@ -159,6 +166,8 @@ class OfLoads:
 
 
 class TestLoads(OfLoads, RacesTest):
+    options = ("-O2",)
+
     def test_without_the_check_nothing_is_told(self):
         del self.environment["MESHMEM_CHECK"]
         self.check_silence("-n", 2)
@@ -166,12 +175,8 @@ class TestLoads(OfLoads, RacesTest):
         self.assertEqual((result.status, result.err), (0, ""), result)
 
 
-class TestLoadsOptimized(OfLoads, RacesTest):
-    options = ("-O2",)
-
-
 class TestLoadsByClang(OfLoads, RacesTest):
-    compiler, options = "clang", ("-O2",)
+    compiler, options = "clang", ("-O1",)
 
 
 if __name__ == "__main__":
