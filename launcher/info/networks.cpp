@@ -34,14 +34,20 @@ constexpr std::chrono::seconds kPatience(10);  // an answer takes 30 ms
 
 Rows none(std::string why) { return {{"none", std::move(why)}}; }
 
+// "192.0.2.2, used where ..." -> "192.0.2.2, not used"
+std::string without_use(std::string_view about) {
+  return std::string(about.substr(0, about.find("used "))) + "not used";
+}
+
 Rows ask_library() {
   Environment environment;
   (void)parse_environment(environment, std::getenv);  // a bad value is reported elsewhere
   Rows rows;
-  if (environment.network == NetworkKind::none)
-    rows.push_back({"not used", "MESHMEM_NETWORK is none"});
+  const bool is_refused = environment.network == NetworkKind::none;
+  if (is_refused) rows.push_back({"not used", "MESHMEM_NETWORK is none"});
   const auto add = [&](std::string_view name, std::string_view about) {
-    rows.push_back({std::string(name), std::string(about)});
+    const bool is_used = is_refused && about.find("used ") != about.npos;
+    rows.push_back({std::string(name), is_used ? without_use(about) : std::string(about)});
   };
   std::string error;
   void* library = open_network_library("ucx", false, &error);

@@ -58,6 +58,30 @@ class Refusals(jobs.JobTest):
         self.assert_right(self.run_job([2, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth0"}))
 
 
+class Networks(jobs.JobTest):
+    def networks(self, **settings):
+        variables = ["env", *("=".join(item) for item in settings.items())]
+        result = self.finish(self.popen(jobs.simulated["nodea"].words(*variables, MESHMEM_INFO)))
+        self.assertEqual(result.status, 0, result)
+        return dict(re.findall(r"^  tcp over (\w+) +[\d.]+, (.*)$", result.out, re.M))
+
+    def test_the_one_that_would_be_taken_is_told(self):
+        only = "used where it reaches a peer"
+        near = "used between PEs of this machine alone"
+        self.assertEqual(self.networks(), {"eth0": only, "lo": near})
+        machine = jobs.simulated["nodea"]
+        self.addCleanup(machine.ip, "link delete eth1")
+        machine.ip("link add eth1 type veth peer name eth1_end", "address add 10.8.0.1/24 dev eth1",
+                   "link set eth1 up", "link set eth1_end up")
+        both = self.networks()
+        self.assertEqual(both.pop("lo"), near)
+        self.assertEqual(sorted(both), ["eth0", "eth1"])
+        self.assertEqual(sorted(both.values()), [only, "used where the others do not reach a peer"])
+        self.assertEqual(self.networks(MESHMEM_NETWORK_DEVICE="eth0"),
+                         {"eth0": only, "eth1": "not used", "lo": "not used"})
+        self.assertEqual(set(self.networks(MESHMEM_NETWORK="none").values()), {"not used"})
+
+
 class Doctor(jobs.JobTest):
     def test_puts_and_gets_between_machines(self):
         result = self.run_job([2, 1], MESHMEM_INFO, "--doctor")

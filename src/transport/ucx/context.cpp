@@ -135,6 +135,28 @@ std::vector<std::string> networks_of(ucp_context_h context) {
                      "resource");
 }
 
+std::vector<std::string> networks_to_itself(ucp_context_h context) {
+  ucp_worker_params_t worker_params{};
+  ucp_worker_h worker = nullptr;
+  if (ucp_worker_create(context, &worker_params, &worker) != UCS_OK) return {};
+  std::vector<std::string> networks;
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  if (ucp_worker_get_address(worker, &address, &bytes) == UCS_OK) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    params.address = address;
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    ucp_ep_h endpoint = nullptr;
+    if (ucp_ep_create(worker, &params, &endpoint) == UCS_OK)
+      networks =
+          networks_in(text_of([&](FILE* file) { ucp_ep_print_info(endpoint, file); }), "lane");
+    ucp_worker_release_address(worker, address);
+  }
+  ucp_worker_destroy(worker);  // and the endpoint
+  return networks;
+}
+
 UcxContext open_context(const std::string& device, std::string* error) {
   Settings settings;
   set_all(settings, device);

@@ -25,6 +25,8 @@ UcxContext open_context(const std::string& device, std::string* error);
 
 // As in "tcp over eth0".
 std::vector<std::string> networks_of(ucp_context_h context);
+// Those that UCX takes from this process to itself; empty if it cannot.
+std::vector<std::string> networks_to_itself(ucp_context_h context);
 
 // Networks of a text that UCX has printed, from its lines that begin with `word`.
 std::vector<std::string> networks_in(const std::string& printed, const std::string& word);

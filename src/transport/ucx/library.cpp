@@ -3,7 +3,9 @@
 // What libmeshmem_ucx.so shows: a maker of wires, and a list of networks for meshmem-info.
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <string>
@@ -15,28 +17,46 @@
 namespace meshmem {
 namespace {
 
-// "tcp over eth0" -> "192.0.2.2"; empty for what is no interface of IP.
-std::string ip_address_of(const std::string& network) {
-  const std::string name = network.substr(network.rfind(' ') + 1);
-  std::string text;
+// "tcp over eth0" -> "eth0"
+std::string device_of(const std::string& network) { return network.substr(network.rfind(' ') + 1); }
+
+// Of an interface of IP; else empty.
+struct Interface {
+  std::string address;
+  bool is_loopback = false;
+};
+
+Interface interface_of(const std::string& network) {
+  const std::string name = device_of(network);
+  Interface found;
   ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return text;
-  for (const ifaddrs* entry = all; entry != nullptr && text.empty(); entry = entry->ifa_next) {
+  if (getifaddrs(&all) != 0) return found;
+  for (const ifaddrs* entry = all; entry != nullptr && found.address.empty();
+       entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
     if (name != entry->ifa_name) continue;
     char buffer[INET_ADDRSTRLEN] = "";
     const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
-    text = inet_ntop(AF_INET, &address->sin_addr, buffer, sizeof buffer);
+    found.address = inet_ntop(AF_INET, &address->sin_addr, buffer, sizeof buffer);
+    found.is_loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
   }
   freeifaddrs(all);
-  return text;
+  return found;
 }
 
-std::string about(const std::string& network, const std::vector<std::string>& chosen) {
-  const bool is_chosen = std::find(chosen.begin(), chosen.end(), network) != chosen.end();
-  const std::string address = ip_address_of(network);
-  return fmt::format("{}{}{}", address, address.empty() ? "" : ", ",
-                     is_chosen ? "used where it reaches a peer" : "not used");
+// What UCX takes to a peer that all of `networks` reach: what it takes to this process itself. All
+// of them if it does not say.
+std::vector<std::string> taken_of(const std::vector<std::string>& networks) {
+  if (networks.size() < 2) return networks;
+  std::vector<std::string> devices;
+  for (const std::string& network : networks) devices.push_back(device_of(network));
+  std::string error;
+  const UcxContext context = open_context(fmt::format("{}", fmt::join(devices, ",")), &error);
+  std::vector<std::string> taken = context ? networks_to_itself(context.get()) : networks;
+  std::erase_if(taken, [&](const std::string& network) {
+    return std::find(networks.begin(), networks.end(), network) == networks.end();
+  });
+  return taken.empty() ? networks : taken;
 }
 
 }  // namespace
@@ -58,9 +78,23 @@ extern "C" [[gnu::visibility("default")]] bool meshmem_list_networks(
   const meshmem::UcxContext wanted = meshmem::open_context(device, error);
   tell("UCX", meshmem::ucx_version());
   if (all == nullptr || wanted == nullptr) return false;
+  const std::vector<std::string> networks = meshmem::networks_of(all.get());
   const std::vector<std::string> chosen = meshmem::networks_of(wanted.get());
-  for (const std::string& network : meshmem::networks_of(all.get())) {
-    tell(network, meshmem::about(network, chosen));
+  const auto is_in = [](const std::vector<std::string>& some, const std::string& network) {
+    return std::find(some.begin(), some.end(), network) != some.end();
+  };
+  std::vector<std::string> outward = chosen;
+  std::erase_if(outward, [](const std::string& network) {
+    return meshmem::interface_of(network).is_loopback;
+  });
+  const std::vector<std::string> taken = meshmem::taken_of(outward);
+  for (const std::string& network : networks) {
+    const std::string address = meshmem::interface_of(network).address;
+    const char* use = is_in(taken, network)     ? "used where it reaches a peer"
+                      : is_in(outward, network) ? "used where the others do not reach a peer"
+                      : is_in(chosen, network)  ? "used between PEs of this machine alone"
+                                                : "not used";
+    tell(network, fmt::format("{}{}{}", address, address.empty() ? "" : ", ", use));
   }
   return true;
 }
