@@ -230,15 +230,21 @@ struct Syntax<Kind::number> {
 
 template <>
 struct Syntax<Kind::check> {
-  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true, false or races";
+  static constexpr std::string_view accepted =
+      "1 or 0, yes or no, on or off, true, false, races or races-polled";
   static bool parse(std::string_view text, Check& out) {
+    for (const Check check : {Check::races, Check::races_polled}) {
+      out = check;
+      if (text == show(check)) return true;
+    }
     bool compares = false;
-    if (text != "races" && !Syntax<Kind::boolean>::parse(text, compares)) return false;
-    out = text == "races" ? Check::races : compares ? Check::calls : Check::off;
-    return true;
+    const bool is_known = Syntax<Kind::boolean>::parse(text, compares);
+    out = compares ? Check::calls : Check::off;
+    return is_known;
   }
   static std::string show(Check value) {
-    return value == Check::races ? "races" : value == Check::calls ? "1" : "0";
+    static constexpr std::string_view names[] = {"0", "1", "races", "races-polled"};
+    return std::string(names[static_cast<unsigned>(value)]);
   }
 };
 
@@ -350,7 +356,7 @@ std::optional<std::string> read(std::string name, typename Value<kind>::Type& ou
 
 // Of settings that are right each by itself.
 std::optional<std::string> misfit_of(const Environment& environment) {
-  if (environment.check == Check::races && !environment.trace.empty())
+  if (is_for_races(environment.check) && !environment.trace.empty())
     return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";
   const ReduceRule& rule = environment.reduce_algorithm;
   const unsigned threads = environment.reduce_threads.value_or(0);

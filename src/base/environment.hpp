@@ -45,7 +45,10 @@ constexpr unsigned kMostCpuDevices = 64;
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
 // What MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses that race.
-enum class Check { off, calls, races };
+enum class Check { off, calls, races, races_polled };
+inline bool is_for_races(Check check) {
+  return check == Check::races || check == Check::races_polled;
+}
 enum class AbortBy { exit, core };                // how the library ends a job on an error
 enum class HeapKind { host, device };             // where shmem_malloc takes memory from
 enum class ProxyKind { automatic, off };          // how kernels reach PEs of other machines

@@ -40,7 +40,7 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "A put, get or atomic takes about 0.1 us more, a collective about three times as long. races: "
   "instead, tell of two accesses to the same symmetric bytes that nothing orders, one of them a "
   "write, with both calls and their lines; the job then ends with status 1 (docs/debugging.md). "
-  "The same on all PEs.")
+  "races-polled: the same for programs that wait by loads of their own. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
   "of what every PE waits for. 0 waits for ever.")

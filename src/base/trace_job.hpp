@@ -67,6 +67,7 @@ struct TraceJob {
   const char* init = "shmem_init";  // the routine that is under way
   TraceMoment init_begin;           // when it began
   TraceRange heap, statics, device_heap;
+  bool polls = false;                              // MESHMEM_CHECK=races-polled
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives

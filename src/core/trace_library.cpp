@@ -67,7 +67,8 @@ void place_on_node(TraceJob& job) {
 
 std::optional<std::string> open_trace(const char* routine, const TraceMoment& begin) {
   std::string file = runtime().environment().trace;
-  const bool checks_races = runtime().environment().check == Check::races;
+  const Check check = runtime().environment().check;
+  const bool checks_races = is_for_races(check);
   if (file.empty() && !checks_races) return std::nullopt;
   if (auto error = checks_races ? load("MESHMEM_CHECK", kRacesLibrary)
                                 : load("MESHMEM_TRACE", kTraceLibrary))
@@ -81,6 +82,7 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .heap = range_of(address_map.heap),
                .statics = range_of(address_map.statics),
                .device_heap = device_heap(),
+               .polls = check == Check::races_polled,
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
                .note_work = &note_work};

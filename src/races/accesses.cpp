@@ -34,9 +34,15 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
   mine.writes = what.writes;
+  const bool may_be_polled =
+      checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
+  // Who polls has seen it arrive.
+  if (may_be_polled && what.order == Order::put)
+    mine.order = static_cast<std::uint8_t>(Order::program);
   std::optional<Access> race;
   {
     const Held held(checker.board.of(pe).mutex);
+    if (may_be_polled) tell_owner(pe, mine);
     race = add_access(checker.board.shadow(pe), range.offset, range.bytes, mine, checker.clock());
   }
   if (race) tell(range, pe, mine, *race);

@@ -47,6 +47,10 @@ std::span<std::uint32_t> Board::clock(int pe, std::uint32_t version) const {
   return {first + version % PeBoard::kVersions * numbers, numbers};
 }
 
+std::span<Told> Board::told(int pe) const {
+  return {at<Told>(begin_of(pe) + before_told_), n_pes_};
+}
+
 void Board::make_mutexes() const {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
@@ -62,7 +66,8 @@ std::string Board::open(const TraceJob& job) {
   n_pes_ = static_cast<std::size_t>(job.n_pes);
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
   const std::size_t clocks = PeBoard::kVersions * n_pes_ * kOrders * sizeof(std::uint32_t);
-  before_shadow_ = pages(sizeof(PeBoard)) + pages(clocks);
+  before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
+  before_shadow_ = before_told_ + pages(n_pes_ * sizeof(Told));
   bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
   bytes_ = begin_of(job.n_pes);
 

@@ -74,9 +74,18 @@ struct PeBoard {
   static constexpr std::size_t kSites = 32768, kEntries = 64, kVersions = 1024;
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> ticket;
+  std::atomic<std::uint32_t> n_told;
   std::uint32_t version, n_entries;
   Entry entries[kEntries];
   Site sites[kSites];
+};
+
+// For programs that wait by loads of their own: the last write of a PE of at most this many bytes,
+// which the PE with the memory may have seen. One by a put with signal says more than one that
+// comes later.
+struct Told {
+  static constexpr std::size_t kBytes = 8;
+  Access write, signaled;
 };
 
 struct Head {
@@ -98,6 +107,8 @@ class Board {
   PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
   // The clock of this version; kOrders numbers for each PE.
   std::span<std::uint32_t> clock(int pe, std::uint32_t version) const;
+  // What each PE has told this one.
+  std::span<Told> told(int pe) const;
   std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
 
  private:
@@ -109,7 +120,8 @@ class Board {
   void make_mutexes() const;
 
   std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0, n_pes_ = 0;
+  std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0,
+              n_pes_ = 0;
 };
 
 // Also of a PE that has died within it: the job ends then.

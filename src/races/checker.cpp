@@ -138,7 +138,8 @@ void end_known(const Call& call, const Rule& rule) {
   if (rule.kind == Kind::lock) return end_lock(call);
   const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
   if (is_pointer && call.result != 0 && call.pe != checker.job.pe && !checker.sees_program)
-    checker.board.head().has_unseen = true;
+    (checker.job.polls ? checker.board.head().orders_unseen : checker.board.head().has_unseen) =
+        true;
 }
 
 }  // namespace
@@ -150,6 +151,7 @@ void begin(Call& call) {
   see_watched();
   take_ticket();
   if (checker.board.head().orders_unseen) learn_from_all();
+  if (checker.job.polls) learn_what_was_told();
   begin_known(call, rule_of(call));
 }
 
@@ -163,7 +165,7 @@ std::string open_checker(const TraceJob& job) {
   checker.job = job;
   if (std::string error = checker.board.open(job); !error.empty()) return error;
   checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
-  checker.ticket = checker.version = 0;
+  checker.ticket = checker.version = checker.n_told = 0;
   checker.is_published = false;
   checker.collectives.clear();
   checker.fetches.clear();

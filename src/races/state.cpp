@@ -141,4 +141,27 @@ void see(int pe, const Range& range, Unknown writer) {
     learn_from_all();
 }
 
+void tell_owner(int pe, const Access& write) {
+  Told& told = checker.board.told(pe)[write.pe];
+  Access& last = write.how() == Order::signaled ? told.signaled : told.write;
+  last = write;
+  last.is_there = 1;
+  ++checker.board.of(pe).n_told;
+}
+
+void learn_what_was_told() {
+  PeBoard& mine = checker.board.of(checker.job.pe);
+  if (mine.n_told == checker.n_told) return;
+  std::vector<Told> told;
+  {
+    const Held held(mine.mutex);
+    checker.n_told = mine.n_told;
+    const auto all = checker.board.told(checker.job.pe);
+    told.assign(all.begin(), all.end());
+  }
+  for (const Told& one : told)
+    for (const Access& write : {one.write, one.signaled})
+      if (write.is_there) learn_from(write);
+}
+
 }  // namespace meshmem::races

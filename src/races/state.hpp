@@ -44,6 +44,7 @@ struct Checker {
   std::atomic<std::uint32_t> epoch = 0;  // another one with each change of the ticket or the clock
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
   std::vector<Fetch> fetches;                          // under way, until quiet
+  std::uint32_t n_told = 0;                            // of what this PE was told
 
   Clock clock() { return Clock(numbers); }
 };
@@ -82,6 +83,12 @@ enum class Unknown {
   nobody_else  // in no case
 };
 void see(int pe, const Range& range, Unknown writer);
+
+// In jobs whose program may wait by loads of its own: a write into the memory of `pe`, which it may
+// see from now on. The caller holds its mutex.
+void tell_owner(int pe, const Access& write);
+// The program of this PE may have seen all that it was told.
+void learn_what_was_told();
 
 }  // namespace meshmem::races
 

@@ -43,6 +43,13 @@ MISTAKES = {
     "requests_of_nothing": ("shmem_long_g", "shmem_long_p"),
     "no_answer": ("shmem_long_put_signal", "shmem_long_get"),
 }
+# Where a PE waits by loads of its own, which are not seen.
+MISTAKES_OF_POLLING = {
+    "own_loads": ("shmem_long_put", "shmem_long_get"),
+    "own_loads_of_signal": ("shmem_long_put", "shmem_long_get"),
+    **{name: MISTAKES[name] for name in ("put_get", "sync_without_quiet", "signal_of_another_put", "dest_before_quiet",
+                                         "source_before_quiet", "dest_of_reduction", "told_by_a_third")},
+}
 # What a program does itself.
 LOAD, STORE, ATOMIC = (f"{what} of the program" for what in ("a load", "a store", "an atomic"))
 MISTAKES_OF_LOADS = {
@@ -134,6 +141,28 @@ class TestRaces(RacesTest):
                 result = self.oshrun(*words, PROGRAM, "put_get", env=environment)
                 self.assertNotEqual(result.status, 0, result)
                 self.assertIn(line, result.err)
+
+
+class TestPolled(RacesTest):
+    mistakes = MISTAKES_OF_POLLING
+
+    def setUp(self):
+        super().setUp()
+        self.environment["MESHMEM_CHECK"] = "races-polled"
+
+    def test_waits_by_loads_order(self):
+        for name in ("own_loads", "own_loads_of_signal"):
+            with self.subTest(name):
+                result = self.oshrun("-n", 2, PROGRAM, name, "right")
+                self.assertEqual((result.status, result.err), (0, ""), result)
+
+    def test_finds_mistakes_beside_them(self):
+        for name in self.mistakes:
+            with self.subTest(name):
+                self.check_mistake(name, 3)
+
+    def test_programs_that_are_right_are_silent(self):
+        self.check_silence("-n", 3)
 
 
 class OfLoads:
