@@ -38,6 +38,23 @@ constexpr int kDeclared = 1;
 #define ROC_GROUP_COLLECTIVE(name, ...) ROC_GROUP(ctx_##name)
 #define ROC_STREAM(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name##_on_stream)>
 #define NONE(...)
+#define NVX(name) +kDeclared<decltype(&nvshmemx_##name)>
+#define ROC_SHORT(name, ...)                           \
+  +kDeclared<decltype(&rocshmem::rocshmem_##name<>)> + \
+      kDeclared<decltype(&rocshmem::rocshmem_ctx_##name<>)>
+// Scattered reductions of half and bfloat16: READER(NAME, op) for each.
+#define SHORT_SCATTER(NAME, TYPE, rma, ext, amo, bit, arith, logic, READER) \
+  READER(NAME, max) READER(NAME, min) READER(NAME, sum) READER(NAME, prod)
+#define NV_SHORT_SCATTER(NAME, op) +kDeclared<decltype(&nvshmem_##NAME##_##op##_reducescatter<>)>
+#define NV_SHORT_SCATTER_GROUP(NAME, op) NV_SCATTER_GROUP(NAME, , op)
+#define NV_SHORT_SCATTER_STREAM(NAME, op) NV_SCATTER_STREAM(NAME, , op)
+#define SHORT_STREAM(NAME, TYPE, ...)                         \
+  MESHMEM_OPS_TRANSFER(NV_STREAM, NAME##_, , TYPE, TYPE)      \
+  MESHMEM_OPS_TRANSFER(NV_NBI_STREAM, NAME##_, , TYPE, TYPE)  \
+  MESHMEM_OP_PUT_SIGNAL(NV_STREAM, NAME##_, , TYPE, TYPE)     \
+  MESHMEM_OP_PUT_SIGNAL(NV_NBI_STREAM, NAME##_, , TYPE, TYPE) \
+  MESHMEM_OP_P(NV_STREAM, NAME##_, TYPE)                      \
+  MESHMEM_OPS_MOVE(NV_STREAM, NAME##_, , TYPE, TYPE) NV_STREAM(NAME##_iput) NV_STREAM(NAME##_iget)
 
 // Of all types: the rows that READER reads of family ROWS, where column is not 0.
 #define RMA(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
@@ -80,18 +97,21 @@ const Family families[] = {
     {"nvshmem", "puts and gets",
      0 ALL(RMA, NV) ALL(SINGLE, NV) MESHMEM_SIZES(SIZED_RMA, NV) SIZED_RMA(mem, char, NV)},
     {"nvshmem", "strided puts and gets", 0 ALL(STRIDED, NV) MESHMEM_SIZES(SIZED_STRIDED, NV)},
-    {"nvshmem", "atomics", 0 ALL(ATOMIC, NV)},
+    {"nvshmem", "atomics",
+     0 ALL(ATOMIC, NV) NVX(float_atomic_add) NVX(float_atomic_fetch_add) NVX(double_atomic_add)
+         NVX(double_atomic_fetch_add)},
     {"nvshmem", "waits and tests", 0 ALL(WAIT, NV) ALL(TEST, NV)},
     {"nvshmem", "signals and order",
-     0 NV(signal_fetch) NV(signal_wait_until) NV(fence) NV(quiet) +
-         kDeclared<decltype(&nvshmemx_signal_op)>},
+     0 NV(signal_fetch) NV(signal_wait_until) NV(fence) NV(quiet) NVX(signal_op)
+         NVX(signal_counted_reset) NVX(flush)},
     {"nvshmem", "barriers and collectives",
      0 ALL(MOVE, NV) MESHMEM_OPS_MOVE(NV, , mem, char, void) NV(barrier) NV(barrier_all) NV(sync)
          NV(sync_all) NV(team_sync)},
     {"nvshmem", "reductions", 0 ALL(REDUCE, NV) MESHMEM_COMPAT_SCATTER(NV_SCATTER)},
     {"nvshmem", "half and bfloat16, in kernels",
      0 MESHMEM_SHORT_FLOATS(RMA, NV_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, NV_SHORT)
-         MESHMEM_SHORT_FLOATS(MOVE, NV_SHORT) MESHMEM_SHORT_FLOATS(REDUCE, NV_SHORT)},
+         MESHMEM_SHORT_FLOATS(MOVE, NV_SHORT) MESHMEM_SHORT_FLOATS(REDUCE, NV_SHORT)
+             MESHMEM_SHORT_FLOATS(SHORT_SCATTER, NV_SHORT_SCATTER)},
     {"nvshmem", "by warps and blocks",
      0 ALL(RMA, NV_GROUP) ALL(STRIDED, NV_GROUP) ALL(WAIT, NV_GROUP) ALL(MOVE, NV_GROUP)
              ALL(REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_SCATTER_GROUP)
@@ -101,7 +121,8 @@ const Family families[] = {
                              NV_GROUP(signal_wait_until) NV_GROUP(barrier) NV_GROUP(barrier_all)
                                  NV_GROUP(sync_all) NV_GROUP(team_sync) NV_GROUP(fence)
                                      NV_GROUP(quiet) +
-         kDeclared<decltype(&nvshmemx_double2_maxloc_reduce_block<>)>},
+         kDeclared<decltype(&nvshmemx_double2_maxloc_reduce_block<>)> MESHMEM_SHORT_FLOATS(
+             SHORT_SCATTER, NV_SHORT_SCATTER_GROUP) NV_GROUP(flush)},
     {"nvshmem", "on streams",
      0 MESHMEM_MOVED_ON_STREAM(NV_STREAM, MESHMEM_IN) MESHMEM_UNTYPED_ON_STREAM(NV_STREAM)
          MESHMEM_REDUCTIONS(NV_STREAM, MESHMEM_IN) MESHMEM_COMPAT_SCATTER(NV_SCATTER_STREAM)
@@ -109,13 +130,17 @@ const Family families[] = {
                  MESHMEM_SIZED_MOVED_ROW(mem, char, NV_NBI_STREAM) NV_STREAM(signal_op)
                      NV_STREAM(signal_wait_until) NV_STREAM(quiet) NV_STREAM(barrier_all)
                          NV_STREAM(barrier) NV_STREAM(sync_all) NV_STREAM(team_sync)
-                             NV_STREAM(float_iput) NV_STREAM(iget64) NV_STREAM(int_wait_until_all)},
+                             NV_STREAM(float_iput) NV_STREAM(iget64) NV_STREAM(int_wait_until_all)
+                                 NV_STREAM(flush) MESHMEM_SHORT_FLOATS(SHORT_STREAM, )
+                                     MESHMEM_SHORT_FLOATS(SHORT_SCATTER, NV_SHORT_SCATTER_STREAM)},
     {"rocshmem", "set-up, memory, teams, contexts",
      0 ROC(query_thread) ROC(finalize) ROC(global_exit) ROC(dump_stats) ROC(reset_stats) ROC(malloc)
          ROC(free) ROC(buffer_register) ROC(buffer_unregister) ROC(my_pe) ROC(n_pes) ROC(ptr)
              ROC(ctx_create) ROC(ctx_destroy) ROC(team_my_pe) ROC(team_n_pes) ROC(team_translate_pe)
                  ROC(team_split_strided) ROC(team_destroy) ROC(get_uniqueid)
-                     ROC(set_attr_uniqueid_args) ROC(init_attr)},
+                     ROC(set_attr_uniqueid_args) ROC(init_attr) ROC(info_get_version)
+                         ROC(info_get_name) ROC(vendor_get_version_info) ROC(sym_buffer_register)
+                             ROC(sym_buffer_unregister) ROC(buffer_register_vmm)},
     {"rocshmem", "puts and gets",
      0 ALL(RMA, ROC_CTX) ALL(SINGLE, ROC_CTX) SIZED_RMA(mem, char, ROC_CTX)},
     {"rocshmem", "atomics", 0 ALL(ATOMIC, ROC_CTX)},
@@ -130,6 +155,9 @@ const Family families[] = {
              ROC_GROUP(signal_fetch) ROC_GROUP(signal_wait_until) ROC_GROUP(barrier_all)
                  ROC_GROUP(barrier) ROC_GROUP(ctx_barrier) ROC_GROUP(sync_all) ROC_GROUP(ctx_sync)
                      ROC_GROUP(fence) ROC_GROUP(quiet)},
+    {"rocshmem", "half and bfloat16, in kernels",
+     0 MESHMEM_SHORT_FLOATS(RMA, ROC_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, ROC_SHORT)
+         MESHMEM_SHORT_FLOATS(RMA, ROC_GROUP_CTX)},
     {"rocshmem", "on streams",
      0 MESHMEM_SIZED_MOVED_ROW(mem, char, ROC_STREAM)
          MESHMEM_OPS_MOVE(ROC_STREAM, , mem, char, void) ROC_STREAM(signal_wait_until)

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace {
@@ -88,9 +89,12 @@ __global__ void greatest(nvshmem_team_t team, double2* dest, double2* source) {
   nvshmemx_double2_maxloc_reduce_block(team, dest, source, 1);
 }
 
-__global__ void count_everywhere(int* counter, uint64_t* signal) {
+__global__ void count_everywhere(int* counter, float* halves, double* quarters, uint64_t* signal) {
   for (int pe = 0; pe < nvshmem_n_pes(); ++pe) {
     nvshmem_int_atomic_inc(counter, pe);
+    nvshmemx_float_atomic_add(halves, 0.5F, pe);
+    if (nvshmemx_double_atomic_fetch_add(quarters, 0.25, pe) < 0)
+      nvshmemx_signal_op(signal, 999, 1, pe);
     nvshmemx_signal_op(signal, 2, NVSHMEM_SIGNAL_ADD, pe);
   }
   nvshmem_quiet();
@@ -143,6 +147,31 @@ void on_stream(hipStream_t stream) {
   nvshmem_free(source);
 }
 
+// bfloat16, whose upper bits are those of a float: from every PE to the next, and to all.
+void short_floats_on_stream(hipStream_t stream) {
+  const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+  auto* all = static_cast<meshmem_bfloat16*>(nvshmem_calloc(static_cast<size_t>(n) + 2, 2));
+  nvshmemx_bfloat16_p_on_stream(all, meshmem_bfloat16(static_cast<float>(me)), (me + 1) % n,
+                                stream);
+  nvshmemx_barrier_all_on_stream(stream);
+  nvshmemx_bfloat16_fcollect_on_stream(NVSHMEM_TEAM_WORLD, all + 2, all, 1, stream);
+  nvshmemx_bfloat16_put_on_stream(all + 1, all + 2, 1, (me + 1) % n, stream);
+  nvshmemx_flush_on_stream(stream);
+  nvshmemx_barrier_all_on_stream(stream);
+  must(hipStreamSynchronize(stream));
+  std::vector<uint16_t> bits(static_cast<size_t>(n) + 2);
+  must(hipMemcpy(bits.data(), all, bits.size() * 2, hipMemcpyDeviceToHost));
+  expect(bits[1] == bits[2], "put_on_stream of bfloat16");
+  for (int pe = 0; pe < n; ++pe) {
+    const float wanted = static_cast<float>((pe + n - 1) % n);
+    const uint32_t whole = uint32_t{bits[static_cast<size_t>(pe) + 2]} << 16;
+    float found;
+    std::memcpy(&found, &whole, sizeof found);
+    expect(found == wanted, "fcollect_on_stream of bfloat16");
+  }
+  nvshmem_free(all);
+}
+
 void teams_and_atomics(hipStream_t stream) {
   const int n = nvshmem_n_pes();
   nvshmem_team_t reversed = NVSHMEM_TEAM_INVALID;
@@ -166,16 +195,21 @@ void teams_and_atomics(hipStream_t stream) {
   nvshmem_free(pairs);
   int* counter = allocate<int>(1);
   uint64_t* signal = allocate<uint64_t>(1);
-  hipLaunchKernelGGL(count_everywhere, dim3(1), dim3(1), 0, stream, counter, signal);
+  float* halves = allocate<float>(1);
+  double* quarters = allocate<double>(1);
+  hipLaunchKernelGGL(count_everywhere, dim3(1), dim3(1), 0, stream, counter, halves, quarters,
+                     signal);
   must(hipStreamSynchronize(stream));
   expect(read(counter, 1)[0] == n, "atomic_inc");
+  expect(read(halves, 1)[0] == static_cast<float>(n) / 2, "float_atomic_add");
+  expect(read(quarters, 1)[0] == n / 4.0, "double_atomic_fetch_add");
   expect(nvshmem_signal_fetch(signal) == 2 * static_cast<uint64_t>(n), "signal_op");
   expect(nvshmem_barrier(reversed) == 0, "barrier of a team, by the host");
   nvshmem_team_destroy(reversed);
   for (void* memory :
        {static_cast<void*>(sum), static_cast<void*>(source), static_cast<void*>(part),
         static_cast<void*>(blocks), static_cast<void*>(failed), static_cast<void*>(counter),
-        static_cast<void*>(signal)})
+        static_cast<void*>(signal), static_cast<void*>(halves), static_cast<void*>(quarters)})
     nvshmem_free(memory);
 }
 
@@ -195,6 +229,7 @@ int main() {
   must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
   shift_and_ring(stream);
   on_stream(stream);
+  short_floats_on_stream(stream);
   teams_and_atomics(stream);
   must(hipStreamDestroy(stream));
   nvshmem_finalize();

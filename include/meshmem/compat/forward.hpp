@@ -81,6 +81,50 @@ MESHMEM_COMPAT_KERNEL int barrier_block(shmem_team_t team) {
 }
 #endif
 
+/* Adds to a floating-point number by swaps of its bits, which are a Word; the value before. */
+template <typename Word, typename E>
+MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
+  static_assert(sizeof(Word) == sizeof(E), "the word of the value's size");
+  Word* const word = reinterpret_cast<Word*>(dest);
+  Word found = shmem_atomic_fetch(word, pe);
+  for (;;) {
+    E before;
+    __builtin_memcpy(&before, &found, sizeof before);
+    const E after = before + value;
+    Word wanted;
+    __builtin_memcpy(&wanted, &after, sizeof wanted);
+    const Word expected = found;
+    found = shmem_atomic_compare_swap(word, expected, wanted, pe);
+    if (found == expected) return before;
+  }
+}
+
+#if defined(MESHMEM_COMPILES_KERNELS)
+/* half and bfloat16 as what they move as: call(arguments) with their bits. */
+template <typename T>
+T as_bits(T argument) {
+  return argument;
+}
+template <typename E>
+uint16_t short_bits(E value) {
+  uint16_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+#define MESHMEM_COMPAT_AS_BITS(NAME, TYPE, ...)                                            \
+  inline uint16_t as_bits(TYPE value) { return short_bits(value); }                        \
+  inline uint16_t* as_bits(TYPE* address) { return reinterpret_cast<uint16_t*>(address); } \
+  inline const uint16_t* as_bits(const TYPE* address) {                                    \
+    return reinterpret_cast<const uint16_t*>(address);                                     \
+  }
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_AS_BITS, )
+#undef MESHMEM_COMPAT_AS_BITS
+template <typename Routine, typename... Arguments>
+auto of_bits(const Routine& call, Arguments... arguments) {
+  return call(as_bits(arguments)...);
+}
+#endif
+
 }  // namespace compat
 }  // namespace meshmem
 

@@ -11,6 +11,24 @@
 
 /* ---- The start by attributes. A communicator must have all PEs, in the launcher's order. */
 #define NVSHMEMX_SUCCESS 0
+enum {
+  NVSHMEMX_ERROR_INVALID_VALUE = 1,
+  NVSHMEMX_ERROR_OUT_OF_MEMORY,
+  NVSHMEMX_ERROR_NOT_SUPPORTED,
+  NVSHMEMX_ERROR_SYMMETRY,
+  NVSHMEMX_ERROR_GPU_NOT_SELECTED,
+  NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED,
+  NVSHMEMX_ERROR_INTERNAL
+};
+/* Routines here return 0 or another number, which does not say more. */
+MESHMEM_COMPAT_SIDES const char* nvshmemx_status_string(int status) {
+  return status == NVSHMEMX_SUCCESS ? "NVSHMEMX_SUCCESS" : "NVSHMEMX_ERROR";
+}
+/* The version of OpenSHMEM, since programs ask what there is. */
+inline void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch) {
+  shmem_info_get_version(major, minor);
+  *patch = 0;
+}
 #define NVSHMEMX_INIT_THREAD_PES (1U << 0)
 #define NVSHMEMX_INIT_WITH_MPI_COMM (1U << 1)
 #define NVSHMEMX_INIT_WITH_SHMEM (1U << 2)
@@ -66,6 +84,10 @@ inline int nvshmemx_buffer_unregister(void* address) { return shmemx_buffer_unre
 inline void* nvshmemx_buffer_register_symmetric(void* address, size_t bytes, int) {
   return shmemx_buffer_register(address, bytes) == 0 ? address : nullptr;
 }
+inline void* nvshmemx_buffer_register_symmetric_at_preferred_address(void* address, size_t bytes,
+                                                                     void*, int) {
+  return shmemx_buffer_register(address, bytes) == 0 ? address : nullptr;
+}
 inline int nvshmemx_buffer_unregister_symmetric(void* address, size_t) {
   return shmemx_buffer_unregister(address);
 }
@@ -92,6 +114,34 @@ int nvshmemx_culibrary_finalize(Library) {
 MESHMEM_COMPAT_SIDES void nvshmemx_signal_op(uint64_t* address, uint64_t value, int op, int pe) {
   meshmem::compat::update_signal(address, value, op, pe);
 }
+
+MESHMEM_COMPAT_SIDES void nvshmemx_signal_counted_reset(uint64_t* address) {
+  shmem_signal_set(address, 0, shmem_my_pe());
+}
+
+/* ---- Sums of floating-point numbers, by swaps */
+#define MESHMEM_COMPAT_ADD(E, Word)                                                  \
+  MESHMEM_COMPAT_SIDES E nvshmemx_##E##_atomic_fetch_add(E* dest, E value, int pe) { \
+    return meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);               \
+  }                                                                                  \
+  MESHMEM_COMPAT_SIDES void nvshmemx_##E##_atomic_add(E* dest, E value, int pe) {    \
+    (void)meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);                \
+  }
+MESHMEM_COMPAT_ADD(float, unsigned int)
+MESHMEM_COMPAT_ADD(double, unsigned long)
+#undef MESHMEM_COMPAT_ADD
+
+/* ---- A flush, after which sources may be written: a quiet */
+MESHMEM_COMPAT_SIDES void nvshmemx_flush() { shmem_quiet(); }
+inline void nvshmemx_flush_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
+
+/* ---- Shared memory that the library may use for its transfers: it wants none. */
+enum nvshmemx_smem_amount_t {
+  NVSHMEMX_SMEM_RECOMMENDED,
+  NVSHMEMX_SMEM_MINIMUM,
+  NVSHMEMX_SMEM_BARRIERS_ONLY
+};
+MESHMEM_COMPAT_SIDES int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return 0; }
 
 /* ---- On streams. nbi forms are the others: all return at once. */
 #define MESHMEM_COMPAT_ON_STREAM(name, op, E, result, params, args)      \
@@ -226,6 +276,53 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
 MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_block(nvshmem_team_t team) {
   return meshmem::compat::barrier_block(team);
 }
+MESHMEM_COMPAT_KERNEL void nvshmemx_flush_warp() { shmemx_quiet_wave(); }
+MESHMEM_COMPAT_KERNEL void nvshmemx_flush_block() { shmemx_quiet_block(); }
+MESHMEM_COMPAT_KERNEL void nvshmemx_give_smem(void*, size_t) {}
+MESHMEM_COMPAT_KERNEL void nvshmemx_release_smem() {}
+/* half and bfloat16: scattered reductions, and what moves on a stream. */
+#define MESHMEM_COMPAT_SHORT_SCATTERS(NAME, TYPE, ...) \
+  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, max)        \
+  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, min)        \
+  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, sum) MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, prod)
+#define MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, op)                                              \
+  MESHMEM_COMPAT_KERNEL int nvshmem_##NAME##_##op##_reducescatter(                                \
+      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {                      \
+    return shmemx_##NAME##_##op##_reduce_scatter(team, dest, source, nreduce);                    \
+  }                                                                                               \
+  inline int nvshmemx_##NAME##_##op##_reducescatter_on_stream(nvshmem_team_t team, TYPE* dest,    \
+                                                              const TYPE* source, size_t nreduce, \
+                                                              shmemx_stream_t stream) {           \
+    return shmemx_##NAME##_##op##_reduce_scatter_on_stream(team, dest, source, nreduce, stream);  \
+  }                                                                                               \
+  MESHMEM_COMPAT_GROUP_SCATTER(NAME, TYPE, op)
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_SCATTERS, )
+#undef MESHMEM_COMPAT_SHORT_SCATTERS
+#undef MESHMEM_COMPAT_SHORT_SCATTER
+#define MESHMEM_COMPAT_LIST(...) __VA_ARGS__
+#define MESHMEM_COMPAT_BITS(ending, name, op, result, params, args)                              \
+  inline result nvshmemx_##name##ending MESHMEM_WITH_STREAM params {                             \
+    return meshmem::compat::of_bits([](auto... all) { return shmemx_##op##_on_stream(all...); }, \
+                                    MESHMEM_COMPAT_LIST args, stream);                           \
+  }
+#define MESHMEM_COMPAT_BITS_ON_STREAM(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_BITS(_on_stream, name, op, result, params, args)
+#define MESHMEM_COMPAT_BITS_BOTH(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_BITS(_on_stream, name, op, result, params, args)   \
+  MESHMEM_COMPAT_BITS(_nbi_on_stream, name, op, result, params, args)
+#define MESHMEM_COMPAT_SHORT_ON_STREAM(NAME, TYPE, ...)                  \
+  MESHMEM_OPS_TRANSFER(MESHMEM_COMPAT_BITS_BOTH, NAME##_, , TYPE, TYPE)  \
+  MESHMEM_OP_PUT_SIGNAL(MESHMEM_COMPAT_BITS_BOTH, NAME##_, , TYPE, TYPE) \
+  MESHMEM_OP_P(MESHMEM_COMPAT_BITS_ON_STREAM, NAME##_, TYPE)             \
+  MESHMEM_OPS_MOVE(MESHMEM_COMPAT_BITS_ON_STREAM, NAME##_, , TYPE, TYPE) \
+  MESHMEM_COMPAT_STRIDED_ON_STREAM(NAME##_iput, put, TYPE, TYPE)         \
+  MESHMEM_COMPAT_STRIDED_ON_STREAM(NAME##_iget, get, TYPE, TYPE)
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_ON_STREAM, )
+#undef MESHMEM_COMPAT_SHORT_ON_STREAM
+#undef MESHMEM_COMPAT_BITS_BOTH
+#undef MESHMEM_COMPAT_BITS_ON_STREAM
+#undef MESHMEM_COMPAT_BITS
+#undef MESHMEM_COMPAT_LIST
 /* x is the value and y its place, not negative: the bits of such doubles, as integers, have the
  * same order. Any nreduce, where NVSHMEM takes 1. */
 MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
@@ -270,27 +367,69 @@ int nvshmemx_collective_launch_query_gridsize(Kernel*, dim3, void**, size_t, int
 
 /* ---- What this library cannot have */
 #define MESHMEM_COMPAT_QP "queue pairs are the network's; call the routine without qp"
-#define MESHMEM_COMPAT_QP_TYPE(NAME, ...)                                 \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_p, MESHMEM_COMPAT_QP)       \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_g, MESHMEM_COMPAT_QP)       \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_put, MESHMEM_COMPAT_QP)     \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_get, MESHMEM_COMPAT_QP)     \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_put_nbi, MESHMEM_COMPAT_QP) \
-  MESHMEM_COMPAT_MISSING(nvshmemx_qp_##NAME##_get_nbi, MESHMEM_COMPAT_QP)
+#define MESHMEM_COMPAT_NO_QP(name) MESHMEM_COMPAT_MISSING(nvshmemx_qp_##name, MESHMEM_COMPAT_QP)
+#define MESHMEM_COMPAT_NO_QP_GROUPS(name) \
+  MESHMEM_COMPAT_NO_QP(name) MESHMEM_COMPAT_NO_QP(name##_warp) MESHMEM_COMPAT_NO_QP(name##_block)
+#define MESHMEM_COMPAT_QP_TYPE(NAME, ...)        \
+  MESHMEM_COMPAT_NO_QP(NAME##_p)                 \
+  MESHMEM_COMPAT_NO_QP(NAME##_g)                 \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_put)        \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_get)        \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_put_nbi)    \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_get_nbi)    \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_put_signal) \
+  MESHMEM_COMPAT_NO_QP_GROUPS(NAME##_put_signal_nbi)
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_QP_TYPE, )
-MESHMEM_COMPAT_MISSING(nvshmemx_qp_create, MESHMEM_COMPAT_QP)
-MESHMEM_COMPAT_MISSING(nvshmemx_qp_quiet, MESHMEM_COMPAT_QP)
-MESHMEM_COMPAT_MISSING(nvshmemx_qp_fence, MESHMEM_COMPAT_QP)
-MESHMEM_COMPAT_MISSING(nvshmemx_qp_signal_op, MESHMEM_COMPAT_QP)
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_QP_TYPE, )
+MESHMEM_COMPAT_NO_QP(create)
+MESHMEM_COMPAT_NO_QP_GROUPS(quiet)
+MESHMEM_COMPAT_NO_QP_GROUPS(fence)
+MESHMEM_COMPAT_NO_QP(signal_op)
+#undef MESHMEM_COMPAT_QP_TYPE
+#undef MESHMEM_COMPAT_NO_QP_GROUPS
+#undef MESHMEM_COMPAT_NO_QP
 MESHMEM_COMPAT_MISSING(nvshmemx_mc_ptr, "multicast memory is NVIDIA's; store to each nvshmem_ptr")
 MESHMEM_COMPAT_MISSING(nvshmemx_barrier_warpgroup, "take nvshmemx_barrier_block")
 #define MESHMEM_COMPAT_G(NAME, ...)                     \
   MESHMEM_COMPAT_MISSING(nvshmemx_##NAME##_g_on_stream, \
                          "a stream gives no value to the caller; take get_on_stream")
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
 MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
 MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
-#undef MESHMEM_COMPAT_QP_TYPE
+#define MESHMEM_COMPAT_NO_WAIT(name, ...) \
+  MESHMEM_COMPAT_MISSING(nvshmem_##name, "what is waited for has 4 or 8 bytes; take int")
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, short_, short)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, ushort_, unsigned short)
+#undef MESHMEM_COMPAT_NO_WAIT
+#define MESHMEM_COMPAT_NO_WAIT(name)                  \
+  MESHMEM_COMPAT_MISSING(nvshmemx_##name##_on_stream, \
+                         "what is waited for has 4 or 8 bytes; take int")
+MESHMEM_COMPAT_NO_WAIT(short_wait_until)
+MESHMEM_COMPAT_NO_WAIT(short_wait_until_all)
+MESHMEM_COMPAT_NO_WAIT(short_wait_until_all_vector)
+MESHMEM_COMPAT_NO_WAIT(ushort_wait_until)
+MESHMEM_COMPAT_NO_WAIT(ushort_wait_until_all)
+MESHMEM_COMPAT_NO_WAIT(ushort_wait_until_all_vector)
+#undef MESHMEM_COMPAT_NO_WAIT
+#define MESHMEM_COMPAT_NO_ATOMIC(X, name)        \
+  MESHMEM_COMPAT_MISSING(X##_half_atomic_##name, \
+                         "what is changed at once has 4 or 8 bytes; take float")
+MESHMEM_COMPAT_NO_ATOMIC(nvshmem, fetch)
+MESHMEM_COMPAT_NO_ATOMIC(nvshmem, set)
+MESHMEM_COMPAT_NO_ATOMIC(nvshmem, swap)
+MESHMEM_COMPAT_NO_ATOMIC(nvshmemx, add)
+MESHMEM_COMPAT_NO_ATOMIC(nvshmemx, fetch_add)
+#undef MESHMEM_COMPAT_NO_ATOMIC
+#define MESHMEM_COMPAT_REGION "regions tell the network of batches; leave the call away"
+MESHMEM_COMPAT_MISSING(nvshmemx_region_start, MESHMEM_COMPAT_REGION)
+MESHMEM_COMPAT_MISSING(nvshmemx_region_stop, MESHMEM_COMPAT_REGION)
+MESHMEM_COMPAT_MISSING(nvshmemx_region_start_block, MESHMEM_COMPAT_REGION)
+MESHMEM_COMPAT_MISSING(nvshmemx_region_stop_block, MESHMEM_COMPAT_REGION)
+MESHMEM_COMPAT_MISSING(nvshmemx_region_is_active, MESHMEM_COMPAT_REGION)
+MESHMEM_COMPAT_MISSING(nvshmemx_collective_launch_attr, "take nvshmemx_collective_launch")
+MESHMEM_COMPAT_MISSING(nvshmemx_buffer_unregister_all,
+                       "unregister each buffer by nvshmemx_buffer_unregister")
 
 #endif

@@ -15,6 +15,11 @@
 #define ROCSHMEM_TEAM_WORLD SHMEM_TEAM_WORLD
 #define ROCSHMEM_TEAM_SHARED SHMEM_TEAM_SHARED
 #define ROCSHMEM_TEAM_INVALID SHMEM_TEAM_INVALID
+#define ROCSHMEM_CTX_INVALID SHMEM_CTX_INVALID
+#define ROCSHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define ROCSHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define ROCSHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define ROCSHMEM_UNIQUE_ID_BYTES 128
 
 namespace rocshmem {
 
@@ -70,6 +75,30 @@ inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
 }
 inline int rocshmem_buffer_unregister(void* address) { return shmemx_buffer_unregister(address); }
+/* What lies at a stride in each PE's addresses is registered as any buffer: by all PEs together. */
+inline int rocshmem_sym_buffer_register(void* address, size_t bytes, int, int, ptrdiff_t) {
+  return shmemx_buffer_register(address, bytes);
+}
+inline int rocshmem_buffer_register_vmm(void* address, size_t bytes, int, int, ptrdiff_t) {
+  return shmemx_buffer_register(address, bytes);
+}
+inline int rocshmem_sym_buffer_unregister(void* address) {
+  return shmemx_buffer_unregister(address);
+}
+inline void rocshmem_info_get_version(int* major, int* minor) {
+  shmem_info_get_version(major, minor);
+}
+inline void rocshmem_info_get_name(char* name) { shmem_info_get_name(name); }
+/* The version of OpenSHMEM, since programs ask what there is. */
+inline void rocshmem_vendor_get_version_info(int* major, int* minor, int* patch) {
+  shmem_info_get_version(major, minor);
+  *patch = 0;
+}
+template <typename Module>
+int rocshmem_hipmodule_init(Module, shmemx_stream_t = nullptr) {
+  shmemx_module_init();
+  return 0;
+}
 inline int rocshmem_ctx_create(int64_t options, rocshmem_ctx_t* ctx) {
   return shmem_ctx_create(static_cast<long>(options), ctx);
 }
@@ -84,7 +113,9 @@ inline void rocshmem_team_destroy(rocshmem_team_t team) { shmem_team_destroy(tea
 constexpr unsigned ROCSHMEM_INIT_WITH_UNIQUEID = 1;
 constexpr unsigned ROCSHMEM_INIT_WITH_MPI_COMM = 2;
 typedef shmemx_uniqueid_t rocshmem_uniqueid_t;
-typedef meshmem::compat::UniqueIdArguments rocshmem_init_attr_t;
+struct rocshmem_init_attr_t : meshmem::compat::UniqueIdArguments {
+  void* mpi_comm = nullptr;
+};
 inline int rocshmem_get_uniqueid(rocshmem_uniqueid_t* id) {
   return shmemx_get_uniqueid(id) == 0 ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
 }
@@ -211,6 +242,21 @@ inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
                                       MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, xor))
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
 MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_CTX, , mem, char, void)
+/* half and bfloat16. */
+#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args)                      \
+  MESHMEM_COMPAT_KERNEL result rocshmem_##name params { return shmemx_##name args; } \
+  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name MESHMEM_WITH_CTX params {         \
+    return shmemx_ctx_##name MESHMEM_PASS_CTX args;                                  \
+  }
+#define MESHMEM_COMPAT_SHORT_WIDER(...) \
+  MESHMEM_COMPAT_SHORT(__VA_ARGS__) MESHMEM_COMPAT_GROUP_CTX(__VA_ARGS__)
+#define MESHMEM_COMPAT_SHORT_TYPE(NAME, TYPE, ...)                   \
+  MESHMEM_OPS_RMA(MESHMEM_COMPAT_SHORT_WIDER, NAME##_, , TYPE, TYPE) \
+  MESHMEM_OPS_SINGLE(MESHMEM_COMPAT_SHORT, NAME##_, TYPE)
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_TYPE, )
+#undef MESHMEM_COMPAT_SHORT_TYPE
+#undef MESHMEM_COMPAT_SHORT_WIDER
+#undef MESHMEM_COMPAT_SHORT
 MESHMEM_COMPAT_GROUP(signal_fetch, , , uint64_t, (const uint64_t* address), (address))
 MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t, (uint64_t * address, int cmp, uint64_t value),
                      (address, cmp, value))
