@@ -33,11 +33,23 @@ namespace {
 // With fewer free descriptors PMIx_Init fails, or its event library ends the process by exit(1).
 constexpr int kFilesOfPmix = 12;
 
+constexpr auto kFirstOnesTurn = std::chrono::milliseconds(1500);  // Open MPI ends PEs in a second
+
 pmix_proc_t this_process;
 std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
 
+// What keeps one PE of a machine from its launcher keeps them all: the first of them says it. The
+// others are ended meanwhile; after a second and a half they say it too.
+void leave_word_to_first() {
+  const std::vector<int>& pes = joined_job().node_pes;
+  if (pes.empty() || pes.front() == static_cast<int>(this_process.rank)) return;
+  std::this_thread::sleep_for(kFirstOnesTurn);
+}
+
 void check_pmix(pmix_status_t status, const char* what) {
-  if (status != PMIX_SUCCESS) fatal("cannot {}: PMIx says {}", what, PMIx_Error_string(status));
+  if (status == PMIX_SUCCESS) return;
+  leave_word_to_first();
+  fatal("cannot {}: PMIx says {}", what, PMIx_Error_string(status));
 }
 
 pmix_proc_t process_of(pmix_rank_t rank) {
@@ -287,6 +299,7 @@ void run(const Fence& fence, double timeout_seconds) {
     end_in_fence(fence, timeout_seconds);
   if (*end->status == PMIX_SUCCESS) return;
   // Partial success: a PE has died.
+  leave_word_to_first();
   print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", fence.routine,
                          PMIx_Error_string(*end->status)));
   _exit(1);
@@ -342,6 +355,7 @@ std::string PmixClient::lookup(int pe, std::string_view key) {
   const pmix_status_t status =
       PMIx_Get(&owner, std::string(key).c_str(), nullptr, 0, &fetched.value);
   if (status != PMIX_SUCCESS || fetched.value->type != PMIX_BYTE_OBJECT) {
+    leave_word_to_first();
     fatal("cannot get '{}' of PE {} from the launcher: PMIx says {}", key, pe,
           PMIx_Error_string(status));
   }

@@ -10,6 +10,7 @@ import launching
 from launching import SHMEM_PROGRAM
 
 KERNELS = os.environ.get("STATUS_KERNELS", "")
+PMIX_REFUSES = os.environ["PMIX_REFUSES"]
 
 
 class Nodes(launching.LaunchTest):
@@ -55,6 +56,13 @@ class Nodes(launching.LaunchTest):
             self.assert_refused(result, 2, host, variable)
             result = self.run_job(4, 2, *self.where("-eq 3", assignment))
             self.assert_refused(result, 3, "PE 2", variable)
+
+    def test_what_keeps_all_from_the_launcher_is_said_once_a_node(self):
+        result = self.run_job(8, 2, "env", f"LD_PRELOAD={PMIX_REFUSES}", SHMEM_PROGRAM, "ring")
+        self.assertEqual(result.status, 1, result)
+        said_by = re.findall(r"^meshmem: PE (\d) [^\n]* PMIx says HANDSHAKE-FAILED$", result.err, re.M)
+        self.assertIn(sorted(said_by), (["0"], ["4"], ["0", "4"]), result)
+        self.assert_nothing_left()
 
     def test_a_pe_that_fails_ends_the_job_with_its_status(self):
         for how, number, status in (("exit", 7, 7), ("die", 9, 137), ("global_exit", 5, 5)):
