@@ -28,6 +28,7 @@ struct Mapping {
   int pe;
 };
 std::vector<Mapping> mappings;  // by address
+std::atomic<const Mapping*> last_mapping{nullptr};
 
 // The value is loaded after the call that tells of it.
 struct Watch {
@@ -45,12 +46,16 @@ void map_peers(const TraceRange& own) {
 }
 
 const Mapping* find_mapping(std::uintptr_t at) {
+  const Mapping* last = last_mapping.load(std::memory_order_relaxed);
+  if (last && at - last->begin < last->bytes) return last;
   auto behind =
       std::upper_bound(mappings.begin(), mappings.end(), at,
                        [](std::uintptr_t begin, const Mapping& one) { return begin < one.begin; });
   if (behind == mappings.begin()) return nullptr;
   const Mapping& mapping = *--behind;
-  return at - mapping.begin < mapping.bytes ? &mapping : nullptr;
+  if (at - mapping.begin >= mapping.bytes) return nullptr;
+  last_mapping.store(&mapping, std::memory_order_relaxed);
+  return &mapping;
 }
 
 // ---- Accesses that repeat
@@ -60,7 +65,7 @@ struct Noted {
   std::uint32_t epoch;
   std::uint8_t loaded, stored;  // a bit for each byte
 };
-constexpr std::size_t kNoted = 1024;
+constexpr std::size_t kNoted = 8192;
 thread_local std::array<Noted, kNoted> noted;
 
 struct Piece {
@@ -121,11 +126,12 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
 void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
-  if (!mapping || bytes == 0 || Entered::is_here()) return;
+  if (!mapping || bytes == 0) return;
   const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
   const bool may_repeat = is_plain && is_piece(at, bytes);
   const bool stores = kind == AccessKind::store;
   if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
+  if (Entered::is_here()) return;
   const Entered entered;
   if (!checker.is_open || checker.board.head().orders_unseen) return;
   note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
@@ -152,6 +158,7 @@ SetAccessHooks set_hooks() {
 bool watch_program() {
   const SetAccessHooks set = set_hooks();
   if (!set) return false;
+  last_mapping = nullptr;
   mappings.clear();
   watches.clear();
   has_watches = false;

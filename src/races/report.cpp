@@ -24,6 +24,12 @@ namespace meshmem::races {
 namespace {
 
 std::map<std::pair<const void*, unsigned>, std::uint32_t> sites;
+// The places of loops, before the search.
+struct Recent {
+  Place place;
+  std::uint32_t site;
+};
+std::array<Recent, 256> recent_sites;
 
 template <std::size_t bytes>
 void copy_text(char (&to)[bytes], std::string_view from) {
@@ -130,11 +136,15 @@ std::uint32_t number_of(AccessKind kind) {
 }
 
 std::uint32_t site_of(const Board& board, int pe, const Place& place) {
+  const auto at = reinterpret_cast<std::uintptr_t>(place.caller);
+  Recent& recent = recent_sites[(at ^ place.routine) % recent_sites.size()];
+  if (recent.place == place) return recent.site;
   const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
                                                  static_cast<std::uint32_t>(sites.size() + 1));
-  if (found->second >= PeBoard::kSites) return 0;
-  if (is_new) describe(board.of(pe).sites[found->second], place);
-  return found->second;
+  const bool is_kept = found->second < PeBoard::kSites;
+  if (is_new && is_kept) describe(board.of(pe).sites[found->second], place);
+  recent = {place, is_kept ? found->second : 0};
+  return recent.site;
 }
 
 std::string text_of(const Board& board, const Race& race) {
@@ -145,6 +155,9 @@ std::string text_of(const Board& board, const Race& race) {
                      line_of(race.here, here), line_of(race.before, before));
 }
 
-void forget_sites() { sites.clear(); }
+void forget_sites() {
+  sites.clear();
+  recent_sites = {};
+}
 
 }  // namespace meshmem::races

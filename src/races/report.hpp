@@ -16,6 +16,7 @@ namespace meshmem::races {
 struct Place {
   const void* caller;
   std::uint32_t routine;
+  bool operator==(const Place&) const = default;
 };
 // As that of a routine.
 std::uint32_t number_of(AccessKind kind);
