@@ -81,6 +81,27 @@ __global__ void collectives(nvshmem_team_t team, float* sum, float* source, floa
   if (threadIdx.x < static_cast<unsigned>(warpSize)) nvshmemx_barrier_warp(team);
 }
 
+// Puts and gets by a group begin and end with a meeting of it: what other threads have written is
+// put, the source is free afterwards, and what has been got is there for all.
+__global__ void without_barriers(long* source, long* dest, long* back, int n, int* failed) {
+  const int me = nvshmem_my_pe(), next = (me + 1) % nvshmem_n_pes();
+  const int mine = n - 1 - static_cast<int>(threadIdx.x);
+  source[mine] = 100L * me + mine;
+  nvshmemx_long_put_block(dest, source, static_cast<size_t>(n), next);
+  source[n - 1 - mine] = -1;
+  nvshmem_quiet();
+  nvshmemx_barrier_all_block();
+  nvshmemx_long_get_block(back, dest, static_cast<size_t>(n), next);
+  if (back[n - 1 - mine] != 100L * me + n - 1 - mine) *failed = 1;
+  nvshmemx_barrier_all_block();
+  if (threadIdx.x >= static_cast<unsigned>(warpSize)) return;
+  source[mine] = mine;
+  nvshmemx_long_put_nbi_warp(dest, source + n - warpSize, static_cast<size_t>(warpSize), next);
+  nvshmem_quiet();
+  nvshmemx_barrier_all_warp();
+  if (dest[threadIdx.x] != n - warpSize + static_cast<long>(threadIdx.x)) *failed = 2;
+}
+
 // The greatest of what the PEs bring, and who brings it.
 __global__ void greatest(nvshmem_team_t team, double2* dest, double2* source) {
   const int me = nvshmem_team_my_pe(team);
@@ -184,6 +205,13 @@ void teams_and_atomics(hipStream_t stream) {
                      failed);
   must(hipStreamSynchronize(stream));
   expect(read(failed, 1)[0] == 0, "collectives of a team");
+  long* buffers = allocate<long>(3 * 64);
+  hipLaunchKernelGGL(without_barriers, dim3(1), dim3(64), 0, stream, buffers, buffers + 64,
+                     buffers + 128, 64, failed);
+  must(hipStreamSynchronize(stream));
+  expect(read(failed, 1)[0] == 0, "puts and gets by groups meet");
+  nvshmem_barrier_all();
+  nvshmem_free(buffers);
   double2* pairs = allocate<double2>(2);
   hipLaunchKernelGGL(greatest, dim3(1), dim3(64), 0, stream, NVSHMEM_TEAM_WORLD, pairs, pairs + 1);
   must(hipStreamSynchronize(stream));

@@ -71,6 +71,21 @@ __global__ void get_and_put(int* source, int* dest, int* back, long* flag) {
   rocshmem_wg_finalize();
 }
 
+// Puts and gets by a work-group end with a meeting of it.
+__global__ void without_barriers(long* source, long* dest, int n, int* failed) {
+  const int next = (rocshmem_my_pe() + 1) % rocshmem_n_pes();
+  const int mine = n - 1 - static_cast<int>(threadIdx.x);
+  source[mine] = mine;
+  __syncthreads();
+  rocshmem_long_put_wg(dest, source, static_cast<size_t>(n), next);
+  source[n - 1 - mine] = -1;
+  rocshmem_quiet();
+  rocshmem_barrier_all_wg();
+  rocshmem_long_get_wg(source, dest, static_cast<size_t>(n), next);
+  if (source[n - 1 - mine] != n - 1 - mine) *failed = 8;
+  rocshmem_barrier_all_wg();
+}
+
 __global__ void signals(long* data, uint64_t* signal, int* failed) {
   const int next = (rocshmem_my_pe() + 1) % rocshmem_n_pes();
   rocshmem_long_put_signal_wg(data + 8, data, 8, signal, 5, ROCSHMEM_SIGNAL_ADD, next);
@@ -119,6 +134,13 @@ void by_kernels() {
   int* failed = allocate<int>(1);
   hipLaunchKernelGGL(signals, dim3(1), dim3(64), 0, nullptr, data, signal, failed);
   must(hipDeviceSynchronize());
+  long* buffers = allocate<long>(2 * 64);
+  hipLaunchKernelGGL(without_barriers, dim3(1), dim3(64), 0, nullptr, buffers, buffers + 64, 64,
+                     failed);
+  must(hipDeviceSynchronize());
+  expect(read(failed, 1)[0] == 0, "puts and gets by work-groups end with a meeting");
+  rocshmem_barrier_all();
+  rocshmem_free(buffers);
   rocshmem_team_t odd_order = ROCSHMEM_TEAM_INVALID;
   expect(
       rocshmem_team_split_strided(ROCSHMEM_TEAM_WORLD, n - 1, -1, n, nullptr, 0, &odd_order) == 0,

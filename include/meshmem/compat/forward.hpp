@@ -71,6 +71,13 @@ MESHMEM_COMPAT_SIDES int barrier(shmem_team_t team) {
   return shmem_team_sync(team);
 }
 #if defined(MESHMEM_COMPILES_KERNELS)
+/* Meetings of a group around a put or get, as other libraries have them: what any thread has
+ * written before is put; afterwards the source is free, and a signal by any thread is behind all
+ * stores. */
+MESHMEM_COMPAT_KERNEL void meet_wave() { meshmem::device::Wave().sync(); }
+MESHMEM_COMPAT_KERNEL void meet_block() { meshmem::device::Block().sync(); }
+MESHMEM_COMPAT_KERNEL void end_wave() { meshmem::device::release_all(meshmem::device::Wave()); }
+MESHMEM_COMPAT_KERNEL void end_block() { meshmem::device::release_all(meshmem::device::Block()); }
 MESHMEM_COMPAT_KERNEL int barrier_wave(shmem_team_t team) {
   shmemx_quiet_wave();
   return shmemx_team_sync_wave(team);

@@ -7,6 +7,8 @@
 #ifndef MESHMEM_COMPAT_NVSHMEMX_H
 #define MESHMEM_COMPAT_NVSHMEMX_H
 
+#include <type_traits>
+
 #include "meshmem/compat/nvshmem.h"
 
 /* ---- The start by attributes. A communicator must have all PEs, in the launcher's order. */
@@ -235,19 +237,32 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##name##_wave args; } \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##name##_block args; }
-#define MESHMEM_COMPAT_GROUP_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)               \
-  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE)) MESHMEM_IN_##rma( \
-      MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))                            \
-      MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))                \
-          MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))    \
-              MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))      \
-                  MESHMEM_IN_##arith(                                                              \
-                      MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))               \
-                      MESHMEM_IN_##logic(                                                          \
-                          MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))
-#define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)          \
-  MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, , BITS, E, void) \
-  MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP, , BITS, E, void)
+/* Puts and gets, of which those of NVSHMEM begin and end with a meeting of the group. */
+#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params {       \
+    meshmem::compat::meet_wave();                                    \
+    shmemx_##name##_wave args;                                       \
+    meshmem::compat::end_wave();                                     \
+  }                                                                  \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params {      \
+    meshmem::compat::meet_block();                                   \
+    shmemx_##name##_block args;                                      \
+    meshmem::compat::end_block();                                    \
+  }
+#define MESHMEM_COMPAT_GROUP_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)              \
+  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, NAME##_, , TYPE, TYPE))             \
+      MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, NAME##_, , TYPE, TYPE))     \
+          MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))           \
+              MESHMEM_IN_##rma(                                                                   \
+                  MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))            \
+                  MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_GROUP, NAME##_, TYPE)) \
+                      MESHMEM_IN_##arith(                                                         \
+                          MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))          \
+                          MESHMEM_IN_##logic(                                                     \
+                              MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))
+#define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)               \
+  MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void) \
+  MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void)
 #define MESHMEM_COMPAT_GROUP_SCATTER(NAME, TYPE, op)                                 \
   MESHMEM_COMPAT_KERNEL int nvshmemx_##NAME##_##op##_reducescatter_warp(             \
       nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {         \
@@ -260,7 +275,7 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_GROUP_TYPE, )
 MESHMEM_SIZES(MESHMEM_COMPAT_GROUP_SIZE, )
-MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP, , mem, char, void)
+MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, , mem, char, void)
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_GROUP_SCATTER)
 MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t,
@@ -333,6 +348,7 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t te
                                            nreduce);
 }
 #undef MESHMEM_COMPAT_GROUP
+#undef MESHMEM_COMPAT_GROUP_MOVE
 #undef MESHMEM_COMPAT_GROUP_TYPE
 #undef MESHMEM_COMPAT_GROUP_SIZE
 #undef MESHMEM_COMPAT_GROUP_SCATTER
@@ -342,6 +358,10 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t te
 template <typename Kernel>
 int nvshmemx_collective_launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, hipStream_t stream) {
+#ifdef MESHMEM_HIP_ON_CPU
+  static_assert(std::is_function<Kernel>::value,
+                "on processors a kernel is launched by its name, without a cast to void*");
+#endif
   return hipLaunchCooperativeKernel(kernel, grid, block, arguments,
                                     static_cast<unsigned>(shared_bytes), stream) == hipSuccess
              ? 0

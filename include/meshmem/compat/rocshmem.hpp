@@ -193,9 +193,20 @@ inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
   MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params { return shmemx_##name##_wave args; } \
   MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params { return shmemx_##name##_block args; }
-#define MESHMEM_COMPAT_GROUP_CTX(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)           \
-  MESHMEM_COMPAT_GROUP(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
+/* Puts and gets, of which those of rocSHMEM end with a meeting of the group. */
+#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params {       \
+    shmemx_##name##_wave args;                                       \
+    meshmem::compat::end_wave();                                     \
+  }                                                                  \
+  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params {         \
+    shmemx_##name##_block args;                                      \
+    meshmem::compat::end_block();                                    \
+  }
+#define MESHMEM_COMPAT_GROUP_CTX(name, op, E, result, params, args)             \
+  MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args)                  \
+  MESHMEM_COMPAT_GROUP_MOVE(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, \
+                            MESHMEM_PASS_CTX args)
 /* As they are now, and (_wg_) as they were called at first. */
 #define MESHMEM_COMPAT_GROUP_COLLECTIVE(name, PRE, op, result, params, args)         \
   MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wave MESHMEM_WITH_CTX params {  \
@@ -267,6 +278,7 @@ MESHMEM_COMPAT_GROUP(fence, , , void, (), ())
 MESHMEM_COMPAT_GROUP(quiet, , , void, (), ())
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_CTX
+#undef MESHMEM_COMPAT_GROUP_MOVE
 #undef MESHMEM_COMPAT_GROUP_COLLECTIVE
 #undef MESHMEM_COMPAT_REDUCE
 #undef MESHMEM_COMPAT_MOVE
