@@ -14,7 +14,8 @@ import sys
 
 WIDTH, LEFT, RIGHT, ROW, GAP, TOP = 960, 70, 20, 40, 34, 66
 COLORS = {"wait": "#e5743b", "collective": "#c9a227", "transfer": "#2f74c0", "signal": "#2f74c0", "variable": "#2f74c0",
-          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "work": "#eaeef2", "library": "#3b8a8a"}
+          "order": "#6b54a8", "memory": "#5b8a3c", "lock": "#b0407a", "other": "#8c959f", "enqueue": "#c9a227",
+          "work": "#eaeef2", "library": "#3b8a8a"}
 LEGEND = [("work", "the program's own work"), ("wait", "waits for a variable"), ("collective", "collectives"),
           ("transfer", "puts, gets, signals"), ("order", "fence and quiet"), ("memory", "memory, start and end"),
           ("other", "other calls"), ("library", "the library's own threads")]
@@ -51,8 +52,12 @@ class Picture:
             x += 48 + 6.6 * len(text)
 
     def draw_rows(self):
-        for (pe, _), top in self.tops.items():
+        names = {(event["pid"], event["tid"]): event["args"]["name"] for event in self.events
+                 if event["name"] == "thread_name"}
+        for (pe, tid), top in self.tops.items():
             self.add(f'<text x="12" y="{top + ROW / 2 + 4}">PE {pe}</text>')
+            if "stream" in names.get((pe, tid), ""):
+                self.add(f'<text class="axis" x="12" y="{top + ROW / 2 + 18}">{names[pe, tid]}</text>')
             self.add(f'<rect x="{LEFT}" y="{top}" width="{WIDTH - LEFT - RIGHT}" height="{ROW}" fill="{COLORS["work"]}"/>')
 
     def draw_span(self, span):

@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 4;
+inline constexpr unsigned kTraceJobVersion = 5;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -49,6 +49,19 @@ struct TraceMoment {
   std::uint64_t ticks = 0;
   std::uint64_t ns = 0;
   static TraceMoment now() { return {trace_ticks(), trace_clock_ns()}; }
+  // Of several readings the one during which least time passed: a thread may lose its core between
+  // the two clocks.
+  static TraceMoment now_exactly() {
+    constexpr int kReadings = 5;
+    TraceMoment best;
+    std::uint64_t least = UINT64_MAX;
+    for (int i = 0; i < kReadings; ++i) {
+      const std::uint64_t begin = trace_ticks(), ns = trace_clock_ns();
+      const std::uint64_t took = trace_ticks() - begin;
+      if (took < least) best = {begin + took / 2, ns}, least = took;
+    }
+    return best;
+  }
 };
 
 // What threads of the library do for others.
@@ -71,6 +84,9 @@ struct TraceJob {
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives
+  // Whether the stream will call the function, in its order; whether a graph captures it.
+  bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
+  bool (*is_captured)(void* stream) = nullptr;
 };
 
 // error: "", or one line that says why there can be no trace. Collective, after start-up.

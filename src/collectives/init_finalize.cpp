@@ -68,7 +68,7 @@ void serve_kernels() {
 
 // One more initialization; the first reads the environment. nullopt or why not.
 std::optional<std::string> start(const char* routine) {
-  const TraceMoment begin = TraceMoment::now();
+  const TraceMoment begin = TraceMoment::now_exactly();
   const bool first = !runtime().is_active();
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;

@@ -13,6 +13,7 @@
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
 #include "gpu/modules.hpp"
+#include "gpu/stream_work.hpp"
 
 namespace meshmem {
 namespace {
@@ -53,6 +54,15 @@ TraceRange device_heap() {
   return {reinterpret_cast<std::uintptr_t>(slab.base), slab.bytes};
 }
 
+bool call_on_stream(void* stream, void (*function)(void*), void* argument) {
+  return try_call_on_stream(static_cast<hipStream_t>(stream), function, argument);
+}
+
+// The default stream cannot be, and must not be asked while others are.
+bool is_stream_captured(void* stream) {
+  return stream != nullptr && is_captured(static_cast<hipStream_t>(stream));
+}
+
 void place_on_node(TraceJob& job) {
   const Nodes& nodes = runtime().nodes();
   if (!nodes.has_several()) return;
@@ -85,7 +95,9 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .polls = check == Check::races_polled,
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
-               .note_work = &note_work};
+               .note_work = &note_work,
+               .call_on_stream = call_on_stream,
+               .is_captured = is_stream_captured};
   job.is_first_of_node = job.pe == 0;
   place_on_node(job);
   std::string error;

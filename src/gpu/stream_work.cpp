@@ -20,6 +20,10 @@ bool is_captured(hipStream_t stream) {
   return succeeds(hipStreamIsCapturing(stream, &status)) && status == hipStreamCaptureStatusActive;
 }
 
+bool try_call_on_stream(hipStream_t stream, void (*function)(void*), void* argument) {
+  return succeeds(hipLaunchHostFunc(stream, function, argument));
+}
+
 bool suits_kernel(const StreamEnd& to, const StreamEnd& from, std::size_t bytes) {
   return to.for_kernels && from.for_kernels && bytes <= kMostKernelBytes;
 }

@@ -157,19 +157,25 @@ class Causes {
   void collect(std::uint32_t index) {
     const Span& span = at(index);
     const Kind kind = span.what().kind;
+    if (span.is_enqueued()) return;  // the stream's own span is what happens
     if (const auto stored = stored_by(span)) {
       const Place place = timeline_.place_of(span.pe, stored->address);
       if (place.area != Area::elsewhere)
         stores_[{span.record->pe, place}].all.push_back({index, stored->value});
     }
     if (kind == Kind::unlock) releases_[lock_of(span)].all.push_back({index, std::nullopt});
-    if (span.what().on_stream) return;
     if (kind == Kind::wait || kind == Kind::wait_many) waits_.push_back(index);
     if (kind == Kind::lock && !span.what().tests) lock_waits_.push_back(index);
     const bool is_collective = kind == Kind::collective || kind == Kind::broadcast ||
                                kind == Kind::allocation || kind == Kind::meeting;
     if (is_collective && span.record->other != 0)
-      collectives_[span.record->other][span.pe].push_back(index);
+      collectives_[key_of(*span.record)][span.pe].push_back(index);
+  }
+
+  // Streams come to collectives of a team in an order of their own.
+  static std::uint64_t key_of(const Record& record) {
+    constexpr std::uint64_t kOfStreams = 0x5bd1e9955bd1e995;
+    return record.by_stream ? record.other ^ kOfStreams : record.other;
   }
 
   Variable lock_of(const Span& span) const {

@@ -68,7 +68,7 @@ std::int64_t measure(Words& words, const TraceJob& job) {
 
 ClockOffset measure_clock(const TraceJob& job) {
   ClockOffset found{trace_clock_ns(), 0};
-  if (job.n_nodes == 1) return found;
+  if (job.n_machines == 1) return found;
   auto* words = static_cast<Words*>(pshmem_malloc_with_hints(sizeof(Words), SHMEMX_MALLOC_HOST));
   if (!words) return found;
   found.offset_ns = measure(*words, job);

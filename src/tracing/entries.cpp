@@ -7,6 +7,7 @@
 #include "tracing/arguments.hpp"
 #include "tracing/recorder.hpp"
 #include "tracing/routines.hpp"
+#include "tracing/streams.hpp"
 #include "tracing/teams.hpp"
 
 namespace meshmem::tracing {
@@ -16,6 +17,10 @@ template <typename Level>
 void obey(Level wanted) {
   if constexpr (!is_none<Level>) record_calls(wanted > 0);
 }
+
+constexpr bool is_on_stream(std::string_view name) { return name.ends_with("_on_stream"); }
+template <bool is_on_stream>
+using OnStreamOr = std::conditional_t<is_on_stream, OnStream, NotOnStream>;
 
 constexpr bool is_control(Number routine) { return routine == k_shmem_pcontrol; }
 
@@ -43,6 +48,8 @@ constexpr bool is_control(Number routine) { return routine == k_shmem_pcontrol; 
     } else {                                                                                    \
       record.other = key_of_call(first_of(team, parent_team), PE_start, logPE_stride, PE_size); \
     }                                                                                           \
+    constexpr bool has_stream = is_on_stream(#whole_name) && !is_none<decltype(stream)>;        \
+    [[maybe_unused]] const OnStreamOr<has_stream> on_stream(stream, record);                    \
     return static_cast<result>((p##whole_name args, call));                                     \
   }
 MESHMEM_WRAP_ALL_ROUTINES

@@ -15,6 +15,7 @@
 #include "tracing/gather.hpp"
 #include "tracing/interpose.hpp"
 #include "tracing/recorder.hpp"
+#include "tracing/streams.hpp"
 #include "tracing/teams.hpp"
 #include "tracing/timeline.hpp"
 
@@ -96,6 +97,7 @@ std::string open(const TraceJob& job) {
   forget_teams();
   name_predefined_teams(job.node);
   part_header().at_start = measure_clock(traced_job);
+  use_streams(traced_job);
   put_wrappers_in_place();
   job.note_work->store(record_own_work, std::memory_order_release);
   return {};

@@ -25,9 +25,10 @@ struct Record {
   std::uint64_t value;
   std::uint64_t other;  // the address of a signal, or the key of a team
   std::uint16_t routine;
-  std::uint8_t comparison;  // SHMEM_CMP_, or SHMEM_SIGNAL_
-  std::uint8_t has_result;  // in `source`
-  std::int32_t pe;          // of the world; -1: none
+  std::uint8_t comparison;      // SHMEM_CMP_, or SHMEM_SIGNAL_
+  std::uint8_t has_result : 1;  // in `source`
+  std::uint8_t by_stream : 1;   // of a routine on a stream: what the stream did, not the call
+  std::int32_t pe;              // of the world; -1: none
 };
 static_assert(sizeof(Record) == 64);
 
@@ -52,11 +53,13 @@ struct TeamName {
 };
 
 struct PartHeader {
-  static constexpr char kMagic[16] = "meshmem trace 1";
+  static constexpr char kMagic[16] = "meshmem trace 2";
   static constexpr std::size_t kTeams = 192;
   char magic[16];
   std::uint32_t n_routines;  // of the library that wrote it
   std::int32_t pe, n_pes, node;
+  std::int32_t clock;  // PEs with the same number have the same
+  std::int32_t reserved;
   std::uint64_t left_out;  // calls for which there was no room
   TraceRange heap, statics, device_heap;
   TraceMoment first, last;  // of ticks, whose number in a second they tell

@@ -41,13 +41,6 @@ struct Part {
 };
 Part part;
 
-// What the calls of a thread go to.
-struct Track {
-  unsigned part = 0;
-  Record* next = nullptr;
-  Record* end = nullptr;
-  Record* first = nullptr;
-};
 thread_local constinit Track track;
 unsigned parts = 0;  // opened so far
 bool uses_ticks = true;
@@ -98,23 +91,25 @@ bool empty(ChunkHeader* window) {
     part.most_chunks = part.chunks;
     return false;
   }
-  part.header->last = moment(TraceMoment::now());
+  part.header->last = moment(TraceMoment::now_exactly());
   std::memset(static_cast<void*>(window + 1), 0, kChunkBytes - sizeof *window);
   return true;
-}
-
-void name_thread(ChunkHeader& chunk) {
-  chunk.thread = part.threads++;
-  if (gettid() == getpid()) {
-    std::strcpy(chunk.name, "main");
-  } else {
-    pthread_getname_np(pthread_self(), chunk.name, sizeof chunk.name);
-  }
 }
 
 template <std::size_t bytes>
 void copy_text(char (&to)[bytes], std::string_view from) {
   from.copy(to, bytes - 1);
+}
+
+void name_track(ChunkHeader& chunk, const char* name) {
+  chunk.thread = part.threads++;
+  if (name) {
+    copy_text(chunk.name, name);
+  } else if (gettid() == getpid()) {
+    std::strcpy(chunk.name, "main");
+  } else {
+    pthread_getname_np(pthread_self(), chunk.name, sizeof chunk.name);
+  }
 }
 
 void describe(const TraceJob& job) {
@@ -124,8 +119,9 @@ void describe(const TraceJob& job) {
   header.pe = job.pe;
   header.n_pes = job.n_pes;
   header.node = job.node;
+  header.clock = job.n_machines == 1 ? 0 : job.node;
   header.first = moment(job.init_begin);
-  header.last = moment(TraceMoment::now());
+  header.last = moment(TraceMoment::now_exactly());
   header.heap = job.heap;
   header.statics = job.statics;
   header.device_heap = job.device_heap;
@@ -135,7 +131,7 @@ void describe(const TraceJob& job) {
 
 // A thread is in one call at a time, so none is under way in its window. That of a part before is
 // left to the system.
-Record* take_slowly() {
+Record* take_slowly(Track& track) {
   if (recorded_part == 0) return &record_of_nobody;
   const std::lock_guard lock(part.mutex);
   if (part.fd < 0) return &record_of_nobody;
@@ -145,7 +141,7 @@ Record* take_slowly() {
     ++part.header->left_out;
     return &record_of_nobody;
   }
-  if (!has_window) name_thread(*window);
+  if (!has_window) name_track(*window, track.name);
   track.part = parts;
   track.first = reinterpret_cast<Record*>(window + 1);
   track.next = track.first + 1;
@@ -153,10 +149,18 @@ Record* take_slowly() {
   return track.first;
 }
 
-Record* next_record() {
+Record* next_record(Track& track) {
   const bool has_room =
       track.part == recorded_part.load(std::memory_order_relaxed) && track.next != track.end;
-  return has_room ? track.next++ : take_slowly();
+  return has_room ? track.next++ : take_slowly(track);
+}
+
+// The parts may be read meanwhile: the record is there when it has its begin, which is last.
+void fill(Record& to, const Record& from) {
+  Record whole = from;
+  whole.begin = 0;
+  to = whole;
+  __atomic_store_n(&to.begin, from.begin, __ATOMIC_RELEASE);
 }
 
 }  // namespace
@@ -192,7 +196,7 @@ std::string open_part(const TraceJob& job, const std::string& path) {
 
 int part_fd() { return part.fd; }
 PartHeader& part_header() { return *part.header; }
-void note_moment() { part.header->last = moment(TraceMoment::now()); }
+void note_moment() { part.header->last = moment(TraceMoment::now_exactly()); }
 const std::string& part_path() { return part.path; }
 void record_calls(bool enabled) { recorded_part = enabled && part.fd >= 0 ? parts : 0; }
 
@@ -221,7 +225,7 @@ void say_what_is_left() {
 }
 
 Record* begin_call(Number routine) {
-  Record* record = next_record();
+  Record* record = next_record(track);
   record->routine = routine;
   record->begin = ticks();
   return record;
@@ -235,14 +239,18 @@ Record* begin_call_at(Number routine, const TraceMoment& begin) {
 
 void end_call(Record* record) { record->end = ticks(); }
 
-// The parts may be read meanwhile: the record is there when it has its begin, which is last.
+void record_on(Track& of, const Record& record) { fill(*next_record(of), record); }
+bool is_recording() { return recorded_part.load(std::memory_order_relaxed) != 0; }
+std::uint64_t now_in_ticks() { return ticks(); }
+
 void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands) {
-  Record* record = next_record();
-  record->routine = static_cast<Number>(k_take_in_messages + static_cast<unsigned>(what));
-  record->count = commands;
-  record->pe = -1;
-  record->end = ticks();
-  __atomic_store_n(&record->begin, moment(begin).ticks, __ATOMIC_RELEASE);
+  Record record{};
+  record.routine = static_cast<Number>(k_take_in_messages + static_cast<unsigned>(what));
+  record.count = commands;
+  record.pe = -1;
+  record.begin = moment(begin).ticks;
+  record.end = ticks();
+  record_on(track, record);
 }
 
 void end_polling_call(Record* record) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a call becomes a record: a piece of this PE's part of the trace for each thread, written in
-// place, so that a PE that is killed leaves what it has done.
+// Where a call becomes a record: a piece of this PE's part of the trace for each thread and stream,
+// written in place, so that a PE that is killed leaves what it has done.
 // Invariant: a record is written by the thread of its call; without room a call goes to a record
 // that nobody reads, and is counted. The wrappers (entries) make a Call; library opens and closes.
 #ifndef MESHMEM_TRACING_RECORDER_HPP_
@@ -33,6 +33,19 @@ Record* begin_call_at(Number routine, const TraceMoment& begin);
 void end_call(Record* record);
 // Where programs call the routine in loops: calls that find the same are one record.
 void end_polling_call(Record* record);
+
+// Where the records of a thread or a stream go.
+struct Track {
+  unsigned part = 0;
+  Record* next = nullptr;
+  Record* end = nullptr;
+  Record* first = nullptr;
+  const char* name = nullptr;  // that of the thread, if it has none
+};
+// Of what is over: all of a record. Called for a track by one thread at a time.
+void record_on(Track& track, const Record& record);
+bool is_recording();
+std::uint64_t now_in_ticks();
 
 // What a thread of the library has done since `begin`.
 void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <tuple>
 
 namespace meshmem::tracing {
@@ -22,6 +23,11 @@ const PartHeader* header_of(std::span<std::byte> part) {
   return is_ours && has_pe ? header : nullptr;
 }
 
+// The longer, the more exact is what a tick takes.
+std::uint64_t measured_ticks(const PartHeader& header) {
+  return header.last.ticks > header.first.ticks ? header.last.ticks - header.first.ticks : 0;
+}
+
 std::int64_t ns_of(const PartHeader& header, std::uint64_t ticks) {
   const TraceMoment &first = header.first, &last = header.last;
   const double rate = last.ticks > first.ticks ? static_cast<double>(last.ns - first.ns) /
@@ -32,10 +38,11 @@ std::int64_t ns_of(const PartHeader& header, std::uint64_t ticks) {
          static_cast<std::int64_t>(static_cast<double>(since_first) * rate);
 }
 
-// Between the two measurements on a line, elsewhere as at the nearer one.
-std::int64_t on_one_clock(const PartHeader& header, std::uint64_t ticks) {
+// Between the two measurements on a line, elsewhere as at the nearer one. `clock`: the header that
+// tells what ticks are, the same for all PEs that share a clock.
+std::int64_t on_one_clock(const PartHeader& header, const PartHeader& clock, std::uint64_t ticks) {
   const ClockOffset &start = header.at_start, &end = header.at_end;
-  const std::int64_t at_ns = ns_of(header, ticks);
+  const std::int64_t at_ns = ns_of(clock, ticks);
   const auto start_ns = static_cast<std::int64_t>(start.at_ns);
   const auto end_ns = static_cast<std::int64_t>(end.at_ns);
   if (end_ns <= start_ns) return at_ns + start.offset_ns;
@@ -57,15 +64,16 @@ void add_thread(Timeline& timeline, int pe, const ChunkHeader& chunk) {
     timeline.threads.push_back({pe, chunk.thread, text_of(chunk.name, sizeof chunk.name)});
 }
 
-void add_chunk(Timeline& timeline, const PartHeader& header, const std::byte* at) {
+void add_chunk(Timeline& timeline, const PartHeader& header, const PartHeader& clock,
+               const std::byte* at) {
   const auto& chunk = *reinterpret_cast<const ChunkHeader*>(at);
   const std::span records(reinterpret_cast<const Record*>(&chunk + 1), kRecordsOfChunk);
   if (records[0].begin != 0) add_thread(timeline, header.pe, chunk);
   for (const Record& record : records) {
     if (record.begin == 0 || record.routine >= kRoutines) return;
     const bool is_finished = record.end >= record.begin;
-    timeline.spans.push_back({.begin_ns = on_one_clock(header, record.begin),
-                              .end_ns = is_finished ? on_one_clock(header, record.end) : 0,
+    timeline.spans.push_back({.begin_ns = on_one_clock(header, clock, record.begin),
+                              .end_ns = is_finished ? on_one_clock(header, clock, record.end) : 0,
                               .record = &record,
                               .pe = header.pe,
                               .thread = chunk.thread,
@@ -113,6 +121,13 @@ Place Timeline::place_of(int pe, std::uint64_t address) const {
 
 Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
   Timeline timeline;
+  std::map<int, const PartHeader*> clocks;
+  for (const std::span<std::byte> part : parts) {
+    const PartHeader* header = header_of(part);
+    if (!header) continue;
+    const PartHeader*& clock = clocks[header->clock];
+    if (!clock || measured_ticks(*header) > measured_ticks(*clock)) clock = header;
+  }
   for (const std::span<std::byte> part : parts) {
     const PartHeader* header = header_of(part);
     if (!header) continue;
@@ -120,7 +135,7 @@ Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
     if (timeline.pes.size() < n_pes) timeline.pes.resize(n_pes);
     timeline.pes[static_cast<std::size_t>(header->pe)] = header;
     for (std::size_t at = kHeaderBytes; at + kChunkBytes <= part.size(); at += kChunkBytes)
-      add_chunk(timeline, *header, part.data() + at);
+      add_chunk(timeline, *header, *clocks[header->clock], part.data() + at);
   }
   sort_calls(timeline);
   end_unfinished(timeline);

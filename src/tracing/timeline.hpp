@@ -38,6 +38,8 @@ struct Span {
   std::int64_t waited_ns = 0;
 
   const Routine& what() const { return routine(record->routine); }
+  // The host's call of a routine on a stream, which puts it there and returns.
+  bool is_enqueued() const { return what().on_stream && !record->by_stream; }
 };
 
 struct Thread {

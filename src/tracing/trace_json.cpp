@@ -91,10 +91,11 @@ class JsonFile {
 
   void write_span(const Span& span) {
     begin_event();
-    add("{{\"ph\":\"X\",\"name\":\"{}\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
+    add("{{\"ph\":\"X\",\"name\":\"{}{}\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
         "\"dur\":{:.3f},\"args\":{{",
-        span.what().name, category_of(span.what().kind), span.pe, span.thread, time(span.begin_ns),
-        static_cast<double>(span.end_ns - span.begin_ns) / 1000);
+        span.what().name, span.record->by_stream ? " (runs)" : "",
+        span.is_enqueued() ? "enqueue" : category_of(span.what().kind), span.pe, span.thread,
+        time(span.begin_ns), static_cast<double>(span.end_ns - span.begin_ns) / 1000);
     has_argument_ = false;
     write_arguments(span);
     if (span.waited_for >= 0) {

@@ -12,6 +12,7 @@ import launching
 
 PROGRAM = os.environ.get("TRACE_PROGRAM", "")
 BOUND_PROGRAM = os.environ.get("BOUND_TRACE_PROGRAM", "")
+STREAMS = os.environ.get("TRACE_STREAMS", "")
 KERNELS = os.environ.get("STATUS_KERNELS", "")
 MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 
@@ -173,6 +174,52 @@ class TestOwnThreads(TraceTest):
         self.assertEqual((result.status, result.err), (0, ""), result)
         spans = self.check_track(Trace(self.file), 1, "(serve kernels)", "meshmem proxy")
         self.assertGreater(sum(span["args"].get("commands", 0) for span in spans), 0)
+
+
+class TestStreams(TraceTest):
+    """Each stream has a track of what it does, apart from the calls that put it there."""
+    RUNS = " (runs)"
+
+    def check_job(self, n, *words):
+        trace = self.traced("-n", n, *words, STREAMS)
+        names = {(event["pid"], event["tid"]): event["args"]["name"] for event in trace.events
+                 if event["name"] == "thread_name"}
+        for pe in range(n):
+            before = (pe - 1) % n
+            tracks = {}
+            for span in trace.spans:
+                if span["pid"] == pe:
+                    tracks.setdefault(names[pe, span["tid"]], []).append(span["name"])
+            put, wait, reduce = ("shmemx_putmem_signal_on_stream", "shmemx_signal_wait_until_on_stream",
+                                 "shmemx_float_sum_reduce_on_stream")
+            for call in (put, wait, reduce):
+                self.assertEqual(tracks["main"].count(call), 1, tracks)
+            runs = sorted(spans for name, spans in tracks.items() if name.startswith("stream "))
+            self.assertEqual(runs, sorted([[put + self.RUNS], [wait + self.RUNS], 3 * [reduce + self.RUNS]]))
+            self.assertEqual(trace.cause(wait + self.RUNS, pe), (put + self.RUNS, before))
+            (span,) = trace.named(wait + self.RUNS, pe)
+            self.assertEqual((span["args"]["waited_for"], span["args"]["cmp_value"]), (f"PE {before}", 7))
+            (called,) = trace.named(reduce, pe)
+            self.assertNotIn("waited_us", called["args"])
+            for run in trace.named(reduce + self.RUNS, pe):
+                self.assertEqual((run["args"]["team"], run["args"]["bytes"]), ("WORLD", 16))
+                self.assertGreaterEqual(run["ts"], called["ts"])
+        # The n-th runs belong together: all but the last PE's waited for that.
+        runs = [trace.named(reduce + self.RUNS, pe) for pe in range(n)]
+        for together in zip(*runs):
+            last = max(together, key=lambda span: span["ts"])
+            for run in together:
+                self.assertEqual(run["args"].get("waited_for"), None if run is last else f"PE {last['pid']}")
+
+    def test_of_one_pe(self):
+        self.check_job(1)
+
+    def test_of_three_pes(self):
+        self.check_job(3)
+
+    def test_of_two_nodes(self):
+        self.environment["MESHMEM_NETWORK"] = "ucx"
+        self.check_job(3, "--fake-nodes", 2)
 
 
 class TestFailures(TraceTest):
