@@ -5,10 +5,12 @@
 #include "base/error.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -64,6 +66,12 @@ void print_line(std::string_view message) {
     print_text({line.data(), line.size()});
   } catch (const std::bad_alloc&) {
     for (const std::string_view part : {message, std::string_view("\n")}) print_text(part);
+  }
+}
+
+void leave_word_to_others() {
+  timespec left{3, 0};  // Open MPI takes one second
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
 }
 

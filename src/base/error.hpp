@@ -29,6 +29,10 @@ void set_last_words(void (*say)());
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
 
+// Before the line of one who sees what another PE has most likely said: returns after three
+// seconds, in which the launcher ends this process as a rule.
+void leave_word_to_others();
+
 // The text as it is, to where messages go.
 void print_text(std::string_view text);
 // Where that is from now on: standard error, or what it was before it was captured.

@@ -33,17 +33,13 @@ namespace {
 // With fewer free descriptors PMIx_Init fails, or its event library ends the process by exit(1).
 constexpr int kFilesOfPmix = 12;
 
-constexpr auto kFirstOnesTurn = std::chrono::milliseconds(1500);  // Open MPI ends PEs in a second
-
 pmix_proc_t this_process;
 std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
 
-// What keeps one PE of a machine from its launcher keeps them all: the first of them says it. The
-// others are ended meanwhile; after a second and a half they say it too.
+// What keeps one PE of a machine from its launcher keeps them all: the first of them says it.
 void leave_word_to_first() {
   const std::vector<int>& pes = joined_job().node_pes;
-  if (pes.empty() || pes.front() == static_cast<int>(this_process.rank)) return;
-  std::this_thread::sleep_for(kFirstOnesTurn);
+  if (!pes.empty() && pes.front() != static_cast<int>(this_process.rank)) leave_word_to_others();
 }
 
 void check_pmix(pmix_status_t status, const char* what) {

@@ -6,10 +6,8 @@
 // waits for one that has gone.
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -89,7 +87,7 @@ void Runtime::choose_network(int far_pes) {
   const bool is_real = !joined_job().has_fake_nodes;
   uses_network_ = far_pes != 0 && (is_real || environment_.network == NetworkKind::ucx);
   if (uses_network_ && environment_.network == NetworkKind::none) {
-    if (me_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
+    if (me_ != 0) leave_word_to_others();
     fatal(
         "{} of the {} PEs are on other machines, which MESHMEM_NETWORK=none does not reach; unset "
         "it, or start all PEs on one machine",
@@ -117,7 +115,7 @@ void Runtime::open_memory(std::size_t static_bytes) {
                 .heap_bytes = heap_bytes(environment_, pes_of_machine()),
                 .start_timeout = environment_.start_timeout});
   if (uses_network_) {
-    network_.open_wire(environment_);
+    network_.open_wire(environment_, memory_.is_first());
     memory_.tell_wire_address(network_.wire_address());
   }
 }

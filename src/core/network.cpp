@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/machine.hpp"
@@ -36,14 +39,22 @@ void abandon_at_exit(NetworkTransport* transport) {
 
 }  // namespace
 
-void Network::open_wire(const Environment& environment) {
+void Network::open_wire(const Environment& environment, bool is_first) {
   unconnected_ = std::make_unique<NetworkTransport>();
   transport_ = unconnected_.get();
-  transport_->use_wire(make_wire("ucx", {.version = kWireVersion,
-                                         .listener = transport_->listener(),
-                                         .device = environment.network_device.c_str(),
-                                         .keepalive_seconds = environment.keepalive,
-                                         .debug = environment.debug}));
+  std::string error;
+  std::unique_ptr<Wire> wire = try_make_wire("ucx",
+                                             {.version = kWireVersion,
+                                              .listener = transport_->listener(),
+                                              .device = environment.network_device.c_str(),
+                                              .keepalive_seconds = environment.keepalive,
+                                              .debug = environment.debug},
+                                             &error);
+  if (wire == nullptr) {
+    if (!is_first) leave_word_to_others();
+    fatal("no network ucx: {}", error);
+  }
+  transport_->use_wire(std::move(wire));
 }
 
 void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts) {

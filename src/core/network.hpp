@@ -21,7 +21,8 @@ namespace meshmem {
 
 class Network {
  public:
-  void open_wire(const Environment& environment);
+  // What fails on one PE of a node fails on all: `is_first` says it.
+  void open_wire(const Environment& environment, bool is_first);
   std::string wire_address() const { return transport_->wire_address(); }
 
   // From now on other nodes can send. All three live for ever.

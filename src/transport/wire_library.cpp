@@ -3,7 +3,6 @@
 // Loads, asks, and says why there is no wire.
 #include "transport/wire_library.hpp"
 
-#include "base/error.hpp"
 #include "base/network_library.hpp"
 
 namespace meshmem {
@@ -17,13 +16,6 @@ std::unique_ptr<Wire> try_make_wire(const std::string& network, const WireReques
   WireRequest asked = request;
   asked.version = kWireVersion;
   return std::unique_ptr<Wire>(reinterpret_cast<MakeWire>(symbol)(asked, error));
-}
-
-std::unique_ptr<Wire> make_wire(const std::string& network, const WireRequest& request) {
-  std::string error;
-  std::unique_ptr<Wire> wire = try_make_wire(network, request, &error);
-  if (wire == nullptr) fatal("no network {}: {}", network, error);
-  return wire;
 }
 
 }  // namespace meshmem

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes the Wire of a network by the library that has it (base/network_library).
-// Invariant: where that cannot be, the job ends with a line that says what is missing. Called by
-// start-up, in jobs with far PEs only.
+// Called by start-up, in jobs with far PEs only.
 #ifndef MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 #define MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 
@@ -13,10 +12,7 @@
 
 namespace meshmem {
 
-// `network`: "ucx". request.version is filled in.
-std::unique_ptr<Wire> make_wire(const std::string& network, const WireRequest& request);
-
-// The same for callers who can do without: nullptr and a line in *error.
+// `network`: "ucx". request.version is filled in. nullptr and a line in *error if it cannot be.
 std::unique_ptr<Wire> try_make_wire(const std::string& network, const WireRequest& request,
                                     std::string* error);
 

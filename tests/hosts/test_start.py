@@ -22,6 +22,8 @@ class Refusals(jobs.JobTest):
         self.assertNotIn(result.status, (0, 124), result)
         lines = set(self.meshmem_lines(result))
         self.assertGreater(len(lines), 0, result)
+        machines_of_lines = re.findall(r"\(host (\w+), pid", "".join(lines))
+        self.assertEqual(len(lines), len(set(machines_of_lines)), f"a machine says it twice: {result}")
         for line in lines:
             for pattern in patterns:
                 self.assertRegex(line, pattern, result)
@@ -39,11 +41,11 @@ class Refusals(jobs.JobTest):
     def test_a_missing_library_of_the_network_is_named_with_its_package(self):
         with open(os.path.join(self.folder, "libucp.so.0"), "wb"):  # the first that the loader finds
             pass
-        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder})
+        result = self.run_job([3, 3], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder})
         self.assert_refused(result, r"libmeshmem_ucx\.so", "apt-get install libucx0")
 
     def test_no_network_means_no_job_over_machines(self):
-        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": "none"})
+        result = self.run_job([2, 2], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": "none"})
         self.assert_refused(result, "MESHMEM_NETWORK")
 
     def test_races_are_looked_for_on_one_machine(self):
@@ -51,7 +53,7 @@ class Refusals(jobs.JobTest):
         self.assert_refused(result, "the PEs are on several machines, and it checks jobs on one; start all on one$")
 
     def test_an_interface_that_is_not_there_is_refused(self):
-        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth7"})
+        result = self.run_job([2, 2], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth7"})
         self.assert_refused(result, '"eth7"', "tcp over eth0")
 
     def test_an_interface_can_be_chosen(self):
