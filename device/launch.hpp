@@ -94,6 +94,18 @@ hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, 
 hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
                        std::size_t count, bool inclusive, hipStream_t stream);
 
+// What several PEs have, all of it where this device reaches it.
+struct Sources {
+  static constexpr int kMost = 16;
+  const void* at[kMost];
+  int n;
+};
+// to[i] becomes what the sources have at i, combined in their order, by one device alone; an
+// average is a sum. wide: the elements of `to` are float, in which half and bfloat16 are combined.
+// count > 0.
+hipError_t launch_combine(const Sources& sources, ReduceOp op, ElemType type, void* to,
+                          std::size_t count, bool wide, hipStream_t stream);
+
 // For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each
 // mapping; found[pe] is what lies at `word` of each copy. Device memory.
 hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream);

@@ -47,6 +47,8 @@ enum class HostRoutine : std::uint8_t {
   exscan
 };
 constexpr int kReduceOpBits = 4;  // of the detail, above the HostRoutine
+// Beside the slot: a stream asks for it, no group of a kernel waits.
+constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
 // Words: dest, source, count of elements, root or first stride, second stride, bytes of an element.
 constexpr int kResultOfCollective = 6;
 

@@ -28,6 +28,14 @@ hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const 
   });
 }
 
+hipError_t launch_combine(const Sources& sources, ReduceOp op, ElemType type, void* to,
+                          std::size_t count, bool wide, hipStream_t stream) {
+  return with_type(type, [&](auto given) {
+    return ReductionKernels<typename decltype(given)::Type>::launch_combine(
+        {sources, op, to, count, wide, stream});
+  });
+}
+
 hipError_t load_reduction_kernels() {
   const hipError_t error = with_each_type(
       [](auto given) { return ReductionKernels<typename decltype(given)::Type>::load_all(); });

@@ -12,7 +12,7 @@
 namespace meshmem {
 namespace device {
 
-// Arguments of launch_reduce() and launch_scan(), but for the type.
+// Arguments of launch_reduce(), launch_scan() and launch_combine(), but for the type.
 struct ReduceLaunch {
   const Plan& plan;
   const TeamHandle& team;
@@ -29,6 +29,14 @@ struct ScanLaunch {
   const void* source;
   std::size_t count;
   bool inclusive;
+  hipStream_t stream;
+};
+struct CombineLaunch {
+  const Sources& sources;
+  ReduceOp op;
+  void* to;
+  std::size_t count;
+  bool wide;
   hipStream_t stream;
 };
 
@@ -52,6 +60,7 @@ template <typename E>
 struct ReductionKernels {
   static hipError_t launch_reduce(const ReduceLaunch& job);
   static hipError_t launch_scan(const ScanLaunch& job);
+  static hipError_t launch_combine(const CombineLaunch& job);
   static hipError_t load_all();
 #if defined(MESHMEM_TARGET_IS_CPU)
   static hipError_t reduce_by_one_thread(const ReduceByOneThread& job);

@@ -58,6 +58,36 @@ __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* de
   scan(Block(), TeamSync(handle), dest, source, count, inclusive);
 }
 
+// The elements of a unit that there are, as totals.
+template <typename E>
+MESHMEM_DEVICE void store_total(void* to, std::size_t count, std::size_t u,
+                                const UnitTotal<E>& total, bool wide) {
+  if (!wide) return store_unit(static_cast<E*>(to), count, u, rounded<E>(total));
+  constexpr std::size_t kElems = EightBytes<E>::kElems;
+  using Wide = typename Total<E>::Type;
+#pragma unroll
+  for (std::size_t k = 0; k < kElems; ++k)
+    if (u * kElems + k < count) store_plain(static_cast<Wide*>(to) + u * kElems + k, total.elem[k]);
+}
+template <typename Op, typename E>
+__global__ void __launch_bounds__(kCopyThreads)
+    combine_kernel(const MESHMEM_GRID_CONSTANT Sources sources, void* to, std::size_t count,
+                   bool wide, Op op) {
+  after_earlier_kernels();
+  const auto load = [&](int i, std::size_t u) {
+    return load_unit(static_cast<const E*>(sources.at[i]), count, u);
+  };
+  const Grid grid;
+  const std::size_t units = units_of<E>(count);
+  for (auto u = static_cast<std::size_t>(grid.rank()); u < units;
+       u += static_cast<std::size_t>(grid.size())) {
+    UnitTotal<E> total;
+    begin_total(total, load(0, u));
+    for (int i = 1; i < sources.n; ++i) combine_unit(op, total, load(i, u));
+    store_total(to, count, u, total, wide);
+  }
+}
+
 // The type of the size, where the sign does not matter.
 template <typename E>
 using Signless = std::conditional_t<std::is_integral<E>::value, Bits<sizeof(E)>, E>;
@@ -140,6 +170,17 @@ hipError_t ReductionKernels<E>::launch_scan(const ScanLaunch& job) {
 }
 
 template <typename E>
+hipError_t ReductionKernels<E>::launch_combine(const CombineLaunch& job) {
+  using U = Signless<E>;
+  const ReduceOp op = job.op == ReduceOp::avg ? ReduceOp::sum : job.op;
+  return with_op<E>(op, [&](auto given) {
+    const dim3 blocks(copy_blocks_for(job.count * sizeof(U)));
+    return launch(combine_kernel<decltype(given), U>, blocks, kCopyThreads, job.stream, job.sources,
+                  job.to, job.count, job.wide, given);
+  });
+}
+
+template <typename E>
 hipError_t ReductionKernels<E>::load_all() {
   using U = Signless<E>;
   hipError_t error = load(scan_kernel<U>);
@@ -149,7 +190,7 @@ hipError_t ReductionKernels<E>::load_all() {
     error = with_op<E>(each, [](auto op) {
       using Op = decltype(op);
       hipError_t loaded = load(reduce_packets_kernel<Op, U>, reduce_large_kernel<Op, U>,
-                               reduce_single_unit_kernel<Op, U>);
+                               reduce_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
       if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)

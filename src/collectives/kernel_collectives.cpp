@@ -72,7 +72,8 @@ const Carrier* carrier_of(const Reduction& as_float) {
 // Sums and products are formed in float, and rounded once, as kernels do it.
 template <typename Short>
 Reduction short_reduction(ReduceOp op) {
-  const auto with = [](Combine combine) { return Reduction{combine, sizeof(Short)}; };
+  constexpr auto kType = std::is_same_v<Short, Half> ? ElemType::f16 : ElemType::bf16;
+  const auto with = [op](Combine combine) { return Reduction{combine, sizeof(Short), op, kType}; };
   const auto carried = [&](Combine combine, const Reduction& as_float) {
     Reduction reduction = with(combine);
     reduction.carrier = carrier_of<Short>(as_float);
@@ -214,9 +215,11 @@ void alltoallv(Team& team, const ProxyCommand& command) {
 }
 
 void execute(const ProxyCommand& command) {
-  Team* const team = runtime().teams().find(handle_of(static_cast<int>(command.pe)));
+  const auto slot = static_cast<int>(command.pe & ~device::kOfStream);
+  Team* const team = runtime().teams().find(handle_of(slot));
   if (!team || !team->of_kernels)
-    fatal("a kernel calls a collective of team {}, which has no PEs on other machines", command.pe);
+    fatal("a kernel calls a collective of team {}, which has no PEs on other machines", slot);
+  team->of_kernels->kernel_waits = (command.pe & device::kOfStream) == 0;
   team->of_kernels->begin_call("a collective in a kernel");
   const HostCollective call(command);
   if (call.routine == device::kHostAlltoallv) return alltoallv(*team->of_kernels, command);

@@ -49,7 +49,7 @@ device::ProxyCommand host_command(const Team& team, device::HostRoutine routine,
   return {device::ProxyOp::collective,
           static_cast<std::uint8_t>(device::ElemType::none),
           static_cast<std::uint8_t>(routine),
-          static_cast<std::uint32_t>(team.slot),
+          static_cast<std::uint32_t>(team.slot) | device::kOfStream,
           {number(dest), number(source), count, 1, 1, elem_bytes}};
 }
 hipError_t launch_by_host(const device::ProxyCommand& command, hipStream_t stream) {

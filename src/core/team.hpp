@@ -45,6 +45,8 @@ struct Team {
   // The same members again, for the collectives that kernels have the host do: they are numbered
   // apart from those of the program. Null where there is one node.
   std::unique_ptr<Team> of_kernels;
+  // A kernel waits for the call: it may fill its device, so that no other starts there.
+  bool kernel_waits = false;
   // Behind its newest collective on a stream; of those not captured.
   std::shared_ptr<StreamMark> mark;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -309,8 +310,12 @@ void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
   mine().heap_alignment = alignment_of(data_.base);
   agree(failure, "map the device memory of the other PEs");
   all_reach_all_ = true;
-  for (int pe = 0; pe < peers_.n; ++pe)
+  std::set<std::string_view> devices;
+  for (int pe = 0; pe < peers_.n; ++pe) {
     all_reach_all_ = all_reach_all_ && peers_.offer(pe).reaches_all;
+    devices.insert(peers_.offer(pe).bus_id);
+  }
+  pes_share_devices_ = devices.size() < static_cast<std::size_t>(peers_.n);
 }
 
 }  // namespace meshmem

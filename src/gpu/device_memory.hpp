@@ -82,6 +82,8 @@ class DeviceMemory {
   const Slab& sync() const { return sync_; }
   std::size_t heap_alignment() const;                    // of the data slabs of all PEs
   bool all_reach_all() const { return all_reach_all_; }  // by kernels
+  // Of this node. On a GPU their kernels take turns, each for milliseconds, unless MPS runs.
+  bool pes_share_devices() const { return pes_share_devices_; }
   const std::vector<DeviceRoute>& routes() const { return route_of_; }  // by index
   int n_peers() const { return peers_.n; }                              // with it
   int my_index() const { return peers_.me; }
@@ -121,6 +123,7 @@ class DeviceMemory {
   int device_ = -1;
   bool uncached_ = true;
   bool all_reach_all_ = false;
+  bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;
   std::vector<DeviceRoute> route_of_;  // by index
   Slab data_;

@@ -39,7 +39,9 @@ PinnedRoom::PinnedRoom(std::size_t bytes) : bytes_(bytes) {
   const OnDevice current(device_transfer().device());
   const RelaxedCapture allowed;
   void* memory = nullptr;
-  check(hipHostMalloc(&memory, bytes, hipHostMallocPortable), "pin {} bytes of host memory", bytes);
+  // Mapped is what makes it coherent on AMD GPUs: kernels store there.
+  check(hipHostMalloc(&memory, bytes, hipHostMallocPortable | hipHostMallocMapped),
+        "pin {} bytes of host memory", bytes);
   memory_ = static_cast<std::byte*>(memory);
 }
 

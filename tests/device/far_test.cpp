@@ -338,7 +338,7 @@ TEST(DeviceFar, StreamsKeepTheirOrder) {
 }
 
 TEST(DeviceFar, CapturedCollectivesRunAgain) {
-  constexpr size_t kWords = 500;
+  constexpr size_t kWords = 10007;  // large: in chunks
   const OwnStream stream;
   DeviceArray<long> dest(kWords, 0), source(brought_for(kWords));
   shmem_barrier_all();

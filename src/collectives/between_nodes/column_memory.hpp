@@ -22,8 +22,9 @@ class ColumnMemory {
   virtual ~ColumnMemory() = default;
   // `next` is the chunk after it, perhaps empty.
   virtual void open(int index, const schedule::Range& chunk, const schedule::Range& next) = 0;
-  // What a member of this node has.
-  virtual const std::byte* term(int index, const schedule::Range& range, int member) = 0;
+  // Terms of each range: what each of the node's members has, or one, their total.
+  virtual int n_terms() const = 0;
+  virtual const std::byte* term(int index, const schedule::Range& range, int number) = 0;
   // Where the column's PE leaves the result.
   virtual std::byte* result(int index, const schedule::Range& range) = 0;
   // The result of the range is complete: it goes to the dests of the node's members. Of a chunk all

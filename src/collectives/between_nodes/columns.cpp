@@ -33,6 +33,7 @@ class HostColumn : public ColumnMemory {
         source_(static_cast<const std::byte*>(source)) {}
 
   void open(int, const Range&, const Range&) override {}
+  int n_terms() const override { return near_.n; }
   const std::byte* term(int, const Range& range, int member) override {
     return near_.translate(source_ + range.begin * op_.elem_bytes, bytes(range), member);
   }
@@ -156,8 +157,7 @@ class Column {
   // where the only one is. Tile by tile, or the second one would come when the first has left the
   // cache.
   const std::byte* near_total(int index, const Range& range, std::byte* out) const {
-    const int n = team_.node.n;
-    if (n == 1) return memory_.term(index, range, 0);
+    if (memory_.n_terms() == 1) return memory_.term(index, range, 0);
     const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);
     for (Range tile{range.begin, range.begin}; tile.end < range.end; tile.begin = tile.end) {
       tile.end = std::min(tile.begin + most, range.end);

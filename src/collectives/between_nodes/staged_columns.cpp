@@ -4,6 +4,9 @@
 // Invariant: results are finished and narrowed where they are, after they have been sent on.
 #include "collectives/between_nodes/staged_columns.hpp"
 
+#include "collectives/device_collectives.hpp"
+#include "core/runtime.hpp"
+#include "device/launch.hpp"
 #include "memory/address_map.hpp"
 
 namespace meshmem::between_nodes {
@@ -17,9 +20,25 @@ std::byte* place_at(const NodeTeam& near, const void* address, std::size_t bytes
   return near.translate(address, bytes, member);
 }
 
+// Device memory of all members, which this PE's device reaches.
+bool are_for_kernels(const void* address, std::size_t bytes) {
+  return device_segments().all_for_kernels(address, bytes) &&
+         on_device::kernels_reach(address, bytes);
+}
+
 bool is_symmetric(const Team& team, const void* address, std::size_t bytes) {
   return is_in_segment(*team.node.map, address, bytes) ||
          device_segments().find_offset(address, bytes).has_value();
+}
+
+// Whether a kernel of this PE can combine what the node's members have.
+bool kernel_combines(const Team& team, const Reduction& op, const ColumnPlan& plan,
+                     const void* source) {
+  const int n = team.node.n;
+  return plan.order == Order::nodes && n > 1 && n <= device::Sources::kMost &&
+         op.kernel_type != device::ElemType::none && !team.kernel_waits &&
+         !runtime().device_memory().pes_share_devices() &&
+         are_for_kernels(source, plan.share.end * op.elem_bytes);
 }
 
 std::size_t pinned_bytes(int places, std::size_t elems, std::size_t elem_bytes) {
@@ -49,10 +68,14 @@ StagedColumn::StagedColumn(const Team& team, const Reduction& op, const ColumnPl
       combined_(as_combined(op)),
       n_(team.n),
       members_(static_cast<std::size_t>(team.node.n)),
+      n_terms_(kernel_combines(team, op, plan, source) ? 1 : members_),
+      term_bytes_(has_total() ? combined_.elem_bytes : op.elem_bytes),
       chunk_(std::min(chunk_of(team, plan.owns_all, plan.most_of_piece), plan.share.size())),
-      terms_room_(pinned_bytes(kTermsKept, members_ * chunk_, op.elem_bytes)),
+      devices_copy_(!team.kernel_waits && are_for_kernels(dest, plan.share.end * op.elem_bytes)),
+      me_(static_cast<std::size_t>(team.node.me)),
+      terms_room_(pinned_bytes(kTermsKept, n_terms_ * chunk_, term_bytes_)),
       results_room_(pinned_bytes(kResultsKept, chunk_, combined_.elem_bytes)) {
-  if (op_.carrier)
+  if (widens())
     wide_room_ = make_room(pinned_bytes(kTermsKept, members_ * chunk_, combined_.elem_bytes));
   const std::size_t bytes = plan.share.end * op_.elem_bytes;
   for (int i = 0; i < team.node.n; ++i) {
@@ -65,17 +88,33 @@ void StagedColumn::open(int index, const Range& chunk, const Range& next) {
   if (index == 0) fetch(0, chunk);
   await(terms_[static_cast<std::size_t>(index % kTermsKept)]);
   if (next.size() > 0) fetch(index + 1, next);
-  if (op_.carrier) widen(index, chunk);
+  if (widens()) widen(index, chunk);
   await(results_[static_cast<std::size_t>(index % kResultsKept)]);
   begin_of_[static_cast<std::size_t>(index % kResultsKept)] = chunk.begin;
 }
 
 void StagedColumn::fetch(int index, const Range& chunk) {
-  for (std::size_t i = 0; i < members_; ++i)
-    fetching()->begin_copy(terms_room_.get() + place_of_term(index, i, op_.elem_bytes),
-                           sources_[i] + chunk.begin * op_.elem_bytes,
-                           chunk.size() * op_.elem_bytes);
+  std::byte* const to = terms_room_.get() + place_of_term(index, 0, term_bytes_);
+  if (has_total()) {
+    fetch_total(to, chunk);
+  } else {
+    for (std::size_t i = 0; i < members_; ++i)
+      fetching()->begin_copy(to + i * chunk_ * term_bytes_,
+                             sources_[i] + chunk.begin * op_.elem_bytes,
+                             chunk.size() * op_.elem_bytes);
+  }
   mark(terms_[static_cast<std::size_t>(index % kTermsKept)], fetching());
+}
+
+void StagedColumn::fetch_total(std::byte* to, const Range& chunk) {
+  device::Sources sources{};
+  for (const std::byte* source : sources_)
+    sources.at[sources.n++] = source + chunk.begin * op_.elem_bytes;
+  const OnDevice current(device_transfer().device());
+  const RelaxedCapture allowed;
+  check(device::launch_combine(sources, op_.kernel_op, op_.kernel_type, to, chunk.size(),
+                               op_.carrier != nullptr, fetching()->stream()),
+        "start the kernel of {}", routine_);
 }
 
 void StagedColumn::widen(int index, const Range& chunk) {
@@ -84,9 +123,9 @@ void StagedColumn::widen(int index, const Range& chunk) {
                        terms_room_.get() + place_of_term(index, i, op_.elem_bytes), chunk.size());
 }
 
-const std::byte* StagedColumn::term(int index, const Range& range, int member) {
-  const std::byte* const base = op_.carrier ? wide_room_.get() : terms_room_.get();
-  return base + place_of_term(index, static_cast<std::size_t>(member), combined_.elem_bytes) +
+const std::byte* StagedColumn::term(int index, const Range& range, int number) {
+  const std::byte* const base = widens() ? wide_room_.get() : terms_room_.get();
+  return base + place_of_term(index, static_cast<std::size_t>(number), combined_.elem_bytes) +
          within_chunk(index, range) * combined_.elem_bytes;
 }
 
@@ -99,8 +138,12 @@ void StagedColumn::show(int index, const Range& range) {
   std::byte* const mine = result(index, range);
   finish(combined_, mine, range.size(), n_);
   if (op_.carrier) op_.carrier->narrow(mine, mine, range.size());
-  for (std::byte* dest : dests_)
-    showing()->begin_copy(dest + range.begin * op_.elem_bytes, mine, range.size() * op_.elem_bytes);
+  const std::byte* from = mine;
+  for (std::size_t i = 0; i < members_; ++i) {
+    std::byte* const to = dests_[(me_ + i) % members_] + range.begin * op_.elem_bytes;
+    showing()->begin_copy(to, from, range.size() * op_.elem_bytes);
+    if (devices_copy_) from = to;  // once over the bus, then from device to device
+  }
   mark(results_[static_cast<std::size_t>(index % kResultsKept)], showing());
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Columns of data that the processor does not read where it is, as device memory, or that has to
-// be widened first: copy engines bring what the node's members have of the next chunk into pinned
-// memory while the chunk before is combined and on the network, and take results to all of them.
-// Invariant: no buffer is written before the copies that read it are done. Used by columns.cpp.
+// be widened first. While a chunk is on the network, what the node's members have of the next comes
+// into pinned memory: their total, by a kernel of this PE, or where none can be relied on to start,
+// the terms, by copy engines. Copy engines take results to all of them.
+// Invariant: no buffer is written before the copies and kernels that read it are done. Whether a
+// kernel combines is this PE's own affair, since the order is the same. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 
@@ -36,7 +38,8 @@ class StagedColumn : public ColumnMemory {
                const void* source);
 
   void open(int index, const schedule::Range& chunk, const schedule::Range& next) override;
-  const std::byte* term(int index, const schedule::Range& range, int member) override;
+  int n_terms() const override { return static_cast<int>(n_terms_); }
+  const std::byte* term(int index, const schedule::Range& range, int number) override;
   std::byte* result(int index, const schedule::Range& range) override;
   void show(int index, const schedule::Range& range) override;
   void close() override;
@@ -45,7 +48,7 @@ class StagedColumn : public ColumnMemory {
   static constexpr int kTermsKept = kChunksAhead + 2;        // one is on its way
   static constexpr int kResultsKept = 2 * kChunksAhead + 2;  // one is on its way to the dests
   using Lane = DeviceTransfer::Lane;
-  // An event behind the copies of a chunk.
+  // An event behind the copies of a chunk, and its kernel.
   struct Copies {
     std::unique_ptr<Lane> lane{new Lane(device_transfer().lane())};
     bool are_under_way = false;
@@ -55,23 +58,30 @@ class StagedColumn : public ColumnMemory {
   const Lane& showing() const { return *results_[0].lane; }
 
   void fetch(int index, const schedule::Range& chunk);
+  void fetch_total(std::byte* to, const schedule::Range& chunk);
   void widen(int index, const schedule::Range& chunk);
   void mark(Copies& copies, const Lane& behind);
   void await(Copies& copies);
   std::size_t within_chunk(int index, const schedule::Range& range) const {
     return range.begin - begin_of_[static_cast<std::size_t>(index % kResultsKept)];
   }
-  // Of a chunk's terms, or wide terms: where those of a member begin.
-  std::size_t place_of_term(int index, std::size_t member, std::size_t elem_bytes) const {
+  bool has_total() const { return n_terms_ < members_; }
+  bool widens() const { return op_.carrier && !has_total(); }
+  // Of a chunk's terms, or wide terms: where one of them begins.
+  std::size_t place_of_term(int index, std::size_t number, std::size_t elem_bytes) const {
     const auto kept = static_cast<std::size_t>(index % kTermsKept);
-    return (kept * members_ + member) * chunk_ * elem_bytes;
+    return (kept * n_terms_ + number) * chunk_ * elem_bytes;
   }
 
   const char* const routine_;
   const Reduction op_, combined_;
-  const int n_;                // PEs of the team, by which averages divide
-  const std::size_t members_;  // of the node
-  const std::size_t chunk_;    // elements, at most
+  const int n_;                   // PEs of the team, by which averages divide
+  const std::size_t members_;     // of the node
+  const std::size_t n_terms_;     // as many, or their total alone
+  const std::size_t term_bytes_;  // of an element
+  const std::size_t chunk_;       // elements, at most
+  const bool devices_copy_;       // results, to each other
+  const std::size_t me_;          // among the members
   std::vector<std::byte*> dests_;
   std::vector<const std::byte*> sources_;
   std::array<Copies, kTermsKept> terms_;
