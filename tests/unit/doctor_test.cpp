@@ -429,7 +429,7 @@ TEST_F(Doctor, LooksAtNvidiasDriverAndMps) {
 
 // As an H100 with driver 550.54.15 answers.
 TEST_F(Doctor, ComparesNvidiasDriverWithTheBuild) {
-  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}, {}};
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}};
   expect("CUDA driver", Verdict::ok, "550.54.15 runs CUDA 12.4, built with 12.4", "", "cuda");
   nvml_->cuda_version = 13000;
   expect("CUDA driver", Verdict::ok, "runs CUDA 13.0", "", "cuda");
@@ -441,7 +441,7 @@ TEST_F(Doctor, ComparesNvidiasDriverWithTheBuild) {
 }
 
 TEST_F(Doctor, LooksAtTheWaysBetweenNvidiasGpus) {
-  nvml_ = NvmlAnswer{"550.54.15", 12040, {18, 18, 18, 18}, {}};
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {18, 18, 18, 18}};
   const std::string name = "ways between GPUs";
   expect(name, Verdict::ok, "4 GPUs reach each other, with 18 active NVLinks", "", "cuda");
   nvml_->active_links[2] = 17;
@@ -449,8 +449,21 @@ TEST_F(Doctor, LooksAtTheWaysBetweenNvidiasGpus) {
   nvml_->gaps = {{0, 3, "the chipset does not support it"}, {3, 0, "it is not supported"}};
   expect(name, Verdict::warn, "GPU 0 do not reach the memory of GPU 3: the chipset", "-p2p",
          "cuda");
-  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}, {}};
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {0}};
   for (const Check& one : check_all(machine("cuda"))) EXPECT_NE(one.name, name);
+}
+
+TEST_F(Doctor, LooksAtTheBarsOfNvidiasGpusWithoutNvlink) {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30;
+  nvml_ = NvmlAnswer{"550.54.15", 12040, {0, 0}, {{32 * kGib, 24 * kGib}, {32 * kGib, 24 * kGib}}};
+  expect("GPU BAR", Verdict::ok, "large", "", "cuda");
+  nvml_->rooms[1].shown = kGib / 4;
+  expect("GPU BAR", Verdict::warn, "GPU 1 shows 256 of its 24576 MiB", "Resizable BAR", "cuda");
+  nvml_->active_links[1] = 4;
+  expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
+  nvml_->active_links[1] = 0;
+  nvml_->rooms[1] = {0, 0};  // not told
+  expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
 }
 
 TEST_F(Doctor, SurvivesAnEmptyMachine) {

@@ -229,6 +229,19 @@ Check check_ways_of_nvidia(const NvmlAnswer& answer) {
                         *most, *most == 1 ? "" : "s"));
 }
 
+// Where there is no NVLink, peers map memory through the BAR.
+Check check_bar(const NvmlAnswer& answer) {
+  for (std::size_t gpu = 0; gpu < answer.rooms.size(); ++gpu) {
+    const NvmlAnswer::Room& room = answer.rooms[gpu];
+    if (room.shown >= room.all || answer.active_links[gpu] > 0) continue;
+    return warn("GPU BAR",
+                fmt::format("GPU {} shows {} of its {} MiB to others over PCIe, and has no NVLink",
+                            gpu, room.shown >> 20, room.all >> 20),
+                "turn on 'Above 4G decoding' and 'Resizable BAR' in the machine's firmware");
+  }
+  return ok("GPU BAR", "large, or not needed");
+}
+
 int cuda_version_in(const std::string& text) {
   int major = 0, minor = 0;
   (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
@@ -243,7 +256,10 @@ Checks check_nvidia(const Machine& machine) {
   if (const auto answer = machine.nvml()) {
     if (answer->cuda_version != 0)
       checks.push_back(check_cuda_version(*answer, cuda_version_in(machine.cuda_of_build)));
-    if (answer->active_links.size() > 1) checks.push_back(check_ways_of_nvidia(*answer));
+    if (answer->active_links.size() > 1) {
+      checks.push_back(check_ways_of_nvidia(*answer));
+      checks.push_back(check_bar(*answer));
+    }
   }
   const auto files = machine.list("/dev");
   const auto gpus = std::count_if(files.begin(), files.end(), [](const std::string& name) {

@@ -18,6 +18,11 @@ constexpr unsigned kVersionBytes = 80;
 
 using Device = struct nvmlDevice*;
 
+// nvmlBAR1Memory_t and nvmlMemory_t, in bytes.
+struct Amounts {
+  unsigned long long total, others[2];
+};
+
 struct Nvml {
   int (*init)();
   int (*shutdown)();
@@ -27,6 +32,8 @@ struct Nvml {
   int (*handle)(unsigned index, Device* gpu);
   int (*peer_status)(Device from, Device to, int index, int* status);
   int (*link_state)(Device gpu, unsigned link, int* is_active);
+  int (*shown)(Device gpu, Amounts* of_bar);
+  int (*memory)(Device gpu, Amounts* of_memory);
 };
 
 bool load(Nvml& nvml) {
@@ -42,7 +49,9 @@ bool load(Nvml& nvml) {
          find(nvml.count, "nvmlDeviceGetCount_v2") &&
          find(nvml.handle, "nvmlDeviceGetHandleByIndex_v2") &&
          find(nvml.peer_status, "nvmlDeviceGetP2PStatus") &&
-         find(nvml.link_state, "nvmlDeviceGetNvLinkState");
+         find(nvml.link_state, "nvmlDeviceGetNvLinkState") &&
+         find(nvml.shown, "nvmlDeviceGetBAR1MemoryInfo") &&
+         find(nvml.memory, "nvmlDeviceGetMemoryInfo");
 }
 
 // nvmlGpuP2PStatus_t
@@ -77,6 +86,12 @@ int count_active_links(const Nvml& nvml, Device gpu) {
   return active;
 }
 
+NvmlAnswer::Room room_of(const Nvml& nvml, Device gpu) {
+  Amounts bar{}, memory{};
+  if (nvml.shown(gpu, &bar) != kSuccess || nvml.memory(gpu, &memory) != kSuccess) return {0, 0};
+  return {bar.total, memory.total};
+}
+
 void look_between(const Nvml& nvml, const std::vector<Device>& gpus, NvmlAnswer& answer) {
   const int count = static_cast<int>(gpus.size());
   for (int from = 0; from < count; ++from) {
@@ -101,7 +116,10 @@ std::optional<NvmlAnswer> ask_nvml() {
   answer.driver = text;
   if (nvml.cuda_version(&answer.cuda_version) != kSuccess) answer.cuda_version = 0;
   const std::vector<Device> gpus = gpus_of(nvml);
-  for (const Device gpu : gpus) answer.active_links.push_back(count_active_links(nvml, gpu));
+  for (const Device gpu : gpus) {
+    answer.active_links.push_back(count_active_links(nvml, gpu));
+    answer.rooms.push_back(room_of(nvml, gpu));
+  }
   look_between(nvml, gpus, answer);
   (void)nvml.shutdown();
   return answer;
