@@ -31,22 +31,22 @@ VISIBLE void meshmem_set_access_hooks(const meshmem::AccessHooks* hooks) {
 }
 
 #define ACCESS(name, bytes, kind) \
-  VISIBLE void __tsan_##name##bytes(void* at) { note(at, bytes, AccessKind::kind, CALLER); }
+  VISIBLE void name##bytes(void* at) { note(at, bytes, AccessKind::kind, CALLER); }
 #define ACCESSES(prefix, bytes)                       \
   ACCESS(prefix##read, bytes, load)                   \
   ACCESS(prefix##write, bytes, store)                 \
   ACCESS(prefix##read_write, bytes, store)            \
   ACCESS(prefix##volatile_read, bytes, volatile_load) \
   ACCESS(prefix##volatile_write, bytes, volatile_store)
-ACCESSES(, 1)
-ACCESSES(, 2)
-ACCESSES(, 4)
-ACCESSES(, 8)
-ACCESSES(, 16)
-ACCESSES(unaligned_, 2)
-ACCESSES(unaligned_, 4)
-ACCESSES(unaligned_, 8)
-ACCESSES(unaligned_, 16)
+ACCESSES(__tsan_, 1)
+ACCESSES(__tsan_, 2)
+ACCESSES(__tsan_, 4)
+ACCESSES(__tsan_, 8)
+ACCESSES(__tsan_, 16)
+ACCESSES(__tsan_unaligned_, 2)
+ACCESSES(__tsan_unaligned_, 4)
+ACCESSES(__tsan_unaligned_, 8)
+ACCESSES(__tsan_unaligned_, 16)
 #undef ACCESSES
 #undef ACCESS
 

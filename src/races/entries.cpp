@@ -4,6 +4,8 @@
 // Invariant: as tracing/entries.hpp says, with a Call for a record.
 #include "tracing/entries.hpp"
 
+#include <utility>
+
 #include "races/call.hpp"
 #include "tracing/arguments.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 class CheckedCall {
  public:
-  explicit CheckedCall(const races::Call& call) : call_(call) { races::begin(call_); }
+  explicit CheckedCall(races::Call call) : call_(std::move(call)) { races::begin(call_); }
   ~CheckedCall() { races::end(call_); }
   CheckedCall(const CheckedCall&) = delete;
   CheckedCall& operator=(const CheckedCall&) = delete;
