@@ -19,7 +19,7 @@ skip() {
   exit 77
 }
 
-options=(-DMESHMEM_BUILD_TESTS=ON -DMESHMEM_BUILD_EXAMPLES=ON -DMESHMEM_TEST_KINDS=device)
+options=(-DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=ON -DMESHMEM_BUILD_EXAMPLES=ON -DMESHMEM_TEST_KINDS=device)
 case $gpu in
   gfx90a)
     # The instructions of acquires and releases: without them the tests must fail, or would find

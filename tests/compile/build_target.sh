@@ -28,7 +28,7 @@ command -v "${compiler[$target]}" >/dev/null || {
 
 mkdir -p "$build"
 "$cmake" -G Ninja -S "$source" -B "$build" -DMESHMEM_TARGET="$target" -DCMAKE_BUILD_TYPE=Release \
-  -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF >"$build/log" || fail "configure: $(cat "$build/log")"
+  -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF >"$build/log" || fail "configure: $(cat "$build/log")"
 "$cmake" --build "$build" >"$build/log" || fail "build: $(cat "$build/log")"
 
 library=$build/lib/libmeshmem.so
