@@ -50,11 +50,6 @@ END
 refused
 says 'on processors a kernel is launched by its name, without a cast to void*'
 
-printf '#include <nvshmem.h>\n#include "rocshmem/rocshmem.hpp"\n' >"$source"
-refused
-says "oshhip: $source:1: NVSHMEM's names are in"
-says "oshhip: $source:2: rocSHMEM's names are in"
-
 cat >"$source" <<'END'
 #include <hip/hip_runtime.h>
 

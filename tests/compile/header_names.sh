@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# header_names.sh OSHHIP: programs of NVSHMEM and rocSHMEM include what they always have. Who brings
+# such a header, by -I, gets that one.
+set -euo pipefail
+wrapper=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+source="$scratch/a program.hip"
+
+printf '#include <nvshmem.h>\n#include <nvshmemx.h>\n' >"$source"
+echo 'int main() { return nvshmem_my_pe(); }' >>"$source"
+"$wrapper" -fsyntax-only "$source"
+
+echo '#include <rocshmem/rocshmem.hpp>' >"$source"
+echo 'int main() { return rocshmem::rocshmem_my_pe(); }' >>"$source"
+"$wrapper" -fsyntax-only "$source"
+
+mkdir "$scratch/own"
+echo 'enum { own_header };' >"$scratch/own/nvshmem.h"
+printf '#include <nvshmem.h>\nint main() { return own_header; }\n' >"$source"
+"$wrapper" "-I$scratch/own" -fsyntax-only "$source"
