@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -44,6 +45,20 @@ int read_device_count() {
       "meshmem: MESHMEM_CPU_DEVICES is \"%s\": set it to a number from 1 to %d, or unset it\n",
       text, kMaxDevices);
   return 0;
+}
+
+// Programs take a device for each PE, which other targets have.
+void explain_missing_device(int device) {
+  static std::once_flag once;
+  const int count = device_count();
+  if (count == 0 || device < count || device >= kMaxDevices) return;
+  std::call_once(once, [&] {
+    std::fprintf(
+        stderr,
+        "meshmem: hipSetDevice(%d): kernels run on processors, where a process has as many "
+        "devices as MESHMEM_CPU_DEVICES says, %d now\n",
+        device, count);
+  });
 }
 
 // A claim alone: all memory is the processor's. Values that are none are found out by the library.
@@ -199,7 +214,10 @@ hipError_t hipGetDeviceCount(int* count) {
 hipError_t hipSetDevice(int device) {
   host_only();
   const hipError_t error = check_device(&device, device);
-  if (error == hipSuccess) device_of_thread = device;
+  if (error == hipSuccess)
+    device_of_thread = device;
+  else
+    explain_missing_device(device);
   return remember(error);
 }
 

@@ -110,6 +110,20 @@ TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
       testing::ExitedWithCode(7), "^meshmem: MESHMEM_CPU_DEVICES is \"many\": [^\n]*\n$");
 }
 
+TEST(HipDevicesDeathTest, OneThatIsMissingIsExplainedOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("MESHMEM_CPU_DEVICES", "2", 1);
+        const bool refused =
+            hipSetDevice(3) == hipErrorInvalidDevice && hipSetDevice(2) == hipErrorInvalidDevice &&
+            hipSetDevice(-1) == hipErrorInvalidDevice && hipSetDevice(1) == hipSuccess;
+        _exit(refused ? 7 : 1);
+      },
+      testing::ExitedWithCode(7),
+      "^meshmem: hipSetDevice\\(3\\): [^\n]*MESHMEM_CPU_DEVICES says, 2 now\n$");
+}
+
 TEST(HipErrors, HaveNamesAndTexts) {
   EXPECT_STREQ(hipGetErrorName(hipErrorOutOfMemory), "hipErrorOutOfMemory");
   EXPECT_STREQ(hipGetErrorString(hipErrorOutOfMemory), "out of memory");
