@@ -8,6 +8,8 @@
 #ifndef MESHMEM_COMPAT_ROCSHMEM_HPP
 #define MESHMEM_COMPAT_ROCSHMEM_HPP
 
+#include <stdlib.h>
+
 #include "meshmem/compat/forward.hpp"
 
 /* Handles are no constants in the sense of the language, so these are macros. */
@@ -20,6 +22,39 @@
 #define ROCSHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
 #define ROCSHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
 #define ROCSHMEM_UNIQUE_ID_BYTES 128
+
+namespace meshmem {
+namespace compat {
+
+inline bool is_started() {
+  int started = 0;
+  shmem_query_initialized(&started);
+  return started != 0;
+}
+/* The value of the first of the variables that is set; else `otherwise`. */
+template <typename... Variables>
+int told_by(int otherwise, Variables... variables) {
+  const char* const names[] = {variables...};
+  for (const char* name : names)
+    if (const char* value = getenv(name)) return atoi(value);
+  return otherwise;
+}
+/* Programs choose a device by their number and start then. Until they do, it is what the launcher
+ * has told the process; 0 where there is none. */
+inline int rank_told(int otherwise) {
+  return told_by(otherwise, "PMIX_RANK", "PMI_RANK", "SLURM_PROCID");
+}
+inline int my_pe_any_time() { return is_started() ? shmem_my_pe() : rank_told(0); }
+/* Where a launcher has told a number and not how many there are, it is an error as elsewhere. */
+inline int n_pes_any_time() {
+  if (is_started()) return shmem_n_pes();
+  const int told = told_by(rank_told(-1) < 0 ? 1 : 0, "MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_SIZE",
+                           "PMI_SIZE", "SLURM_STEP_NUM_TASKS");
+  return told > 0 ? told : shmem_n_pes();
+}
+
+}  // namespace compat
+}  // namespace meshmem
 
 namespace rocshmem {
 
@@ -150,12 +185,29 @@ inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) 
           MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE)) \
               MESHMEM_IN_##logic(                                                                \
                   MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE))
+/* Two of them can also be asked for before the start. */
+#define rocshmem_my_pe rocshmem_started_my_pe
+#define rocshmem_n_pes rocshmem_started_n_pes
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH_CTX, MESHMEM_COMPAT_BOTH)
+#undef rocshmem_my_pe
+#undef rocshmem_n_pes
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
 #undef MESHMEM_COMPAT_BOTH
 #undef MESHMEM_COMPAT_BOTH_CTX
 #undef MESHMEM_COMPAT_COLLECTIVE
 #undef MESHMEM_COMPAT_TYPE
+#if defined(MESHMEM_COMPILES_KERNELS)
+#define MESHMEM_COMPAT_ANY_TIME(name)                                                             \
+  MESHMEM_COMPAT_SIDES int rocshmem_##name() {                                                    \
+    MESHMEM_DISPATCH(return rocshmem_started_##name(), return meshmem::compat::name##_any_time()) \
+  }
+#else
+#define MESHMEM_COMPAT_ANY_TIME(name) \
+  inline int rocshmem_##name() { return meshmem::compat::name##_any_time(); }
+#endif
+MESHMEM_COMPAT_ANY_TIME(my_pe)
+MESHMEM_COMPAT_ANY_TIME(n_pes)
+#undef MESHMEM_COMPAT_ANY_TIME
 MESHMEM_COMPAT_SIDES int rocshmem_barrier(rocshmem_team_t team) {
   return meshmem::compat::barrier(team);
 }
