@@ -5,6 +5,10 @@
 
 #include "device/launch.hpp"
 
+#if defined(__HIP_PLATFORM_AMD__)
+#pragma weak hipLaunchHostFunc  // ROCm 5.2 declares it, but its library lacks it
+#endif
+
 namespace meshmem {
 namespace {
 
@@ -21,6 +25,9 @@ bool is_captured(hipStream_t stream) {
 }
 
 bool try_call_on_stream(hipStream_t stream, void (*function)(void*), void* argument) {
+#if defined(__HIP_PLATFORM_AMD__)
+  if (hipLaunchHostFunc == nullptr) return false;
+#endif
   return succeeds(hipLaunchHostFunc(stream, function, argument));
 }
 

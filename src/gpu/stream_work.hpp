@@ -14,7 +14,8 @@ namespace meshmem {
 
 bool is_captured(hipStream_t stream);
 
-// Whether the stream, or the graph that captures it, will call the function when it comes there.
+// Whether the stream, or the graph that captures it, will call the function when it comes there;
+// never with ROCm 5.2.
 bool try_call_on_stream(hipStream_t stream, void (*function)(void*), void* argument);
 
 // Where a copy of the stream's finds memory, and whether a kernel would too.

@@ -61,7 +61,8 @@ void use_streams(const TraceJob& of) { job = of; }
 
 StreamWork* begin_on_stream(shmemx_stream_t stream, const Record& record) {
   if (!is_recording()) return nullptr;
-  auto work = std::make_unique<StreamWork>(record, track_of(stream), job.is_captured(stream));
+  std::unique_ptr<StreamWork> work(
+      new StreamWork{record, track_of(stream), job.is_captured(stream)});
   work->record.has_result = 0;
   work->record.by_stream = 1;
   return job.call_on_stream(stream, StreamWork::begin, work.get()) ? work.release() : nullptr;
