@@ -9,8 +9,11 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 source="$scratch/a program.hip"
 
-printf '#include <nvshmem.h>\n#include <nvshmemx.h>\n' >"$source"
-echo 'int main() { return nvshmem_my_pe(); }' >>"$source"
+# That of NVSHMEM has the extensions for the host too, and what programs do not include themselves.
+echo '#include <nvshmem.h>' >"$source"
+echo 'int main() { assert(stderr); return nvshmemx_init_status() + nvshmem_my_pe(); }' >>"$source"
+"$wrapper" -fsyntax-only "$source"
+printf '#include <nvshmem.h>\n#include <nvshmemx.h>\nint main() {}\n' >"$source"
 "$wrapper" -fsyntax-only "$source"
 
 echo '#include <rocshmem/rocshmem.hpp>' >"$source"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What programs of NVSHMEM include. Invariant: oshhip alone has this folder among those that it
- * searches for headers, and behind the program's own.
+ * What programs of NVSHMEM include: as there, with the extensions for the host, and with headers on
+ * which programs rely. Invariant: oshhip alone has this folder among those that it searches for
+ * headers, and behind the program's own.
  */
-#include "meshmem/compat/nvshmem.h"
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meshmem/compat/nvshmemx.h"
