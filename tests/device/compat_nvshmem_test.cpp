@@ -130,12 +130,20 @@ void shift_and_ring(hipStream_t stream) {
   must(hipStreamSynchronize(stream));
   expect(read(destination, 1)[0] == (me + n - 1) % n, "simple_shift");
 
+  const int on_node = nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE);
+  expect(nvshmem_team_translate_pe(NVSHMEMX_TEAM_NODE, on_node, NVSHMEM_TEAM_WORLD) == me,
+         "TEAM_NODE");
+
   long* data = allocate<long>(kElems);
   uint64_t* flag = allocate<uint64_t>(1);
   hipLaunchKernelGGL(fill, dim3(1), dim3(64), 0, stream, data, kElems, 100L * me);
   nvshmemx_barrier_all_on_stream(stream);
   int elems = kElems;
   void* arguments[] = {&data, &flag, &elems};
+  int most_blocks = 0;
+  expect(nvshmemx_collective_launch_query_gridsize(ring, dim3(64), arguments, 0, &most_blocks) == 0,
+         "query_gridsize");
+  expect(most_blocks >= 1, "a grid of a block");
   expect(nvshmemx_collective_launch(ring, dim3(1), dim3(64), arguments, 0, stream) == 0, "launch");
   nvshmemx_quiet_on_stream(stream);
   nvshmemx_barrier_all_on_stream(stream);
