@@ -12,7 +12,7 @@ namespace {
 
 void tell(const Range& range, int pe, const Access& here, const Access& before) {
   const bool has_returned = before.pe != here.pe && before.how() != Order::program &&
-                            before.ticket <= checker.clock().of(before.pe, Order::program);
+                            before.call_number <= checker.clock().of(before.pe, Order::program);
   const std::string text =
       text_of(checker.board,
               {.place = fmt::format("{} bytes at {} of PE {}", range.bytes, name_of(range), pe),
@@ -27,7 +27,7 @@ void tell(const Range& range, int pe, const Access& here, const Access& before) 
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
   publish();
   Access mine{};
-  mine.ticket = checker.ticket;
+  mine.call_number = checker.call_number;
   mine.version = checker.version;
   mine.site = site_of(checker.board, checker.job.pe, place);
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);

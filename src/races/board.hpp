@@ -34,10 +34,10 @@ enum class Manner : std::uint8_t {
   sync     // a variable that the library itself keeps, such as a lock; races with nothing
 };
 
-// What a cell remembers of an access. ticket: the number of the call in its PE. version: that of
+// What a cell remembers of an access. call_number: of the call, in its PE. version: that of
 // the clock that the PE had then.
 struct Access {
-  std::uint32_t ticket;
+  std::uint32_t call_number;
   std::uint32_t version;
   std::uint32_t site;
   std::uint16_t pe;
@@ -67,13 +67,13 @@ struct Site {
 // What a member had of clocks when it began a collective.
 struct Entry {
   std::uint64_t team;
-  std::uint32_t number, version, ticket;
+  std::uint32_t number, version, call_number;
 };
 
 struct PeBoard {
   static constexpr std::size_t kSites = 32768, kEntries = 64, kVersions = 1024;
   pthread_mutex_t mutex;
-  std::atomic<std::uint32_t> ticket;
+  std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
   std::uint32_t version, n_entries;
   Entry entries[kEntries];

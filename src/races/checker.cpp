@@ -125,7 +125,7 @@ void begin_known(Call& call, const Rule& rule) {
 // ordered behind all that was before.
 void begin_on_stream(const Rule& rule) {
   checker.board.head().has_unseen = checker.board.head().orders_unseen = true;
-  take_ticket();
+  take_call_number();
   if (rule.completes) complete(Order::pending);
 }
 
@@ -149,7 +149,7 @@ void begin(Call& call) {
   if (!checker.is_open) return;
   if (call.what().on_stream) return begin_on_stream(rule_of(call));
   see_watched();
-  take_ticket();
+  take_call_number();
   if (checker.board.head().orders_unseen) learn_from_all();
   if (checker.job.polls) learn_what_was_told();
   begin_known(call, rule_of(call));
@@ -165,7 +165,7 @@ std::string open_checker(const TraceJob& job) {
   checker.job = job;
   if (std::string error = checker.board.open(job); !error.empty()) return error;
   checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
-  checker.ticket = checker.version = checker.n_told = 0;
+  checker.call_number = checker.version = checker.n_told = 0;
   checker.is_published = false;
   checker.collectives.clear();
   checker.fetches.clear();

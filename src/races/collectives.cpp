@@ -33,7 +33,7 @@ void learn_from_member(int pe, const Call& call) {
     for (const Entry& entry : theirs.entries) {
       if (entry.team != call.team_key || entry.number != call.number_in_team) continue;
       take_version(pe, entry.version);
-      raise(checker.clock().of(pe, Order::program), entry.ticket);
+      raise(checker.clock().of(pe, Order::program), entry.call_number);
       return;
     }
   }
@@ -73,7 +73,7 @@ void begin_collective(Call& call, const Rule& rule) {
   PeBoard& mine = checker.board.of(checker.job.pe);
   const Held held(mine.mutex);
   mine.entries[mine.n_entries++ % PeBoard::kEntries] = {call.team_key, call.number_in_team,
-                                                        checker.version, checker.ticket};
+                                                        checker.version, checker.call_number};
 }
 
 void end_collective(const Call& call, const Rule& rule) {
@@ -88,7 +88,7 @@ void end_collective(const Call& call, const Rule& rule) {
                        static_cast<std::size_t>(call.pe) < members.size() &&
                        members[static_cast<std::size_t>(call.pe)] == me;
   if (!call.source || is_left || members.empty()) return;
-  take_ticket();
+  take_call_number();
   if (rule.has_counts) return access_counted(call, call.dest, call.dest_counts, true);
   Call written = call;
   if (rule.has_dest_of_all) written.elements *= members.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Most accesses repeat one that the shadow has: each thread keeps the last ones that it noted, by
-// cell. Invariant: of these, one counts as long as neither the PE's ticket nor its clock changes,
-// since all that would race with the next access then races with the one that was noted.
+// cell. Invariant: of these, one counts as long as neither the PE's call number nor its clock
+// changes, since all that would race with the next access then races with the one that was noted.
 #include "races/program.hpp"
 
 #include <dlfcn.h>
@@ -95,10 +95,10 @@ void keep_noted(const Piece& piece, bool stores) {
 
 // ---- What the program calls
 
-// All accesses between two calls have one ticket.
-void take_ticket_between_calls() {
+// All accesses between two calls have one number.
+void take_number_between_calls() {
   if (checker.is_between_calls) return;
-  take_ticket();
+  take_call_number();
   checker.is_between_calls = true;
 }
 
@@ -114,7 +114,7 @@ void watch(int pe, const Range& range) {
 void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const void* caller) {
   see_watched();
   if (kind == AccessKind::volatile_load) return watch(mapping.pe, range);
-  take_ticket_between_calls();
+  take_number_between_calls();
   const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
   add_to_shadow(
       {caller, number_of(kind)}, mapping.pe, range,

@@ -38,7 +38,7 @@ void keep(Cell& cell, const Access& access, const Clock& known) {
     if (slot.is_there && replaces(access, slot, known)) return put(cell, slot, access);
     if (!slot.is_there && !free) free = &slot;
     if (slot.is_there && !slot.writes) read = &slot;
-    if (slot.ticket < oldest->ticket) oldest = &slot;
+    if (slot.call_number < oldest->call_number) oldest = &slot;
   }
   if (free) return put(cell, *free, access);
   if (read) return put(cell, *read, access);

@@ -25,7 +25,7 @@ class Clock {
   bool knows(int me, const Access& access) const {
     const Order order = access.how();
     if (access.pe == me && order != Order::pending) return true;
-    return access.ticket <= of(access.pe, order);
+    return access.call_number <= of(access.pe, order);
   }
 
  private:

@@ -57,16 +57,16 @@ std::string name_of(const Range& range) {
 
 // ---- Clocks
 
-void take_ticket() {
-  ++checker.ticket;
+void take_call_number() {
+  ++checker.call_number;
   ++checker.epoch;
   checker.is_between_calls = false;
-  checker.board.of(checker.job.pe).ticket = checker.ticket;
+  checker.board.of(checker.job.pe).call_number = checker.call_number;
 }
 
-void raise(std::uint32_t& known, std::uint32_t ticket) {
-  if (known >= ticket) return;
-  known = ticket;
+void raise(std::uint32_t& known, std::uint32_t call_number) {
+  if (known >= call_number) return;
+  known = call_number;
   ++checker.epoch;
   checker.is_published = false;
 }
@@ -84,7 +84,7 @@ void publish() {
 
 void complete(Order last) {
   for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
-    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), checker.ticket);
+    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), checker.call_number);
 }
 
 // One that is no longer there stands for all up to the newest.
@@ -103,9 +103,9 @@ namespace {
 void learn_from(const Access& write) {
   const Held held(checker.board.of(write.pe).mutex);
   take_version(write.pe, write.version);
-  raise(checker.clock().of(write.pe, Order::program), write.ticket);
+  raise(checker.clock().of(write.pe, Order::program), write.call_number);
   if (write.how() == Order::signaled)
-    raise(checker.clock().of(write.pe, Order::signaled), write.ticket);
+    raise(checker.clock().of(write.pe, Order::signaled), write.call_number);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void learn_all_of(int pe) {
   const Held held(theirs.mutex);
   take_version(pe, theirs.version);
   for (unsigned order = 0; order < kOrders; ++order)
-    raise(checker.clock().of(pe, static_cast<Order>(order)), theirs.ticket);
+    raise(checker.clock().of(pe, static_cast<Order>(order)), theirs.call_number);
 }
 
 void learn_from_all() {

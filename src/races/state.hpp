@@ -38,10 +38,10 @@ struct Checker {
   bool is_open = false;
   bool sees_program = false;  // the loads and stores of this PE
   std::vector<std::uint32_t> numbers;
-  std::uint32_t ticket = 0, version = 0;
+  std::uint32_t call_number = 0, version = 0;
   bool is_published = false;
-  bool is_between_calls = false;         // the ticket is that of the program's own accesses
-  std::atomic<std::uint32_t> epoch = 0;  // another one with each change of the ticket or the clock
+  bool is_between_calls = false;         // call_number is that of the program's own accesses
+  std::atomic<std::uint32_t> epoch = 0;  // another one with each change of that number or the clock
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
   std::vector<Fetch> fetches;                          // under way, until quiet
   std::uint32_t n_told = 0;                            // of what this PE was told
@@ -63,15 +63,15 @@ class Entered {
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
 std::string name_of(const Range& range);  // "heap+0x40"
 
-// Each call gets a number, its ticket. A PE's clock says up to which ticket of each other PE it
+// Each call gets a number. A PE's clock says up to which number of each other PE it
 // knows the calls to be done, in each order (board.hpp). The clock is published in versions: a
 // write carries the version that its PE had, and whoever sees the write by a wait, a fetch or a
 // small get takes that version over.
-void take_ticket();
+void take_call_number();
 void publish();             // the version that others may take over from now on
 void complete(Order last);  // the calls of this PE, in all orders up to that one
 
-void raise(std::uint32_t& known, std::uint32_t ticket);
+void raise(std::uint32_t& known, std::uint32_t call_number);
 void take_version(int pe, std::uint32_t version);
 void learn_all_of(int pe);  // of a PE that has told us something, nobody knows when
 void learn_from_all();
