@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 5;
+inline constexpr unsigned kTraceJobVersion = 6;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -69,6 +69,12 @@ enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
 // Called by the thread that has just done it. commands: how many kernels had given it.
 using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 
+// Answers what a PE of another node asks of this process. Called by whichever thread takes in
+// messages, so it waits for no other PE. False: there is no such question.
+using AnswerQuestion = bool (*)(const std::byte* question, std::size_t bytes, std::byte* answer,
+                                std::size_t answer_bytes);
+inline constexpr std::size_t kMostOfQuestion = 256 * 1024, kMostOfAnswer = 8 * 1024;
+
 struct TraceJob {
   unsigned version = kTraceJobVersion;
   std::string_view file;  // MESHMEM_TRACE
@@ -87,6 +93,12 @@ struct TraceJob {
   // Whether the stream will call the function, in its order; whether a graph captures it.
   bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
   bool (*is_captured)(void* stream) = nullptr;
+  // Of nodes that have a network between them; nullptr: all PEs share one memory. ask() returns with
+  // the answer of the process that serves `pe` on its node.
+  void (*ask)(int pe, const void* question, std::size_t bytes, void* answer,
+              std::size_t answer_bytes) = nullptr;
+  void (*answer_with)(AnswerQuestion answer) = nullptr;  // nullptr: nobody asks any more
+  int (*node_of)(int pe) = nullptr;
 };
 
 // error: "", or one line that says why there can be no trace. Collective, after start-up.

@@ -28,6 +28,7 @@ class Network {
   // From now on other nodes can send. All three live for ever.
   void connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);
   bool is_connected() const { return nodes_ != nullptr; }
+  NetworkTransport& transport() const { return *transport_; }
 
   // Of the first PEs of all nodes: returns the greatest of their numbers when all have come.
   std::uint64_t meet(std::uint64_t number, const char* where);

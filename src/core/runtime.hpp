@@ -64,6 +64,10 @@ class Runtime {
   const std::vector<int>& pes_with_device_memory() const { return memory_.pes(); }
   const Nodes& nodes() const { return nodes_; }
   bool is_near(int pe) const { return nodes_.is_near(pe); }
+  // nullptr: all nodes share a memory.
+  NetworkTransport* network_transport() const {
+    return network_.is_connected() ? &network_.transport() : nullptr;
+  }
   // Fills in what the segment has by world PE, of the near ones.
   void find_copies_of(DeviceSegment& segment) const;
   Team& world() { return *world_; }

@@ -13,8 +13,9 @@ namespace meshmem::network {
 namespace {
 
 const char* name_of(RecordKind kind) {
-  constexpr const char* kNames[] = {"nothing", "hello", "bye",    "put",     "put_signal", "atomic",
-                                    "fetch",   "get",   "answer", "message", "credit"};
+  constexpr const char* kNames[] = {"nothing",    "hello",   "bye",    "put",
+                                    "put_signal", "atomic",  "fetch",  "get",
+                                    "answer",     "message", "credit", "question"};
   return kind > kLastKind ? "no known kind" : kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -160,6 +161,8 @@ void Arrivals::execute_now(Flow& from, const Record& record, const std::byte* da
       return take_message(from, record, data);
     case RecordKind::credit:
       return take_credit(from, record);
+    case RecordKind::question:
+      return answer_question(from, record, data);
     case RecordKind::none:
     case RecordKind::hello:
     case RecordKind::bye:
@@ -186,6 +189,15 @@ void Arrivals::answer_get(Flow& from, const Record& record) {
   std::array<std::byte, kMostCombined> data;
   load_bytes(data.data(), there, record.bytes);
   from.add_answer(record.first, data.data(), record.bytes);
+}
+
+void Arrivals::answer_question(Flow& from, const Record& record, const std::byte* data) {
+  std::array<std::byte, kMostOfAnswer> answer{};
+  const AnswerQuestion answer_with = state_.answer_with.load(std::memory_order_acquire);
+  if (!answer_with || record.second > answer.size() ||
+      !answer_with(data, record.bytes, answer.data(), record.second))
+    refuse(from, record);
+  from.add_answer(record.first, answer.data(), record.second);
 }
 
 void Arrivals::take_answer(Flow& from, const Record& record, const std::byte* data) {

@@ -39,6 +39,7 @@ class Arrivals : public WireListener {
   void hold_one(Flow& from, const Record& record, const std::byte* data);
   void answer_fetch(Flow& from, const Record& record);
   void answer_get(Flow& from, const Record& record);
+  void answer_question(Flow& from, const Record& record, const std::byte* data);
   void take_answer(Flow& from, const Record& record, const std::byte* data);
   void take_message(Flow& from, const Record& record, const std::byte* data);
   void take_credit(Flow& from, const Record& record);

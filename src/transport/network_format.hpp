@@ -14,7 +14,7 @@
 
 namespace meshmem::network {
 
-inline constexpr std::uint8_t kFormatVersion = 1;
+inline constexpr std::uint8_t kFormatVersion = 2;
 inline constexpr std::size_t kRoomBytes = 32 * 1024;    // of a parcel's records
 inline constexpr std::size_t kMostCombined = 8 * 1024;  // data of one record among them
 inline constexpr std::size_t kChunkBytes = 256 * 1024;  // most data of a parcel
@@ -28,6 +28,7 @@ inline constexpr std::size_t kChunkBytes = 256 * 1024;  // most data of a parcel
 //   reply       first (the number of the request), bytes; data
 //   message     index (slot), offset (step), first (sequence), second (all bytes), bytes; data
 //   credit      index (slot), first (cost of the messages that have been received)
+//   question    first (the number of the request), second (bytes of the answer), bytes; data
 //   hello       first (the second half of the token)
 enum class RecordKind : std::uint8_t {
   none,
@@ -41,8 +42,9 @@ enum class RecordKind : std::uint8_t {
   reply,
   message,
   credit,
+  question,
 };
-inline constexpr auto kLastKind = RecordKind::credit;
+inline constexpr auto kLastKind = RecordKind::question;
 
 struct Record {
   RecordKind kind = RecordKind::none;
@@ -79,7 +81,8 @@ inline bool is_counted(RecordKind kind) {
 // Bytes of data behind a record.
 inline std::uint64_t data_bytes(const Record& record) {
   const bool has_data = record.kind == RecordKind::put || record.kind == RecordKind::put_signal ||
-                        record.kind == RecordKind::reply || record.kind == RecordKind::message;
+                        record.kind == RecordKind::reply || record.kind == RecordKind::message ||
+                        record.kind == RecordKind::question;
   return has_data ? record.bytes : 0;
 }
 

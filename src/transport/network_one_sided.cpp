@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, signals and atomics as records. Invariant: what quiet has to wait for is in a flow
+// Puts, gets, signals, atomics and questions as records. Invariant: what quiet has to wait for is in a flow
 // before it is counted as issued.
 #include "base/pending_work.hpp"
 #include "base/schedule_fuzzing.hpp"
@@ -122,6 +122,28 @@ void NetworkTransport::fetch_nbi(const RemotePlace& dest, const AtomicRequest& r
     state.fetch(lock, state.server_flow(dest.pe), record_of(state, dest, request), before, nullptr);
   }
   pending_work.count_issued();
+}
+
+// The answer may come while a long question is still on its way.
+void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void* answer,
+                           std::size_t answer_bytes) {
+  static_assert(kMostOfQuestion <= network::kChunkBytes && kMostOfAnswer <= kMostCombined);
+  NetworkState& state = *state_;
+  fuzz_schedule();
+  Lock lock(state.mutex);
+  Flow& flow = state.server_flow(pe);
+  Answers answers;
+  flow.note_requested(answer_bytes);
+  const Record record{.kind = RecordKind::question,
+                      .bytes = bytes,
+                      .first = state.requests.add(flow.pe(), answer, answer_bytes, &answers),
+                      .second = answer_bytes};
+  state.send(lock, flow, record, question, Leaves::at_once);
+  state.wait_for(lock, flow, answers.missing);
+}
+
+void NetworkTransport::answer_with(AnswerQuestion answer) {
+  state_->answer_with.store(answer, std::memory_order_release);
 }
 
 }  // namespace meshmem

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/trace_job.hpp"
 #include "base/wait.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/network_flow.hpp"
@@ -48,6 +49,7 @@ struct NetworkState {
   network::FollowUps::Clock::time_point answer_comes_until{};
   std::atomic<std::uint32_t> polls{0};
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
+  std::atomic<AnswerQuestion> answer_with{nullptr};
   network::ProgressThread thread;
 
   // To PE `pe`; made when it is first asked for.

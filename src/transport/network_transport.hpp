@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/trace_job.hpp"
 #include "transport/network_plan.hpp"
 #include "transport/transport.hpp"
 #include "transport/wire.hpp"
@@ -57,6 +58,11 @@ class NetworkTransport : public Transport {
                const std::function<std::string()>& what) override;
   void progress() override;
   void progress_for_kernels() override;
+
+  // What a library that watches the job asks of its like in the process that serves `pe` on another
+  // node, of at most kMostOfQuestion and kMostOfAnswer bytes: see TraceJob.
+  void ask(int pe, const void* question, std::size_t bytes, void* answer, std::size_t answer_bytes);
+  void answer_with(AnswerQuestion answer);
 
  private:
   std::unique_ptr<NetworkState> state_;

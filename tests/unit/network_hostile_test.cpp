@@ -207,6 +207,24 @@ TEST(KnownPe, MayNotAskForWhatIsNoOperation) {
   });
 }
 
+TEST(KnownPe, MayNotAskWhatNobodyAnswers) {
+  expect_refused({.kind = RecordKind::question, .second = 8});
+  const auto ask = [](std::uint64_t answer_bytes) {
+    NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
+    job.of(1).open(job.plan(1));
+    job.of(1).answer_with([](const std::byte*, std::size_t, std::byte*, std::size_t bytes) {
+      return bytes != 3;  // as one that does not know the question
+    });
+    Stranger stranger(job);
+    stranger.say_hello();
+    stranger.send_record({.kind = RecordKind::question, .second = answer_bytes});
+    let_arrive(job);
+  };
+  ask(kMostOfAnswer);
+  for (const std::uint64_t bytes : {std::uint64_t{3}, std::uint64_t{kMostOfAnswer + 1}, kHuge})
+    EXPECT_EXIT(ask(bytes), testing::ExitedWithCode(1), "sent what cannot be: question");
+}
+
 TEST(KnownPe, MayNotSendHalfOfARecord) {
   std::array<std::byte, 64> body{};
   network::pack(body.data(), kPut, &kValue);

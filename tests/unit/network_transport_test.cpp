@@ -349,6 +349,32 @@ TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
   EXPECT_TRUE(has_last());
 }
 
+// Each byte of the answer is the sum of the question's.
+bool answer_with_sums(const std::byte* question, std::size_t bytes, std::byte* answer,
+                      std::size_t answer_bytes) {
+  unsigned sum = 0;
+  for (std::size_t i = 0; i < bytes; ++i) sum += static_cast<unsigned>(question[i]);
+  std::fill_n(answer, answer_bytes, static_cast<std::byte>(sum));
+  return true;
+}
+
+TEST_P(Network, QuestionsAreAnsweredWhileTheOtherAsksOrDoesNothing) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .slowness = slowness()});
+  for (int pe = 0; pe < job.n(); ++pe) job.of(pe).answer_with(answer_with_sums);
+  const auto ask = [&](int me) {
+    for (const std::size_t bytes : Sizes{0, 1, 77, kMost, kMost + 1, kMostOfQuestion}) {
+      for (const std::size_t answer_bytes : Sizes{0, 1, 78, kMostOfAnswer}) {
+        const std::vector<std::byte> question(bytes, std::byte{3});
+        std::vector<std::byte> answer(answer_bytes);
+        job.of(me).ask(1 - me, question.data(), bytes, answer.data(), answer_bytes);
+        EXPECT_EQ(answer, std::vector(answer_bytes, static_cast<std::byte>(3 * bytes)));
+      }
+    }
+  };
+  ask(0);
+  job.run(ask);
+}
+
 TEST_P(Network, OpensAgain) {
   NetworkPes job({.nodes = 3, .pes_of_node = 1, .slowness = slowness()});
   for (uint64_t round = 1; round <= 3; ++round) {
