@@ -93,8 +93,8 @@ struct TraceJob {
   // Whether the stream will call the function, in its order; whether a graph captures it.
   bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
   bool (*is_captured)(void* stream) = nullptr;
-  // Of nodes that have a network between them; nullptr: all PEs share one memory. ask() returns with
-  // the answer of the process that serves `pe` on its node.
+  // Of nodes that have a network between them; nullptr: all PEs share one memory. ask() returns
+  // with the answer of the process that serves `pe` on its node.
   void (*ask)(int pe, const void* question, std::size_t bytes, void* answer,
               std::size_t answer_bytes) = nullptr;
   void (*answer_with)(AnswerQuestion answer) = nullptr;  // nullptr: nobody asks any more

@@ -14,7 +14,7 @@ void tell(const Range& range, int pe, const Access& here, const Access& before) 
   const bool has_returned = before.pe != here.pe && before.how() != Order::program &&
                             before.call_number <= checker.clock().of(before.pe, Order::program);
   const std::string text =
-      text_of(checker.board,
+      text_of(checker.boards,
               {.place = fmt::format("{} bytes at {} of PE {}", range.bytes, name_of(range), pe),
                .here = here,
                .before = before,
@@ -29,7 +29,7 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   Access mine{};
   mine.call_number = checker.call_number;
   mine.version = checker.version;
-  mine.site = site_of(checker.board, checker.job.pe, place);
+  mine.site = site_of(checker.boards.mine(), place);
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
@@ -39,12 +39,8 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   // Who polls has seen it arrive.
   if (may_be_polled && what.order == Order::put)
     mine.order = static_cast<std::uint8_t>(Order::program);
-  std::optional<Access> race;
-  {
-    const Held held(checker.board.of(pe).mutex);
-    if (may_be_polled) tell_owner(pe, mine);
-    race = add_access(checker.board.shadow(pe), range.offset, range.bytes, mine, checker.clock());
-  }
+  const std::optional<Access> race =
+      checker.boards.add(pe, range, mine, may_be_polled, checker.numbers);
   if (race) tell(range, pe, mine, *race);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file without a name, which PE 0 makes and the others open by its process.
+// A file without a name, which the first of the PEs makes and the others open by its process.
 #include "races/board.hpp"
 
 #include <errno.h>
@@ -38,7 +38,16 @@ int open_of(const Name& name) {
 }  // namespace
 
 std::size_t Board::begin_of(int pe) const {
-  return pages(sizeof(Head)) + static_cast<std::size_t>(pe) * bytes_of_pe_;
+  const auto place = static_cast<std::size_t>(place_of_[static_cast<std::size_t>(pe)]);
+  return pages(sizeof(Head)) + place * bytes_of_pe_;
+}
+
+int Board::count_places(const TraceJob& job) {
+  int places = 0;
+  place_of_.clear();
+  for (int pe = 0; pe < job.n_pes; ++pe)
+    place_of_.push_back(!job.ask || job.node_of(pe) == job.node ? places++ : -1);
+  return places;
 }
 
 std::span<std::uint32_t> Board::clock(int pe, std::uint32_t version) const {
@@ -57,8 +66,8 @@ void Board::make_mutexes() const {
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&head().mutex, &attributes);
-  for (std::size_t pe = 0; pe < n_pes_; ++pe)
-    pthread_mutex_init(&of(static_cast<int>(pe)).mutex, &attributes);
+  for (int pe = 0; static_cast<std::size_t>(pe) < n_pes_; ++pe)
+    if (has(pe)) pthread_mutex_init(&of(pe).mutex, &attributes);
   pthread_mutexattr_destroy(&attributes);
 }
 
@@ -69,26 +78,27 @@ std::string Board::open(const TraceJob& job) {
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
   before_shadow_ = before_told_ + pages(n_pes_ * sizeof(Told));
   bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
-  bytes_ = begin_of(job.n_pes);
+  bytes_ = pages(sizeof(Head)) + static_cast<std::size_t>(count_places(job)) * bytes_of_pe_;
+  const int maker = job.ask ? job.first_pe_of_node : 0;
 
   auto* name = static_cast<Name*>(pshmem_malloc(sizeof(Name)));
   if (!name) return "the symmetric heap has no room for 8 bytes";
   int fd = -1;
-  if (job.pe == 0) {
+  if (job.pe == maker) {
     fd = make_file(bytes_);
     *name = {getpid(), fd};
   }
   pshmem_barrier_all();
   Name first;
-  pshmem_getmem(&first, name, sizeof first, 0);
-  if (job.pe != 0) fd = open_of(first);
+  pshmem_getmem(&first, name, sizeof first, maker);
+  if (job.pe != maker) fd = open_of(first);
   std::string error = fd < 0 ? std::strerror(errno) : "";
   void* map = error.empty()
                   ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
                   : MAP_FAILED;
   if (error.empty() && map == MAP_FAILED) error = std::strerror(errno);
   if (map != MAP_FAILED) base_ = static_cast<std::byte*>(map);
-  if (base_ && job.pe == 0) make_mutexes();
+  if (base_ && job.pe == maker) make_mutexes();
   pshmem_free(name);  // a barrier: all have opened it
   pshmem_barrier_all();
   if (fd >= 0) ::close(fd);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory in which the PEs of a job tell each other what they have accessed: a shadow of each
-// PE's symmetric memory, and each PE's clocks and call sites.
+// The memory in which the PEs that share one tell each other what they have accessed: a shadow of
+// each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node, or
+// all where fake nodes share a memory.
 // Invariant: one mutex for a PE's part and its shadow; a thread holds one at a time. Pages that
-// nobody touches take no memory. Used by checker.
+// nobody touches take no memory. Used by boards, and by the checker for what is this PE's own.
 #ifndef MESHMEM_RACES_BOARD_HPP_
 #define MESHMEM_RACES_BOARD_HPP_
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/trace_job.hpp"
 
@@ -56,6 +58,11 @@ struct Cell {
   Access accesses[kAccesses];
 };
 
+// Symmetric memory that begins `offset` bytes from the first of the shadow.
+struct Range {
+  std::size_t offset, bytes;
+};
+
 // A place in the program from which a routine was called.
 struct Site {
   std::uint32_t routine;  // or what the program did itself
@@ -94,7 +101,7 @@ struct Head {
   std::uint32_t n_races;
   std::atomic<bool> has_unseen;     // somebody writes in ways that are not seen
   std::atomic<bool> orders_unseen;  // somebody orders in such ways
-  std::uint64_t pairs[kPairs];      // of call sites that have been reported
+  std::uint64_t pairs[kPairs];      // of call sites that have been reported; in PE 0's alone
 };
 
 class Board {
@@ -103,6 +110,8 @@ class Board {
   std::string open(const TraceJob& job);
   void close();
 
+  // Whether the PE's part is in this memory; only then of() and all below may be called.
+  bool has(int pe) const { return place_of_[static_cast<std::size_t>(pe)] >= 0; }
   Head& head() const { return *at<Head>(0); }
   PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
   // The clock of this version; kOrders numbers for each PE.
@@ -117,11 +126,13 @@ class Board {
     return reinterpret_cast<T*>(base_ + offset);
   }
   std::size_t begin_of(int pe) const;
+  int count_places(const TraceJob& job);
   void make_mutexes() const;
 
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0,
               n_pes_ = 0;
+  std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 
 // Also of a PE that has died within it: the job ends then.

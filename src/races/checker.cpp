@@ -4,6 +4,8 @@
 // Invariant: an access is noted before it happens, and what is seen after it was there.
 #include "races/checker.hpp"
 
+#include <pshmem.h>
+
 #include <optional>
 #include <utility>
 
@@ -124,7 +126,7 @@ void begin_known(Call& call, const Rule& rule) {
 // When it happens is not seen, nor when the program waits for it. So all that comes later may be
 // ordered behind all that was before.
 void begin_on_stream(const Rule& rule) {
-  checker.board.head().has_unseen = checker.board.head().orders_unseen = true;
+  for (const bool orders : {false, true}) checker.boards.note_unseen(orders);
   take_call_number();
   if (rule.completes) complete(Order::pending);
 }
@@ -138,8 +140,7 @@ void end_known(const Call& call, const Rule& rule) {
   if (rule.kind == Kind::lock) return end_lock(call);
   const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
   if (is_pointer && call.result != 0 && call.pe != checker.job.pe && !checker.sees_program)
-    (checker.job.polls ? checker.board.head().orders_unseen : checker.board.head().has_unseen) =
-        true;
+    checker.boards.note_unseen(checker.job.polls);
 }
 
 }  // namespace
@@ -150,7 +151,7 @@ void begin(Call& call) {
   if (call.what().on_stream) return begin_on_stream(rule_of(call));
   see_watched();
   take_call_number();
-  if (checker.board.head().orders_unseen) learn_from_all();
+  if (checker.boards.head().orders_unseen) learn_from_all();
   if (checker.job.polls) learn_what_was_told();
   begin_known(call, rule_of(call));
 }
@@ -163,7 +164,7 @@ void end(Call& call) {
 std::string open_checker(const TraceJob& job) {
   const Entered entered;
   checker.job = job;
-  if (std::string error = checker.board.open(job); !error.empty()) return error;
+  if (std::string error = checker.boards.open(job); !error.empty()) return error;
   checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
   checker.call_number = checker.version = checker.n_told = 0;
   checker.is_published = false;
@@ -172,7 +173,8 @@ std::string open_checker(const TraceJob& job) {
   forget_sites();
   checker.is_between_calls = false;
   checker.sees_program = watch_program();
-  if (job.has_kernels) checker.board.head().orders_unseen = true;
+  if (job.has_kernels) checker.boards.note_unseen(true);
+  pshmem_barrier_all();
   checker.is_open = true;
   return {};
 }
@@ -182,8 +184,8 @@ unsigned close_checker() {
   if (!checker.is_open) return 0;
   checker.is_open = false;
   leave_program();
-  const unsigned races = checker.board.head().n_races;
-  checker.board.close();
+  const unsigned races = checker.boards.count_races();
+  checker.boards.close();
   return races;
 }
 

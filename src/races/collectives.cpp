@@ -25,21 +25,6 @@ std::vector<int> members_of(const Call& call, const Rule& rule) {
   return members;
 }
 
-// What the member had done before it called.
-void learn_from_member(int pe, const Call& call) {
-  {
-    PeBoard& theirs = checker.board.of(pe);
-    const Held held(theirs.mutex);
-    for (const Entry& entry : theirs.entries) {
-      if (entry.team != call.team_key || entry.number != call.number_in_team) continue;
-      take_version(pe, entry.version);
-      raise(checker.clock().of(pe, Order::program), entry.call_number);
-      return;
-    }
-  }
-  learn_all_of(pe);
-}
-
 // A block for each member, where and as long as the arrays say.
 void access_counted(const Call& call, std::uint64_t address, const Counts& counts, bool writes) {
   for (std::size_t i = 0; i < call.members.size(); ++i)
@@ -70,7 +55,7 @@ void begin_collective(Call& call, const Rule& rule) {
   }
   publish();
   call.number_in_team = ++checker.collectives[call.team_key];
-  PeBoard& mine = checker.board.of(checker.job.pe);
+  PeBoard& mine = checker.boards.mine();
   const Held held(mine.mutex);
   mine.entries[mine.n_entries++ % PeBoard::kEntries] = {call.team_key, call.number_in_team,
                                                         checker.version, checker.call_number};
@@ -79,11 +64,14 @@ void begin_collective(Call& call, const Rule& rule) {
 void end_collective(const Call& call, const Rule& rule) {
   const std::vector<int>& members = call.members;
   const int me = checker.job.pe;
+  std::vector<int> heard;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const bool is_heard = rule.kind != Kind::broadcast || static_cast<int>(i) == call.pe;
     if (members[i] != me && members[i] >= 0 && members[i] < checker.job.n_pes && is_heard)
-      learn_from_member(members[i], call);
+      heard.push_back(members[i]);
   }
+  learn(heard,
+        {.when = Moment::When::collective, .number = call.number_in_team, .team = call.team_key});
   const bool is_left = rule.leaves_root && call.pe >= 0 &&
                        static_cast<std::size_t>(call.pe) < members.size() &&
                        members[static_cast<std::size_t>(call.pe)] == me;

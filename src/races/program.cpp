@@ -133,7 +133,7 @@ void note(const void* address, std::size_t bytes, AccessKind kind, const void* c
   if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
   if (Entered::is_here()) return;
   const Entered entered;
-  if (!checker.is_open || checker.board.head().orders_unseen) return;
+  if (!checker.is_open || checker.boards.head().orders_unseen) return;
   note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
   if (may_repeat) keep_noted(piece_of(at, bytes), stores);
 }
@@ -143,7 +143,7 @@ void saw(const void* address, std::size_t bytes) {
   const Mapping* mapping = find_mapping(at);
   if (!mapping || Entered::is_here()) return;
   const Entered entered;
-  if (!checker.is_open || checker.board.head().orders_unseen) return;
+  if (!checker.is_open || checker.boards.head().orders_unseen) return;
   see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);
 }
 

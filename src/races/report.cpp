@@ -89,19 +89,9 @@ std::uint64_t hash_of(const Site& site) {
   return hash;
 }
 
-// Whether it is the first of this pair.
-bool keep_pair(Head& head, const Site& one, const Site& other) {
+std::uint64_t pair_of(const Site& one, const Site& other) {
   const auto [first, second] = std::minmax({hash_of(one), hash_of(other)});
-  const std::uint64_t pair = mix(first, second) | 1;
-  const Held held(head.mutex);
-  for (std::uint64_t& known : head.pairs) {
-    if (known == pair) return false;
-    if (known != 0) continue;
-    known = pair;
-    ++head.n_races;
-    return true;
-  }
-  return false;
+  return mix(first, second) | 1;
 }
 
 // In the order of AccessKind.
@@ -135,22 +125,22 @@ std::uint32_t number_of(AccessKind kind) {
   return tracing::kRoutines + static_cast<std::uint32_t>(kind);
 }
 
-std::uint32_t site_of(const Board& board, int pe, const Place& place) {
+std::uint32_t site_of(PeBoard& mine, const Place& place) {
   const auto at = reinterpret_cast<std::uintptr_t>(place.caller);
   Recent& recent = recent_sites[(at ^ place.routine) % recent_sites.size()];
   if (recent.place == place) return recent.site;
   const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
                                                  static_cast<std::uint32_t>(sites.size() + 1));
   const bool is_kept = found->second < PeBoard::kSites;
-  if (is_new && is_kept) describe(board.of(pe).sites[found->second], place);
+  if (is_new && is_kept) describe(mine.sites[found->second], place);
   recent = {place, is_kept ? found->second : 0};
   return recent.site;
 }
 
-std::string text_of(const Board& board, const Race& race) {
-  const Site& here = board.of(race.here.pe).sites[race.here.site];
-  const Site& before = board.of(race.before.pe).sites[race.before.site];
-  if (!keep_pair(board.head(), here, before)) return "";
+std::string text_of(const Boards& boards, const Race& race) {
+  const Site here = boards.site(race.here.pe, race.here.site);
+  const Site before = boards.site(race.before.pe, race.before.site);
+  if (!boards.is_new_pair(pair_of(here, before))) return "";
   return fmt::format("MESHMEM_CHECK=races: a race for {}: {}{}{}", race.place, hint(race),
                      line_of(race.here, here), line_of(race.before, before));
 }

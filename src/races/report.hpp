@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/access_hooks.hpp"
-#include "races/board.hpp"
+#include "races/boards.hpp"
 
 namespace meshmem::races {
 
@@ -22,7 +22,7 @@ struct Place {
 std::uint32_t number_of(AccessKind kind);
 
 // The number of the place in this PE's table; 0 where there is no room.
-std::uint32_t site_of(const Board& board, int pe, const Place& place);
+std::uint32_t site_of(PeBoard& mine, const Place& place);
 
 struct Race {
   std::string place;  // "8 bytes at heap+0x40 of PE 1"
@@ -30,7 +30,7 @@ struct Race {
   bool has_returned;  // the call of `before`, as this PE knows
 };
 // "" if it was reported before.
-std::string text_of(const Board& board, const Race& race);
+std::string text_of(const Boards& boards, const Race& race);
 
 void forget_sites();
 

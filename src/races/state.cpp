@@ -61,7 +61,7 @@ void take_call_number() {
   ++checker.call_number;
   ++checker.epoch;
   checker.is_between_calls = false;
-  checker.board.of(checker.job.pe).call_number = checker.call_number;
+  checker.boards.mine().call_number = checker.call_number;
 }
 
 void raise(std::uint32_t& known, std::uint32_t call_number) {
@@ -73,10 +73,10 @@ void raise(std::uint32_t& known, std::uint32_t call_number) {
 
 void publish() {
   if (checker.is_published) return;
-  PeBoard& mine = checker.board.of(checker.job.pe);
+  PeBoard& mine = checker.boards.mine();
   const Held held(mine.mutex);
   ++checker.version;
-  const auto clock = checker.board.clock(checker.job.pe, checker.version);
+  const auto clock = checker.boards.of_node().clock(checker.job.pe, checker.version);
   std::copy(checker.numbers.begin(), checker.numbers.end(), clock.begin());
   mine.version = checker.version;
   checker.is_published = true;
@@ -87,76 +87,52 @@ void complete(Order last) {
     raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), checker.call_number);
 }
 
-// One that is no longer there stands for all up to the newest.
-void take_version(int pe, std::uint32_t version) {
-  const PeBoard& theirs = checker.board.of(pe);
-  if (theirs.version - version >= PeBoard::kVersions) version = theirs.version;
-  const auto clock = checker.board.clock(pe, version);
-  for (std::size_t i = 0; i < clock.size(); ++i)
-    if (i / kOrders != static_cast<std::size_t>(checker.job.pe))
-      raise(checker.numbers[i], clock[i]);
+void learn(std::span<const int> pes, const Moment& moment) {
+  checker.boards.read_clocks(pes, moment, [](std::size_t i, std::uint32_t number) {
+    if (i / kOrders != static_cast<std::size_t>(checker.job.pe)) raise(checker.numbers[i], number);
+  });
+}
+
+void learn_from_all() {
+  std::vector<int> others;
+  for (int pe = 0; pe < checker.job.n_pes; ++pe)
+    if (pe != checker.job.pe) others.push_back(pe);
+  learn(others, {});
 }
 
 namespace {
 
 // What the writer knew, and what it had done by then.
 void learn_from(const Access& write) {
-  const Held held(checker.board.of(write.pe).mutex);
-  take_version(write.pe, write.version);
-  raise(checker.clock().of(write.pe, Order::program), write.call_number);
+  const int writer = write.pe;
+  learn({&writer, 1}, {.when = Moment::When::version, .number = write.version});
+  raise(checker.clock().of(writer, Order::program), write.call_number);
   if (write.how() == Order::signaled)
-    raise(checker.clock().of(write.pe, Order::signaled), write.call_number);
+    raise(checker.clock().of(writer, Order::signaled), write.call_number);
 }
 
 }  // namespace
 
-void learn_all_of(int pe) {
-  PeBoard& theirs = checker.board.of(pe);
-  const Held held(theirs.mutex);
-  take_version(pe, theirs.version);
-  for (unsigned order = 0; order < kOrders; ++order)
-    raise(checker.clock().of(pe, static_cast<Order>(order)), theirs.call_number);
-}
-
-void learn_from_all() {
-  for (int pe = 0; pe < checker.job.n_pes; ++pe)
-    if (pe != checker.job.pe) learn_all_of(pe);
-}
-
 void see(int pe, const Range& range, Unknown writer) {
-  std::vector<Access> writes;
-  bool is_known = false;
-  {
-    const Held held(checker.board.of(pe).mutex);
-    is_known = see_writes(checker.board.shadow(pe), range.offset, range.bytes, checker.job.pe,
-                          [&](const Access& write) { writes.push_back(write); });
-  }
+  const Seen seen = checker.boards.see(pe, range);
   const bool was_published = std::exchange(checker.is_published, true);
-  for (const Access& write : writes) learn_from(write);
+  for (const Access& write : seen.writes) learn_from(write);
   const bool has_learned = !checker.is_published;
   checker.is_published = was_published && checker.is_published;
   const bool has_unseen =
-      writer != Unknown::nobody_else && checker.board.head().has_unseen && !has_learned;
-  if (has_unseen || (!is_known && (writer == Unknown::anybody || !writes.empty())))
+      writer != Unknown::nobody_else && checker.boards.head().has_unseen && !has_learned;
+  if (has_unseen || (!seen.is_known && (writer == Unknown::anybody || !seen.writes.empty())))
     learn_from_all();
 }
 
-void tell_owner(int pe, const Access& write) {
-  Told& told = checker.board.told(pe)[write.pe];
-  Access& last = write.how() == Order::signaled ? told.signaled : told.write;
-  last = write;
-  last.is_there = 1;
-  ++checker.board.of(pe).n_told;
-}
-
 void learn_what_was_told() {
-  PeBoard& mine = checker.board.of(checker.job.pe);
+  PeBoard& mine = checker.boards.mine();
   if (mine.n_told == checker.n_told) return;
   std::vector<Told> told;
   {
     const Held held(mine.mutex);
     checker.n_told = mine.n_told;
-    const auto all = checker.board.told(checker.job.pe);
+    const auto all = checker.boards.of_node().told(checker.job.pe);
     told.assign(all.begin(), all.end());
   }
   for (const Told& one : told)

@@ -13,18 +13,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "races/board.hpp"
-#include "races/shadow.hpp"
+#include "races/boards.hpp"
 
 namespace meshmem::races {
-
-// Symmetric memory that begins `offset` bytes from the first of the shadow.
-struct Range {
-  std::size_t offset, bytes;
-};
 
 struct Fetch {
   int pe;
@@ -34,7 +29,7 @@ struct Fetch {
 struct Checker {
   std::mutex mutex;  // held by Entered
   TraceJob job;
-  Board board;
+  Boards boards;
   bool is_open = false;
   bool sees_program = false;  // the loads and stores of this PE
   std::vector<std::uint32_t> numbers;
@@ -72,9 +67,8 @@ void publish();             // the version that others may take over from now on
 void complete(Order last);  // the calls of this PE, in all orders up to that one
 
 void raise(std::uint32_t& known, std::uint32_t call_number);
-void take_version(int pe, std::uint32_t version);
-void learn_all_of(int pe);  // of a PE that has told us something, nobody knows when
-void learn_from_all();
+void learn(std::span<const int> pes, const Moment& moment);  // what they knew then
+void learn_from_all();  // of PEs that may have told us something, nobody knows when
 
 // This PE has seen what is in the range. Who may have written it that the shadow does not know:
 enum class Unknown {
@@ -84,10 +78,7 @@ enum class Unknown {
 };
 void see(int pe, const Range& range, Unknown writer);
 
-// In jobs whose program may wait by loads of its own: a write into the memory of `pe`, which it may
-// see from now on. The caller holds its mutex.
-void tell_owner(int pe, const Access& write);
-// The program of this PE may have seen all that it was told.
+// In jobs whose program may wait by loads of its own: this PE may have seen all that it was told.
 void learn_what_was_told();
 
 }  // namespace meshmem::races

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, signals, atomics and questions as records. Invariant: what quiet has to wait for is in a flow
-// before it is counted as issued.
+// Puts, gets, signals, atomics and questions as records. Invariant: what quiet has to wait for is
+// in a flow before it is counted as issued.
 #include "base/pending_work.hpp"
 #include "base/schedule_fuzzing.hpp"
 #include "transport/network_state.hpp"

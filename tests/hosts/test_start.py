@@ -48,10 +48,6 @@ class Refusals(jobs.JobTest):
         result = self.run_job([2, 2], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": "none"})
         self.assert_refused(result, "MESHMEM_NETWORK")
 
-    def test_races_are_looked_for_on_one_machine(self):
-        result = self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_CHECK": "races"})
-        self.assert_refused(result, "the PEs are on several machines, and it checks jobs on one; start all on one$")
-
     def test_an_interface_that_is_not_there_is_refused(self):
         result = self.run_job([2, 2], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth7"})
         self.assert_refused(result, '"eth7"', "tcp over eth0")

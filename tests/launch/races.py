@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mistakes in races_program.c and races_loads.c, and what MESHMEM_CHECK=races has to tell of each.
+
+Imported by the tests of jobs on one machine and on several.
+"""
+import os
+import re
+
+# The routines whose calls race, in any order.
+MISTAKES = {
+    "put_get": ("shmem_long_put", "shmem_long_get"),
+    "p_g": ("shmem_long_p", "shmem_long_g"),
+    "put_put": ("shmem_long_put", "shmem_putmem"),
+    "get_p": ("shmem_getmem", "shmem_int_p"),
+    "iput_get": ("shmem_long_iput", "shmem_long_g"),
+    "sync_without_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
+    "team_sync_without_quiet": ("shmem_long_put", "shmem_long_get"),
+    "signal_of_another_put": ("shmem_long_put", "shmem_long_get"),
+    "flag_without_fence": ("shmem_long_put", "shmem_long_get"),
+    "flag_without_context_fence": ("shmem_ctx_long_put_nbi", "shmem_long_get"),
+    "flag_before_data": ("shmem_long_put", "shmem_long_get"),
+    "dest_before_quiet": ("shmem_long_get_nbi", "shmem_long_put"),
+    "dest_before_destroy": ("shmem_ctx_long_get_nbi", "shmem_long_put"),
+    "source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
+    "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
+    "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
+    "signal_get": ("shmem_signal_set", "shmem_uint64_g"),
+    "dest_of_reduction": ("shmem_long_sum_reduce", "shmem_long_get"),
+    "source_of_reduction": ("shmem_long_put", "shmem_long_max_reduce"),
+    "dest_of_collect": ("shmem_long_fcollect", "shmem_long_p"),
+    "source_of_alltoallv": ("shmem_long_p", "shmemx_long_alltoallv"),
+    "dest_of_alltoallv": ("shmemx_long_alltoallv", "shmem_long_get"),
+    "dest_of_alltoallv_of_bytes": ("shmemx_alltoallvmem", "shmem_char_p"),
+    "lock_of_one": ("shmem_long_put", "shmem_long_put"),
+    "wrong_signal": ("shmem_long_put_signal_nbi", "shmem_long_get"),
+    "count_without_quiet": ("shmem_long_put", "shmem_long_get"),
+    "told_by_a_third": ("shmem_long_put", "shmem_long_get"),
+    "requests_of_nothing": ("shmem_long_g", "shmem_long_p"),
+    "no_answer": ("shmem_long_put_signal", "shmem_long_get"),
+}
+# Where a PE waits by loads of its own, which are not seen.
+MISTAKES_OF_POLLING = {
+    "own_loads": ("shmem_long_put", "shmem_long_get"),
+    "own_loads_of_signal": ("shmem_long_put", "shmem_long_get"),
+    **{name: MISTAKES[name] for name in ("put_get", "sync_without_quiet", "signal_of_another_put", "dest_before_quiet",
+                                         "source_before_quiet", "dest_of_reduction", "told_by_a_third")},
+}
+# What a program does itself.
+LOAD, STORE, ATOMIC = (f"{what} of the program" for what in ("a load", "a store", "an atomic"))
+MISTAKES_OF_LOADS = {
+    "load_before_quiet": (LOAD, "shmem_long_get_nbi"),
+    "store_before_quiet": (STORE, "shmem_long_put_nbi"),
+    "copy_before_quiet": (LOAD, "shmem_long_get_nbi"),
+    "struct_before_quiet": (LOAD, "shmem_getmem_nbi"),
+    "store_and_put": (STORE, "shmem_long_put"),
+    "load_and_put": (LOAD, "shmem_long_put"),
+    "bytes_of_a_cell": (STORE, "shmem_char_p"),
+    "store_through_pointer": (STORE, "shmem_long_g"),
+    "load_through_pointer": (LOAD, STORE),
+    "load_before_signal": (LOAD, "shmem_long_put_signal"),
+    "source_of_reduction": (STORE, "shmem_long_sum_reduce"),
+    "dest_of_reduction": (STORE, "shmem_long_sum_reduce"),
+    "atomic_flag_without_fence": (LOAD, "shmem_long_put"),
+    "volatile_flag_without_fence": (LOAD, "shmem_long_put"),
+    "atomic_store_before_data": (LOAD, STORE),
+    "lock_of_one": (STORE, STORE),
+    "atomic_and_put": (ATOMIC, "shmem_long_put"),
+}
+OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet", "load_before_quiet", "store_before_quiet",
+             "copy_before_quiet", "struct_before_quiet")
+
+
+def n_pes_of(name):
+    return 3 if name == "told_by_a_third" else 2
+
+
+def assert_told(test, result, name, mistakes, program):
+    """One race, of the two calls that the table says, with the PEs and the places of both."""
+    told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n"
+                      r"  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n", result.err)
+    test.assertEqual(len(told), 1, result)
+    pe, routine, place, other_pe, other, other_place = told[0]
+    test.assertEqual(sorted((routine, other)), sorted(mistakes[name]), result)
+    test.assertEqual(pe == other_pe, name in OF_ONE_PE, result)
+    for where in (place, other_place):
+        test.assertIn(f"{os.path.basename(program)}+0x", where)
+    test.assertIn("MESHMEM_CHECK=races: 1 race; the job ends with status 1", result.err)
