@@ -73,7 +73,7 @@ using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t 
 // messages, so it waits for no other PE. False: there is no such question.
 using AnswerQuestion = bool (*)(const std::byte* question, std::size_t bytes, std::byte* answer,
                                 std::size_t answer_bytes);
-inline constexpr std::size_t kMostOfQuestion = 256 * 1024, kMostOfAnswer = 8 * 1024;
+inline constexpr std::size_t kMostOfQuestion = 48 * 1024, kMostOfAnswer = 8 * 1024;
 
 struct TraceJob {
   unsigned version = kTraceJobVersion;

@@ -133,7 +133,7 @@ void Arrivals::hold_one(Flow& from, const Record& record, const std::byte* data)
   const LocalSegments& segments = state_.segments;
   std::byte* const there =
       on_device ? segments.find_on_device(record, bytes) : segments.find(record, bytes);
-  if (!there || (has_bytes ? bytes > kChunkBytes : !atomic_of(record))) refuse(from, record);
+  if (!there || (has_bytes ? bytes > kDeviceChunkBytes : !atomic_of(record))) refuse(from, record);
   state_.held.add(from, record, data, on_device ? there : nullptr);
 }
 
@@ -180,7 +180,7 @@ void Arrivals::answer_fetch(Flow& from, const Record& record) {
 // What is long is sent from where it lies.
 void Arrivals::answer_get(Flow& from, const Record& record) {
   const std::byte* const there = state_.segments.find(record, record.bytes);
-  if (!there || record.bytes > kChunkBytes) refuse(from, record);
+  if (!there || record.bytes > chunk_bytes_of(record)) refuse(from, record);
   if (record.bytes > kMostCombined) {
     from.send_lone({.kind = RecordKind::reply, .bytes = record.bytes, .first = record.first}, there,
                    nullptr);

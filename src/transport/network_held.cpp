@@ -10,7 +10,7 @@
 namespace meshmem::network {
 namespace {
 
-static_assert(kChunkBytes <= DeviceAccess::kPieceBytes, "a chunk is one piece");
+static_assert(kDeviceChunkBytes <= DeviceAccess::kPieceBytes, "a chunk is one piece");
 
 DeviceWork::Kind kind_of(const Record& record, const std::byte* there) {
   using Kind = DeviceWork::Kind;

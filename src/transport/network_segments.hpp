@@ -58,6 +58,9 @@ inline bool is_for_device(const Record& record) {
   return is_on_device(record.segment) ||
          (record.kind == RecordKind::put_signal && is_on_device(record.width));
 }
+inline std::size_t chunk_bytes_of(const Record& record) {
+  return is_for_device(record) ? kDeviceChunkBytes : kChunkBytes;
+}
 // The record is executed on the memory of a PE.
 inline bool touches_memory(RecordKind kind) {
   return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic ||

@@ -17,7 +17,6 @@ namespace meshmem {
 
 using network::Answers;
 using network::Flow;
-using network::kChunkBytes;
 using network::kMostCombined;
 using network::Leaves;
 using network::Record;
@@ -119,8 +118,9 @@ void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void
   const auto* from = static_cast<const std::byte*>(data);
   const std::size_t all = record.bytes;
   const RecordKind last_kind = record.kind;
-  for (std::size_t done = 0; done < all; done += kChunkBytes) {
-    record.bytes = std::min(kChunkBytes, all - done);
+  const std::size_t chunk = network::chunk_bytes_of(record);
+  for (std::size_t done = 0; done < all; done += chunk) {
+    record.bytes = std::min(chunk, all - done);
     const bool is_last = done + record.bytes == all;
     if (last_kind == RecordKind::put_signal) record.kind = is_last ? last_kind : RecordKind::put;
     wait_for_room(lock, flow);
@@ -148,8 +148,9 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
   Record record = record_for(RecordKind::get, source, 0);
   auto* to = static_cast<std::byte*>(dest);
   const bool is_alone = !answers && bytes <= kMostCombined;
-  for (std::size_t done = 0; done < bytes || done == 0; done += kChunkBytes) {
-    record.bytes = std::min(kChunkBytes, bytes - done);
+  const std::size_t chunk = network::chunk_bytes_of(record);
+  for (std::size_t done = 0; done < bytes || done == 0; done += chunk) {
+    record.bytes = std::min(chunk, bytes - done);
     record.offset = source.offset + done;
     wait_for_room(lock, flow);
     wait(

@@ -155,6 +155,7 @@ TEST(KnownPe, MayNotLeaveTheSegments) {
   expect_refused({.kind = RecordKind::get, .segment = 3, .bytes = 8});
   expect_refused({.kind = RecordKind::get, .bytes = kHuge});
   expect_refused({.kind = RecordKind::get, .bytes = network::kChunkBytes + 1});
+  expect_refused({.kind = RecordKind::get, .segment = 3, .bytes = network::kDeviceChunkBytes + 1});
 }
 
 TEST(LocalSegments, HaveBounds) {

@@ -34,9 +34,9 @@ inline constexpr std::size_t kLeastShare = 16 * kKiB;
 // Of two nodes each sends the other all of a column's share up to here: one hop. Of a larger share,
 // and of more nodes, each combines a piece: two hops, and half the work.
 inline constexpr std::size_t kWholeShare = 64 * kKiB;
-// What one message of a reduction carries at most: the fewer messages, the faster the network, as
-// long as the next ones are on their way meanwhile.
-inline constexpr std::size_t kReduceMessage = 256 * kKiB;
+// What one message of a reduction carries at most: few enough bytes to stay in a core's cache until
+// they are combined, in whole chunks of the network (48 KiB).
+inline constexpr std::size_t kReduceMessage = 96 * kKiB;
 // What a column keeps room for of one chunk, from all other nodes, if messages do not become
 // smaller than kLeastShare.
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
@@ -56,7 +56,7 @@ inline constexpr std::size_t kGatherBlock = 2 * kKiB;
 // a block is a message.
 inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
 // What is sent of a block at once.
-inline constexpr std::size_t kMoveChunk = 128 * kKiB;
+inline constexpr std::size_t kMoveChunk = 96 * kKiB;
 
 // The processors of their nodes reach both buffers of all members.
 inline bool are_in_host_memory(const void* dest, const void* source) {
