@@ -15,6 +15,7 @@
 #define MESHMEM_EXTENSION_ROUTINES(F) \
     F(get_uniqueid, get_uniqueid, void, int, (shmemx_uniqueid_t *id), (id)) \
     F(init_attr, init_attr, void, int, (unsigned flags, int rank, int nranks, const shmemx_uniqueid_t *id), (flags, rank, nranks, id)) \
+    F(init_mpi_comm, init_mpi_comm, void, int, (const void *communicator), (communicator)) \
     F(buffer_register, buffer_register, void, int, (void *ptr, size_t bytes), (ptr, bytes)) \
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
     F(reached_on_stream, reached_on_stream, void, int, (const void *ptr, size_t bytes), (ptr, bytes)) \

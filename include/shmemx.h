@@ -41,12 +41,22 @@ extern "C" {
  * has the id can join the job. MESHMEM_NETWORK_DEVICE chooses the interface whose address is in the
  * id; unset, it has those of up to four.
  *
- * Where a launcher has started the process and can be asked (PMIx, PMI-1), shmemx_get_uniqueid
- * gives an id that leaves it to the launcher, and shmemx_init_attr compares what it is told with
- * what that says. A process is in one job as long as it lives, and a later shmemx_init_attr begins
- * anew there, as shmem_init does.
+ * Where a launcher has started the maker of the id and can be asked (PMIx, PMI-1), and nranks is
+ * the number of processes that it has started, they are left to the launcher, and shmemx_init_attr
+ * compares rank with what that says. Some of them are a job of their own. A process is in one job
+ * as long as it lives, and a later shmemx_init_attr begins anew there, as shmem_init does.
  *
- * Both return 0; or nonzero, with a line that says why. These end the job: a PE that does not come
+ * shmemx_init_mpi_comm does all that where MPI is there to hand over the bytes: the PEs are the
+ * ranks of a communicator of MPI, whose address it takes, as in
+ *
+ *   MPI_Comm node;
+ *   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+ *   shmemx_init_mpi_comm(&node);
+ *
+ * It is collective over the communicator, between MPI_Init and MPI_Finalize, and finds MPI where
+ * the program is linked with it as a shared library (Open MPI, MPICH and its relatives).
+ *
+ * All return 0; or nonzero, with a line that says why. These end the job: a PE that does not come
  * within MESHMEM_START_TIMEOUT, two with the same rank, two with different numbers of ranks. */
 typedef struct {
   unsigned char bytes[128];
@@ -54,6 +64,7 @@ typedef struct {
 #define SHMEMX_INIT_WITH_UNIQUEID (1U << 0)
 int shmemx_get_uniqueid(shmemx_uniqueid_t* id);
 int shmemx_init_attr(unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id);
+int shmemx_init_mpi_comm(const void* communicator);
 
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Start by a unique id (include/shmemx.h), for processes that no launcher has started.
+// Start by a unique id (include/shmemx.h), for processes that no launcher has started, and by a
+// communicator of MPI, which hands the id over.
 // Invariant: what the program says of its place is what it gets, or the start fails with a line.
+#include <unistd.h>
+
 #include <algorithm>
+#include <memory>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
+#include "bootstrap/mpi_communicator.hpp"
 #include "collectives/init_finalize.hpp"
 #include "shmemx.h"
 
@@ -35,6 +40,32 @@ std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
   return take_place(bytes, rank, nranks);
 }
 
+int start_in_place(const char* routine, int rank, int nranks) {
+  if (const auto error = start_or_say_why(routine)) return refuse(routine, *error);
+  const Job& job = joined_job();
+  if (rank == job.pe && nranks == job.n_pes) return 0;
+  return refuse(routine,
+                fmt::format("the program starts as rank {} of {}, but this is PE {} of {}: its "
+                            "launcher, or an earlier start, has said so",
+                            rank, nranks, job.pe, job.n_pes));
+}
+
+// The first rank's id, which does not leave the PEs to the launcher; bytes that are none, with a
+// line there, if it cannot be made.
+UniqueIdBytes broadcast_unique_id(const char* routine, MpiCommunicator& communicator) {
+  UniqueIdBytes bytes{};
+  if (communicator.rank() == 0) {
+    auto made = get_unique_id();
+    if (const auto* error = std::get_if<std::string>(&made)) refuse(routine, *error);
+    if (auto* id = std::get_if<UniqueId>(&made)) {
+      id->launched = 0;
+      bytes = pack_unique_id(*id);
+    }
+  }
+  communicator.broadcast(bytes.data(), bytes.size());
+  return bytes;
+}
+
 }  // namespace
 
 MESHMEM_EXTENSION_ENTRY(int, get_uniqueid, (shmemx_uniqueid_t * id)) {
@@ -51,13 +82,22 @@ MESHMEM_EXTENSION_ENTRY(int, init_attr,
                         (unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id)) {
   constexpr const char* kRoutine = "shmemx_init_attr";
   if (const auto error = prepare(flags, rank, nranks, id)) return refuse(kRoutine, *error);
-  if (const auto error = start_or_say_why(kRoutine)) return refuse(kRoutine, *error);
-  const Job& job = joined_job();
-  if (rank == job.pe && nranks == job.n_pes) return 0;
-  return refuse(kRoutine,
-                fmt::format("the program starts as rank {} of {}, but this is PE {} of {}: its "
-                            "launcher, or an earlier start, has said so",
-                            rank, nranks, job.pe, job.n_pes));
+  return start_in_place(kRoutine, rank, nranks);
+}
+
+MESHMEM_EXTENSION_ENTRY(int, init_mpi_comm, (const void* communicator)) {
+  constexpr const char* kRoutine = "shmemx_init_mpi_comm";
+  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
+  const auto found = find_mpi_communicator(communicator);
+  if (const auto* error = std::get_if<std::string>(&found)) return refuse(kRoutine, *error);
+  MpiCommunicator& ranks = *std::get<std::unique_ptr<MpiCommunicator>>(found);
+  // MPI and this library ask the same PMIx server who they are.
+  if (!ranks.is_world() || !names_pmix_server(environ)) {
+    const UniqueIdBytes bytes = broadcast_unique_id(kRoutine, ranks);
+    if (const auto error = take_place(bytes, ranks.rank(), ranks.size()))
+      return refuse(kRoutine, *error);
+  }
+  return start_in_place(kRoutine, ranks.rank(), ranks.size());
 }
 
 }  // namespace meshmem

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace meshmem {
@@ -82,6 +83,15 @@ bool names_pmi_connection(const std::function<const char*(const char*)>& get_env
 bool names_launcher(const char* const* entries,
                     const std::function<const char*(const char*)>& get_env) {
   return names_pmix_server(entries) || names_pmi_connection(get_env);
+}
+
+// oshrun's own first: programs that it starts inherit those of launchers around it.
+int processes_of_launcher(const char* const* entries,
+                          const std::function<const char*(const char*)>& get_env) {
+  if (!names_launcher(entries, get_env)) return 0;
+  for (const char* name : {kOshrunPes, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char* size = get_env(name)) return std::max(std::atoi(size), 0);
+  return 0;
 }
 
 std::optional<std::string> refuse_foreign_environment() {

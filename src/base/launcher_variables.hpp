@@ -35,6 +35,11 @@ bool names_pmi_connection(const std::function<const char*(const char*)>& get_env
 bool names_launcher(const char* const* entries,
                     const std::function<const char*(const char*)>& get_env);
 
+// How many processes the launcher has started that can be asked, as far as its variables say; 0:
+// they do not, or there is none.
+int processes_of_launcher(const char* const* entries,
+                          const std::function<const char*(const char*)>& get_env);
+
 // Why this process must not start by its environment, or nullopt. Who calls a set-uid program must
 // not choose what PMIx loads nor which file is read as whose.
 std::optional<std::string> refuse_foreign_environment();

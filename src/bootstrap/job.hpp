@@ -26,12 +26,14 @@ struct Job {
   bool has_fake_nodes = false;
 };
 
-// For jobs without a launcher: an id by which the others find this process, the same whenever it is
-// asked for. One without addresses where a launcher or an earlier id has said who this process is.
-// Or why there is none.
+// For jobs without a launcher, and of a part of its processes: an id by which the others find this
+// process, the same whenever it is asked for. One without addresses where an earlier id has said
+// who this process is, or a launcher that does not say how many processes it has. Or why there is
+// none.
 std::variant<UniqueId, std::string> get_unique_id();
 // This process is PE `pe` of `n_pes` that meet by this id: connect_to_launcher() goes there. An id
-// without addresses leaves it to the launcher. nullopt, or why that cannot be.
+// without addresses leaves it to the launcher, and so does one of as many processes as that has.
+// nullopt, or why that cannot be.
 std::optional<std::string> take_place(const UniqueIdBytes& id, int pe, int n_pes);
 
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be

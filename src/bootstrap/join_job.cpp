@@ -2,7 +2,8 @@
 //
 // Which protocol the launcher speaks: PMIx if it has named a server, else PMI-1 if it has handed
 // over a connection, else there is no launcher. A unique id stands above them.
-// Invariant: the environment or the id alone decides, so all PEs of a job choose alike.
+// Invariant: the environment or the id alone decides, so all PEs of a job choose alike. An id of
+// as many PEs as its maker's launcher has started leaves it to that.
 #include <unistd.h>
 
 #include <atomic>
@@ -88,11 +89,17 @@ void connect(double timeout_seconds) {
 
 std::variant<UniqueId, std::string> get_unique_id() {
   const std::lock_guard lock(id_mutex);
-  if (is_connected || has_launcher()) return UniqueId{};
+  if (is_connected) return UniqueId{};
   if (has_made_an_id()) return *made_id;
+  const int launched = processes_of_launcher(environ, get_env);
+  if (has_launcher() && launched == 0) return UniqueId{};
   const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
   auto made = open_meeting_point(interface != nullptr ? interface : "");
-  if (const auto* id = std::get_if<UniqueId>(&made)) made_id = *id;
+  if (launched > 0 && !std::holds_alternative<UniqueId>(made)) return UniqueId{};
+  if (auto* id = std::get_if<UniqueId>(&made)) {
+    id->launched = static_cast<std::uint32_t>(launched);
+    made_id = *id;
+  }
   maker = getpid();
   return made;
 }
@@ -101,7 +108,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
   const std::lock_guard lock(id_mutex);
   if (is_connected) return std::nullopt;
   const std::optional<UniqueId> id = unpack_unique_id(bytes);
-  if (id && !id->addresses.empty()) {
+  if (id && !id->addresses.empty() && id->launched != static_cast<std::uint32_t>(n_pes)) {
     place = {pe, n_pes, *id, has_made_an_id() && made_id->token == id->token};
     return std::nullopt;
   }

@@ -17,14 +17,14 @@ namespace meshmem {
 namespace {
 
 // The last letter is the version of the bytes and of the messages (uniqueid_messages.hpp).
-constexpr std::string_view kMagic = "meshmem1";
+constexpr std::string_view kMagic = "meshmem2";
 
 struct Layout {
   char magic[8];
   unsigned char token[32];
   std::uint16_t port;
   std::uint16_t n_addresses;
-  std::uint32_t unused;
+  std::uint32_t launched;
   in6_addr addresses[kMostAddresses];
 };
 static_assert(sizeof(Layout) <= sizeof(UniqueIdBytes) && sizeof(UniqueIdToken) == 32);
@@ -54,6 +54,7 @@ UniqueIdBytes pack_unique_id(const UniqueId& id) {
   std::copy(id.token.begin(), id.token.end(), layout.token);
   layout.port = id.port;
   layout.n_addresses = static_cast<std::uint16_t>(id.addresses.size());
+  layout.launched = id.launched;
   std::copy(id.addresses.begin(), id.addresses.end(), layout.addresses);
   UniqueIdBytes bytes{};
   std::memcpy(bytes.data(), &layout, sizeof layout);
@@ -68,6 +69,7 @@ std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes) {
   UniqueId id;
   std::copy(std::begin(layout.token), std::end(layout.token), id.token.begin());
   id.port = layout.port;
+  id.launched = layout.launched;
   id.addresses.assign(layout.addresses, layout.addresses + layout.n_addresses);
   return id;
 }

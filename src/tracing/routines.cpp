@@ -42,8 +42,8 @@ Kind kind_of(std::string_view op) {
     return kind_of_wait(op);
   if (op == "broadcast" || op == "set_broadcast") return Kind::broadcast;
   if (is_one_of(op, {"malloc", "free", "realloc", "align", "malloc_with_hints", "calloc", "init",
-                     "init_thread", "init_attr", "finalize", "start_pes", "buffer_register",
-                     "buffer_unregister"}))
+                     "init_thread", "init_attr", "init_mpi_comm", "finalize", "start_pes",
+                     "buffer_register", "buffer_unregister"}))
     return Kind::allocation;
   if (op.starts_with("barrier") || op.starts_with("sync") || op.starts_with("team_sync") ||
       op.starts_with("team_split") || op == "team_destroy")

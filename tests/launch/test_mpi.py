@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MPI under oshrun, MPI and meshmem in one program, and two launchers at once."""
+"""MPI under oshrun, MPI and meshmem in one program, starts by what MPI gives, and two launchers at once."""
 import os
 import shutil
+import subprocess
 import unittest
 
 import launching
 from launching import OSHRUN, SHMEM_PROGRAM
 
 MPI_PROGRAM = os.environ.get("MPI_PROGRAM", "")
+MPI_START = os.environ.get("MPI_START", "")
 INTEROP = os.environ.get("MPI_INTEROP", "")  # examples/15_mpi_interop.cpp
 
 
@@ -49,6 +51,67 @@ class Mpi(launching.LaunchTest):
         self.assertEqual(result.status, 7, result)
         self.assertRegex(result.err, r"oshrun: PE 2 \(pid \d+\) ended the job with status 7")
         self.assert_nothing_left()
+
+
+WAYS = ("shmemx_id", "shmemx_comm", "nvshmem_id", "nvshmem_comm", "rocshmem_id", "rocshmem_comm", "rocshmem_init",
+        "rocshmem_init_thread")
+
+
+class StartByMpi(launching.LaunchTest):
+    """Programs that start by a unique id which MPI broadcasts, or by a communicator."""
+
+    def mpirun(self, ranks, *words):
+        command = ["timeout", "-k", "2", "60", "mpirun", "--allow-run-as-root", "--oversubscribe", "-np", ranks,
+                   MPI_START, *words]
+        environment = {**self.environment, "OMPI_MCA_odls_base_num_threads": "0"}
+        process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return self.finish(process, 90)
+
+    def assert_places(self, result, places):
+        """places: of each rank that is a PE, its PE and how many there are."""
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(sorted(result.out.splitlines()),
+                         sorted(f"{rank} is PE {pe} of {pes}" for rank, (pe, pes) in places.items()), result)
+
+    def launchers(self):
+        if not MPI_START:
+            self.skipTest("there was no MPI to build with")
+        yield lambda ranks, *words: self.oshrun("-n", ranks, MPI_START, *words, seconds=60)
+        if shutil.which("mpirun"):
+            yield self.mpirun
+
+    def test_all_ranks(self):
+        for launch in self.launchers():
+            for way in WAYS:
+                for ranks in (2, 4):
+                    self.assert_places(launch(ranks, way, 1), {rank: (rank, ranks) for rank in range(ranks)})
+
+    def test_communicators_that_are_parts_are_jobs_of_their_own(self):
+        for launch in self.launchers():
+            for way in WAYS:
+                places = {rank: (rank // 2, 2) for rank in range(4)}
+                self.assert_places(launch(4, way, 2), places)
+            self.assert_places(launch(5, "nvshmem_comm", 3), {rank: (rank // 3, (7 - rank % 3) // 3) for rank in range(5)})
+            self.assert_places(launch(4, "nvshmem_id", 4), {rank: (0, 1) for rank in range(4)})
+
+    def test_ranks_that_are_no_pes(self):
+        for launch in self.launchers():
+            for way in ("nvshmem_id", "nvshmem_comm"):
+                self.assert_places(launch(4, way, 2, 0), {1: (0, 2), 3: (1, 2)})
+
+    def test_ranks_in_another_order(self):
+        for launch in self.launchers():
+            self.assert_places(launch(3, "nvshmem_comm", 0), {rank: (2 - rank, 3) for rank in range(3)})
+            result = launch(2, "nvshmem_id", 0)
+            self.assertEqual(result.status, 3, result)
+            self.assertRegex(result.err, "the program starts as rank [01] of 2, but this is PE [01] of 2: its launcher")
+
+    def test_what_is_no_communicator(self):
+        for launch in self.launchers():
+            result = launch(1, "shmemx_null", 1)
+            self.assertEqual(result.status, 3, result)
+            self.assertIn("shmemx_init_mpi_comm: there is no communicator", result.err)
 
 
 class TwoLaunchers(launching.LaunchTest):

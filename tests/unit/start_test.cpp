@@ -70,6 +70,24 @@ TEST(LauncherVariables, OshrunsNumberMustBeTheServers) {
     EXPECT_EQ(contradiction(n_pes, text).value_or("").find("MESHMEM_OSHRUN_PES="), 0u) << text;
 }
 
+TEST(LauncherVariables, TheNumberOfProcessesIsThatOfTheInnermostLauncherThatCanBeAsked) {
+  constexpr const char* kPmix[] = {"PMIX_SERVER_URI2=somewhere", nullptr};
+  constexpr const char* kNothing[] = {nullptr};
+  const auto processes = [](const char* const* entries, const Variables& variables) {
+    return processes_of_launcher(entries, [&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  EXPECT_EQ(processes(kPmix, {{"OMPI_COMM_WORLD_SIZE", "4"}, {"SLURM_STEP_NUM_TASKS", "2"}}), 4);
+  EXPECT_EQ(processes(kPmix, {{"MESHMEM_OSHRUN_PES", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), 3);
+  EXPECT_EQ(processes(kPmix, {{"SLURM_STEP_NUM_TASKS", "2"}}), 2);
+  EXPECT_EQ(processes(kPmix, {}), 0);
+  EXPECT_EQ(processes(kNothing, {{"PMI_FD", "5"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "6"}}), 6);
+  EXPECT_EQ(processes(kNothing, {{"PMI_RANK", "1"}, {"PMI_SIZE", "6"}}), 0) << "no connection";
+  EXPECT_EQ(processes(kNothing, {{"SLURM_STEP_NUM_TASKS", "2"}}), 0) << "it cannot be asked";
+}
+
 TEST(LauncherVariables, ALauncherOfOneProcessIsNoObjection) {
   EXPECT_EQ(objection({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), std::nullopt);
   EXPECT_EQ(objection({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}),

@@ -11,7 +11,7 @@
 
 #include "meshmem/compat/nvshmem.h"
 
-/* ---- The start by attributes. A communicator must have all PEs, in the launcher's order. */
+/* ---- The start by attributes. The ranks of a communicator of MPI are the PEs. */
 #define NVSHMEMX_SUCCESS 0
 enum {
   NVSHMEMX_ERROR_INVALID_VALUE = 1,
@@ -57,6 +57,8 @@ inline int nvshmemx_set_attr_mpi_comm_args(void* communicator, nvshmemx_init_att
   return 0;
 }
 inline int nvshmemx_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) {
+  if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0 && attributes)
+    return shmemx_init_mpi_comm(attributes->mpi_comm);
   const bool by_id = (flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0 && attributes;
   return meshmem::compat::start(by_id ? &attributes->uid : nullptr);
 }

@@ -89,15 +89,20 @@ constexpr int ROCSHMEM_CTX_SERIALIZED = SHMEM_CTX_SERIALIZED;
 constexpr int ROCSHMEM_CTX_WG_PRIVATE = SHMEM_CTX_PRIVATE;
 constexpr int ROCSHMEM_CTX_SHARED = 0;
 
-/* ---- Set-up, memory, teams and contexts, by the host. A communicator must have all PEs, in the
- * launcher's order. Memory is the device's. */
-template <typename... Communicator>
-void rocshmem_init(Communicator...) {
-  (void)meshmem::compat::start(nullptr);
+/* ---- Set-up, memory, teams and contexts, by the host. The ranks of a communicator of MPI are the
+ * PEs. Memory is the device's. */
+inline void rocshmem_init() { (void)meshmem::compat::start(nullptr); }
+template <typename Communicator>
+void rocshmem_init(Communicator communicator) {
+  (void)shmemx_init_mpi_comm(&communicator);
 }
-template <typename... Communicator>
-int rocshmem_init_thread(int requested, int* provided, Communicator...) {
+inline int rocshmem_init_thread(int requested, int* provided) {
   return shmem_init_thread(requested, provided);
+}
+template <typename Communicator>
+int rocshmem_init_thread(int, int* provided, Communicator communicator) {
+  *provided = ROCSHMEM_THREAD_MULTIPLE;
+  return shmemx_init_mpi_comm(&communicator);
 }
 inline void rocshmem_query_thread(int* provided) { shmem_query_thread(provided); }
 inline void rocshmem_finalize() { shmem_finalize(); }
@@ -162,6 +167,8 @@ inline int rocshmem_set_attr_uniqueid_args(int rank, int ranks, rocshmem_uniquei
   return ROCSHMEM_SUCCESS;
 }
 inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) {
+  if ((flags & ROCSHMEM_INIT_WITH_MPI_COMM) != 0 && attributes)
+    return shmemx_init_mpi_comm(attributes->mpi_comm);
   return meshmem::compat::start(flags & ROCSHMEM_INIT_WITH_UNIQUEID ? attributes : nullptr);
 }
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MPI says what its functions are called, not what a handle is: a pointer in Open MPI, an int in
+// MPICH and what has come from it, which agree on the values of its constants.
+#include "bootstrap/mpi_communicator.hpp"
+
+#include <dlfcn.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+namespace {
+
+// The values that MPI_Comm_compare gives, of both kinds: identical, the same ranks in order.
+constexpr int kIdentical = 0, kCongruent = 1;
+// MPICH's constants.
+constexpr int kWorldOfMpich = 0x44000000, kByteOfMpich = 0x4c00010d;
+
+template <typename F>
+F* find(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+template <typename Handle>
+class Communicator final : public MpiCommunicator {
+ public:
+  Communicator(Handle handle, Handle world, Handle byte) : handle_(handle), byte_(byte) {
+    int relation = -1;
+    check(find<int(Handle, int*)>("MPI_Comm_rank")(handle_, &rank_), "MPI_Comm_rank");
+    check(find<int(Handle, int*)>("MPI_Comm_size")(handle_, &size_), "MPI_Comm_size");
+    check(find<int(Handle, Handle, int*)>("MPI_Comm_compare")(handle_, world, &relation),
+          "MPI_Comm_compare");
+    is_world_ = relation == kIdentical || relation == kCongruent;
+  }
+  void broadcast(void* data, std::size_t bytes) override {
+    using Broadcast = int(void*, int, Handle, int, Handle);
+    check(find<Broadcast>("MPI_Bcast")(data, static_cast<int>(bytes), byte_, 0, handle_),
+          "MPI_Bcast");
+  }
+
+ private:
+  // Unless the program has changed that, MPI ends the job itself.
+  static void check(int error, const char* routine) {
+    if (error != 0) fatal("{} says {} of the communicator by which PEs start", routine, error);
+  }
+
+  const Handle handle_, byte_;
+};
+
+bool flag_of(const char* routine) {
+  int flag = 0;
+  return find<int(int*)>(routine)(&flag) == 0 && flag != 0;
+}
+
+bool has_handles_of_mpich() {
+  constexpr std::size_t kMostBytes = 1 << 14;  // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192
+  std::string text(kMostBytes, '\0');
+  int length = 0;
+  auto* const version = find<int(char*, int*)>("MPI_Get_library_version");
+  if (version == nullptr || version(text.data(), &length) != 0) return false;
+  for (const char* name : {"MPICH", "MVAPICH", "Intel(R) MPI"})
+    if (text.find(name) != std::string::npos) return true;
+  return false;
+}
+
+// nullopt: it can be asked.
+std::optional<std::string> find_lack_of_mpi() {
+  for (const char* name : {"MPI_Initialized", "MPI_Finalized", "MPI_Comm_rank", "MPI_Comm_size",
+                           "MPI_Comm_compare", "MPI_Bcast"}) {
+    if (dlsym(RTLD_DEFAULT, name) == nullptr)
+      return fmt::format(
+          "there is no {} in this process: link the program with MPI as a shared library, or start "
+          "by a unique id that MPI_Bcast hands over",
+          name);
+  }
+  if (!flag_of("MPI_Initialized")) return "MPI_Init has not been called";
+  if (flag_of("MPI_Finalized")) return "MPI_Finalize has been called";
+  return std::nullopt;
+}
+
+template <typename Handle>
+std::unique_ptr<MpiCommunicator> make(const void* communicator, Handle world, Handle byte) {
+  return std::make_unique<Communicator<Handle>>(*static_cast<const Handle*>(communicator), world,
+                                                byte);
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<MpiCommunicator>, std::string> find_mpi_communicator(
+    const void* communicator) {
+  if (communicator == nullptr)
+    return "there is no communicator: the address of an MPI_Comm is NULL";
+  if (auto lack = find_lack_of_mpi()) return std::move(*lack);
+  void* const world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
+  void* const byte = dlsym(RTLD_DEFAULT, "ompi_mpi_byte");
+  if (world != nullptr && byte != nullptr) return make<void*>(communicator, world, byte);
+  if (has_handles_of_mpich()) return make<int>(communicator, kWorldOfMpich, kByteOfMpich);
+  return "the program's MPI is neither Open MPI nor made from MPICH: start by a unique id that "
+         "MPI_Bcast hands over";
+}
+
+}  // namespace meshmem
