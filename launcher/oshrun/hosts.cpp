@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/other_variables.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
 #include "launcher_choice.hpp"
@@ -135,7 +136,10 @@ bool goes_along(std::string_view variable) {
   for (std::string_view family : {"SHMEM_", "MESHMEM_", "UCX_", "LD_LIBRARY_PATH="}) {
     if (variable.starts_with(family)) return true;
   }
-  return false;
+  const std::string_view name = variable.substr(0, variable.find('='));
+  const auto& others = other_variables();
+  return std::any_of(others.begin(), others.end(),
+                     [&](const OtherVariable& other) { return other.name == name; });
 }
 
 Words exports_of(const Options& options) {

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/init_finalize.hpp"
+#include "meshmem/compat/other_names.h"
 
 namespace meshmem {
 
@@ -40,6 +41,12 @@ int n_pes(const char* routine) {
 }
 
 }  // namespace
+
+extern "C" MESHMEM_VISIBLE void shmemx_start_under_names_of(int library) {
+  runtime().read_variables_of(library == SHMEMX_NAMES_OF_NVSHMEM    ? NamesOf::nvshmem
+                              : library == SHMEMX_NAMES_OF_ROCSHMEM ? NamesOf::rocshmem
+                                                                    : NamesOf::openshmem);
+}
 
 MESHMEM_ENTRY(void, init, (void)) {
   if (const auto error = start_or_say_why("shmem_init")) fail_together("shmem_init: " + *error);

@@ -341,17 +341,26 @@ std::string printable(std::string_view value) {
   return value.size() > kLongest ? line + "..." : line;
 }
 
+// The names by which a variable may be set, the first that is counts.
+std::vector<std::string> names_for(std::string_view ours, NamesOf library) {
+  std::vector<std::string> names{std::string(ours)};
+  if (std::string alias = alias_of(ours); !alias.empty()) names.push_back(std::move(alias));
+  for (const OtherVariable& other : other_variables())
+    if (other.library == library && other.ours == ours) names.emplace_back(other.name);
+  return names;
+}
+
 template <Kind kind>
-std::optional<std::string> read(std::string name, typename Value<kind>::Type& out,
-                                const GetEnv& get_env) {
-  const char* text = get_env(name.c_str());
-  if (text == nullptr) {
-    name = alias_of(name);
-    if (!name.empty()) text = get_env(name.c_str());
+std::optional<std::string> read(std::string_view ours, typename Value<kind>::Type& out,
+                                const GetEnv& get_env, NamesOf library) {
+  for (const std::string& name : names_for(ours, library)) {
+    const char* const text = get_env(name.c_str());
+    if (text == nullptr) continue;
+    if (Syntax<kind>::parse(text, out)) return std::nullopt;
+    return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
+                       Syntax<kind>::accepted);
   }
-  if (text == nullptr || Syntax<kind>::parse(text, out)) return std::nullopt;
-  return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
-                     Syntax<kind>::accepted);
+  return std::nullopt;
 }
 
 // Of settings that are right each by itself.
@@ -395,11 +404,12 @@ std::optional<std::size_t> parse_size(std::string_view text) {
   return scale_integer(integer, shift);
 }
 
-std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env) {
+std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env,
+                                             NamesOf names) {
   Environment parsed = out;
   std::optional<std::string> error;
 #define X(name, member, kind, fallback, text) \
-  if (!error) error = read<Kind::kind>(#name, parsed.member, get_env);
+  if (!error) error = read<Kind::kind>(#name, parsed.member, get_env, names);
 #include "base/environment_table.hpp"
 #undef X
   if (!error) error = misfit_of(parsed);

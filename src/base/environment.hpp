@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/other_variables.hpp"
 #include "device/collectives/algorithms.hpp"
 
 namespace meshmem {
@@ -169,7 +170,8 @@ using GetEnv = std::function<const char*(const char*)>;
 // Fills `out`; variables that are not set keep what `out` has. On error the answer is one line
 // (without "meshmem: ") that names the variable, its value and what is accepted; `out` is unchanged
 // then.
-std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env);
+std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env,
+                                             NamesOf names = NamesOf::openshmem);
 
 // "4096", "1.5g", ".5m", "20kk" (= 20k); rounded up to whole bytes. nullopt: not a size, or too
 // large.

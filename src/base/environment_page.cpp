@@ -60,6 +60,15 @@ constexpr std::string_view kPageRules = R"(
   out: it may be a slip of the pen.
 )";
 
+constexpr std::string_view kPageOthers = R"(
+## Of NVSHMEM and rocSHMEM
+
+Scripts of programs that were written for these libraries set variables of theirs. One counts where
+ours is not set, and only for programs that start under that library's names
+([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
+
+)";
+
 }  // namespace
 
 std::string environment_help() {
@@ -86,6 +95,11 @@ std::string environment_markdown() {
                         variable.default_value, variable.text);
   }
   page += kPageRules;
+  page += kPageOthers;
+  page += "| of | variable | is read as |\n|---|---|---|\n";
+  for (const OtherVariable& variable : other_variables())
+    page +=
+        fmt::format("| {} | `{}` | `{}` |\n", variable.library_name, variable.name, variable.ours);
   page += "\n## Set by oshrun\n\nFor the programs that it starts.\n\n";
   page += "| variable | what it says |\n|---|---|\n";
   for (const LaunchVariable& variable : launch_variables()) {

@@ -66,8 +66,8 @@ std::optional<std::string> Runtime::enter() {
 
 std::optional<std::string> Runtime::read_settings() {
   if (auto error = refuse_foreign_environment()) return error;
-  if (auto error =
-          parse_environment(environment_, [](const char* name) { return std::getenv(name); }))
+  if (auto error = parse_environment(
+          environment_, [](const char* name) { return std::getenv(name); }, names_of_))
     return error;
   enable_debug(environment_.debug);
   if (environment_.fuzz_seed && !kHasScheduleFuzzing)

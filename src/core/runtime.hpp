@@ -45,6 +45,8 @@ class Runtime {
   // One more user of the library. nullopt, or one line that says why it cannot start (the process
   // may go on without it).
   std::optional<std::string> enter();
+  // Before enter(): whose variables count beside our own.
+  void read_variables_of(NamesOf names) { names_of_ = names; }
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
   // So that the next leave() closes it.
@@ -135,6 +137,7 @@ class Runtime {
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   Environment environment_;
+  std::atomic<NamesOf> names_of_{NamesOf::openshmem};
   std::string tuning_;
   bool uses_network_ = false;
   NodeMemory memory_;

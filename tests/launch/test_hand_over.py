@@ -108,12 +108,15 @@ class HandOver(launching.LaunchTest):
     def test_settings_go_to_all_machines(self):
         self.add_launcher("mpirun")
         settings = {"SHMEM_SYMMETRIC_SIZE": "1G", "MESHMEM_TIMEOUT": "9", "UCX_TLS": "tcp", "LD_LIBRARY_PATH": "/x",
-                    "OTHER": "1", "MESHMEM_OUTPUT_TTY": "1"}
+                    "OTHER": "1", "MESHMEM_OUTPUT_TTY": "1", "NVSHMEM_SYMMETRIC_SIZE": "2G", "ROCSHMEM_HEAP_SIZE": "4096",
+                    "NVSHMEM_DEBUG": "INFO"}
         got = self.words_after("--hosts", "a:2", "-x", "OTHER", "-x", "NOT_SET", "-x", "UCX_TLS=all", "p", env=settings)
-        for name in ("SHMEM_SYMMETRIC_SIZE", "MESHMEM_TIMEOUT", "LD_LIBRARY_PATH", "OTHER", "UCX_TLS=all"):
+        for name in ("SHMEM_SYMMETRIC_SIZE", "MESHMEM_TIMEOUT", "LD_LIBRARY_PATH", "OTHER", "UCX_TLS=all",
+                     "NVSHMEM_SYMMETRIC_SIZE", "ROCSHMEM_HEAP_SIZE"):
             self.assertIn(f"[-x] [{name}]", got)
         self.assertNotIn("NOT_SET", got)
         self.assertNotIn("[UCX_TLS]", got)
+        self.assertNotIn("NVSHMEM_DEBUG", got)
         self.assertEqual(got.count("OTHER"), 1)
 
     def test_a_pe_that_calls_oshrun_is_no_pe_of_the_new_job(self):

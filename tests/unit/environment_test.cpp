@@ -301,6 +301,49 @@ TEST(Environment, RefusesHeapsThatNoProcessCanMap) {
       SIZE_MAX);
 }
 
+// ---- variables of other libraries
+
+std::optional<std::size_t> device_heap(const Variables& variables, NamesOf names) {
+  Environment environment;
+  EXPECT_EQ(parse_environment(environment, from(variables), names), std::nullopt);
+  return environment.device_heap_size;
+}
+
+TEST(OtherVariables, CountForProgramsUnderTheirNamesAlone) {
+  const Variables both = {{"NVSHMEM_SYMMETRIC_SIZE", "1.5G"}, {"ROCSHMEM_HEAP_SIZE", "4096"}};
+  EXPECT_EQ(device_heap(both, NamesOf::nvshmem), std::size_t{3} << 29);
+  EXPECT_EQ(device_heap(both, NamesOf::rocshmem), 4096u);
+  EXPECT_EQ(device_heap(both, NamesOf::openshmem), std::nullopt);
+  EXPECT_EQ(device_heap({}, NamesOf::nvshmem), std::nullopt);
+}
+
+TEST(OtherVariables, GiveWayToOurs) {
+  const Variables both = {{"NVSHMEM_SYMMETRIC_SIZE", "nonsense"},
+                          {"MESHMEM_DEVICE_HEAP_SIZE", "1m"}};
+  EXPECT_EQ(device_heap(both, NamesOf::nvshmem), 1u << 20);
+}
+
+TEST(OtherVariables, AreNamedWhereTheyAreWrong) {
+  Environment environment;
+  for (const char* value : {"", "lots", "-1", "1x", "257t"}) {
+    const auto error =
+        parse_environment(environment, from({{"NVSHMEM_SYMMETRIC_SIZE", value}}), NamesOf::nvshmem);
+    EXPECT_EQ(error.value_or("").find(std::string("NVSHMEM_SYMMETRIC_SIZE=") + value +
+                                      " is not valid: it takes bytes, at most 256t, "),
+              0u)
+        << value;
+  }
+}
+
+TEST(OtherVariables, ReadAsVariablesThatThereAre) {
+  for (const OtherVariable& other : other_variables()) {
+    const auto variables = environment_variables();
+    EXPECT_TRUE(std::any_of(variables.begin(), variables.end(), [&](const Variable& variable) {
+      return variable.name == other.ours;
+    })) << other.ours;
+  }
+}
+
 TEST(Environment, SaysInOneLineWhatIsWrong) {
   EXPECT_EQ(
       error_of({{"MESHMEM_DETERMINISTIC", "maybe"}}),

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 
 #if defined(MESHMEM_COMPILES_KERNELS)

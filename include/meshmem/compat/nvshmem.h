@@ -43,8 +43,12 @@ typedef shmem_team_t nvshmemx_team_t;
 typedef shmem_team_config_t nvshmem_team_config_t;
 
 /* ---- Set-up, memory and teams, by the host. Memory is the device's. */
-inline void nvshmem_init() { (void)meshmem::compat::start(nullptr); }
+inline void nvshmem_init() {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_NVSHMEM);
+  shmem_init();
+}
 inline int nvshmem_init_thread(int requested, int* provided) {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_NVSHMEM);
   return shmem_init_thread(requested, provided);
 }
 inline void nvshmem_query_thread(int* provided) { shmem_query_thread(provided); }

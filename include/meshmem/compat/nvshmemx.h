@@ -57,13 +57,14 @@ inline int nvshmemx_set_attr_mpi_comm_args(void* communicator, nvshmemx_init_att
   return 0;
 }
 inline int nvshmemx_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_NVSHMEM);
   if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0 && attributes)
     return shmemx_init_mpi_comm(attributes->mpi_comm);
   const bool by_id = (flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0 && attributes;
   return meshmem::compat::start(by_id ? &attributes->uid : nullptr);
 }
 inline int nvshmemx_init_thread(int requested, int* provided) {
-  return shmem_init_thread(requested, provided);
+  return nvshmem_init_thread(requested, provided);
 }
 inline int nvshmemx_hostlib_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) {
   return nvshmemx_init_attr(flags, attributes);

@@ -91,16 +91,22 @@ constexpr int ROCSHMEM_CTX_SHARED = 0;
 
 /* ---- Set-up, memory, teams and contexts, by the host. The ranks of a communicator of MPI are the
  * PEs. Memory is the device's. */
-inline void rocshmem_init() { (void)meshmem::compat::start(nullptr); }
+inline void rocshmem_init() {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
+  shmem_init();
+}
 template <typename Communicator>
 void rocshmem_init(Communicator communicator) {
-  (void)shmemx_init_mpi_comm(&communicator);
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
+  if (shmemx_init_mpi_comm(&communicator) != 0) exit(1);
 }
 inline int rocshmem_init_thread(int requested, int* provided) {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
   return shmem_init_thread(requested, provided);
 }
 template <typename Communicator>
 int rocshmem_init_thread(int, int* provided, Communicator communicator) {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
   *provided = ROCSHMEM_THREAD_MULTIPLE;
   return shmemx_init_mpi_comm(&communicator);
 }
@@ -167,6 +173,7 @@ inline int rocshmem_set_attr_uniqueid_args(int rank, int ranks, rocshmem_uniquei
   return ROCSHMEM_SUCCESS;
 }
 inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) {
+  shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
   if ((flags & ROCSHMEM_INIT_WITH_MPI_COMM) != 0 && attributes)
     return shmemx_init_mpi_comm(attributes->mpi_comm);
   return meshmem::compat::start(flags & ROCSHMEM_INIT_WITH_UNIQUEID ? attributes : nullptr);

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of the environment that NVSHMEM and rocSHMEM have, for programs under their names."""
+import os
+import unittest
+
+import launching
+
+COMPAT_HEAP = os.environ.get("COMPAT_HEAP", "")
+OF_NVSHMEM = ("nvshmem", "nvshmem_thread", "nvshmem_attr")
+OF_ROCSHMEM = ("rocshmem", "rocshmem_thread", "rocshmem_attr")
+MIB = 1 << 20
+
+
+@unittest.skipUnless(COMPAT_HEAP, "this build is for GPUs, whose heaps take memory")
+class OtherVariables(launching.LaunchTest):
+    def run_program(self, way, size, pes=2, **variables):
+        return self.oshrun("-n", pes, COMPAT_HEAP, way, size, env=variables)
+
+    def assert_has(self, way, size, has, **variables):
+        result = self.run_program(way, size, **variables)
+        self.assertEqual((result.status, result.out.strip(), result.err), (0, "yes" if has else "no", ""),
+                         f"{way} {variables}: {result}")
+
+    def test_the_size_of_the_heap(self):
+        for ways, name, value in ((OF_NVSHMEM, "NVSHMEM_SYMMETRIC_SIZE", "32M"),
+                                  (OF_ROCSHMEM, "ROCSHMEM_HEAP_SIZE", str(32 * MIB))):
+            for way in ways:
+                self.assert_has(way, 16 * MIB, True, **{name: value})
+                self.assert_has(way, 64 * MIB, False, **{name: value})
+                self.assert_has(way, 64 * MIB, True)
+                self.assert_has(way, 64 * MIB, True, **{name: value, "MESHMEM_DEVICE_HEAP_SIZE": "128m"})
+
+    def test_a_size_above_what_is_the_default(self):
+        self.assert_has("nvshmem", 400 * MIB, False)
+        self.assert_has("nvshmem", 400 * MIB, True, NVSHMEM_SYMMETRIC_SIZE="0.5g")
+
+    def test_programs_under_other_names_do_not_read_it(self):
+        for way, name in (("shmem", "NVSHMEM_SYMMETRIC_SIZE"), ("shmem", "ROCSHMEM_HEAP_SIZE"),
+                          ("nvshmem", "ROCSHMEM_HEAP_SIZE"), ("rocshmem", "NVSHMEM_SYMMETRIC_SIZE")):
+            for value in ("1m", "nonsense"):
+                self.assert_has(way, 64 * MIB, True, **{name: value})
+
+    def test_what_is_no_size_is_a_line_that_names_it(self):
+        for way in OF_NVSHMEM + OF_ROCSHMEM:
+            name = "NVSHMEM_SYMMETRIC_SIZE" if way in OF_NVSHMEM else "ROCSHMEM_HEAP_SIZE"
+            for value in ("nonsense", "-1", "300t", ""):
+                result = self.run_program(way, MIB, pes=1, **{name: value})
+                self.assertNotEqual(result.status, 0, result)
+                lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+                self.assertEqual(len(lines), 1, result)
+                self.assertIn(f"{name}={value} is not valid: it takes bytes", lines[0])
+
+
+if __name__ == "__main__":
+    launching.main()
