@@ -20,6 +20,7 @@ namespace {
 using enum ReduceAlgorithm;
 
 constexpr int kLanes = 32;
+constexpr unsigned kAnyBlocks = ~0u;
 
 // What `classic` changes at, unless the environment says so: the convention of older libraries.
 constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
@@ -98,7 +99,12 @@ device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
 device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
   if (const std::uint64_t word = packed_plan_.load(std::memory_order_relaxed)) return unpack(word);
   device::Plan plan = table_plan(bytes, n_pes);
-  if (const auto algorithm = algorithm_by_settings(bytes)) plan.algorithm = *algorithm;
+  if (const auto algorithm = algorithm_by_settings(bytes)) {
+    plan.algorithm = *algorithm;
+  } else if (has_plans_of_few_blocks() && tuned_rows_.empty() &&
+             settings.blocks.value_or(kAnyBlocks) <= kFewBlocks) {
+    plan = plan_of_few_blocks(plan, bytes, n_pes, *settings.blocks);
+  }
   plan.blocks = within_limits(settings.blocks, plan.blocks);
   plan.threads = within_limits(settings.threads, plan.threads);
   return plan;
@@ -117,14 +123,17 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
 // short rows of a single channel the ring's batches are shorter than those of one hop. Where two
-// PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB.
+// PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
+// and with few blocks where the whole source would be pulled.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
   const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
     plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
-  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies;
+  const bool by_few_blocks = has_plans_of_few_blocks() && plan.algorithm == pull &&
+                             settings.rule.kind == ReduceRule::automatic && !settings.deterministic;
+  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || by_few_blocks;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;
     return plan;

@@ -54,6 +54,22 @@ TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
   EXPECT_EQ(policy.host_algorithm(8, 4), ReduceAlgorithm::two_shot);
 }
 
+TEST(Selection, FewBlocksPullWhatManyWouldSendByLines) {
+  using enum ReduceAlgorithm;
+  const device::Plan of_many{two_shot_wide, 128, 576};
+  const auto plan = [&](std::size_t bytes, int n_pes, unsigned blocks) {
+    return plan_of_few_blocks(of_many, bytes, n_pes, blocks);
+  };
+  EXPECT_EQ(plan(32 << 10, 2, 16).algorithm, two_shot_wide);  // as the table says
+  EXPECT_EQ(plan(256 << 10, 2, 16).algorithm, one_shot_wide);
+  EXPECT_EQ(plan(512 << 10, 2, 16).algorithm, ring);
+  EXPECT_EQ(plan(4 << 20, 2, 16).algorithm, ring);
+  EXPECT_EQ(plan(8 << 20, 2, 16).algorithm, pull);
+  EXPECT_EQ(plan(256 << 10, 2, 8).algorithm, pull);
+  EXPECT_EQ(plan(256 << 10, 4, 16).algorithm, pull);
+  EXPECT_EQ(plan(4 << 20, 2, 128).threads, of_many.threads);
+}
+
 TEST(Selection, AnswersForSmallReductionsWhatTheTableSays) {
   ReducePolicy policy;
   for (const int n_pes : {2, 3, 4, 5, 64, 1000}) {
