@@ -33,6 +33,27 @@ MESHMEM_DEVICE int wave_size() {
 #endif
 }
 
+// MESHMEM_UNFORESEEN(value): what the threads of a wave that are here have alike. AMD's compilers
+// take it for another value each time, so they compute what follows from it where that is needed.
+// Else they do so before the loop, also for what a rare branch needs, and hold it in scalar
+// registers, of which there are a hundred: the rest is spilt. Others see the value alone.
+#if defined(MESHMEM_TARGET_IS_HIP)
+#define MESHMEM_UNFORESEEN(...) unforeseen(__VA_ARGS__)
+template <typename T>
+MESHMEM_DEVICE T unforeseen(T value) {
+#if defined(__AMDGCN__)
+  int word[sizeof(T) / sizeof(int)];
+  memcpy(word, &value, sizeof value);
+#pragma unroll
+  for (int& each : word) each = __builtin_amdgcn_readfirstlane(each);
+  memcpy(&value, word, sizeof value);
+#endif
+  return value;
+}
+#else
+#define MESHMEM_UNFORESEEN(value, ...) (value)
+#endif
+
 struct Thread {
   MESHMEM_DEVICE_MEMBER int rank() const { return 0; }
   MESHMEM_DEVICE_MEMBER int size() const { return 1; }

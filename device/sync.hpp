@@ -113,6 +113,25 @@ struct TeamSync {
   }
 };
 
+#if defined(MESHMEM_TARGET_IS_HIP)
+// The same for a turn of a loop over batches, of a channel. A thread alone may be in another team
+// than the others of its wave.
+template <typename Group>
+MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Group&) {
+  return unforeseen(value);
+}
+MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Thread&) { return value; }
+template <typename Group>
+MESHMEM_DEVICE TeamSync unforeseen(TeamSync sync, const Group&) {
+  sync.team = unforeseen(sync.team);
+  for (std::size_t* each :
+       {&sync.space.senders, &sync.space.flags, &sync.space.packets, &sync.space.packet_row})
+    *each = unforeseen(*each);
+  return sync;
+}
+MESHMEM_DEVICE const TeamSync& unforeseen(const TeamSync& sync, const Thread&) { return sync; }
+#endif
+
 MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
   return __builtin_expect(epoch % kWipeEvery == 0, 0);
 }
@@ -251,6 +270,9 @@ MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
 template <typename Group>
 MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
                                                       std::uint64_t epoch) {
+#if defined(MESHMEM_TARGET_IS_HIP)
+  sync.slabs = nullptr;  // the state knows them too: less is in line
+#endif
   team_sync(group, sync);  // which wipes, and takes the epoch one further
   return epoch + 2;
 }

@@ -40,19 +40,20 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
 // The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's
 // first). Those for PE i begin i * apart after the source: 0 sends the same to all.
 template <typename Op, typename E, typename Group>
-MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& sync,
+MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& channel,
                                      E* dest, const E* source, std::size_t count, int end,
                                      std::size_t apart) {
-  const int n = sync.team.n;
-  const int me = sync.team.me;
+  const int n = channel.team.n;
+  const int me = channel.team.me;
   const std::size_t units = units_of<E>(count);
-  const std::size_t batch = lines_of_row(sync);
+  const std::size_t batch = lines_of_row(channel);
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto stride = static_cast<std::size_t>(group.size());
-  std::uint64_t epoch = sync.epoch();
+  std::uint64_t epoch = channel.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
+    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);

@@ -59,13 +59,15 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t a
     Bits128 line[kTogether] = {};
     for (bool all = false; !all;) {
       all = true;
+      const int& asked = MESHMEM_UNFORESEEN(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
-        if (pe + k < n && is_awaited(pe + k))
+        if (asked + k < n && is_awaited(asked + k))
           line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * apart);
+      const int& looked_at = MESHMEM_UNFORESEEN(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
-        if (pe + k < n && is_awaited(pe + k)) all = all && has_come(line[k], epoch);
+        if (looked_at + k < n && is_awaited(looked_at + k)) all = all && has_come(line[k], epoch);
       if (!all)
         pause_for([&] {
           int k = 0;

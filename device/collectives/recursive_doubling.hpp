@@ -83,16 +83,17 @@ MESHMEM_DEVICE UnitTotal<E> exchange_totals(const Op& op, const TotalPackets<E>&
 
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
-                                              const TeamSync& sync, E* dest, const E* source,
+                                              const TeamSync& channel, E* dest, const E* source,
                                               std::size_t count) {
   constexpr std::size_t kLines = TotalPackets<E>::kLines;
-  const Doubling doubling(sync.team.n);
+  const Doubling doubling(channel.team.n);
   const std::size_t units = units_of<E>(count);
-  const std::size_t batch = lines_of_row(sync) / kLines;
-  std::uint64_t epoch = sync.epoch();
+  const std::size_t batch = lines_of_row(channel) / kLines;
+  std::uint64_t epoch = channel.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
+    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);

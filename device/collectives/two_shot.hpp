@@ -111,17 +111,18 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
 }
 
 template <typename Op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const TeamSync& sync, E* dest,
-                                    const E* source, std::size_t count) {
-  const auto n = static_cast<std::size_t>(sync.team.n);
+MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const TeamSync& channel,
+                                    E* dest, const E* source, std::size_t count) {
+  const auto n = static_cast<std::size_t>(channel.team.n);
   const std::size_t units = units_of<E>(count);
-  const std::size_t batch = lines_of_row(sync) / 2 * n;
-  std::uint64_t epoch = sync.epoch();
+  const std::size_t batch = lines_of_row(channel) / 2 * n;
+  std::uint64_t epoch = channel.epoch();
 
   group.sync();  // until they entered, others may have written source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
+    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t in_batch = units - first < batch ? units - first : batch;
-    const Shares shares(first, in_batch, n);
+    const Shares shares(first, in_batch, MESHMEM_UNFORESEEN(n, group));
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
     combine_share(op, group, sync, shares, dest, source, count, epoch);

@@ -29,11 +29,12 @@ MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const 
                     source + slice.first, slice.count, scatter ? slices.count : 0);
 }
 // By names of their own: the checks of instructions, and profilers, tell kernels apart by name.
-template <typename Op, typename E>
+template <typename Op, typename E, ReduceAlgorithm... known>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                           E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                           bool scatter, Op op) {
+  ((algorithm = known), ...);
   reduce_slice<ReduceKernel::packets>(op, algorithm, handle, dest, source, slices, scatter);
 }
 template <typename Op, typename E>
@@ -50,6 +51,39 @@ __global__ void __launch_bounds__(kThreads)
                         E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                         bool scatter, Op op) {
   reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, scatter);
+}
+// f(the kernel of that algorithm). On AMD GPUs each algorithm has its own: scalar registers that
+// are enough for one are too few for several, since what they have in common is held for all.
+template <typename Op, typename E, typename F>
+hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const F& f) {
+#if defined(MESHMEM_TARGET_IS_HIP)
+#define MESHMEM_IF_packets(name)          \
+  if (algorithm == ReduceAlgorithm::name) \
+    return f(reduce_packets_kernel<Op, E, ReduceAlgorithm::name>);
+#define MESHMEM_IF_large(name)
+#define MESHMEM_IF_wide_lines(name)
+#define MESHMEM_IF_none(name)
+#define MESHMEM_ALGORITHM(name, host, kernel, ...) MESHMEM_IF_##kernel(name)
+#include "device/collectives/algorithms.def"
+#undef MESHMEM_ALGORITHM
+#undef MESHMEM_IF_none
+#undef MESHMEM_IF_wide_lines
+#undef MESHMEM_IF_large
+#undef MESHMEM_IF_packets
+  return hipErrorNotSupported;
+#else
+  return f(reduce_packets_kernel<Op, E>);
+#endif
+}
+template <typename Op, typename E>
+hipError_t load_packets_kernels() {
+  hipError_t error = hipSuccess;
+  for (int each = 0; error == hipSuccess && each < kReduceAlgorithmCount; ++each) {
+    const auto algorithm = static_cast<ReduceAlgorithm>(each);
+    if (kernel_of(algorithm) == ReduceKernel::packets)
+      error = with_packets_kernel<Op, E>(algorithm, [](auto* kernel) { return load(kernel); });
+  }
+  return error;
 }
 template <typename E>
 __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest, const E* source,
@@ -157,7 +191,7 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
       case ReduceKernel::wide_lines:
         if constexpr (kHasWideLines<U>) return launch_this(reduce_wide_lines_kernel<Op, U>);
       default:
-        return launch_this(reduce_packets_kernel<Op, U>);
+        return with_packets_kernel<Op, U>(algorithm, launch_this);
     }
   });
 }
@@ -189,8 +223,10 @@ hipError_t ReductionKernels<E>::load_all() {
     if (error != hipSuccess) break;
     error = with_op<E>(each, [](auto op) {
       using Op = decltype(op);
-      hipError_t loaded = load(reduce_packets_kernel<Op, U>, reduce_large_kernel<Op, U>,
-                               reduce_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
+      hipError_t loaded = load_packets_kernels<Op, U>();
+      if (loaded == hipSuccess)
+        loaded = load(reduce_large_kernel<Op, U>, reduce_single_unit_kernel<Op, U>,
+                      combine_kernel<Op, U>);
       if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)

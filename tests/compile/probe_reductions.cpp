@@ -12,11 +12,13 @@ using Sum = KnownOp<ReduceOp::sum>;
 using Any = GivenOp<float>;
 
 hipError_t load_probes() {
-  hipError_t loaded = load(reduce_packets_kernel<Sum, float>, reduce_large_kernel<Sum, float>,
-                           reduce_single_unit_kernel<Sum, float>, scan_kernel<float>);
+  hipError_t loaded = load_packets_kernels<Sum, float>();
+  if (loaded == hipSuccess) loaded = load_packets_kernels<Any, float>();
   if (loaded == hipSuccess)
-    loaded = load(reduce_packets_kernel<Any, float>, reduce_large_kernel<Any, float>,
-                  reduce_single_unit_kernel<Any, float>);
+    loaded = load(reduce_large_kernel<Sum, float>, reduce_single_unit_kernel<Sum, float>,
+                  scan_kernel<float>);
+  if (loaded == hipSuccess)
+    loaded = load(reduce_large_kernel<Any, float>, reduce_single_unit_kernel<Any, float>);
   if constexpr (kHasWideLines<float>) {
     if (loaded == hipSuccess)
       loaded = load(reduce_wide_lines_kernel<Sum, float>, reduce_wide_lines_kernel<Any, float>);
