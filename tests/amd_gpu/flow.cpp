@@ -117,8 +117,9 @@ void add_flow_instructions(InstructionTable& t) {
   t["s_sleep"] = sleep;
   t["s_trap"] = trap;
   t["s_waitcnt"] = wait_for_memory;
-  for (const char* name : {"s_nop", "s_setprio", "s_sethalt", "s_inst_prefetch", "s_icache_inv",
-                           "s_wakeup", "s_incperflevel", "s_decperflevel", "s_ttracedata", "v_nop"})
+  for (const char* name :
+       {"s_nop", "s_setprio", "s_sethalt", "s_inst_prefetch", "s_icache_inv", "s_wakeup",
+        "s_incperflevel", "s_decperflevel", "s_ttracedata", "v_nop", "s_sendmsg"})
     t[name] = do_nothing;
   t["s_getreg_b32"] = get_register;
   t["s_setreg_b32"] = set_register;

@@ -41,6 +41,8 @@ constexpr Row kRows[] = {
     {"v_mov_b32 v6, -1\nv_lshrrev_b32_sdwa v6, v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD "
      "src0_sel:DWORD src1_sel:DWORD",
      4, 0x123450, 0, V, 0x23450000},
+    // What kernels that print tell the host by: nobody listens.
+    {"s_sendmsg sendmsg(MSG_INTERRUPT)\nv_mov_b32 v6, v0", 7, 0, 0, V, 7},
     // Fields, bytes, shifts across registers.
     {"v_perm_b32 v6, v0, v2, v4", 0xa7a6a5a4, 0xa3a2a1a0, 0x0c0d0700, V, 0x00ffa7a0},
     {"v_perm_b32 v6, v0, v2, v4", 0x80000000, 0x00008000, 0x0b0a0908, V, 0xff0000ff},

@@ -234,8 +234,9 @@ bool parse_flag(std::string_view name, Instruction& i) {
     i.*member = true;
     return true;
   }
-  // About caches and traffic alone.
-  return name == "slc" || name == "scc" || name == "nt" || name == "gds";
+  // About caches and traffic alone, or a message.
+  return name == "slc" || name == "scc" || name == "nt" || name == "gds" ||
+         name.starts_with("sendmsg(");  // nobody receives it
 }
 
 bool parse_wait(std::string_view text, Instruction& i) {
@@ -289,13 +290,14 @@ bool parse_modifier(std::string_view text, Instruction& i) {
   return parse_value(text.substr(0, colon), text.substr(colon + 1), i);
 }
 
-// Scalar loads say glc and offsets as operands do; s_waitcnt, buffer_wbl2 and buffer_inv have
-// modifiers only.
+// Scalar loads say glc and offsets as operands do; s_waitcnt, s_sendmsg, buffer_wbl2 and
+// buffer_inv have modifiers only.
 bool is_modifier(std::string_view text) {
   const std::size_t colon = text.find(':');
   const bool in_brackets = colon != text.npos && text.find('[') < colon;
   return (colon != text.npos && !in_brackets) || text.ends_with("cnt(0)") ||
-         text.find("cnt(") != text.npos || text == "glc" || text == "sc0" || text == "sc1";
+         text.find("cnt(") != text.npos || text == "glc" || text == "sc0" || text == "sc1" ||
+         text.starts_with("sendmsg(");
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 // wait in a barrier.
 // Invariant: compiled without NDEBUG, since only then do kernels say what is wrong. Run by
 // CMakeLists.txt in this folder, which knows what each mistake should print.
+#if defined(MESHMEM_TEST_WANTS_DEBUG) && defined(NDEBUG)
+#error "compiled with NDEBUG: kernels would check nothing"
+#endif
+
 #include <hip/hip_runtime.h>
 #include <pshmem.h>
 #include <shmem.h>
