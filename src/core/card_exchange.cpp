@@ -38,6 +38,7 @@ void publish_card(const NodeMemory& memory) {
                 .addresses = {},
                 .host = host_name(),
                 .cores = name_of_cores(memory.directory(), memory.n()),
+                .n_cores = static_cast<std::uint32_t>(count_cores(memory.directory(), memory.n())),
                 .facts = facts_of_node(memory.directory(), memory.layout())};
   for (int index = 0; index < memory.n(); ++index) {
     const WireAddress& address = memory.arena().wire_address(index);
@@ -60,12 +61,14 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
   Settings first;
   const std::uint64_t cores = name_of_cores(memory.directory(), memory.n());
   share = {.nodes = 0, .index = 0, .pes = 0, .pes_before = 0};
+  FewestCores fewest_cores;
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
     const NodeCard card = card_of(nodes, first_pe);
     if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
             first_pe, *error);
+    fewest_cores.add(card.cores, static_cast<int>(card.n_cores), static_cast<int>(card.pes.size()));
     const bool is_mine = nodes.node_of(first_pe) == nodes.mine();
     if (is_mine || (cores != 0 && card.cores == cores)) {
       if (is_mine) {
@@ -86,6 +89,7 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
             nodes.name_of(first_pe));
     add_facts(*all, card.facts);
   }
+  share.fewest_cores = fewest_cores.count();
   return *all;
 }
 

@@ -131,6 +131,17 @@ void Runtime::fill_directory_entry(std::uint64_t program) {
   mine.present.store(1, std::memory_order_release);
 }
 
+// All are of this machine.
+int Runtime::fewest_cores_of_fake_nodes() {
+  constexpr std::uint64_t kThisMachine = 1;
+  std::vector<int> pes(static_cast<std::size_t>(std::max(nodes_.n(), 1)));
+  for (int pe = 0; pe < n_pes_; ++pe) ++pes[static_cast<std::size_t>(nodes_.node_of(pe))];
+  FewestCores fewest;
+  for (const int of_node : pes)
+    fewest.add(kThisMachine, count_cores(memory_.directory(), memory_.n()), of_node);
+  return fewest.count();
+}
+
 // All PEs are in the arena's directory, or each node has its own and they exchange cards.
 void Runtime::find_nodes() {
   const DirectoryEntry* directory = memory_.directory();
@@ -143,6 +154,7 @@ void Runtime::find_nodes() {
     facts_ = facts_of_node(directory, memory_.layout());
     core_share_.pes = pes_of_machine();
     if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
+    core_share_.fewest_cores = fewest_cores_of_fake_nodes();
   }
   if (facts_.is_checked) gap_ = kRedZone;
 }

@@ -14,7 +14,7 @@
 namespace meshmem {
 namespace {
 
-constexpr std::uint64_t kVersion = 0x3264726163686d;  // "mhcard2"
+constexpr std::uint64_t kVersion = 0x3364726163686d;  // "mhcard3"
 static_assert(std::is_trivially_copyable_v<NodeFacts>);
 static_assert(std::has_unique_object_representations_v<NodeFacts>, "no bytes without a meaning");
 
@@ -89,6 +89,7 @@ std::string pack_card(const NodeCard& card) {
   write(text, card.facts);
   write_text(text, std::string_view(card.host).substr(0, kMostHostBytes));
   write(text, card.cores);
+  write(text, card.n_cores);
   write(text, static_cast<std::uint32_t>(card.pes.size()));
   for (std::size_t i = 0; i < card.pes.size(); ++i) {
     write(text, static_cast<std::uint32_t>(card.pes[i]));
@@ -103,6 +104,7 @@ std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCar
   card.facts = reader.number<NodeFacts>();
   card.host = reader.text(kMostHostBytes);
   card.cores = reader.number<std::uint64_t>();
+  card.n_cores = reader.number<std::uint32_t>();
   const auto n = reader.number<std::uint32_t>();
   if (n > static_cast<std::uint32_t>(n_pes))
     return fmt::format("names {} PEs of the job's {}", n, n_pes);

@@ -40,6 +40,7 @@ struct NodeCard {
   std::vector<std::string> addresses;  // of each one's wire
   std::string host;
   std::uint64_t cores = 0;  // the same for nodes that share the cores of one machine; 0: unknown
+  std::uint32_t n_cores = 0;
   NodeFacts facts;
 };
 

@@ -120,7 +120,7 @@ void Runtime::open_teams() {
   teams_.emplace(
       address_map, [this](int world_pe, int slot) { return memory_.team_area(world_pe, slot); },
       [this](int world_pe) { return nodes_.node_of(world_pe); }, more_pes_than_cores_,
-      first_sequence_);
+      core_share_.fewest_cores, first_sequence_);
 }
 
 void Runtime::add_predefined_teams() {

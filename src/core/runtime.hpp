@@ -100,6 +100,7 @@ class Runtime {
   void join_job();
   void choose_network(int far_pes);
   int pes_of_machine() const;
+  int fewest_cores_of_fake_nodes();
   void open_memory(std::size_t static_bytes);
   void fill_directory_entry(std::uint64_t program);
   void find_nodes();

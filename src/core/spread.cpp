@@ -77,6 +77,34 @@ std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes) {
   return name;
 }
 
+int count_cores(const DirectoryEntry* directory, int n_pes) {
+  const cpu_set_t cores = cores_of(directory, n_pes);
+  return static_cast<int>(
+      std::min(static_cast<double>(CPU_COUNT(&cores)), std::max(1.0, cpu_quota())));
+}
+
+int FewestCores::Machine::of_node() const {
+  return pes <= cores || cores == 0 ? std::numeric_limits<int>::max() : std::max(cores / nodes, 1);
+}
+
+void FewestCores::add(std::uint64_t name, int cores, int pes) {
+  if (name == 0) {
+    const Machine own{.cores = cores, .nodes = 1, .pes = pes};
+    fewest_unnamed_ = std::min(fewest_unnamed_, own.of_node());
+    return;
+  }
+  Machine& machine = machines_[name];
+  machine.cores = cores;
+  ++machine.nodes;
+  machine.pes += pes;
+}
+
+int FewestCores::count() const {
+  int fewest = fewest_unnamed_;
+  for (const auto& [name, machine] : machines_) fewest = std::min(fewest, machine.of_node());
+  return fewest;
+}
+
 bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share) {
   const cpu_set_t cores = cores_of(directory, n_pes);
   return share.pes > std::min(static_cast<double>(CPU_COUNT(&cores)), cpu_quota());

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 
 #include "memory/arena.hpp"
 
@@ -16,13 +18,33 @@ namespace meshmem {
 // there is no other.
 struct CoreShare {
   int nodes = 1;
-  int index = 0;       // of this node among them
-  int pes = 0;         // of all of them
-  int pes_before = 0;  // of those before this one
+  int index = 0;                                       // of this node among them
+  int pes = 0;                                         // of all of them
+  int pes_before = 0;                                  // of those before this one
+  int fewest_cores = std::numeric_limits<int>::max();  // see FewestCores; the same on all PEs
+};
+
+// What a node has of the machine's cores where PEs outnumber them, of the node of the job that has
+// the fewest. Nodes of the same name share theirs; 0 is nobody's name.
+class FewestCores {
+ public:
+  void add(std::uint64_t name, int cores, int pes);  // one more node
+  int count() const;  // the greatest int there is: PEs outnumber cores nowhere
+
+ private:
+  struct Machine {
+    int cores = 0, nodes = 0, pes = 0;
+    int of_node() const;
+  };
+  std::map<std::uint64_t, Machine> machines_;
+  int fewest_unnamed_ = std::numeric_limits<int>::max();
 };
 
 // The same number for nodes whose PEs may use the same cores of one machine; 0: not known.
 std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes);
+
+// How many they may use at a time, of what a container grants too; 0: not known.
+int count_cores(const DirectoryEntry* directory, int n_pes);
 
 // The PEs that use these cores outnumber them, or what a container grants of them.
 bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);

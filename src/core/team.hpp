@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,7 +38,8 @@ struct Team {
   std::vector<Node> nodes;
   std::vector<int> all_pes;
   int my_node = 0;
-  std::uint64_t far_sequence = 0;  // operations between nodes so far
+  int fewest_cores = std::numeric_limits<int>::max();  // of a node (spread.hpp)
+  std::uint64_t far_sequence = 0;                      // operations between nodes so far
 
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;

@@ -18,11 +18,12 @@ std::uint64_t highest_of(const Team& team) {
 }  // namespace
 
 TeamTable::TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of,
-                     bool more_pes_than_cores, std::uint64_t first_sequence)
+                     bool more_pes_than_cores, int fewest_cores, std::uint64_t first_sequence)
     : map_(map),
       area_of_(std::move(area_of)),
       node_of_(std::move(node_of)),
       more_pes_than_cores_(more_pes_than_cores),
+      fewest_cores_(fewest_cores),
       highest_retired_(first_sequence) {}
 
 TeamTable::Offer TeamTable::offer(int parent_slot) {
@@ -77,6 +78,7 @@ std::unique_ptr<Team> TeamTable::make(std::vector<int> pes, int slot,
   team->slot = node.slot = slot;
   node.sequence = node.known_started = team->stream_calls = start_sequence;
   node.more_pes_than_cores = more_pes_than_cores_;
+  team->fewest_cores = fewest_cores_;
   return team;
 }
 

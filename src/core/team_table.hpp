@@ -27,7 +27,7 @@ class TeamTable {
   // No team of this session begins below first_sequence: that is in areas that an earlier one has
   // left.
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
-            std::uint64_t first_sequence);
+            int fewest_cores, std::uint64_t first_sequence);
 
   // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest
   // sequence number that any past team has reached; and whether something is wrong or in the way.
@@ -72,6 +72,7 @@ class TeamTable {
   AreaOf area_of_;
   NodeOf node_of_;
   bool more_pes_than_cores_;
+  int fewest_cores_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Team>> teams_;  // by slot
   std::array<std::atomic<Team*>, kMaxTeams> by_slot_{};

@@ -8,16 +8,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <random>
 #include <string>
 
 #include "core/same_settings.hpp"
+#include "core/spread.hpp"
 
 namespace meshmem {
 namespace {
 
 NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
-  NodeCard card{.pes = pes, .addresses = {}, .host = host, .cores = 42, .facts = {}};
+  NodeCard card{.pes = pes, .addresses = {}, .host = host, .cores = 42, .n_cores = 6, .facts = {}};
   for (const int pe : pes) card.addresses.push_back(fmt::format("address of {}", pe));
   card.facts = {.settings = {.heap_bytes = 1u << 20,
                              .heap_is_asked_for = 0,
@@ -47,6 +50,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.addresses, card.addresses);
   EXPECT_EQ(read.host, "b.example");
   EXPECT_EQ(read.cores, 42u);
+  EXPECT_EQ(read.n_cores, 6u);
   EXPECT_EQ(read.facts.settings.plans, 0xfedcba9876543210);
   EXPECT_EQ(read.facts.token, card.facts.token);
   EXPECT_EQ(read.facts.static_bytes, 8192u);
@@ -150,6 +154,24 @@ TEST(Nodes, OfALargeJobTakeFewBytes) {
   ASSERT_EQ(nodes.n(), 157);
   EXPECT_LE(nodes.bytes(), std::size_t{157} * 300 + std::size_t{kPes} * 8);
   EXPECT_EQ(nodes.server_of(9'999), 9'986);
+}
+
+int fewest_cores(const std::vector<std::array<int, 3>>& nodes) {  // name, cores, PEs
+  FewestCores fewest;
+  for (const auto& [name, cores, pes] : nodes)
+    fewest.add(static_cast<std::uint64_t>(name), cores, pes);
+  return fewest.count();
+}
+
+TEST(FewestCores, CountWhereThereAreMorePes) {
+  constexpr int kEnough = std::numeric_limits<int>::max();
+  EXPECT_EQ(fewest_cores({{1, 4, 4}, {2, 2, 2}}), kEnough);
+  EXPECT_EQ(fewest_cores({{1, 8, 9}, {2, 4, 4}}), 8);
+  EXPECT_EQ(fewest_cores({{1, 8, 9}, {2, 4, 5}}), 4);
+  EXPECT_EQ(fewest_cores({{1, 8, 5}, {1, 8, 4}}), 4);  // two nodes on one machine
+  EXPECT_EQ(fewest_cores({{1, 2, 2}, {1, 2, 2}, {1, 2, 1}}), 1);
+  EXPECT_EQ(fewest_cores({{0, 2, 2}, {0, 2, 2}}), kEnough);  // nobody knows that they are one
+  EXPECT_EQ(fewest_cores({{0, 0, 2}}), kEnough);
 }
 
 TEST(NodeFacts, AreWhatAllNodesHave) {

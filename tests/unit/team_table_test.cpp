@@ -28,8 +28,12 @@ class Table : public testing::Test {
  protected:
   Table() { map_.my_pe = 3; }
   AddressMap map_;
-  TeamTable table_{map_, [](int, int) -> TeamArea* { return nullptr; },
-                   [](int world_pe) { return world_pe / 4; }, false, 0};
+  TeamTable table_{map_,
+                   [](int, int) -> TeamArea* { return nullptr; },
+                   [](int world_pe) { return world_pe / 4; },
+                   false,
+                   1,
+                   0};
 };
 
 TEST_F(Table, OffersTheLowestFreeSlotFirst) {
@@ -205,7 +209,7 @@ TEST(Splits, OfTwoThreadsOfEachPeAtOnceEndAndKeepTheirTeamsApart) {
           EXPECT_LT(slot, kSlots);  // few teams live at once, so low slots do
           return job.area(world_pe, slot);
         },
-        [](int) { return 0; }, true, 0);
+        [](int) { return 0; }, true, 1, 0);
     Team& world = table.add({0, 1, 2, 3, 4}, 0, 0, {});
     world.begin_call("world");
     // Parents that share PEs, of which each is split by a thread of its own.

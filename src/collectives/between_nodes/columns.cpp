@@ -285,7 +285,7 @@ void run_columns(NodeTeam& node, int columns, const RunColumn& run_column) {
 void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
                        std::size_t count) {
   const Operation operation(team);
-  const int columns = count_columns(team, count * op.elem_bytes);
+  const int columns = count_columns_of_processors(team, count * op.elem_bytes);
   run_columns(team.node, columns, [&] {
     HostColumn memory(team.node, op, dest, source);
     Column(team, operation, op, plan_of(team, op, order, count, columns, kReduceMessage), memory)
