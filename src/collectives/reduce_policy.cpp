@@ -103,7 +103,7 @@ device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
     plan.algorithm = *algorithm;
   } else if (has_plans_of_few_blocks() && tuned_rows_.empty() &&
              settings.blocks.value_or(kAnyBlocks) <= kFewBlocks) {
-    plan = plan_of_few_blocks(plan, bytes, n_pes, *settings.blocks);
+    plan = plan_of_few_blocks(plan, bytes, n_pes, *settings.blocks, settings.deterministic);
   }
   plan.blocks = within_limits(settings.blocks, plan.blocks);
   plan.threads = within_limits(settings.threads, plan.threads);
@@ -124,16 +124,16 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
 // short rows of a single channel the ring's batches are shorter than those of one hop. Where two
 // PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
-// and with few blocks where the whole source would be pulled.
+// and where the whole source would be pulled.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
   const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
     plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
-  const bool by_few_blocks = has_plans_of_few_blocks() && plan.algorithm == pull &&
-                             settings.rule.kind == ReduceRule::automatic && !settings.deterministic;
-  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || by_few_blocks;
+  const bool is_pulled = has_plans_of_few_blocks() && plan.algorithm == pull &&
+                         settings.rule.kind == ReduceRule::automatic && !settings.deterministic;
+  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || is_pulled;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;
     return plan;

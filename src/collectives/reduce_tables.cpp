@@ -86,13 +86,13 @@ constexpr unsigned kLeastBlocksOfRing = 16;
 // Measured on 2 H100 with 4, 8 and 16 blocks. More lines than a block has threads for come one
 // after the other, each a trip later; `pull` needs the fewest blocks for a link.
 device::Plan plan_of_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
-                                unsigned blocks) {
+                                unsigned blocks, bool in_pe_order) {
   const std::size_t of_block = bytes / std::max(blocks, 1u);
   const bool has_all_blocks = static_cast<unsigned>(plan.blocks) <= blocks;
   if (has_all_blocks || of_block <= kTablesBlock) return plan;
   const auto others = static_cast<std::size_t>(std::max(n_pes - 1, 1));
   if (of_block <= kWideLinesBlock / others) return {one_shot_wide, plan.blocks, 512};
-  if (n_pes <= 2 && blocks >= kLeastBlocksOfRing && of_block <= kRingBlock)
+  if (n_pes <= 2 && !in_pe_order && blocks >= kLeastBlocksOfRing && of_block <= kRingBlock)
     return {ring, plan.blocks, 256};
   return {pull, plan.blocks, 512};
 }

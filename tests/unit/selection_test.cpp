@@ -57,13 +57,14 @@ TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
 TEST(Selection, FewBlocksPullWhatManyWouldSendByLines) {
   using enum ReduceAlgorithm;
   const device::Plan of_many{two_shot_wide, 128, 576};
-  const auto plan = [&](std::size_t bytes, int n_pes, unsigned blocks) {
-    return plan_of_few_blocks(of_many, bytes, n_pes, blocks);
+  const auto plan = [&](std::size_t bytes, int n_pes, unsigned blocks, bool in_pe_order = false) {
+    return plan_of_few_blocks(of_many, bytes, n_pes, blocks, in_pe_order);
   };
   EXPECT_EQ(plan(32 << 10, 2, 16).algorithm, two_shot_wide);  // as the table says
   EXPECT_EQ(plan(256 << 10, 2, 16).algorithm, one_shot_wide);
   EXPECT_EQ(plan(512 << 10, 2, 16).algorithm, ring);
   EXPECT_EQ(plan(4 << 20, 2, 16).algorithm, ring);
+  EXPECT_EQ(plan(4 << 20, 2, 16, true).algorithm, pull);
   EXPECT_EQ(plan(8 << 20, 2, 16).algorithm, pull);
   EXPECT_EQ(plan(256 << 10, 2, 8).algorithm, pull);
   EXPECT_EQ(plan(256 << 10, 4, 16).algorithm, pull);

@@ -79,8 +79,8 @@ inline int count_columns(const Team& team, std::size_t bytes) {
   const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
   return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));
 }
-// The same where processors combine. If PEs outnumber the cores, as many as the node has cores: more
-// take turns, and for each message somebody waits for a turn.
+// The same where processors combine. If PEs outnumber the cores, as many as the node has cores:
+// more take turns, and for each message somebody waits for a turn.
 inline int count_columns_of_processors(const Team& team, std::size_t bytes) {
   return std::min(count_columns(team, bytes), team.fewest_cores);
 }
