@@ -155,7 +155,24 @@ TEST(KnownPe, MayNotLeaveTheSegments) {
   expect_refused({.kind = RecordKind::get, .segment = 3, .bytes = 8});
   expect_refused({.kind = RecordKind::get, .bytes = kHuge});
   expect_refused({.kind = RecordKind::get, .bytes = network::kChunkBytes + 1});
-  expect_refused({.kind = RecordKind::get, .segment = 3, .bytes = network::kDeviceChunkBytes + 1});
+}
+
+TEST(KnownPe, MayNotAskForMoreOfADeviceThanAChunk) {
+  const auto get = [](std::uint64_t bytes) {
+    NetworkPes job({.nodes = 2,
+                    .pes_of_node = 1,
+                    .heap_bytes = 2 * network::kDeviceChunkBytes,
+                    .opens = false,
+                    .has_device = true});
+    job.of(1).open(job.plan(1));
+    Stranger stranger(job);
+    stranger.say_hello();
+    stranger.send_record({.kind = RecordKind::get, .segment = 3, .bytes = bytes});
+    let_arrive(job);
+  };
+  get(network::kDeviceChunkBytes);
+  EXPECT_EXIT(get(network::kDeviceChunkBytes + 1), testing::ExitedWithCode(1),
+              "sent what cannot be: get");
 }
 
 TEST(LocalSegments, HaveBounds) {
