@@ -70,7 +70,7 @@ enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
 using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 
 // Answers what a PE of another node asks of this process. Called by whichever thread takes in
-// messages, so it waits for no other PE. False: there is no such question.
+// messages, so it waits for no answer. False: there is no such question.
 using AnswerQuestion = bool (*)(const std::byte* question, std::size_t bytes, std::byte* answer,
                                 std::size_t answer_bytes);
 inline constexpr std::size_t kMostOfQuestion = 48 * 1024, kMostOfAnswer = 8 * 1024;

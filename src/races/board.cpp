@@ -110,8 +110,18 @@ void Board::close() {
   base_ = nullptr;
 }
 
+namespace {
+thread_local bool is_held = false;
+}
+
 Held::Held(pthread_mutex_t& mutex) : mutex_(mutex) {
+  is_held = true;
   if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
 }
+Held::~Held() {
+  pthread_mutex_unlock(&mutex_);
+  is_held = false;
+}
+bool Held::is_here() { return is_held; }
 
 }  // namespace meshmem::races

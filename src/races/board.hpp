@@ -135,11 +135,13 @@ class Board {
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 
-// Also of a PE that has died within it: the job ends then.
+// Also of a PE that has died within it: the job ends then. is_here(): by this thread, which a
+// handler of signals may have interrupted there.
 class Held {
  public:
   explicit Held(pthread_mutex_t& mutex);
-  ~Held() { pthread_mutex_unlock(&mutex_); }
+  ~Held();
+  static bool is_here();
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct Question {
 };
 
 struct Added {
-  std::uint32_t races = 0;
+  std::uint32_t has_race = 0;
   Access with = {};
 };
 struct SeenThere {
@@ -60,6 +61,9 @@ constexpr std::size_t kMostAdded = std::size_t{1} << 20;
 const Board* answering = nullptr;
 int n_pes_of_job = 0;
 
+bool is_possible(const Access& access) {
+  return access.pe < n_pes_of_job && access.site < PeBoard::kSites;
+}
 bool is_of(const Board& board, int pe) { return pe >= 0 && pe < n_pes_of_job && board.has(pe); }
 
 template <typename Answer>
@@ -109,7 +113,7 @@ bool answer_question(const Question& question, std::span<std::uint32_t> behind, 
   switch (question.wanted) {
     case Wanted::add:
       return is_pe && behind.size() == static_cast<std::size_t>(n_pes_of_job) * kOrders &&
-             question.range.bytes <= kMostAdded && question.access.pe < n_pes_of_job &&
+             question.range.bytes <= kMostAdded && is_possible(question.access) &&
              give(answer_add(board, question, behind), to, bytes);
     case Wanted::see:
       return is_pe && question.range.bytes <= Boards::kMostSeen &&
@@ -160,11 +164,11 @@ void ask_for_clocks(const TraceJob& job, std::span<const std::uint32_t> pes, con
                     const UseNumber& use) {
   const std::size_t numbers = static_cast<std::size_t>(job.n_pes) * kOrders;
   for (std::size_t first = 0; first < numbers; first += Numbers{}.size()) {
-    const auto part = ask<Numbers>(
+    const auto piece = ask<Numbers>(
         job, static_cast<int>(pes.front()),
         {.wanted = Wanted::clocks, .number = static_cast<std::uint32_t>(first), .moment = moment},
         pes);
-    for (std::size_t i = 0; i < part.size() && first + i < numbers; ++i) use(first + i, part[i]);
+    for (std::size_t i = 0; i < piece.size() && first + i < numbers; ++i) use(first + i, piece[i]);
   }
 }
 
@@ -173,9 +177,10 @@ void ask_for_clocks(const TraceJob& job, std::span<const std::uint32_t> pes, con
 std::string Boards::open(const TraceJob& job) {
   job_ = job;
   if (job.ask && static_cast<std::size_t>(job.n_pes) > kMostPes)
-    return fmt::format("jobs over several nodes may have {} PEs", kMostPes);
+    return fmt::format("a job over several machines may have at most {} PEs", kMostPes);
   if (std::string error = board_.open(job); !error.empty()) return error;
   if (!job.ask) return "";
+  std::fill(std::begin(has_told_of_unseen_), std::end(has_told_of_unseen_), false);
   answering = &board_;
   n_pes_of_job = job.n_pes;
   job.answer_with(answer);
@@ -193,15 +198,19 @@ void Boards::close() {
 
 std::optional<Access> Boards::add(int pe, const Range& range, const Access& access, bool has_told,
                                   std::span<std::uint32_t> clock) const {
-  if (board_.has(pe)) return add_to_part(board_, pe, range, access, has_told, Clock(clock));
   std::optional<Access> race;
   for (std::size_t done = 0; done < range.bytes; done += kMostAdded) {
     const Range piece{range.offset + done, std::min(kMostAdded, range.bytes - done)};
+    if (board_.has(pe)) {
+      const auto found = add_to_part(board_, pe, piece, access, has_told, Clock(clock));
+      if (!race) race = found;
+      continue;
+    }
     const auto added = ask<Added>(
         job_, pe,
         {.wanted = Wanted::add, .pe = pe, .flag = has_told, .range = piece, .access = access},
         clock);
-    if (added.races && !race) race = added.with;
+    if (added.has_race && is_possible(added.with) && !race) race = added.with;
   }
   return race;
 }
@@ -210,8 +219,10 @@ Seen Boards::see(int pe, const Range& range) const {
   if (board_.has(pe)) return see_in_part(board_, pe, range, job_.pe);
   const auto there =
       ask<SeenThere>(job_, pe, {.wanted = Wanted::see, .pe = pe, .asker = job_.pe, .range = range});
-  return {{there.writes, there.writes + std::min<std::size_t>(there.n, SeenThere::kMost)},
-          there.is_known != 0};
+  Seen seen{.writes = {}, .is_known = there.is_known != 0};
+  std::copy_if(there.writes, there.writes + std::min<std::size_t>(there.n, SeenThere::kMost),
+               std::back_inserter(seen.writes), is_possible);
+  return seen;
 }
 
 void Boards::read_clocks(std::span<const int> pes, const Moment& moment,
@@ -243,8 +254,11 @@ unsigned Boards::count_races() const {
                        : ask<std::uint32_t>(job_, 0, {.wanted = Wanted::races});
 }
 
-void Boards::note_unseen(bool orders) const {
-  if (!note_unseen_in(board_.head(), orders) || !job_.ask) return;
+// By each PE that does so: one that finds the flag set may be ahead of who is still telling.
+void Boards::note_unseen(bool orders) {
+  note_unseen_in(board_.head(), orders);
+  if (!job_.ask || has_told_of_unseen_[orders]) return;
+  has_told_of_unseen_[orders] = true;
   std::vector<bool> is_told(static_cast<std::size_t>(job_.n_nodes), false);
   for (int pe = 0; pe < job_.n_pes; ++pe) {
     const auto node = static_cast<std::size_t>(job_.node_of(pe));

@@ -2,8 +2,8 @@
 //
 // The boards of all nodes: what is wanted of a PE's part is done in memory where this node has it,
 // else a process of that PE's node is asked to do it there.
-// Invariant: who is asked waits for nobody, so PEs that ask each other all get their answers. Used
-// by the checker.
+// Invariant: who is asked waits for the mutex of a part alone, so PEs that ask each other all get
+// their answers. Used by the checker, one thread at a time.
 #ifndef MESHMEM_RACES_BOARDS_HPP_
 #define MESHMEM_RACES_BOARDS_HPP_
 
@@ -41,11 +41,12 @@ class Boards {
   unsigned count_races() const;
   // Tells all nodes that somebody writes in ways that are not seen; orders: and orders in such
   // ways.
-  void note_unseen(bool orders) const;
+  void note_unseen(bool orders);
 
  private:
   TraceJob job_;
   Board board_;
+  bool has_told_of_unseen_[2] = {};  // all nodes; by whether they order
 };
 
 }  // namespace meshmem::races

@@ -146,6 +146,7 @@ void end_known(const Call& call, const Rule& rule) {
 }  // namespace
 
 void begin(Call& call) {
+  enter_routine();
   const Entered entered;
   if (!checker.is_open) return;
   if (call.what().on_stream) return begin_on_stream(rule_of(call));
@@ -159,6 +160,7 @@ void begin(Call& call) {
 void end(Call& call) {
   const Entered entered;
   if (checker.is_open && !call.what().on_stream) end_known(call, rule_of(call));
+  leave_routine();
 }
 
 std::string open_checker(const TraceJob& job) {
@@ -178,6 +180,8 @@ std::string open_checker(const TraceJob& job) {
   checker.is_open = true;
   return {};
 }
+
+void leave_checker() { checker.is_open = false; }
 
 unsigned close_checker() {
   const Entered entered;

@@ -15,6 +15,7 @@ namespace meshmem::races {
 std::string open_checker(const TraceJob& job);  // collective; "" or why not
 // Collective: after it no call is checked. The races that the job has been told of.
 unsigned close_checker();
+void leave_checker();  // alone, by a child of fork: it checks no more
 
 }  // namespace meshmem::races
 

@@ -4,6 +4,7 @@
 // Invariant: a process that ends after a job with races ends with status 1.
 #include <fmt/format.h>
 #include <pshmem.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,6 +22,9 @@ bool has_races = false;
 std::string open(const TraceJob& job) {
   if (job.version != kTraceJobVersion) return "libmeshmem_races.so is of another meshmem";
   checked_job = job;
+  // A child of fork is not the PE, whose network it has.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { leave_checker(); });
+  if (registered != 0) return "MESHMEM_CHECK=races: no memory for a function at fork";
   tracing::forget_teams();
   tracing::name_predefined_teams(job.node);
   if (const std::string error = open_checker(checked_job); !error.empty())

@@ -86,8 +86,8 @@ bool add_pair(Head& head, std::uint64_t pair) {
   return false;
 }
 
-bool note_unseen_in(Head& head, bool orders) {
-  return !(orders ? head.orders_unseen : head.has_unseen).exchange(true);
+void note_unseen_in(Head& head, bool orders) {
+  (orders ? head.orders_unseen : head.has_unseen) = true;
 }
 
 }  // namespace meshmem::races

@@ -46,8 +46,8 @@ using UseNumber = std::function<void(std::size_t, std::uint32_t)>;
 void read_clock_of_part(const Board& board, int pe, const Moment& moment, const UseNumber& use);
 // Whether this board has not been told of this pair of call sites; counts it then.
 bool add_pair(Head& head, std::uint64_t pair);
-// Somebody writes in ways that are not seen; orders: and orders in such ways. False: it was known.
-bool note_unseen_in(Head& head, bool orders);
+// Somebody writes in ways that are not seen; orders: and orders in such ways.
+void note_unseen_in(Head& head, bool orders);
 
 }  // namespace meshmem::races
 

@@ -131,7 +131,7 @@ void note(const void* address, std::size_t bytes, AccessKind kind, const void* c
   const bool may_repeat = is_plain && is_piece(at, bytes);
   const bool stores = kind == AccessKind::store;
   if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
-  if (Entered::is_here()) return;
+  if (must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
   note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
@@ -141,7 +141,7 @@ void note(const void* address, std::size_t bytes, AccessKind kind, const void* c
 void saw(const void* address, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
-  if (!mapping || Entered::is_here()) return;
+  if (!mapping || must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
   see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);

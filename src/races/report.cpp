@@ -101,7 +101,8 @@ constexpr std::array<std::string_view, kAccessKinds> kAccessNames{
 
 std::string_view name_of(const Site& site) {
   if (site.routine < tracing::kRoutines) return tracing::routine(site.routine).name;
-  return kAccessNames[site.routine - tracing::kRoutines];
+  const std::size_t kind = site.routine - tracing::kRoutines;
+  return kind < kAccessNames.size() ? kAccessNames[kind] : "a call";
 }
 
 std::string line_of(const Access& access, const Site& site) {

@@ -11,11 +11,12 @@
 
 namespace meshmem::races {
 
-Checker checker;
+Checker& checker = *new Checker;
 
 namespace {
 thread_local bool is_entered = false;
-}
+thread_local int n_routines = 0;
+}  // namespace
 
 Entered::Entered() {
   is_entered = true;
@@ -25,7 +26,11 @@ Entered::~Entered() {
   checker.mutex.unlock();
   is_entered = false;
 }
-bool Entered::is_here() { return is_entered; }
+void enter_routine() { ++n_routines; }
+void leave_routine() { --n_routines; }
+bool must_stay_out() {
+  return is_entered || Held::is_here() || (n_routines > 0 && checker.job.ask);
+}
 
 // ---- Addresses
 
@@ -102,8 +107,17 @@ void learn_from_all() {
 
 namespace {
 
+// Whoever knows that a call is done knows what its PE knew then.
+bool knows(const Access& write) {
+  const auto is_done = [&](Order order) {
+    return checker.clock().of(write.pe, order) >= write.call_number;
+  };
+  return is_done(Order::program) && (write.how() != Order::signaled || is_done(Order::signaled));
+}
+
 // What the writer knew, and what it had done by then.
 void learn_from(const Access& write) {
+  if (knows(write)) return;
   const int writer = write.pe;
   learn({&writer, 1}, {.when = Moment::When::version, .number = write.version});
   raise(checker.clock().of(writer, Order::program), write.call_number);

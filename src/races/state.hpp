@@ -43,17 +43,23 @@ struct Checker {
 
   Clock clock() { return Clock(numbers); }
 };
-extern Checker checker;
+extern Checker& checker;  // lives for ever: a thread may still answer while the process ends
 
-// A thread that is in the checker. A handler of signals that interrupts it there has to stay out.
+// A thread that is in the checker.
 class Entered {
  public:
   Entered();
   ~Entered();
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
-  static bool is_here();
 };
+// A thread that is between begin() and end() of a call.
+void enter_routine();
+void leave_routine();
+// Whether a handler of signals has interrupted this thread where it must not enter the checker: in
+// it, in a part of the board, or in a routine that may have the lock of the network, by which PEs
+// of other nodes are asked.
+bool must_stay_out();
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
 std::string name_of(const Range& range);  // "heap+0x40"

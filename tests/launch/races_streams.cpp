@@ -8,6 +8,7 @@
 #else
 #include <hip/hip_runtime_api.h>
 #endif
+#include <sched.h>
 #include <shmem.h>
 #include <shmemx.h>
 
@@ -36,6 +37,29 @@ void meet() {
   shmemx_barrier_all_on_stream(stream);
   expect(hipStreamSynchronize(stream) == hipSuccess, "a stream");
 }
+
+long told;
+
+// The last PE, which has used no stream, looks by gets for what PE 0's stream puts there.
+void tell_the_last() {
+  const int last = shmem_n_pes() - 1;
+  if (shmem_my_pe() == 0) {
+    static long one = 1;
+    y[7] = 7;
+    shmem_long_put(x, y, 8, last);
+    shmem_quiet();
+    shmemx_putmem_on_stream(&told, &one, sizeof one, last, stream);
+    shmemx_quiet_on_stream(stream);
+    expect(hipStreamSynchronize(stream) == hipSuccess, "a put");
+  }
+  if (shmem_my_pe() == last) {
+    long found[8];
+    while (shmem_long_g(&told, last) != 1) sched_yield();
+    shmem_long_get(found, x, 8, last);
+    expect(found[7] == 7, "what was put first");
+  }
+  shmem_barrier_all();
+}
 #endif
 
 }  // namespace
@@ -44,6 +68,9 @@ int main() {
   shmem_init();
   const int me = shmem_my_pe(), next = (me + 1) % shmem_n_pes();
   expect(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess, "no stream");
+#ifndef WITH_KERNELS
+  tell_the_last();
+#endif
   long found[8];
   for (long round = 1; round <= 5; ++round) {
     for (long& value : y) value = round;
