@@ -42,11 +42,16 @@ MESHMEM_DEVICE int wave_size() {
 template <typename T>
 MESHMEM_DEVICE T unforeseen(T value) {
 #if defined(__AMDGCN__)
-  int word[sizeof(T) / sizeof(int)];
-  memcpy(word, &value, sizeof value);
-#pragma unroll
-  for (int& each : word) each = __builtin_amdgcn_readfirstlane(each);
-  memcpy(&value, word, sizeof value);
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a register or two");
+  if constexpr (sizeof(T) == 4) {
+    value = bit_cast<T>(__builtin_amdgcn_readfirstlane(bit_cast<int>(value)));
+  } else {
+    const auto bits = bit_cast<std::uint64_t>(value);
+    const auto low = __builtin_amdgcn_readfirstlane(static_cast<int>(bits));
+    const auto high = __builtin_amdgcn_readfirstlane(static_cast<int>(bits >> 32));
+    value = bit_cast<T>(std::uint64_t{static_cast<std::uint32_t>(high)} << 32 |
+                        static_cast<std::uint32_t>(low));
+  }
 #endif
   return value;
 }

@@ -123,10 +123,13 @@ MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Group&) {
 MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Thread&) { return value; }
 template <typename Group>
 MESHMEM_DEVICE TeamSync unforeseen(TeamSync sync, const Group&) {
-  sync.team = unforeseen(sync.team);
-  for (std::size_t* each :
-       {&sync.space.senders, &sync.space.flags, &sync.space.packets, &sync.space.packet_row})
-    *each = unforeseen(*each);
+  sync.team.me = unforeseen(sync.team.me);
+  sync.team.n = unforeseen(sync.team.n);
+  sync.team.pes = unforeseen(sync.team.pes);
+  sync.space.senders = unforeseen(sync.space.senders);
+  sync.space.flags = unforeseen(sync.space.flags);
+  sync.space.packets = unforeseen(sync.space.packets);
+  sync.space.packet_row = unforeseen(sync.space.packet_row);
   return sync;
 }
 MESHMEM_DEVICE const TeamSync& unforeseen(const TeamSync& sync, const Thread&) { return sync; }
