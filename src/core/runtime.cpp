@@ -46,9 +46,10 @@ Runtime& runtime() {
 
 std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
+  const NamesOf names = names_of_.exchange(NamesOf::openshmem);
   if (depth_ == 0) {
     if (!memory_.is_open()) {
-      if (auto error = read_settings()) return error;
+      if (auto error = read_settings(names)) return error;
       connect();
     } else {
       begin_use();
@@ -64,10 +65,10 @@ std::optional<std::string> Runtime::enter() {
   return std::nullopt;
 }
 
-std::optional<std::string> Runtime::read_settings() {
+std::optional<std::string> Runtime::read_settings(NamesOf names) {
   if (auto error = refuse_foreign_environment()) return error;
   if (auto error = parse_environment(
-          environment_, [](const char* name) { return std::getenv(name); }, names_of_))
+          environment_, [](const char* name) { return std::getenv(name); }, names))
     return error;
   enable_debug(environment_.debug);
   if (environment_.fuzz_seed && !kHasScheduleFuzzing)

@@ -45,7 +45,7 @@ class Runtime {
   // One more user of the library. nullopt, or one line that says why it cannot start (the process
   // may go on without it).
   std::optional<std::string> enter();
-  // Before enter(): whose variables count beside our own.
+  // Whose variables count beside our own for the next enter(), which reads them unless one has.
   void read_variables_of(NamesOf names) { names_of_ = names; }
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
@@ -93,7 +93,7 @@ class Runtime {
   Team* active_set_team(const ActiveSet& set, bool& is_new);
 
  private:
-  std::optional<std::string> read_settings();
+  std::optional<std::string> read_settings(NamesOf names);
 
   // Once a process, the steps in the order in which connect() takes them.
   void connect();
@@ -138,7 +138,7 @@ class Runtime {
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   Environment environment_;
-  std::atomic<NamesOf> names_of_{NamesOf::openshmem};
+  std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
   std::string tuning_;
   bool uses_network_ = false;
   NodeMemory memory_;

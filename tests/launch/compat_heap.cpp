@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that starts under the names of a library and asks for device memory.
 // Usage: compat_heap nvshmem|nvshmem_thread|nvshmem_attr|rocshmem|rocshmem_thread|rocshmem_attr|
-// shmem BYTES. Prints whether it has got them.
+// shmem|failed_nvshmem_then_shmem|nvshmem_then_shmem BYTES. Prints whether it has got them.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -21,6 +21,15 @@ int start(const std::string& way) {
   if (way == "nvshmem") nvshmem_init();
   if (way == "rocshmem") rocshmem::rocshmem_init();
   if (way == "shmem") shmem_init();
+  if (way == "failed_nvshmem_then_shmem") {
+    if (nvshmem_init_thread(NVSHMEM_THREAD_MULTIPLE, &provided) == 0) return 4;
+    shmem_init();
+  }
+  if (way == "nvshmem_then_shmem") {
+    nvshmem_init();
+    nvshmem_finalize();
+    shmem_init();
+  }
   return 0;
 }
 

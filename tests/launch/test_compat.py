@@ -41,6 +41,15 @@ class OtherVariables(launching.LaunchTest):
             for value in ("1m", "nonsense"):
                 self.assert_has(way, 64 * MIB, True, **{name: value})
 
+    def test_a_start_that_fails_leaves_no_names_to_the_next(self):
+        result = self.run_program("failed_nvshmem_then_shmem", 64 * MIB, pes=1, NVSHMEM_SYMMETRIC_SIZE="nonsense")
+        self.assertEqual((result.status, result.out.strip()), (0, "yes"), result)
+        self.assertEqual(result.err.count("NVSHMEM_SYMMETRIC_SIZE=nonsense is not valid"), 1, result)
+
+    def test_the_first_start_makes_the_heap_of_all(self):
+        self.assert_has("nvshmem_then_shmem", 64 * MIB, False, NVSHMEM_SYMMETRIC_SIZE="32m")
+        self.assert_has("nvshmem_then_shmem", 64 * MIB, True)
+
     def test_what_is_no_size_is_a_line_that_names_it(self):
         for way in OF_NVSHMEM + OF_ROCSHMEM:
             name = "NVSHMEM_SYMMETRIC_SIZE" if way in OF_NVSHMEM else "ROCSHMEM_HEAP_SIZE"
