@@ -50,20 +50,32 @@ int start_in_place(const char* routine, int rank, int nranks) {
                             rank, nranks, job.pe, job.n_pes));
 }
 
-// The first rank's id, which does not leave the PEs to the launcher; bytes that are none, with a
-// line there, if it cannot be made.
-UniqueIdBytes broadcast_unique_id(const char* routine, MpiCommunicator& communicator) {
+// The first rank's id. nullopt on all ranks if it cannot be made, and that rank says why.
+std::optional<UniqueId> broadcast_unique_id(const char* routine, MpiCommunicator& communicator) {
   UniqueIdBytes bytes{};
   if (communicator.rank() == 0) {
-    auto made = get_unique_id();
+    const auto made = get_unique_id_of_communicator();
     if (const auto* error = std::get_if<std::string>(&made)) refuse(routine, *error);
-    if (auto* id = std::get_if<UniqueId>(&made)) {
-      id->launched = 0;
-      bytes = pack_unique_id(*id);
-    }
+    if (const auto* id = std::get_if<UniqueId>(&made)) bytes = pack_unique_id(*id);
   }
   communicator.broadcast(bytes.data(), bytes.size());
-  return bytes;
+  return unpack_unique_id(bytes);
+}
+
+int start_by_mpi_comm(const void* communicator) {
+  constexpr const char* kRoutine = "shmemx_init_mpi_comm";
+  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
+  const auto found = find_mpi_communicator(communicator);
+  if (const auto* error = std::get_if<std::string>(&found)) return refuse(kRoutine, *error);
+  MpiCommunicator& ranks = *std::get<std::unique_ptr<MpiCommunicator>>(found);
+  // MPI and this library ask the same PMIx server who they are.
+  if (!ranks.is_world() || !names_pmix_server(environ)) {
+    const std::optional<UniqueId> id = broadcast_unique_id(kRoutine, ranks);
+    if (!id) return 1;
+    if (const auto error = take_place_in_communicator(*id, ranks.rank(), ranks.size()))
+      return refuse(kRoutine, *error);
+  }
+  return start_in_place(kRoutine, ranks.rank(), ranks.size());
 }
 
 }  // namespace
@@ -86,18 +98,7 @@ MESHMEM_EXTENSION_ENTRY(int, init_attr,
 }
 
 MESHMEM_EXTENSION_ENTRY(int, init_mpi_comm, (const void* communicator)) {
-  constexpr const char* kRoutine = "shmemx_init_mpi_comm";
-  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
-  const auto found = find_mpi_communicator(communicator);
-  if (const auto* error = std::get_if<std::string>(&found)) return refuse(kRoutine, *error);
-  MpiCommunicator& ranks = *std::get<std::unique_ptr<MpiCommunicator>>(found);
-  // MPI and this library ask the same PMIx server who they are.
-  if (!ranks.is_world() || !names_pmix_server(environ)) {
-    const UniqueIdBytes bytes = broadcast_unique_id(kRoutine, ranks);
-    if (const auto error = take_place(bytes, ranks.rank(), ranks.size()))
-      return refuse(kRoutine, *error);
-  }
-  return start_in_place(kRoutine, ranks.rank(), ranks.size());
+  return start_by_mpi_comm(communicator);
 }
 
 }  // namespace meshmem

@@ -35,6 +35,10 @@ std::variant<UniqueId, std::string> get_unique_id();
 // without addresses leaves it to the launcher, and so does one of as many processes as that has.
 // nullopt, or why that cannot be.
 std::optional<std::string> take_place(const UniqueIdBytes& id, int pe, int n_pes);
+// The same of the ranks of a communicator, which is not left to a launcher: the id has addresses
+// unless its maker is in a job already, and then every rank has to be.
+std::variant<UniqueId, std::string> get_unique_id_of_communicator();
+std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe, int n_pes);
 
 // Connects to the launcher; ends the process with a message if a launcher is there but cannot be
 // reached, or does not answer in time (0: whenever it does).

@@ -64,6 +64,24 @@ void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
 
 bool has_launcher() { return names_launcher(environ, get_env); }
 
+// The same whenever it is asked for. Under id_mutex.
+std::variant<UniqueId, std::string> meeting_point() {
+  if (has_made_an_id()) return *made_id;
+  const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
+  auto opened = open_meeting_point(interface != nullptr ? interface : "");
+  if (auto* id = std::get_if<UniqueId>(&opened)) {
+    id->launched = static_cast<std::uint32_t>(processes_of_launcher(environ, get_env));
+    made_id = *id;
+    maker = getpid();
+  }
+  return opened;
+}
+
+// Under id_mutex.
+void meet_by(const UniqueId& id, int pe, int n_pes) {
+  place = {pe, n_pes, id, has_made_an_id() && made_id->token == id.token};
+}
+
 void connect(double timeout_seconds) {
   if (place) {
     launcher = &connect_by_unique_id(this_job, *place, timeout_seconds);
@@ -90,18 +108,17 @@ void connect(double timeout_seconds) {
 std::variant<UniqueId, std::string> get_unique_id() {
   const std::lock_guard lock(id_mutex);
   if (is_connected) return UniqueId{};
-  if (has_made_an_id()) return *made_id;
   const int launched = processes_of_launcher(environ, get_env);
   if (has_launcher() && launched == 0) return UniqueId{};
-  const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
-  auto made = open_meeting_point(interface != nullptr ? interface : "");
+  auto made = meeting_point();
   if (launched > 0 && !std::holds_alternative<UniqueId>(made)) return UniqueId{};
-  if (auto* id = std::get_if<UniqueId>(&made)) {
-    id->launched = static_cast<std::uint32_t>(launched);
-    made_id = *id;
-  }
-  maker = getpid();
   return made;
+}
+
+std::variant<UniqueId, std::string> get_unique_id_of_communicator() {
+  const std::lock_guard lock(id_mutex);
+  if (is_connected) return UniqueId{};
+  return meeting_point();
 }
 
 std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_pes) {
@@ -109,7 +126,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
   if (is_connected) return std::nullopt;
   const std::optional<UniqueId> id = unpack_unique_id(bytes);
   if (id && !id->addresses.empty() && id->launched != static_cast<std::uint32_t>(n_pes)) {
-    place = {pe, n_pes, *id, has_made_an_id() && made_id->token == id->token};
+    meet_by(*id, pe, n_pes);
     return std::nullopt;
   }
   if (has_launcher() || n_pes == 1) return std::nullopt;
@@ -119,6 +136,15 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
   return "the unique id is empty, or of another version of the library: all PEs need the bytes "
          "that "
          "shmemx_get_uniqueid gives to one process";
+}
+
+std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe, int n_pes) {
+  const std::lock_guard lock(id_mutex);
+  if (is_connected) return std::nullopt;
+  if (id.addresses.empty())
+    return "rank 0 of the communicator is in a job already, and this process is in none";
+  meet_by(id, pe, n_pes);
+  return std::nullopt;
 }
 
 const Job& connect_to_launcher(double timeout_seconds) {

@@ -2,15 +2,27 @@
 // A program that starts MPI, and then this library under the names of others by what MPI gives it:
 // a unique id that MPI broadcasts, or a communicator. It checks that the PEs are its ranks.
 // Usage: mpi_start WAY PARTS [NO_PART]. WAY is below; PARTS: of how many colours communicators are,
-// 0: all ranks in reversed order. Ranks of the colour NO_PART are PEs of no job.
+// 0: all ranks in reversed order. Ranks of the colour NO_PART are PEs of no job. With
+// MPI_START_WITHOUT_RANDOM_NUMBERS set nobody can make a unique id.
 #include <mpi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "meshmem/compat/nvshmemx.h"
 #include "meshmem/compat/rocshmem.hpp"
+
+// The library's call comes here, before the C library's.
+extern "C" ssize_t getrandom(void* bytes, size_t size, unsigned flags) {
+  if (!std::getenv("MPI_START_WITHOUT_RANDOM_NUMBERS"))
+    return syscall(SYS_getrandom, bytes, size, flags);
+  errno = ENOSYS;
+  return -1;
+}
 
 namespace {
 
@@ -32,6 +44,13 @@ int start(const std::string& way) {
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, ranks, &id);
   }
   if (way == "shmemx_comm") return shmemx_init_mpi_comm(&communicator);
+  if (way == "shmemx_another") {  // the first rank has been in a job of its own
+    MPI_Comm self = MPI_COMM_SELF;
+    if (rank == 0 && shmemx_init_mpi_comm(&self) != 0) return 1;
+    if (rank == 0) shmem_finalize();
+    MPI_Barrier(communicator);
+    return shmemx_init_mpi_comm(&communicator);
+  }
   if (way == "shmemx_null") return shmemx_init_mpi_comm(nullptr);
   nvshmemx_init_attr_t nvshmem = NVSHMEMX_INIT_ATTR_INITIALIZER;
   if (way == "nvshmem_id") {

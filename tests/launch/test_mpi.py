@@ -60,10 +60,10 @@ WAYS = ("shmemx_id", "shmemx_comm", "nvshmem_id", "nvshmem_comm", "rocshmem_id",
 class StartByMpi(launching.LaunchTest):
     """Programs that start by a unique id which MPI broadcasts, or by a communicator."""
 
-    def mpirun(self, ranks, *words):
+    def mpirun(self, ranks, *words, env=()):
         command = ["timeout", "-k", "2", "60", "mpirun", "--allow-run-as-root", "--oversubscribe", "-np", ranks,
                    MPI_START, *words]
-        environment = {**self.environment, "OMPI_MCA_odls_base_num_threads": "0"}
+        environment = {**self.environment, "OMPI_MCA_odls_base_num_threads": "0", **dict(env)}
         process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return self.finish(process, 90)
@@ -77,7 +77,7 @@ class StartByMpi(launching.LaunchTest):
     def launchers(self):
         if not MPI_START:
             self.skipTest("there was no MPI to build with")
-        yield lambda ranks, *words: self.oshrun("-n", ranks, MPI_START, *words, seconds=60)
+        yield lambda ranks, *words, **options: self.oshrun("-n", ranks, MPI_START, *words, seconds=60, **options)
         if shutil.which("mpirun"):
             yield self.mpirun
 
@@ -94,6 +94,39 @@ class StartByMpi(launching.LaunchTest):
                 self.assert_places(launch(4, way, 2), places)
             self.assert_places(launch(5, "nvshmem_comm", 3), {rank: (rank // 3, (7 - rank % 3) // 3) for rank in range(5)})
             self.assert_places(launch(4, "nvshmem_id", 4), {rank: (0, 1) for rank in range(4)})
+
+    def test_a_launcher_that_does_not_say_how_many_it_has_started(self):
+        if not MPI_START:
+            self.skipTest("there was no MPI to build with")
+        # As prterun and prun, which set none of these.
+        sizes = ("MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+        without = ["env", *(f"--unset={name}" for name in sizes)]
+        for way in ("shmemx_comm", "nvshmem_comm", "rocshmem_comm", "rocshmem_init"):
+            result = self.oshrun("-n", 4, *without, MPI_START, way, 2, seconds=60)
+            self.assert_places(result, {rank: (rank // 2, 2) for rank in range(4)})
+        result = self.oshrun("-n", 3, *without, MPI_START, "nvshmem_comm", 0, seconds=60)
+        self.assert_places(result, {rank: (2 - rank, 3) for rank in range(3)})
+
+    def test_a_communicator_without_a_meeting_point_starts_nowhere(self):
+        reason = "shmemx_init_mpi_comm: the kernel gives no random numbers: "
+        for launch in self.launchers():
+            for way, status in (("shmemx_comm", 3), ("nvshmem_comm", 3), ("rocshmem_init", 1)):
+                for parts, no_part in ((0, 1), (2, 0), (4, 0)):
+                    result = launch(4, way, parts, no_part, env={"MPI_START_WITHOUT_RANDOM_NUMBERS": "1"})
+                    self.assertEqual(result.status, status, result)
+                    self.assertEqual(result.out, "", result)
+                    lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+                    self.assertTrue(lines and all(reason in line for line in lines), result)
+                    self.assertLessEqual(len(lines), 3 if parts == 4 else 1, result)  # one of each communicator
+
+    def test_a_rank_that_is_in_another_job_starts_nowhere(self):
+        for launch in self.launchers():
+            result = launch(3, "shmemx_another", 0)
+            self.assertEqual((result.status, result.out), (3, ""), result)
+            lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+            texts = ("the program starts as rank 0 of 3, but this is PE 0 of 1: its launcher, or an earlier start, has said so",
+                     "rank 0 of the communicator is in a job already, and this process is in none")
+            self.assertTrue(lines and all(line.endswith(texts) for line in lines), result)
 
     def test_ranks_that_are_no_pes(self):
         for launch in self.launchers():
