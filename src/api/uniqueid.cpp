@@ -14,6 +14,7 @@
 #include "bootstrap/job.hpp"
 #include "bootstrap/mpi_communicator.hpp"
 #include "collectives/init_finalize.hpp"
+#include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 
 namespace meshmem {
@@ -99,6 +100,10 @@ MESHMEM_EXTENSION_ENTRY(int, init_attr,
 
 MESHMEM_EXTENSION_ENTRY(int, init_mpi_comm, (const void* communicator)) {
   return start_by_mpi_comm(communicator);
+}
+
+extern "C" MESHMEM_VISIBLE void shmemx_start_by_mpi_comm(const void* communicator) {
+  if (start_by_mpi_comm(communicator) != 0) end_job_on_error();
 }
 
 }  // namespace meshmem

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a program that starts under the names of another library makes that known: variables of the
- * environment that its scripts set for that one then count too. Invariant: called before the start,
- * by the start routines of the compat headers alone.
+ * What the start routines of the compat headers call. Invariant: nobody else calls it.
  */
 #ifndef MESHMEM_COMPAT_OTHER_NAMES_H
 #define MESHMEM_COMPAT_OTHER_NAMES_H
@@ -11,9 +9,13 @@
 extern "C" {
 #endif
 
+/* The start that follows is one under the names of another library: variables of the environment
+ * that scripts set for that one count too. */
 #define SHMEMX_NAMES_OF_NVSHMEM 1
 #define SHMEMX_NAMES_OF_ROCSHMEM 2
 void shmemx_start_under_names_of(int library);
+/* shmemx_init_mpi_comm, which ends the program where it cannot start, as shmem_init does. */
+void shmemx_start_by_mpi_comm(const void* communicator);
 
 #ifdef __cplusplus
 }

@@ -98,7 +98,7 @@ inline void rocshmem_init() {
 template <typename Communicator>
 void rocshmem_init(Communicator communicator) {
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
-  if (shmemx_init_mpi_comm(&communicator) != 0) exit(1);
+  shmemx_start_by_mpi_comm(&communicator);
 }
 inline int rocshmem_init_thread(int requested, int* provided) {
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
