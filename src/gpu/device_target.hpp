@@ -80,21 +80,10 @@ inline hipError_t make_library_stream(hipStream_t* stream) {
 #endif
 }
 
-// Whether to ask for an event ends the capture of the stream that the event was last recorded on,
-// although that was before the capture. AMD's runtime does so since 6.2, and hip_on_cpu, for tests.
-inline bool queries_end_captures() {
-#if defined(MESHMEM_TARGET_CUDA)
-  return false;
-#elif defined(MESHMEM_TARGET_HIP)
-  static const bool ends = [] {
-    int version = 0;
-    return hipRuntimeGetVersion(&version) == hipSuccess && version >= 60200000;
-  }();
-  return ends;
-#else
-  return true;
-#endif
-}
+// Whether to ask for an event may end the capture of the stream that the event was last recorded
+// on, although that was before the capture. AMD's runtime does so since 6.2, and hip_on_cpu, for
+// tests.
+inline constexpr bool kQueriesEndCaptures = kDevicesAreAmd || kDevicesAreProcessors;
 
 // A stream of the current device whose work goes before that of others, where there are such.
 inline hipError_t create_urgent_stream(hipStream_t* stream) {

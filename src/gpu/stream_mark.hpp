@@ -32,7 +32,7 @@ class StreamMark {
   }
   bool is_on(hipStream_t stream) const { return stream == stream_; }
   // False while the stream is captured, where to ask would end the capture.
-  bool may_be_asked() const { return !queries_end_captures() || !is_captured(stream_); }
+  bool may_be_asked() const { return !kQueriesEndCaptures || !is_captured(stream_); }
   bool is_over() const {
     const RelaxedCapture allowed;
     const hipError_t state = hipEventQuery(event_);
