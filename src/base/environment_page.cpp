@@ -66,6 +66,8 @@ constexpr std::string_view kPageOthers = R"(
 Scripts of programs that were written for these libraries set variables of theirs. One counts where
 ours is not set, and only for programs that start under that library's names
 ([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
+The first start of a process reads variables, and its heap serves later ones too, under whichever
+names.
 
 )";
 
