@@ -2,7 +2,8 @@
 //
 // Questions to PEs of other nodes, and the answers. A question is of one size, whatever it asks;
 // numbers may follow it: the clock of who adds an access, or the PEs whose clocks are wanted.
-// Invariant: a question comes from outside, so what it names is looked for before it is used.
+// Invariant: a question and an answer come from outside, so what they name is looked for before it
+// is used.
 #include "races/boards.hpp"
 
 #include <fmt/format.h>
@@ -49,11 +50,12 @@ struct SeenThere {
   std::uint32_t is_known = 0, n = 0;
   Access writes[kMost] = {};
 };
-using Numbers =
-    std::array<std::uint32_t, 1024>;  // of a clock that goes from node to node in pieces
+// A piece of a clock: a long one takes several answers.
+using Numbers = std::array<std::uint32_t, 1024>;
+// A question with an access has the whole clock behind it.
 constexpr std::size_t kMostPes =
     (kMostOfQuestion - sizeof(Question)) / sizeof(std::uint32_t) / kOrders;
-// A shadow is gone through while messages wait.
+// Bytes of an access that go into a shadow at once: who is asked takes in no messages meanwhile.
 constexpr std::size_t kMostAdded = std::size_t{1} << 20;
 
 // ---- Answers
