@@ -5,14 +5,16 @@
 // this thread is not waited for.
 #include "gpu/modules.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/kernel_memory.hpp"
+
+// The linker's names for where the library begins and ends.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;  // NOLINT(*-reserved-*)
 
 namespace meshmem {
 
@@ -44,11 +46,11 @@ void Modules::add(Place place) {
     debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
 }
 
+// Asked of every module at start-up: dladdr() would look through all symbols each time.
 bool Modules::is_of_program(Place place) {
-  Dl_info theirs{}, ours{};
-  dladdr(reinterpret_cast<void*>(place), &theirs);
-  dladdr(reinterpret_cast<void*>(&modules), &ours);
-  return theirs.dli_fbase != ours.dli_fbase;
+  const auto address = reinterpret_cast<std::uintptr_t>(place);
+  return address < reinterpret_cast<std::uintptr_t>(&__ehdr_start) ||
+         address >= reinterpret_cast<std::uintptr_t>(&_end);
 }
 
 void Modules::when_programs_have_kernels(std::function<void()> call) {
