@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 #include "base/library_place.hpp"
@@ -35,11 +36,23 @@ class Defaults {
   std::vector<const char*> set_;
 };
 
+bool has_infiniband() {
+  std::error_code ignored;
+  return !std::filesystem::is_empty("/sys/class/infiniband", ignored) && !ignored;
+}
+
+// UCX's plugins for what this machine has not or meshmem does not use: each costs a start as much
+// as all that it needs, the drivers of InfiniBand the most.
+const char* needless_plugins() {
+  return has_infiniband() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
+}
+
 void add_defaults_of_ucx(Defaults& defaults, bool debug) {
   defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and its like
   defaults.add("UCX_DEBUG_SIGNO", "0");       // nor of SIGHUP
   defaults.add("UCX_MEM_EVENTS", "n");        // mmap and free stay the C library's
   defaults.add("UCX_VFS_ENABLE", "n");        // no thread that shows UCX's objects as files
+  defaults.add("UCX_MODULES", needless_plugins());
   defaults.add("UCX_LOG_FILE", "stderr");
   if (!debug) defaults.add("UCX_LOG_LEVEL", "fatal");
 }
@@ -70,7 +83,8 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  void* library = dlopen(place_of_library(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Lazily: UCX has thousands of calls that no job makes.
+  void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) *error = missing(network, name, last_loader_error());
   return library;
 }

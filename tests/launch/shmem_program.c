@@ -2,9 +2,10 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only
 // the launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | one_core | memory | until FILE | global_exit PE CODE |
-//        exit PE CODE | die PE SIGNAL | mistake PE | hang PE | wait | work
+// Usage: shmem_program ring | rounds N | one_core | memory | libraries | until FILE |
+//        global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang PE | wait | work
 #define _GNU_SOURCE
+#include <link.h>
 #include <malloc.h>
 #include <sched.h>
 #include <shmem.h>
@@ -61,6 +62,21 @@ static int count_mappings(void) {
   while (maps && (c = fgetc(maps)) != EOF) count += c == '\n';
   if (maps) fclose(maps);
   return count;
+}
+
+static int print_library(struct dl_phdr_info* info, size_t bytes, void* unused) {
+  (void)bytes, (void)unused;
+  printf("%s\n", info->dlpi_name);
+  return 0;
+}
+
+// The shared libraries that a job has loaded by the end of its start.
+static int print_libraries(void) {
+  shmem_init();
+  if (shmem_my_pe() == 0) dl_iterate_phdr(print_library, NULL);
+  fflush(stdout);
+  shmem_finalize();
+  return 0;
 }
 
 // The bytes that malloc has given out and not got back, those of page tables, and the mappings.
@@ -133,6 +149,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "ring") == 0) return run_rounds(1);
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
   if (strcmp(verb, "memory") == 0) return print_memory();
+  if (strcmp(verb, "libraries") == 0) return print_libraries();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);
   if (strcmp(verb, "one_core") == 0) return start_on_one_core();
   int who = argc > 2 ? atoi(argv[2]) : 0;

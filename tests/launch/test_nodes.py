@@ -117,6 +117,14 @@ class Nodes(launching.LaunchTest):
         devices = re.findall(r"PE (\d) [^\n]*: device (\d) ", result.err)
         self.assertEqual(sorted(devices), [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")], result)
 
+    @unittest.skipIf(os.path.isdir("/sys/class/infiniband"), "this machine has InfiniBand")
+    def test_plugins_of_ucx_that_serve_nothing_are_not_loaded(self):
+        """Each makes every start longer. UCX_MODULES has the last word."""
+        for env, plugins in (({}, set()), ({"UCX_MODULES": "cma"}, {"cma"})):
+            result = self.run_job(2, 2, SHMEM_PROGRAM, "libraries", env=env)
+            self.assertEqual((result.status, result.err), (0, ""), result)
+            self.assertEqual(set(re.findall(r"libuct_(\w+)\.so", result.out)), plugins, result)
+
     def test_a_network_that_is_not_there_is_refused(self):
         result = self.run_job(2, 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_NETWORK_DEVICE": "none7"})
         self.assertIn("none7", result.err, result)
