@@ -18,13 +18,16 @@ MESHMEM_DEVICE Wave pollers_of(const Group&) {
   return {};
 }
 MESHMEM_DEVICE int count_of_pollers(const Block& block) {
-  return block.size() < wave_size() ? block.size() : wave_size();
+  const int size = MESHMEM_UNFORESEEN(block.size());
+  return size < wave_size() ? size : wave_size();
 }
 template <typename Group>
 MESHMEM_DEVICE int count_of_pollers(const Group& group) {
   return group.size();
 }
-MESHMEM_DEVICE bool is_poller(const Block& block) { return block.rank() < wave_size(); }
+MESHMEM_DEVICE bool is_poller(const Block& block) {
+  return MESHMEM_UNFORESEEN(block.rank()) < wave_size();  // any thread tells which wave it is
+}
 template <typename Group>
 MESHMEM_DEVICE bool is_poller(const Group&) {
   return true;

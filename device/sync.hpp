@@ -114,13 +114,16 @@ struct TeamSync {
 };
 
 #if defined(MESHMEM_TARGET_IS_HIP)
-// The same for a turn of a loop over batches, of a channel. A thread alone may be in another team
-// than the others of its wave.
-template <typename Group>
-MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Group&) {
+// The same of what is a team's, and of a channel for a turn of a loop over batches. A thread alone
+// may be in another team than the others of its wave.
+template <typename T, typename Group>
+MESHMEM_DEVICE T unforeseen(T value, const Group&) {
   return unforeseen(value);
 }
-MESHMEM_DEVICE std::size_t unforeseen(std::size_t value, const Thread&) { return value; }
+template <typename T>
+MESHMEM_DEVICE T unforeseen(T value, const Thread&) {
+  return value;
+}
 template <typename Group>
 MESHMEM_DEVICE TeamSync unforeseen(TeamSync sync, const Group&) {
   sync.team.me = unforeseen(sync.team.me);

@@ -102,7 +102,8 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
       UnitTotal<E> total;
       begin_total(total, load_unit(source, count, u));
       const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
-      total = exchange_totals(op, packets, doubling, sync.team.me, total);
+      const int me = MESHMEM_UNFORESEEN(sync.team.me, group);
+      total = exchange_totals(op, packets, doubling, me, total);
       store_unit(dest, count, u, finished<E>(op, total, sync.team.n));
     }
     group.sync();
