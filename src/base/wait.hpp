@@ -96,10 +96,14 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // The first polls go without a pause: an answer that is under way takes about a cache-line
   // transfer.
   constexpr unsigned kEagerPolls = 64;
+  // An answer of another machine is mostly under way: it comes within so many looks at the network,
+  // some 10 us. Those who share the core as a rule wait for it too, and each would take a turn to
+  // find that out.
+  constexpr unsigned kLooks = 24;
   if (ready()) return;
   // What comes by a transport comes by progress, which wait_long() makes.
-  const unsigned polls =
-      progress_of_waits ? std::min(wait_policy.polls, kEagerPolls) : wait_policy.polls;
+  unsigned polls = progress_of_waits ? std::min(wait_policy.polls, kEagerPolls) : wait_policy.polls;
+  if constexpr (by == ProgressBy::ready) polls = std::max(polls, kLooks);
   for (unsigned i = 0; i < polls; ++i) {
     if (ready()) return;
     if (i >= kEagerPolls) relax();
