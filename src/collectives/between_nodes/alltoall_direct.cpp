@@ -36,6 +36,7 @@ class Exchange {
  public:
   Exchange(Team& team, void* dest, const void* source, const AlltoallShape& shape)
       : team_(team),
+        operation_(team),
         dest_{static_cast<std::byte*>(dest), shape.dest_stride},
         source_{static_cast<std::byte*>(const_cast<void*>(source)), shape.source_stride},
         shape_(shape),
@@ -47,23 +48,29 @@ class Exchange {
     const std::uint64_t sequence = begin_operation(node);
     announce(node, sequence);  // this PE's source is ready, and its dest may be written
     await_all_announced(node, sequence);
-    for (std::size_t done = 0; done < shape_.count; done += most_) {
-      const Operation operation(team_);
-      const std::size_t count = std::min(most_, shape_.count - done);
-      for_other_nodes(team_, [&](int there) { send(operation, there, done, count); });
-      if (done == 0) copy_near();
-      for (int i = 1; i < count_nodes(team_); ++i)
-        receive(operation, node_after(team_, -i), done, count);
+    const int chunks = static_cast<int>((shape_.count + most_ - 1) / most_);
+    expect(0);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      if (chunk + 1 < chunks) expect(chunk + 1);
+      for_other_nodes(team_, [&](int there) { send(there, chunk); });
+      if (chunk == 0) copy_near();
+      receive(chunk);
     }
     finish_together(node, sequence);
   }
 
  private:
-  // `count` elements from `done` on of the block of PE `block`, in a member's copy of a buffer.
-  Strided part(const Strided& buffer, int block, std::size_t done, std::size_t count,
-               int index) const {
+  std::size_t length(int chunk) const {
+    return std::min(most_, shape_.count - static_cast<std::size_t>(chunk) * most_);
+  }
+  // A chunk of the block of PE `block`, in a member's copy of a buffer.
+  Strided part(const Strided& buffer, int block, int chunk, int index) const {
+    return elements(buffer, block, static_cast<std::size_t>(chunk) * most_, length(chunk), index);
+  }
+  Strided elements(const Strided& buffer, int block, std::size_t first, std::size_t count,
+                   int index) const {
     const auto elem =
-        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(block) * shape_.count + done);
+        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(block) * shape_.count + first);
     std::byte* begin =
         buffer.begin + elem * buffer.stride * static_cast<std::ptrdiff_t>(shape_.elem_bytes);
     const std::size_t span =
@@ -71,28 +78,43 @@ class Exchange {
     const NodeTeam& node = team_.node;
     return {index == node.me ? begin : node.translate(begin, span, index), buffer.stride};
   }
-  std::size_t bytes(std::size_t count) const { return count * shape_.elem_bytes; }
-
+  std::size_t bytes(int chunk) const { return length(chunk) * shape_.elem_bytes; }
   // Its place among its node's members tells the messages for different PEs apart.
-  void send(const Operation& operation, int there, std::size_t done, std::size_t count) {
-    const Team::Node& node = node_at(team_, there);
-    for (int i = 0; i < count_members(node); ++i) {
-      const Strided block = part(source_, member(node, i), done, count, team_.node.me);
+  static int step(int chunk, int index, int members) { return chunk * members + index; }
+
+  void send(int there, int chunk) {
+    const int members = count_members(node_at(team_, there));
+    for (int i = 0; i < members; ++i) {
+      const Strided block = part(source_, member(node_at(team_, there), i), chunk, team_.node.me);
       const bool is_dense = block.stride == 1;
-      if (!is_dense) copy_elements({room_.get(), 1}, block, shape_.elem_bytes, count);
-      operation.send(partner_on(team_, there), is_dense ? block.begin : room_.get(), bytes(count),
-                     i);
+      if (!is_dense) copy_elements({room_.get(), 1}, block, shape_.elem_bytes, length(chunk));
+      operation_.send(partner_on(team_, there), is_dense ? block.begin : room_.get(), bytes(chunk),
+                      step(chunk, i, members));
     }
   }
 
-  void receive(const Operation& operation, int there, std::size_t done, std::size_t count) {
-    for_partners_on(team_, there, team_.node.me, [&](int pe) {
-      for (int i = 0; i < team_.node.n; ++i) {
-        const Strided block = part(dest_, pe, done, count, i);
-        const bool is_dense = block.stride == 1;
-        operation.receive(pe, is_dense ? block.begin : room_.get(), bytes(count), i);
-        if (!is_dense) copy_elements(block, {room_.get(), 1}, shape_.elem_bytes, count);
-      }
+  // Calls run(pe, its block, step) for all that this PE receives, whomever it is for.
+  template <typename Run>
+  void for_arrivals(int chunk, const Run& run) {
+    const int members = team_.node.n;
+    for_partners_of(team_, team_.node.me, [&](int pe) {
+      for (int i = 0; i < members; ++i) run(pe, part(dest_, pe, chunk, i), step(chunk, i, members));
+    });
+  }
+
+  // What has a place already when it comes is not copied once more.
+  void expect(int chunk) {
+    if (dest_.stride != 1) return;
+    for_arrivals(chunk, [&](int pe, const Strided& block, int step) {
+      operation_.expect(pe, block.begin, bytes(chunk), step);
+    });
+  }
+
+  void receive(int chunk) {
+    for_arrivals(chunk, [&](int pe, const Strided& block, int step) {
+      const bool is_dense = block.stride == 1;
+      operation_.receive(pe, is_dense ? block.begin : room_.get(), bytes(chunk), step);
+      if (!is_dense) copy_elements(block, {room_.get(), 1}, shape_.elem_bytes, length(chunk));
     });
   }
 
@@ -100,13 +122,14 @@ class Exchange {
     const NodeTeam& node = team_.node;
     for (int i = 0; i < node.n; ++i) {
       const int index = (node.me + i) % node.n;
-      copy_elements(part(dest_, member(my_node(team_), index), 0, shape_.count, node.me),
-                    part(source_, team_.me, 0, shape_.count, index), shape_.elem_bytes,
+      copy_elements(elements(dest_, member(my_node(team_), index), 0, shape_.count, node.me),
+                    elements(source_, team_.me, 0, shape_.count, index), shape_.elem_bytes,
                     shape_.count);
     }
   }
 
   Team& team_;
+  const Operation operation_;
   const Strided dest_;
   const Strided source_;
   const AlltoallShape& shape_;

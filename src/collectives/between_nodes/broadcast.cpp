@@ -93,8 +93,14 @@ class InChunks {
     const auto say = [&](int chunks) {
       signal(team_.node.mine().ring, ring_epoch(sequence, chunks));
     };
+    const auto expect = [&](int chunk) {  // a place before it comes saves a copy
+      if (!is_root && chunk < chunks_)
+        operation.expect(tree.parent, at(dest_, begin(chunk)), length(chunk), chunk);
+    };
     if (is_root) say(chunks_);
+    expect(0);
     for (int chunk = 0; chunk < chunks_; ++chunk) {
+      expect(chunk + 1);
       if (!is_root) {
         operation.receive(tree.parent, at(dest_, begin(chunk)), length(chunk), chunk);
         say(chunk + 1);

@@ -31,7 +31,9 @@ class Gathering {
     NodeTeam& node = team_.node;
     const std::uint64_t sequence = begin_operation(node);
     const int chunks = static_cast<int>((layout_.largest() + chunk_ - 1) / chunk_);
+    expect(0);
     for (int chunk = 0; chunk < chunks; ++chunk) {
+      if (chunk + 1 < chunks) expect(chunk + 1);
       send(chunk);
       if (chunk == 0) copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
       receive(chunk);
@@ -58,6 +60,13 @@ class Gathering {
     });
   }
 
+  // What has a place already when it comes is not copied once more.
+  void expect(int chunk) {
+    for_partners_of(team_, team_.node.me, [&](int pe) {
+      const std::size_t bytes = length(pe, chunk);
+      if (bytes > 0) operation_.expect(pe, place(pe, chunk), bytes, chunk);
+    });
+  }
   void receive(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);
