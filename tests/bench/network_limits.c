@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What bare TCP takes between two machines, with no library around it: the limit of what
- * network_bench measures there. PE 0 has a connection to the PE n / 2; the others wait. Prints
- * lines as network_bench does: operation, bytes, least and median microseconds.
+ * network_bench measures there. Each PE of the first machine has a connection to its like on the
+ * second one; the PEs of a machine share flags, as meshmem's do. Prints lines as network_bench
+ * does: operation, bytes, least and median microseconds.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,8 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { most_times = 2000, most_bytes = 1 << 20, small = 40, shots = 15 };
+enum { most_times = 2000, block = 1 << 20, small = 40, shots = 15 };
 
+static int me, n_pes, n_near, partner; /* near: of the same machine */
 static int connection;
 static char *outgoing, *incoming;
 static double took[most_times];
@@ -66,36 +68,34 @@ static struct in_addr own_address(void) {
   return found;
 }
 
-/* PE `server` listens where PE 0 then connects to; the address travels by puts. */
-static void connect_pair(int me, int server) {
+/* PEs of the second machine listen where their partners then connect to; puts bring the address. */
+static void connect_to_partner(void) {
   static long address, port; /* symmetric */
   struct sockaddr_in place = {.sin_family = AF_INET};
   socklen_t length = sizeof place;
   const int one = 1;
   const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (made < 0) fail("make a socket");
-  if (me == server) {
+  if (me >= n_near) {
     place.sin_addr = own_address();
     if (bind(made, (struct sockaddr*)&place, sizeof place) != 0 || listen(made, 1) != 0 ||
         getsockname(made, (struct sockaddr*)&place, &length) != 0)
       fail("listen");
-    shmem_long_p(&address, place.sin_addr.s_addr, 0);
-    shmem_long_p(&port, place.sin_port, 0);
+    shmem_long_p(&address, place.sin_addr.s_addr, partner);
+    shmem_long_p(&port, place.sin_port, partner);
   }
   shmem_barrier_all();
-  if (me == server) {
+  if (me >= n_near) {
     connection = accept(made, NULL, NULL);
     if (connection < 0) fail("accept a connection");
     close(made);
-  } else if (me == 0) {
+  } else {
     place.sin_addr.s_addr = (in_addr_t)address;
     place.sin_port = (in_port_t)port;
     if (connect(made, (struct sockaddr*)&place, sizeof place) != 0) fail("connect");
     connection = made;
-  } else {
-    close(made);
   }
-  if (me == 0 || me == server) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
 /* Sends and receives so many bytes, both at once, and polls meanwhile. */
@@ -144,6 +144,63 @@ static void measure_exchange(int is_first, int bytes) {
   if (is_first) report("TCP two halves each way", bytes, most_times);
 }
 
+/* A flag of each PE in a cache line of its own, and where to find those of this machine. */
+struct line {
+  _Alignas(64) _Atomic long value;
+};
+static struct line arrived, left; /* symmetric */
+static struct line *arrivals[64], *leaving;
+
+static void find_flags(void) {
+  const int first = me / n_near * n_near;
+  for (int i = 0; i < n_near; i++) arrivals[i] = shmem_ptr(&arrived, first + i);
+  leaving = shmem_ptr(&left, first);
+  if (!leaving) fail("reach the memory of this machine");
+}
+
+static void await(const struct line* flag, long value) {
+  while (atomic_load_explicit(&flag->value, memory_order_acquire) < value) sched_yield();
+}
+
+/* What a barrier needs: all of a machine have come, one of them tells the other machine and hears
+ * from it, and lets the others go. */
+static void meet(long round) {
+  atomic_store_explicit(&arrived.value, round, memory_order_release);
+  if (me % n_near != 0) return await(leaving, round);
+  for (int i = 1; i < n_near; i++) await(arrivals[i], round);
+  exchange(small, small);
+  atomic_store_explicit(&left.value, round, memory_order_release);
+}
+
+static void measure_meeting(void) {
+  static long round;
+  enum { at_once = 20 };
+  for (int i = 0; i < most_times / at_once; i++) {
+    const double begin = now();
+    for (int j = 0; j < at_once; j++) meet(++round);
+    took[i] = (now() - begin) / at_once;
+  }
+  if (me == 0) report("TCP and flags, a meeting", 0, most_times / at_once);
+}
+
+/* What an alltoall moves at least: a block for each PE of the other machine, straight to where it
+ * is wanted, and a copy for each of this one. */
+static void measure_blocks(size_t bytes) {
+  static long rounds = 1 << 20; /* beyond those of measure_meeting() */
+  const int times = bytes < block ? 200 : 20;
+  const long all = (long)(bytes * (size_t)n_near);
+  for (int i = 0; i < times; i++) {
+    meet(++rounds);
+    const double begin = now();
+    exchange(all, all);
+    for (int pe = 0; pe < n_near; pe++)
+      memcpy(incoming + bytes * (size_t)pe, outgoing + bytes * (size_t)pe, bytes);
+    meet(++rounds);
+    took[i] = now() - begin;
+  }
+  if (me == 0) report("TCP and copies, blocks for all", (int)bytes, times);
+}
+
 static _Atomic int all_is_over;
 
 static void* echo(void* unused) {
@@ -186,20 +243,30 @@ static void measure_sleeper(int is_first) {
 
 int main(void) {
   shmem_init();
-  const int me = shmem_my_pe(), server = shmem_n_pes() / 2;
-  outgoing = calloc(1, most_bytes);
-  incoming = calloc(1, most_bytes);
-  if (server == 0 || !outgoing || !incoming) {
-    fprintf(stderr, "network_limits: it takes two PEs at least\n");
+  me = shmem_my_pe();
+  n_pes = shmem_n_pes();
+  n_near = n_pes / 2;
+  if (n_pes % 2 != 0 || n_near > (int)(sizeof arrivals / sizeof *arrivals)) {
+    fprintf(stderr, "network_limits: it takes as many PEs on each of two machines, 128 at most\n");
     return 1;
   }
-  connect_pair(me, server);
-  if (me == 0 || me == server) {
+  partner = (me + n_near) % n_pes;
+  outgoing = calloc((size_t)n_near, block);
+  incoming = calloc((size_t)n_near, block);
+  if (!outgoing || !incoming) fail("have memory");
+  connect_to_partner();
+  find_flags();
+  shmem_barrier_all();
+  measure_meeting();
+  measure_blocks(64 << 10);
+  measure_blocks(block);
+  shmem_barrier_all();
+  if (me == 0 || partner == 0) {
     measure_to_and_fro(me == 0);
-    for (int bytes = 64 << 10; bytes <= most_bytes; bytes *= 16) measure_exchange(me == 0, bytes);
+    for (int bytes = 64 << 10; bytes <= block; bytes *= 16) measure_exchange(me == 0, bytes);
     measure_sleeper(me == 0);
-    close(connection);
   }
+  close(connection);
   free(outgoing);
   free(incoming);
   shmem_barrier_all();
