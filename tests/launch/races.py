@@ -17,6 +17,7 @@ MISTAKES = {
     "team_sync_without_quiet": ("shmem_long_put", "shmem_long_get"),
     "signal_of_another_put": ("shmem_long_put", "shmem_long_get"),
     "flag_without_fence": ("shmem_long_put", "shmem_long_get"),
+    "last_pe_without_fence": ("shmem_long_put", "shmem_long_get"),
     "flag_without_context_fence": ("shmem_ctx_long_put_nbi", "shmem_long_get"),
     "flag_before_data": ("shmem_long_put", "shmem_long_get"),
     "dest_before_quiet": ("shmem_long_get_nbi", "shmem_long_put"),

@@ -81,6 +81,17 @@ static void flag_without_fence(void) {
     shmem_long_get(sink, x, 8, 1);
   }
 }
+/* The same, by the PE with the highest number, to PE 0. */
+static void last_pe_without_fence(void) {
+  if (me == n - 1) {
+    shmem_long_put(x, values, 8, 0);
+    if (right) shmem_fence();
+    shmem_long_p(&flag, 1, 0);
+  } else if (me == 0) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, x, 8, 0);
+  }
+}
 static void flag_without_context_fence(void) {
   shmem_ctx_t context;
   if (shmem_ctx_create(0, &context) != 0) return;
@@ -326,9 +337,9 @@ static const struct {
 #define CASE(name) {#name, name},
     CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
         CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
-            CASE(flag_without_context_fence) CASE(flag_before_data) CASE(dest_before_quiet)
-                CASE(dest_before_destroy) CASE(source_before_quiet) CASE(atomic_get)
-                    CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
+            CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
+                CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet)
+                    CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
                         CASE(source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
                             CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
                                 CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)

@@ -21,9 +21,10 @@ class RacesTest(launching.LaunchTest):
         super().setUp()
         self.environment["MESHMEM_CHECK"] = "races"
         self.words = ()
+        self.seconds = 30
 
     def check_mistake(self, name, n):
-        result = self.oshrun(*self.words, "-n", n, self.program, name)
+        result = self.oshrun(*self.words, "-n", n, self.program, name, seconds=self.seconds)
         self.assertEqual(result.status, 1, result)
         assert_told(self, result, name, self.mistakes, self.program)
 
@@ -79,6 +80,15 @@ class TestNodes(RacesTest):
         for name in MISTAKES:
             with self.subTest(name):
                 self.check_mistake(name, n_pes_of(name))
+
+    @unittest.skipUnless("MESHMEM_TEST_LONG" in os.environ, "MESHMEM_TEST_LONG is not set")
+    def test_clocks_of_more_pes_than_an_answer_holds(self):
+        self.environment["SHMEM_SYMMETRIC_SIZE"] = "1M"
+        self.seconds = 120
+        self.check_mistake("last_pe_without_fence", 264)
+        result = self.oshrun(*self.words, "-n", 264, PROGRAM, "last_pe_without_fence", "right",
+                             seconds=self.seconds)
+        self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_programs_that_are_right_are_silent(self):
         for nodes, n in ((2, 2), (2, 3), (3, 5)):
