@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "devices.hpp"
-#include "dispatch.hpp"
 #include "errors.hpp"
 #include "faults.hpp"
+#include "launched.hpp"
 #include "module.hpp"
 
 namespace amd_gpu {
@@ -41,17 +41,23 @@ hipError_t launch(const void* function, const dim3& grid, const dim3& block, voi
                   std::size_t shared, hipStream_t stream, bool is_cooperative) {
   const Kernel* const kernel = find_kernel(function, hip_on_cpu::current_device());
   if (kernel == nullptr) return hipErrorInvalidDeviceFunction;
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads > kernel->most_threads) return hipErrorLaunchFailure;
-  auto dispatch =
-      make_dispatch(*kernel, grid, block, static_cast<std::uint32_t>(shared), arguments);
-  if (dispatch == nullptr) return hipErrorInvalidConfiguration;
-  catch_faults();
-  const hip_on_cpu::BoundKernel bound{kernel->name.c_str(), no_call, destroy, dispatch.release()};
-  return hip_on_cpu::submit_launch(bound, grid, block, shared, stream, is_cooperative, run_block);
+  return launch_kernel(*kernel, grid, block, arguments, shared, stream, is_cooperative);
 }
 
 }  // namespace
+
+hipError_t launch_kernel(const Kernel& kernel, const dim3& grid, const dim3& block,
+                         void** arguments, std::size_t shared, hipStream_t stream,
+                         bool is_cooperative) {
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads > kernel.most_threads) return hipErrorLaunchFailure;
+  auto dispatch = make_dispatch(kernel, grid, block, static_cast<std::uint32_t>(shared), arguments);
+  if (dispatch == nullptr) return hipErrorInvalidConfiguration;
+  catch_faults();
+  const hip_on_cpu::BoundKernel bound{kernel.name.c_str(), no_call, destroy, dispatch.release()};
+  return hip_on_cpu::submit_launch(bound, grid, block, shared, stream, is_cooperative, run_block);
+}
+
 }  // namespace amd_gpu
 
 using namespace amd_gpu;
