@@ -24,6 +24,10 @@ static State module_state;  // kernels read what the host wrote: the same memory
 // A state for the kernels of this thread in place of it: tests whose PEs are threads of one
 // process.
 inline thread_local const State* state_of_thread = nullptr;
+#elif defined(__CUDACC__) && !defined(__CUDACC_RDC__)
+// Each unit's own here, too. But into the name of what is static nvcc writes a number of the unit,
+// and by its name the library finds the state of a module that the program has loaded by hand.
+__constant__ State module_state;
 #else
 static __constant__ State module_state;
 #endif

@@ -20,6 +20,8 @@
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
     F(reached_on_stream, reached_on_stream, void, int, (const void *ptr, size_t bytes), (ptr, bytes)) \
     F(module_init, module_init, void, void, (void), ()) \
+    F(loaded_module_init, loaded_module_init, void, int, (void *module), (module)) \
+    F(loaded_module_finalize, loaded_module_finalize, void, int, (void *module), (module)) \
     F(reduce_plan, reduce_plan, void, int, (const char *plan), (plan)) \
     F(reduce_plan_algorithm, reduce_plan_algorithm, void, const char *, (int number), (number)) \
     F(stream_mark, stream_mark, void, void, (shmemx_mark_t *mark, shmemx_stream_t stream), (mark, stream)) \

@@ -99,6 +99,20 @@ void shmemx_stream_mark_wait(shmemx_mark_t* mark);
  * kernels. */
 void shmemx_module_init(void);
 
+/* Of a module that the program has loaded by hand, as by hipModuleLoad or cuModuleLoadData: a
+ * hipModule_t, or CUmodule. Its kernels can call the library from now on, until
+ * shmemx_loaded_module_finalize of the same module, which goes before its unloading, or
+ * shmem_finalize. Neither waits for kernels that run, or is collective. The module is of one source
+ * that includes shmem.h, compiled by oshhip --genco, or on NVIDIA GPUs oshhip -cubin, -fatbin or
+ * -ptx, and was loaded with the PE's device current.
+ *
+ * 0, also if the module is known already, and of the latter after shmem_finalize. Nonzero, with a
+ * line that says why, before shmem_init, of a module without code that calls the library or with
+ * that of another version of it, of one that is not known, and on processors (the target cpu),
+ * which have no such modules. */
+int shmemx_loaded_module_init(void* module);
+int shmemx_loaded_module_finalize(void* module);
+
 /* ---- Reductions beyond the standard: collectives of a team, as its reductions (9.10), for the
  * types that kernels have; on host and device memory, in kernels (also _wave and _block), and on
  * streams (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...).

@@ -34,7 +34,7 @@ EXTRA = [("row", "global_exit", "global_exit", "void", "(int status)")]
 # In shmemx.h, with types that the tables have not.
 SHORT_FLOATS = {"half": "void", "bfloat16": "void"}
 # What headers call, and programs do not.
-INTERNAL = r"shmemx_(un)?register_module"
+INTERNAL = r"shmemx_(un)?register_module|shmemx_module_of_library"
 
 
 def preprocess(include, compiler, source):

@@ -21,6 +21,9 @@ extern "C" {
 void shmemx_register_module(size_t state_bytes, void* (*place)(void));
 void shmemx_unregister_module(void* (*place)(void));
 
+/* The module of a CUlibrary, for the names of NVSHMEM; NULL if there is none. */
+void* shmemx_module_of_library(void* library);
+
 #ifdef __cplusplus
 }
 #endif

@@ -67,6 +67,30 @@ inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
 #endif
 }
 
+// Where a module that the program has loaded by hand has what is of that name, on the current
+// device: a hipModule_t, or CUmodule. Processors have no modules.
+inline hipError_t find_in_module([[maybe_unused]] void* module, [[maybe_unused]] const char* name,
+                                 [[maybe_unused]] void** place,
+                                 [[maybe_unused]] std::size_t* bytes) {
+#if defined(MESHMEM_TARGET_CPU)
+  return hipErrorNotSupported;
+#else
+  return hipModuleGetGlobal(place, bytes, static_cast<hipModule_t>(module), name);
+#endif
+}
+
+// The module of a CUlibrary, on the current device; null for anything else.
+inline void* module_of_library([[maybe_unused]] void* library) {
+  void* module = nullptr;
+#if defined(MESHMEM_TARGET_CUDA)
+  cudaError_t (*get)(void** module, void* library) = nullptr;
+  if (!library || hip_on_cuda::find_in_driver("cuLibraryGetModule", &get) != cudaSuccess ||
+      get(&module, library) != cudaSuccess)
+    return nullptr;
+#endif
+  return module;
+}
+
 // A stream on which the library's own work never waits behind a kernel of the program. AMD's
 // runtime puts all streams of one priority on four queues, each of which runs in order
 // (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would hold up what it waits for. Programs'

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/kernel_memory.hpp"
 
@@ -30,7 +31,54 @@ bool Modules::try_tell(Place place) const {
   return there != nullptr;
 }
 
-void Modules::tell_all() const {
+// By the name that the compiler gives module_state (device/module.hpp).
+std::optional<std::string> Modules::try_tell_loaded(void* module) const {
+  constexpr const char* kState =
+      kDevicesAreAmd ? "_ZN7meshmem6deviceL12module_stateE" : "_ZN7meshmem6device12module_stateE";
+  const OnDevice current(device_);
+  void* there = nullptr;
+  std::size_t bytes = 0;
+  const hipError_t error = find_in_module(module, kState, &there, &bytes);
+  if (error != hipSuccess) {
+    (void)hipGetLastError();
+    return fmt::format(
+        "on device {} the module has no state of this library ({}): it has no code that calls the "
+        "library, was loaded for another device, or is of several sources that -fgpu-rdc or "
+        "-rdc=true has linked",
+        device_, hipGetErrorString(error));
+  }
+  if (bytes != sizeof *state_) {
+    return fmt::format(
+        "the module was compiled with headers of another version of meshmem (its state has {} "
+        "bytes, the library's {}); compile it again with this library's oshhip",
+        bytes, sizeof *state_);
+  }
+  write_for_kernels(there, &*state_, sizeof *state_);
+  return std::nullopt;
+}
+
+std::optional<std::string> Modules::add_loaded(void* module) {
+  const std::lock_guard lock(mutex_);
+  if (!state_) return "this PE's device has no part in the job";
+  if (auto why = try_tell_loaded(module)) return why;
+  if (std::find(loaded_.begin(), loaded_.end(), module) != loaded_.end()) return std::nullopt;
+  loaded_.push_back(module);
+  if (call_for_programs_) call_for_programs_();
+  return std::nullopt;
+}
+
+bool Modules::remove_loaded(void* module) {
+  const std::lock_guard lock(mutex_);
+  if (std::erase(loaded_, module) == 0) return false;
+  const device::State state = std::exchange(*state_, device::State{});
+  (void)try_tell_loaded(module);
+  *state_ = state;
+  return true;
+}
+
+// A module that the program has unloaded by now is found no more.
+void Modules::tell_all() {
+  std::erase_if(loaded_, [this](void* module) { return try_tell_loaded(module).has_value(); });
   for (const Place place : places_) {
     if (try_tell(place)) continue;
     fatal("a module of device code is not on device {}: it was compiled for another kind of GPU",
@@ -61,7 +109,7 @@ void Modules::when_programs_have_kernels(std::function<void()> call) {
 
 bool Modules::programs_have_kernels() {
   const std::lock_guard lock(mutex_);
-  return std::any_of(places_.begin(), places_.end(), is_of_program);
+  return !loaded_.empty() || std::any_of(places_.begin(), places_.end(), is_of_program);
 }
 
 void Modules::remove(Place place) {
@@ -87,6 +135,8 @@ void Modules::withdraw() {
   if (!state_) return;
   *state_ = device::State{};
   for (const Place place : places_) try_tell(place);
+  for (void* const module : loaded_) (void)try_tell_loaded(module);
+  loaded_.clear();
   state_.reset();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The translation units of device code in this process. Each has a State of its own and a function
-// that says where; they come with the program, or with a library that it loads at any time.
+// that says where; they come with the program, or with a library that it loads at any time. One
+// that the program loads by hand has no such function: its State is looked up by name.
 // Invariant: a module always has the last state that was published, once the device has the module.
 // Filled by static initializers, before main as well as after, so it needs nothing of the library
 // to be initialized.
@@ -11,6 +12,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "device/state.hpp"
@@ -23,6 +25,11 @@ class Modules {
 
   void add(Place place);
   void remove(Place place);
+  // A module that the program has loaded by hand (device_target.hpp), which is told until the state
+  // is withdrawn. Why it cannot be.
+  std::optional<std::string> add_loaded(void* module);
+  // Its kernels find no job any more. False if it is not known.
+  bool remove_loaded(void* module);
   // To all modules, now and those that come later. Of kernels on `device`.
   void publish(const device::State& state, int device);
   void publish_again();
@@ -34,11 +41,13 @@ class Modules {
 
  private:
   bool try_tell(Place place) const;
+  std::optional<std::string> try_tell_loaded(void* module) const;
   static bool is_of_program(Place place);
-  void tell_all() const;
+  void tell_all();
 
   std::mutex mutex_;
   std::vector<Place> places_;
+  std::vector<void*> loaded_;  // none where there is no state
   std::optional<device::State> state_;
   int device_ = -1;
   std::function<void()> call_for_programs_;

@@ -62,6 +62,18 @@ run 2 device_signals
 run 2 16_allreduce
 run 3 16_allreduce
 
+# Modules that a program loads by hand, which has no kernels of its own.
+outside=$here/../compile/outside
+modules=()
+for kind in LIBRARY NO_LIBRARY OTHER_HEADERS; do
+  modules+=("$build/by_hand_$kind.co")
+  "$build/bin/oshhip" --genco -O2 "-D$kind" "$outside/by_hand_kernels.hip" -o "${modules[-1]}"
+done
+"$build/bin/oshc++" -std=c++17 -Wall -Wextra -Werror -D__HIP_PLATFORM_AMD__ "$outside/by_hand.cpp" -o "$build/bin/by_hand" \
+  "-L$emulator" -lamdhip64
+run 2 by_hand "${modules[@]}"
+run 4 by_hand "${modules[@]}"
+
 # Memory as late and as stale as may be, where also the order of waves is drawn.
 export MESHMEM_AMD_MEMORY=strict
 for pes in 1 2 3; do MESHMEM_AMD_SEED=$pes run $pes device_litmus; done

@@ -47,6 +47,15 @@ read -rd '' -a refused <<<"${refusals[$target]}" || true
 "$build/bin/oshhip" "${refused[@]}" -c "$outside/outside.hip" -o "$build/outside_refusing.o"
 "$build/bin/oshhip" "$build/outside.o" -o "$build/outside_hip"
 "$build/bin/oshcc" "$outside/outside.c" -o "$build/outside_c"
+# Modules that a program loads by hand: the library finds their state by its name. amd_gpu.job runs them.
+if [ "$target" = cuda ]; then
+  state=_ZN7meshmem6device12module_stateE
+  "$build/bin/oshhip" -cubin -arch=sm_90 "$outside/by_hand_kernels.hip" -o "$build/by_hand.cubin"
+  [[ $(readelf -sW "$build/by_hand.cubin") == *" $state"* ]] || fail "a module has no $state"
+  [[ $(strings "$library") == *"$state"* ]] || fail "$library asks for no $state"
+  "$build/bin/oshhip" -DUSE_CUDA "$outside/by_hand.cpp" -o "$build/by_hand" \
+    "-L$(dirname "$(readlink -f "$(command -v nvcc)")")/../lib64/stubs" -lcuda
+fi
 said=$("$build/bin/oshrun" -n 2 --timeout 60 "$build/outside_c" 2>"$build/log") || fail "ended with $?: $(cat "$build/log")"
 [ "$said" = '2 PEs in C' ] || fail "printed '$said'"
 [ "$(wc -l <"$build/log")" -le 2 ] || fail "more than one note of each PE: $(cat "$build/log")"

@@ -17,7 +17,7 @@ import sys
 
 # What code that the headers bring into programs calls, and no program.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread",
-            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm"}
+            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm", "shmemx_module_of_library"}
 GOLDEN = pathlib.Path(__file__).with_name("symbols_1.6.txt")
 
 

@@ -47,6 +47,16 @@ TEST(Modules, AModuleThatTheDeviceDoesNotHaveYetIsToldByModuleInit) {
   must(hipFree(memory), "hipFree");
 }
 
+// Modules that are loaded by hand: amd_gpu.job has some. On processors there are none.
+TEST(Modules, WhatIsNoModuleIsRefused) {
+  int other = 0;
+  EXPECT_NE(shmemx_loaded_module_init(nullptr), 0);
+  EXPECT_NE(shmemx_loaded_module_finalize(&other), 0);
+#if defined(MESHMEM_TARGET_IS_CPU)
+  EXPECT_NE(shmemx_loaded_module_init(&other), 0);
+#endif
+}
+
 __global__ void wait_for_one(long* flag) { shmem_long_wait_until(flag, SHMEM_CMP_EQ, 1); }
 
 TEST(Modules, AreToldWhileAKernelOfTheDefaultStreamWaitsForTheHost) {

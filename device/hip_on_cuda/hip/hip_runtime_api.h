@@ -21,6 +21,8 @@
 #error "meshmem: CUDA 12 or newer is needed"
 #endif
 
+struct CUmod_st;  // of cuda.h, where it is CUmodule
+
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
 using hipGraph_t = cudaGraph_t;
@@ -29,6 +31,7 @@ using hipGraphNode_t = cudaGraphNode_t;
 using hipIpcMemHandle_t = cudaIpcMemHandle_t;
 using hipDeviceptr_t = void*;
 using hipHostFn_t = void (*)(void*);
+using hipModule_t = CUmod_st*;
 
 // ---- Devices
 
@@ -318,33 +321,49 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 }
 
 namespace hip_on_cuda {
-// The CUDA runtime has no such call, and libcuda.so is not on every machine that links.
+// Of what the CUDA runtime has no call for: libcuda.so is not on every machine that links. The
+// driver's codes are the runtime's.
 using AddressRange = cudaError_t (*)(unsigned long long* base, std::size_t* bytes,
                                      unsigned long long address);
-inline cudaError_t find_address_range(void** function) {
+using ModuleGlobal = cudaError_t (*)(unsigned long long* place, std::size_t* bytes,
+                                     CUmod_st* module, const char* name);
+template <typename Function>
+cudaError_t find_in_driver(const char* name, Function* function) {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  void* address = nullptr;
 #if CUDART_VERSION >= 12050
-  const cudaError_t result = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", function,
-                                                              12000, cudaEnableDefault, &found);
-#else
   const cudaError_t result =
-      cudaGetDriverEntryPoint("cuMemGetAddressRange", function, cudaEnableDefault, &found);
+      cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t result = cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &found);
 #endif
   if (result != cudaSuccess) return result;
+  *function = reinterpret_cast<Function>(address);
   return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 }  // namespace hip_on_cuda
 
 inline hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes,
                                         hipDeviceptr_t pointer) {
-  void* function = nullptr;
-  const cudaError_t found = hip_on_cuda::find_address_range(&function);
+  hip_on_cuda::AddressRange function = nullptr;
+  const cudaError_t found = hip_on_cuda::find_in_driver("cuMemGetAddressRange", &function);
   if (found != cudaSuccess) return hip_on_cuda::to_hip(found);
   unsigned long long start = 0;
-  // The driver's codes are the runtime's.
-  const cudaError_t result = reinterpret_cast<hip_on_cuda::AddressRange>(function)(
-      &start, bytes, reinterpret_cast<std::uintptr_t>(pointer));
+  const cudaError_t result = function(&start, bytes, reinterpret_cast<std::uintptr_t>(pointer));
   if (base) *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
+  return hip_on_cuda::to_hip(result);
+}
+
+// ---- Modules. A program loads them by the driver's calls.
+
+inline hipError_t hipModuleGetGlobal(hipDeviceptr_t* place, std::size_t* bytes, hipModule_t module,
+                                     const char* name) {
+  hip_on_cuda::ModuleGlobal function = nullptr;
+  const cudaError_t found = hip_on_cuda::find_in_driver("cuModuleGetGlobal", &function);
+  if (found != cudaSuccess) return hip_on_cuda::to_hip(found);
+  unsigned long long start = 0;
+  const cudaError_t result = function(&start, bytes, module, name);
+  if (place) *place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
   return hip_on_cuda::to_hip(result);
 }
 

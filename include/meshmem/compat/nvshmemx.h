@@ -96,23 +96,15 @@ inline void* nvshmemx_buffer_register_symmetric_at_preferred_address(void* addre
 inline int nvshmemx_buffer_unregister_symmetric(void* address, size_t) {
   return shmemx_buffer_unregister(address);
 }
-template <typename Module>
-int nvshmemx_cumodule_init(Module) {
-  shmemx_module_init();
-  return 0;
+inline int nvshmemx_cumodule_init(void* module) { return shmemx_loaded_module_init(module); }
+inline int nvshmemx_cumodule_finalize(void* module) {
+  return shmemx_loaded_module_finalize(module);
 }
-template <typename Module>
-int nvshmemx_cumodule_finalize(Module) {
-  return 0;
+inline int nvshmemx_culibrary_init(void* library) {
+  return shmemx_loaded_module_init(shmemx_module_of_library(library));
 }
-template <typename Library>
-int nvshmemx_culibrary_init(Library) {
-  shmemx_module_init();
-  return 0;
-}
-template <typename Library>
-int nvshmemx_culibrary_finalize(Library) {
-  return 0;
+inline int nvshmemx_culibrary_finalize(void* library) {
+  return shmemx_loaded_module_finalize(shmemx_module_of_library(library));
 }
 
 /* ---- Signals */

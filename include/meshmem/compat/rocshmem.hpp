@@ -140,10 +140,9 @@ inline void rocshmem_vendor_get_version_info(int* major, int* minor, int* patch)
   shmem_info_get_version(major, minor);
   *patch = 0;
 }
-template <typename Module>
-int rocshmem_hipmodule_init(Module, shmemx_stream_t = nullptr) {
-  shmemx_module_init();
-  return 0;
+/* The module is told when the call returns, whatever the stream. */
+inline int rocshmem_hipmodule_init(void* module, shmemx_stream_t = nullptr) {
+  return shmemx_loaded_module_init(module);
 }
 inline int rocshmem_ctx_create(int64_t options, rocshmem_ctx_t* ctx) {
   return shmem_ctx_create(static_cast<long>(options), ctx);
