@@ -111,7 +111,11 @@ std::variant<UniqueId, std::string> get_unique_id() {
   const int launched = processes_of_launcher(environ, get_env);
   if (has_launcher() && launched == 0) return UniqueId{};
   auto made = meeting_point();
-  if (launched > 0 && !std::holds_alternative<UniqueId>(made)) return UniqueId{};
+  if (auto* why = std::get_if<std::string>(&made); why != nullptr && launched > 0) {
+    *why += fmt::format(
+        "; a job of all {} processes of the launcher needs no id: start it by shmem_init",
+        launched);
+  }
   return made;
 }
 

@@ -119,6 +119,18 @@ class StartByMpi(launching.LaunchTest):
                     self.assertTrue(lines and all(reason in line for line in lines), result)
                     self.assertLessEqual(len(lines), 3 if parts == 4 else 1, result)  # one of each communicator
 
+    def test_an_id_without_a_meeting_point_is_none(self):
+        """Also where the launcher knows all ranks of the job: who asks for an id may want one of a part of them."""
+        for launch in self.launchers():
+            for way, parts in (("shmemx_id", 0), ("nvshmem_id", 1), ("rocshmem_id", 2)):
+                result = launch(4, way, parts, env={"MPI_START_WITHOUT_RANDOM_NUMBERS": "1"})
+                self.assertEqual((result.status, result.out), (6, ""), result)
+                lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+                self.assertIn(len(lines), range(1, max(parts, 1) + 1), result)  # of each maker
+                for line in lines:
+                    self.assertRegex(line, "shmemx_get_uniqueid: the kernel gives no random numbers: .*; a job of all 4 "
+                                           "processes of the launcher needs no id: start it by shmem_init", result)
+
     def test_a_rank_that_is_in_another_job_starts_nowhere(self):
         for launch in self.launchers():
             result = launch(3, "shmemx_another", 0)
