@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -160,7 +161,37 @@ TEST_P(Nodes, AlltoallTurnsBlocksOfAnyStride) {
     }
     expect_alltoall(pe, team, {1, 140'001, 1, 1});
     expect_alltoall(pe, team, {16, 8200, 1, 1});
+    for (const int cores : {1, 2, 3}) {  // where PEs outnumber them
+      team.fewest_cores = cores;
+      expect_alltoall(pe, team, {8, 1700, 1, 1});
+      expect_alltoall(pe, team, {1, 140'001, 1, 1});
+      expect_alltoall(pe, team, {8, 1700, 2, 3});
+    }
   });
+}
+
+// A PE may have sent 4 MiB that another one has not received. If all came to that in an exchange,
+// all would wait.
+TEST(LargeNodes, ExchangeLargeBlocksWithoutGoingFarAhead) {
+  constexpr int kOfNode = 14;
+  std::vector<int> nodes(2 * kOfNode, 0);
+  std::fill_n(nodes.begin(), kOfNode, 1);
+  constexpr std::size_t kBlock = 100'000, kAll = 2 * kOfNode * kBlock;
+  for (const int cores : {2, 2 * kOfNode}) {
+    NodeThreads job(nodes, 2 * kAll);
+    job.run([&](Pe& pe, Team& team) {
+      team.fewest_cores = cores;
+      for (int to = 0; to < team.n; ++to)
+        std::memset(pe.heap + static_cast<std::size_t>(to) * kBlock, 3 * pe.number + to, kBlock);
+      between_nodes::alltoall(team, pe.heap + kAll, pe.heap, {1, kBlock, 1, 1});
+      for (int from = 0; from < team.n; ++from) {
+        const std::byte* block = pe.heap + kAll + static_cast<std::size_t>(from) * kBlock;
+        const auto value = static_cast<std::byte>(3 * from + pe.number);
+        EXPECT_EQ(std::count(block, block + kBlock, value), kBlock) << from << " " << pe.number;
+      }
+    });
+    EXPECT_LE(job.most_ahead(), std::size_t{1} << 20) << cores;
+  }
 }
 
 // Numbers of very different size: any other order of additions gives other bits.

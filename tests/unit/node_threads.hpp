@@ -25,18 +25,32 @@ class TransportOfThread : public ArenaTransport {
  public:
   TransportOfThread() : ArenaTransport(-1, {}) {}
   static inline thread_local ArenaTransport* mine = nullptr;
+  static inline thread_local int number = -1;
   static inline std::atomic<int> sent{0};
+  // What one PE had sent to another that had not been received, at most.
+  static inline std::atomic<std::size_t> most_ahead{0};
 
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override {
     ++sent;
+    const std::size_t now = ahead(number, pe).fetch_add(bytes) + bytes;
+    for (std::size_t most = most_ahead; most < now && !most_ahead.compare_exchange_weak(most, now);)
+      continue;
     mine->send(pe, key, data, bytes);
   }
   void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                const std::function<std::string()>& what) override {
     mine->receive(pe, key, dest, bytes, what);
+    ahead(pe, number) -= bytes;
   }
   void progress() override {
     if (mine) mine->progress();
+  }
+
+ private:
+  static constexpr std::size_t kMostPes = 64;
+  static std::atomic<std::size_t>& ahead(int from, int to) {
+    static std::atomic<std::size_t> bytes[kMostPes][kMostPes];
+    return bytes[from][to];
   }
 };
 
@@ -51,6 +65,7 @@ class NodeThreads {
         heaps_(node_of_pe_.size()) {
     if (!transport()) use_transport(std::make_unique<TransportOfThread>());
     TransportOfThread::sent = 0;
+    TransportOfThread::most_ahead = 0;
     for (std::size_t pe = 0; pe < node_of_pe_.size(); ++pe)
       inboxes_.push_back(zeroed_memory(sizeof(Inbox)));
     const ArenaTransport::Mapping mapping{
@@ -68,6 +83,7 @@ class NodeThreads {
   void run(const std::function<void(Pe&, Team&)>& body) {
     job_.run([&](Pe& pe) {
       TransportOfThread::mine = transports_[static_cast<std::size_t>(pe.number)].get();
+      TransportOfThread::number = pe.number;
       unmap_far_heaps(pe);
       std::vector<int> all(node_of_pe_.size());
       std::iota(all.begin(), all.end(), 0);
@@ -87,6 +103,7 @@ class NodeThreads {
   }
 
   int messages() const { return TransportOfThread::sent; }
+  std::size_t most_ahead() const { return TransportOfThread::most_ahead; }
 
  private:
   int node_of(int pe) const { return node_of_pe_[static_cast<std::size_t>(pe)]; }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchange of large blocks, chunk by chunk of each.
-// Invariant: nobody begins a chunk before it has received the one before from all who send to it,
-// so no more than two chunks of a block lie unread anywhere.
+// Exchange of large blocks. All carry what their PE brings, or where PEs outnumber cores a few carry
+// for their node. A carrier sends to one PE of each other node, a chunk of one block in a round.
+// Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
+// the others sent it kRoundsAhead rounds earlier. So whoever is behind all others waits for nobody,
+// and no more than that lies unread anywhere, whatever the size of nodes.
 #include "collectives/between_nodes/alltoall_direct.hpp"
+
+#include <optional>
 
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
-#include "collectives/between_nodes/partners.hpp"
 #include "collectives/team_steps.hpp"
 #include "memory/copy.hpp"
 
@@ -32,6 +35,10 @@ void copy_elements(const Strided& dest, const Strided& source, std::size_t elem_
   }
 }
 
+// Messages of at most kMoveChunk that a PE may be ahead of another, far below what the transport
+// allows; places for messages are told so much earlier.
+constexpr int kRoundsAhead = 2, kRoundsExpected = 8;
+
 class Exchange {
  public:
   Exchange(Team& team, void* dest, const void* source, const AlltoallShape& shape)
@@ -48,25 +55,62 @@ class Exchange {
     const std::uint64_t sequence = begin_operation(node);
     announce(node, sequence);  // this PE's source is ready, and its dest may be written
     await_all_announced(node, sequence);
-    const int chunks = static_cast<int>((shape_.count + most_ - 1) / most_);
-    expect(0);
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (chunk + 1 < chunks) expect(chunk + 1);
-      for_other_nodes(team_, [&](int there) { send(there, chunk); });
-      if (chunk == 0) copy_near();
-      receive(chunk);
+    if (node.me < carriers_of(team_.my_node)) {
+      carry();
+    } else {
+      copy_near();
     }
     finish_together(node, sequence);
   }
 
  private:
-  std::size_t length(int chunk) const {
-    return std::min(most_, shape_.count - static_cast<std::size_t>(chunk) * most_);
+  // A chunk of the block that a PE of one node has for a PE of another one; both are members.
+  struct Item {
+    int from, to;
+    std::size_t first;  // element
+  };
+
+  void carry() {
+    const long rounds = rounds_of_chunk() * static_cast<long>((shape_.count + most_ - 1) / most_);
+    for (long round = 0; round < std::min<long>(rounds, kRoundsExpected); ++round) expect(round);
+    for (long round = 0; round < rounds + kRoundsAhead; ++round) {
+      if (round + kRoundsExpected < rounds) expect(round + kRoundsExpected);
+      if (round < rounds) send(round);
+      if (round == std::min<long>(rounds, kRoundsAhead) - 1) copy_near();
+      if (round >= kRoundsAhead) receive(round - kRoundsAhead);
+    }
   }
-  // A chunk of the block of PE `block`, in a member's copy of a buffer.
-  Strided part(const Strided& buffer, int block, int chunk, int index) const {
-    return elements(buffer, block, static_cast<std::size_t>(chunk) * most_, length(chunk), index);
+
+  // The first members of a node carry, each for those at the same distance from one another.
+  int carriers_of(int node) const {
+    return std::min(count_members(node_at(team_, node)), team_.fewest_cores);
   }
+  int count_carried(int node, int carrier) const {
+    const int carriers = carriers_of(node);
+    return (count_members(node_at(team_, node)) - carrier + carriers - 1) / carriers;
+  }
+  // What a carrier sends of a chunk to another node: the same number for all, some of them empty.
+  long rounds_of_chunk() const {
+    long most = 0, most_near = 0;
+    for (int node = 0; node < count_nodes(team_); ++node) {
+      most = std::max<long>(most, count_carried(node, 0));
+      most_near = std::max<long>(most_near, count_members(node_at(team_, node)));
+    }
+    return most * most_near;
+  }
+  // What the carrier sends in this round from one node to another; nothing in some.
+  std::optional<Item> item(long round, int node, int carrier, int there) const {
+    const long each = rounds_of_chunk(), number = round % each;
+    const int members = count_members(node_at(team_, there));
+    const auto carried = static_cast<int>(number / members);
+    if (carried >= count_carried(node, carrier)) return std::nullopt;
+    return Item{carrier + carried * carriers_of(node), static_cast<int>(number % members),
+                static_cast<std::size_t>(round / each) * most_};
+  }
+  // Rounds under way have different ones.
+  static int step(long round) { return static_cast<int>(round % (1 << 24)); }
+
+  // `count` elements of the block of PE `block`, in a member's copy of a buffer.
   Strided elements(const Strided& buffer, int block, std::size_t first, std::size_t count,
                    int index) const {
     const auto elem =
@@ -78,43 +122,52 @@ class Exchange {
     const NodeTeam& node = team_.node;
     return {index == node.me ? begin : node.translate(begin, span, index), buffer.stride};
   }
-  std::size_t bytes(int chunk) const { return length(chunk) * shape_.elem_bytes; }
-  // Its place among its node's members tells the messages for different PEs apart.
-  static int step(int chunk, int index, int members) { return chunk * members + index; }
+  std::size_t length(const Item& item) const { return std::min(most_, shape_.count - item.first); }
+  std::size_t bytes(const Item& item) const { return length(item) * shape_.elem_bytes; }
 
-  void send(int there, int chunk) {
-    const int members = count_members(node_at(team_, there));
-    for (int i = 0; i < members; ++i) {
-      const Strided block = part(source_, member(node_at(team_, there), i), chunk, team_.node.me);
+  void send(long round) {
+    for_other_nodes(team_, [&](int there) {
+      const auto what = item(round, team_.my_node, team_.node.me, there);
+      if (!what) return;
+      const Team::Node& node = node_at(team_, there);
+      const Strided block =
+          elements(source_, member(node, what->to), what->first, length(*what), what->from);
       const bool is_dense = block.stride == 1;
-      if (!is_dense) copy_elements({room_.get(), 1}, block, shape_.elem_bytes, length(chunk));
-      operation_.send(partner_on(team_, there), is_dense ? block.begin : room_.get(), bytes(chunk),
-                      step(chunk, i, members));
+      if (!is_dense) copy_elements({room_.get(), 1}, block, shape_.elem_bytes, length(*what));
+      operation_.send(member(node, team_.node.me % carriers_of(there)),
+                      is_dense ? block.begin : room_.get(), bytes(*what), step(round));
+    });
+  }
+
+  // Calls run(pe, item, its place) for what this PE receives in a round, whomever it is for.
+  template <typename Run>
+  void for_arrivals(long round, const Run& run) {
+    for (int i = 1; i < count_nodes(team_); ++i) {
+      const int there = node_after(team_, -i);
+      const Team::Node& node = node_at(team_, there);
+      for (int carrier = team_.node.me; carrier < carriers_of(there);
+           carrier += carriers_of(team_.my_node)) {
+        const auto what = item(round, there, carrier, team_.my_node);
+        if (!what) continue;
+        run(member(node, carrier), *what,
+            elements(dest_, member(node, what->from), what->first, length(*what), what->to));
+      }
     }
   }
 
-  // Calls run(pe, its block, step) for all that this PE receives, whomever it is for.
-  template <typename Run>
-  void for_arrivals(int chunk, const Run& run) {
-    const int members = team_.node.n;
-    for_partners_of(team_, team_.node.me, [&](int pe) {
-      for (int i = 0; i < members; ++i) run(pe, part(dest_, pe, chunk, i), step(chunk, i, members));
-    });
-  }
-
   // What has a place already when it comes is not copied once more.
-  void expect(int chunk) {
+  void expect(long round) {
     if (dest_.stride != 1) return;
-    for_arrivals(chunk, [&](int pe, const Strided& block, int step) {
-      operation_.expect(pe, block.begin, bytes(chunk), step);
+    for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
+      operation_.expect(pe, place.begin, bytes(what), step(round));
     });
   }
 
-  void receive(int chunk) {
-    for_arrivals(chunk, [&](int pe, const Strided& block, int step) {
-      const bool is_dense = block.stride == 1;
-      operation_.receive(pe, is_dense ? block.begin : room_.get(), bytes(chunk), step);
-      if (!is_dense) copy_elements(block, {room_.get(), 1}, shape_.elem_bytes, length(chunk));
+  void receive(long round) {
+    for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
+      const bool is_dense = place.stride == 1;
+      operation_.receive(pe, is_dense ? place.begin : room_.get(), bytes(what), step(round));
+      if (!is_dense) copy_elements(place, {room_.get(), 1}, shape_.elem_bytes, length(what));
     });
   }
 
