@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchange of large blocks. All carry what their PE brings, or where PEs outnumber cores a few carry
-// for their node. A carrier sends to one PE of each other node, a chunk of one block in a round.
+// Exchange of large blocks. Each PE carries what it brings, or where PEs outnumber cores a few
+// carry for their node. In a round a carrier sends a chunk of one block to a PE of each other node.
 // Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
 // the others sent it kRoundsAhead rounds earlier. So whoever is behind all others waits for nobody,
 // and no more than that lies unread anywhere, whatever the size of nodes.
