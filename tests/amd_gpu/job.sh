@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# job.sh GPU HIP_BUILD EMULATOR KNOWN_CODE CMAKE
+# job.sh build|run GPU HIP_BUILD EMULATOR KNOWN_CODE CMAKE
 # Runs meshmem-info and jobs whose kernels put, signal, wait for each other and reduce, on the emulated
-# AMD GPU of the folder EMULATOR. For gfx90a it adds programs to what the hip target has built
-# (build_target.sh); for gfx942 it builds the library too, by clang 19. Before that, KNOWN_CODE looks
-# for instructions that the emulation lacks. Exit status 77 (skipped) without a library or compiler.
+# AMD GPU of the folder EMULATOR. Before that, KNOWN_CODE looks for instructions that the emulation
+# lacks. What is run is built before: for gfx90a programs beside what the hip target has built
+# (build_target.sh); for gfx942 the library too, by clang 19. Exit status 77 (skipped) without a
+# library or compiler.
 set -euo pipefail
-gpu=$1 build=$2 emulator=$3 known_code=$4 cmake=$5
+step=$1 gpu=$2 build=$3 emulator=$4 known_code=$5 cmake=$6
 here=$(dirname "$(readlink -f "$0")")
 
 fail() {
@@ -33,17 +34,21 @@ case $gpu in
     for program in clang++-19 ld.lld-19 clang-offload-bundler-19; do
       command -v $program >/dev/null || skip "$program is not installed"
     done
-    options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942
+    options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942 -DMESHMEM_UCX=OFF -DMESHMEM_PRECOMPILE_HEADERS=ON
       -DMESHMEM_HIPCC="$here/newer_hipcc" -DCMAKE_BUILD_TYPE=Release)
     ;;
   *) fail "there is no emulated $gpu" ;;
 esac
 
 programs=(device_signals device_litmus 10_kernel_put 16_allreduce)
-mkdir -p "$build"
-"$cmake" -S "$here/../.." -B "$build" "${options[@]}" >"$build/log" || fail "configure: $(cat "$build/log")"
-"$cmake" --build "$build" --target "${programs[@]}" oshrun meshmem-info >"$build/log" ||
-  fail "build: $(cat "$build/log")"
+if [ "$step" = build ]; then
+  mkdir -p "$build"
+  "$cmake" -S "$here/../.." -B "$build" "${options[@]}" >"$build/log" || fail "configure: $(cat "$build/log")"
+  "$cmake" --build "$build" --target "${programs[@]}" oshrun meshmem-info >"$build/log" ||
+    fail "build: $(cat "$build/log")"
+  exit
+fi
+
 "$known_code" "$build/lib/libmeshmem.so" "${programs[@]/#/$build/bin/}"
 
 export LD_LIBRARY_PATH=$emulator LD_BIND_NOW=1  # a function of HIP that the emulation lacks ends the program at once
