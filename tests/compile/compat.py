@@ -13,7 +13,7 @@ import sys
 MISSING = ["nvshmemx_qp_create(1)", "nvshmemx_qp_float_put(nullptr, nullptr, 1, 0, 0)", "nvshmemx_mc_ptr(nullptr, nullptr)",
            "nvshmemx_int_g_on_stream(nullptr, 0, nullptr)", "nvshmemx_team_init(nullptr)", "nvshmemx_qp_int_put_nbi_warp(1)",
            "nvshmem_short_wait_until(nullptr, 0, 0)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
-           "nvshmemx_buffer_unregister_all()"]
+           "nvshmemx_buffer_unregister_all()", "rocshmem_get_device_ctx()", "rocshmem_buffer_unregister_all()"]
 
 
 def counted(program):
@@ -36,7 +36,8 @@ def complaints(program, page, compiler, include):
         if row not in there:
             yield f"{page.name} says what is not so: {' | '.join(row)}"
     lines = "".join(f"void use_{number}() {{ {call}; }}\n" for number, call in enumerate(MISSING))
-    source = "#include <meshmem/compat/nvshmemx.h>\n" + lines
+    headers = "#include <meshmem/compat/nvshmemx.h>\n#include <meshmem/compat/rocshmem.hpp>\nusing namespace rocshmem;\n"
+    source = headers + lines
     found = subprocess.run([compiler, "-x", "c++", "-std=c++17", "-fsyntax-only", f"-I{include}", "-"], input=source,
                            capture_output=True, text=True)
     for call in MISSING:

@@ -135,12 +135,13 @@ const Family families[] = {
                                      MESHMEM_SHORT_FLOATS(SHORT_SCATTER, NV_SHORT_SCATTER_STREAM)},
     {"rocshmem", "set-up, memory, teams, contexts",
      0 ROC(query_thread) ROC(finalize) ROC(global_exit) ROC(dump_stats) ROC(reset_stats) ROC(malloc)
-         ROC(free) ROC(buffer_register) ROC(buffer_unregister) ROC(my_pe) ROC(n_pes) ROC(ptr)
-             ROC(ctx_create) ROC(ctx_destroy) ROC(team_my_pe) ROC(team_n_pes) ROC(team_translate_pe)
-                 ROC(team_split_strided) ROC(team_destroy) ROC(get_uniqueid)
-                     ROC(set_attr_uniqueid_args) ROC(init_attr) ROC(info_get_version)
-                         ROC(info_get_name) ROC(vendor_get_version_info) ROC(sym_buffer_register)
-                             ROC(sym_buffer_unregister) ROC(buffer_register_vmm)},
+         ROC(align) ROC(calloc) ROC(free) ROC(buffer_register) ROC(buffer_unregister) ROC(my_pe)
+             ROC(n_pes) ROC(ptr) ROC(ctx_create) ROC(ctx_destroy) ROC(team_my_pe) ROC(team_n_pes)
+                 ROC(team_translate_pe) ROC(team_split_strided) ROC(team_split_2d) ROC(team_destroy)
+                     ROC(get_uniqueid) ROC(set_attr_uniqueid_args) ROC(init_attr)
+                         ROC(info_get_version) ROC(info_get_name) ROC(vendor_get_version_info)
+                             ROC(sym_buffer_register) ROC(sym_buffer_unregister)
+                                 ROC(buffer_register_vmm)},
     {"rocshmem", "puts and gets",
      0 ALL(RMA, ROC_CTX) ALL(SINGLE, ROC_CTX) SIZED_RMA(mem, char, ROC_CTX)},
     {"rocshmem", "atomics", 0 ALL(ATOMIC, ROC_CTX)},
@@ -159,9 +160,9 @@ const Family families[] = {
      0 MESHMEM_SHORT_FLOATS(RMA, ROC_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, ROC_SHORT)
          MESHMEM_SHORT_FLOATS(RMA, ROC_GROUP_CTX)},
     {"rocshmem", "on streams",
-     0 MESHMEM_SIZED_MOVED_ROW(mem, char, ROC_STREAM)
-         MESHMEM_OPS_MOVE(ROC_STREAM, , mem, char, void) ROC_STREAM(signal_wait_until)
-             ROC_STREAM(quiet) ROC_STREAM(barrier_all) ROC_STREAM(sync_all)},
+     0 MESHMEM_SIZED_MOVED_ROW(mem, char, ROC_STREAM) MESHMEM_OPS_MOVE(
+         ROC_STREAM, , mem, char, void) ROC_STREAM(signal_wait_until) ROC_STREAM(quiet)
+         ROC_STREAM(barrier_all) ROC_STREAM(barrier) ROC_STREAM(sync_all) ROC_STREAM(team_sync)},
 };
 
 }  // namespace

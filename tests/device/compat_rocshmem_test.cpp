@@ -177,12 +177,48 @@ void by_host() {
   rocshmem_free(values);
 }
 
+// Names that came later than the others.
+void aligned_memory_and_teams_on_streams() {
+  const int me = rocshmem_my_pe(), n = rocshmem_n_pes();
+  auto* zeros = static_cast<long*>(rocshmem_calloc(3, sizeof(long)));
+  auto* aligned = static_cast<long*>(rocshmem_align(64, 3 * sizeof(long)));
+  expect(zeros && aligned && reinterpret_cast<uintptr_t>(aligned) % 64 == 0, "calloc and align");
+  expect(read(zeros, 3) == std::vector<long>(3, 0), "calloc gives zeros");
+  expect(rocshmem_calloc(SIZE_MAX, 2) == nullptr, "calloc of more than there can be");
+  rocshmem_team_t row = ROCSHMEM_TEAM_INVALID, column = ROCSHMEM_TEAM_INVALID;
+  expect(rocshmem_team_split_2d(ROCSHMEM_TEAM_WORLD, 2, nullptr, 0, &row, nullptr, 0, &column) ==
+             ROCSHMEM_SUCCESS,
+         "split_2d");
+  expect(rocshmem_team_my_pe(row) == me % 2 && rocshmem_team_my_pe(column) == me / 2, "places");
+  hipStream_t stream = nullptr;
+  must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  const long mine = me + 1;
+  must(hipMemcpy(aligned, &mine, sizeof mine, hipMemcpyHostToDevice));
+  must(hipDeviceSynchronize());
+  rocshmem_barrier_all();
+  const int above = (me + 2) % n;
+  rocshmem_putmem_on_stream(zeros, aligned, sizeof(long), above, stream);
+  rocshmem_barrier_on_stream(ROCSHMEM_TEAM_WORLD, stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(zeros, 1)[0] == (me + 2 * n - 2) % n + 1, "barrier of a team on a stream");
+  rocshmem_team_sync_on_stream(column, stream);
+  rocshmem_team_sync_on_stream(ROCSHMEM_TEAM_INVALID, stream);
+  must(hipStreamSynchronize(stream));
+  rocshmem_barrier_all();
+  must(hipStreamDestroy(stream));
+  rocshmem_team_destroy(row);
+  rocshmem_team_destroy(column);
+  rocshmem_free(aligned);
+  rocshmem_free(zeros);
+}
+
 }  // namespace
 
 int main() {
   rocshmem_init();
   by_kernels();
   by_host();
+  aligned_memory_and_teams_on_streams();
   rocshmem_dump_stats();
   rocshmem_finalize();
   return failures == 0 ? 0 : 1;

@@ -59,6 +59,17 @@ inline void* allocate_aligned(size_t alignment, size_t bytes) {
   return nullptr;
 }
 
+#ifdef MESHMEM_COMPILES_KERNELS
+inline void* allocate_zeroed(size_t count, size_t size) {
+  void* memory = size && count > SIZE_MAX / size ? nullptr : allocate(count * size);
+  if (memory &&
+      (hipMemset(memory, 0, count * size) != hipSuccess || hipDeviceSynchronize() != hipSuccess))
+    shmem_global_exit(1);
+  shmem_barrier_all();
+  return memory;
+}
+#endif
+
 MESHMEM_COMPAT_SIDES void update_signal(uint64_t* address, uint64_t value, int op, int pe) {
   if (op == SHMEM_SIGNAL_ADD)
     shmem_signal_add(address, value, pe);

@@ -65,12 +65,7 @@ inline void* nvshmem_align(size_t alignment, size_t size) {
 inline void nvshmem_free(void* memory) { shmem_free(memory); }
 #ifdef MESHMEM_COMPILES_KERNELS
 inline void* nvshmem_calloc(size_t count, size_t size) {
-  void* memory = size && count > SIZE_MAX / size ? nullptr : nvshmem_malloc(count * size);
-  if (memory &&
-      (hipMemset(memory, 0, count * size) != hipSuccess || hipDeviceSynchronize() != hipSuccess))
-    shmem_global_exit(1);
-  shmem_barrier_all();
-  return memory;
+  return meshmem::compat::allocate_zeroed(count, size);
 }
 #endif
 inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {

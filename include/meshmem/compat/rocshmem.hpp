@@ -116,6 +116,14 @@ inline void rocshmem_global_exit(int status) { shmem_global_exit(status); }
 inline void rocshmem_dump_stats() {}
 inline void rocshmem_reset_stats() {}
 inline void* rocshmem_malloc(size_t size) { return meshmem::compat::allocate(size); }
+inline void* rocshmem_align(size_t alignment, size_t size) {
+  return meshmem::compat::allocate_aligned(alignment, size);
+}
+#ifdef MESHMEM_COMPILES_KERNELS
+inline void* rocshmem_calloc(size_t count, size_t size) {
+  return meshmem::compat::allocate_zeroed(count, size);
+}
+#endif
 inline void rocshmem_free(void* memory) { shmem_free(memory); }
 inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
@@ -152,6 +160,14 @@ inline int rocshmem_team_split_strided(rocshmem_team_t parent, int start, int st
                                        const rocshmem_team_config_t* config, long mask,
                                        rocshmem_team_t* team) {
   return shmem_team_split_strided(parent, start, stride, size, config, mask, team);
+}
+inline int rocshmem_team_split_2d(rocshmem_team_t parent, int xrange,
+                                  const rocshmem_team_config_t* xaxis_config, long xaxis_mask,
+                                  rocshmem_team_t* xaxis_team,
+                                  const rocshmem_team_config_t* yaxis_config, long yaxis_mask,
+                                  rocshmem_team_t* yaxis_team) {
+  return shmem_team_split_2d(parent, xrange, xaxis_config, xaxis_mask, xaxis_team, yaxis_config,
+                             yaxis_mask, yaxis_team);
 }
 inline void rocshmem_team_destroy(rocshmem_team_t team) { shmem_team_destroy(team); }
 
@@ -252,6 +268,18 @@ inline void rocshmem_barrier_all_on_stream(shmemx_stream_t stream) {
 inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
   shmemx_sync_all_on_stream(stream);
 }
+/* Of a team that is none they do nothing. A meeting on a stream is a quiet too. */
+inline void rocshmem_team_sync_on_stream(rocshmem_team_t team, shmemx_stream_t stream) {
+  if (team != SHMEM_TEAM_INVALID) (void)shmemx_team_sync_on_stream(team, stream);
+}
+inline void rocshmem_barrier_on_stream(rocshmem_team_t team, shmemx_stream_t stream) {
+  rocshmem_team_sync_on_stream(team, stream);
+}
+
+/* ---- What this library has not */
+MESHMEM_COMPAT_MISSING(rocshmem_get_device_ctx, "take rocshmem_hipmodule_init")
+MESHMEM_COMPAT_MISSING(rocshmem_buffer_unregister_all,
+                       "unregister each buffer by rocshmem_buffer_unregister")
 
 /* ---- In kernels: by a wave, by a work-group (our block), and contexts of work-groups */
 #ifdef MESHMEM_COMPILES_KERNELS
