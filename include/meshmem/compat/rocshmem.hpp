@@ -404,8 +404,8 @@ MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_team_sync(rocshmem_ctx_t, rocshmem_te
   (void)shmemx_team_sync_block(team);
 }
 
-/* A work-group needs no preparation. Its contexts are the default one, or that of a team: all
- * stores of a thread are in one order, whatever the context. */
+/* A work-group needs no preparation. Its contexts are the default one, or that of a team: in
+ * kernels a fence or quiet on a context is of all stores of who calls it, whatever theirs. */
 MESHMEM_COMPAT_KERNEL void rocshmem_wg_init() {}
 MESHMEM_COMPAT_KERNEL void rocshmem_wg_init_thread(int, int* provided) {
   *provided = SHMEM_THREAD_MULTIPLE;
