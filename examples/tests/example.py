@@ -11,6 +11,7 @@ import sys
 
 LAUNCHER, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 PES = int(sys.argv[3])
+SECONDS = int(os.environ.get("EXAMPLE_SECONDS", 120))  # so long may it take
 NAME = os.path.basename(PROGRAM)
 
 
@@ -36,7 +37,7 @@ def command(arguments, pes, program=None, launcher=()):
 def run(*arguments, pes=None, env=None, folder=None, program=None, launcher=()):
     """Runs the example (or another one), which has to succeed, and returns the lines of its stdout. `launcher`: its
     options."""
-    done = subprocess.run(command(arguments, pes, program, launcher), env=environment(env), cwd=folder, timeout=120,
+    done = subprocess.run(command(arguments, pes, program, launcher), env=environment(env), cwd=folder, timeout=SECONDS,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode == 1 and "no GPU memory for the PEs to share" in done.stderr:
         print(done.stderr)
@@ -53,7 +54,7 @@ def sibling(name):
 
 def check_refuses(*arguments, says, status):
     """The example ends by itself, with one line of its own that contains `says`, and no output."""
-    done = subprocess.run(command(arguments, None), env=environment(None), timeout=60,
+    done = subprocess.run(command(arguments, None), env=environment(None), timeout=SECONDS,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     shown = f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}"
     own = [line for line in done.stderr.splitlines() if line.startswith(NAME + ": ")]
