@@ -61,7 +61,7 @@ MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
   return 0;
 }
 
-// All stores of a thread are in one order, whatever the context and the PE.
+// One fence for all contexts and PEs: it orders all stores of the calling thread.
 template <typename Group>
 MESHMEM_DEVICE void ctx_fence(const Group& group, shmem_ctx_t) {
   fence(group);

@@ -46,7 +46,7 @@ std::vector<Offer> exchange_offers(Team& team, const Blocks& source) {
   if (team.is_on_one_node()) {
     by_messages::alltoall(team, theirs.data(), mine.data(), shape);
   } else {
-    between_nodes::alltoall(team, theirs.data(), mine.data(), shape);
+    between_nodes::alltoall_of_any_memory(team, theirs.data(), mine.data(), shape);
   }
   return theirs;
 }

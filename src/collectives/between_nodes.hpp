@@ -26,6 +26,8 @@ void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::si
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
 void collect(Team& team, void* dest, const void* source, std::size_t bytes);
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+// Of memory that no other PE reaches; small blocks.
+void alltoall_of_any_memory(Team& team, void* dest, const void* source, const AlltoallShape& shape);
 // Up to 16 KiB dest and source may be any memory.
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,

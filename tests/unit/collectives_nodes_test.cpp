@@ -124,7 +124,8 @@ TEST_P(Nodes, GatherTakesAnyMemory) {
   });
 }
 
-void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape) {
+void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape,
+                     decltype(between_nodes::alltoall) alltoall = between_nodes::alltoall) {
   const auto elems = shape.count * static_cast<std::size_t>(team.n);
   const auto at = [&](std::byte* buffer, std::size_t elem, std::ptrdiff_t stride) {
     return buffer + elem * static_cast<std::size_t>(stride) * shape.elem_bytes;
@@ -146,7 +147,7 @@ void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape) {
     write(at(expected.data(), i, shape.dest_stride), static_cast<int>(i / shape.count),
           static_cast<std::size_t>(team.me) * shape.count + i % shape.count);
   }
-  between_nodes::alltoall(team, dest, pe.heap, shape);
+  alltoall(team, dest, pe.heap, shape);
   EXPECT_TRUE(Bytes(dest, dest + dest_bytes) == expected)
       << shape.count << " x " << shape.elem_bytes << " bytes, strides " << shape.dest_stride << ", "
       << shape.source_stride;
@@ -167,6 +168,15 @@ TEST_P(Nodes, AlltoallTurnsBlocksOfAnyStride) {
       expect_alltoall(pe, team, {1, 140'001, 1, 1});
       expect_alltoall(pe, team, {8, 1700, 2, 3});
     }
+  });
+}
+
+// As with 16 bytes for each of more than 4,096 PEs.
+TEST_P(Nodes, AlltoallOfElementsThatDoNotFitIntoAStage) {
+  NodeThreads job(GetParam(), 2 * kHalf);
+  job.run([](Pe& pe, Team& team) {
+    expect_alltoall(pe, team, {40'000, 3, 1, 1}, between_nodes::alltoall_of_any_memory);
+    expect_alltoall(pe, team, {33'001, 2, 3, 2}, between_nodes::alltoall_of_any_memory);
   });
 }
 

@@ -138,31 +138,66 @@ void copy_elements(const Team& team, const Elements& to, const Elements& from,
                     {elem_bytes, count, to.stride * elem, from.stride * elem});
 }
 
+// An element of a block, in a buffer of elements at this stride.
+std::byte* place_of(const void* buffer, const AlltoallShape& shape, std::size_t block,
+                    std::size_t element, std::ptrdiff_t stride) {
+  const auto index = static_cast<std::ptrdiff_t>(block * shape.count + element);
+  auto* begin = static_cast<std::byte*>(const_cast<void*>(buffer));
+  return begin + index * stride * static_cast<std::ptrdiff_t>(shape.elem_bytes);
+}
+
+// So many elements of each block at once.
 void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
                          std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
   const Room outflow = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
-  const auto part_of = [&](const void* buffer, std::size_t block, std::size_t element,
-                           std::ptrdiff_t stride) {
-    const auto index = static_cast<std::ptrdiff_t>(block * shape.count + element);
-    auto* begin = static_cast<std::byte*>(const_cast<void*>(buffer));
-    return Elements{begin + index * stride * static_cast<std::ptrdiff_t>(shape.elem_bytes), stride};
-  };
   for (std::size_t done = 0; done < shape.count; done += most) {
     const std::size_t count = std::min(most, shape.count - done);
     const std::size_t block_bytes = count * shape.elem_bytes;
+    const auto part_of = [&](const void* buffer, std::size_t block, std::ptrdiff_t stride) {
+      return Elements{place_of(buffer, shape, block, done, stride), stride};
+    };
     for (std::size_t block = 0; block < n; ++block) {
       copy_elements(team, {outflow.get() + block * block_bytes, 1},
-                    part_of(source, block, done, shape.source_stride), shape.elem_bytes, count);
+                    part_of(source, block, shape.source_stride), shape.elem_bytes, count);
     }
     alltoall_batch(team, outflow.get(), block_bytes, [&](int pe, const std::byte* data) {
-      copy_elements(team, part_of(dest, static_cast<std::size_t>(pe), done, shape.dest_stride),
+      copy_elements(team, part_of(dest, static_cast<std::size_t>(pe), shape.dest_stride),
                     {const_cast<std::byte*>(data), 1}, shape.elem_bytes, count);
     });
   }
 }
 
+// Where there are so many PEs that one element for each does not fit into a stage.
+void alltoall_in_pieces(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+  const auto n = static_cast<std::size_t>(team.n);
+  const std::size_t most = elements_at_once(team, 1);
+  const Room outflow = make_room(most * n);
+  for (std::size_t done = 0; done < shape.count * shape.elem_bytes;) {
+    const std::size_t element = done / shape.elem_bytes, offset = done % shape.elem_bytes;
+    const std::size_t bytes = std::min(most, shape.elem_bytes - offset);
+    for (std::size_t block = 0; block < n; ++block) {
+      copy_local(team.routine(), outflow.get() + block * bytes,
+                 place_of(source, shape, block, element, shape.source_stride) + offset, bytes);
+    }
+    alltoall_batch(team, outflow.get(), bytes, [&](int pe, const std::byte* data) {
+      copy_local(
+          team.routine(),
+          place_of(dest, shape, static_cast<std::size_t>(pe), element, shape.dest_stride) + offset,
+          data, bytes);
+    });
+    done += bytes;
+  }
+}
+
 }  // namespace
+
+void alltoall_of_any_memory(Team& team, void* dest, const void* source,
+                            const AlltoallShape& shape) {
+  const std::size_t most = elements_at_once(team, shape.elem_bytes);
+  if (most == 0) return alltoall_in_pieces(team, dest, source, shape);
+  alltoall_in_batches(team, dest, source, shape, most);
+}
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   if (shape.count == 0) return;
@@ -174,7 +209,7 @@ void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& s
   if (is_dense && !are_in_host_memory(dest, source) &&
       suits_puts(team, dest, static_cast<std::size_t>(team.n) * block, block))
     return alltoall_by_puts(team, dest, source, block);
-  alltoall_in_batches(team, dest, source, shape, std::max<std::size_t>(most, 1));
+  alltoall_of_any_memory(team, dest, source, shape);
 }
 
 }  // namespace meshmem::between_nodes
