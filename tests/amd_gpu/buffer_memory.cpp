@@ -26,8 +26,20 @@ class ScratchAccess {
     base_ += read_scalar(w, i.operand[3]);
     if (i.offen) offsets_ = &w.vector[i.operand[1].first];
   }
-  std::uint8_t* at(unsigned lane, unsigned word = 0) const {
-    const u64 offset = u64{offset_} + (offsets_ != nullptr ? (*offsets_)[lane] : 0) + 4 * word;
+  template <typename T>
+  T load(unsigned lane, unsigned word = 0) const {
+    return load_scratch<T>(offset_of(lane, word), [&](u64 offset) { return at(offset, lane); });
+  }
+  template <typename T>
+  void store(unsigned lane, T value, unsigned word = 0) const {
+    store_scratch(offset_of(lane, word), value, [&](u64 offset) { return at(offset, lane); });
+  }
+
+ private:
+  u64 offset_of(unsigned lane, unsigned word) const {
+    return u64{offset_} + (offsets_ != nullptr ? (*offsets_)[lane] : 0) + 4 * word;
+  }
+  std::uint8_t* at(u64 offset, unsigned lane) const {
     const auto begin = reinterpret_cast<std::uintptr_t>(wave_.scratch);
     const u64 address = base_ + offset / 4 * 4 * kLanes + 4 * lane + offset % 4;
     if (address < begin || address >= begin + wave_.scratch_size * kLanes)
@@ -35,7 +47,6 @@ class ScratchAccess {
     return reinterpret_cast<std::uint8_t*>(address);
   }
 
- private:
   const Wave& wave_;
   u64 base_ = 0;
   u32 offset_;
@@ -47,14 +58,14 @@ void load(Wave& w, const Instruction& i) {
   const ScratchAccess memory(w, i);
   Lanes& to = w.vector[i.operand[0].first];
   for_each_lane(w.exec(),
-                [&](unsigned lane) { to[lane] = static_cast<u32>(load_as<T>(memory.at(lane))); });
+                [&](unsigned lane) { to[lane] = static_cast<u32>(memory.load<T>(lane)); });
 }
 template <typename T, bool kToHigh>
 void load_half(Wave& w, const Instruction& i) {
   const ScratchAccess memory(w, i);
   Lanes& to = w.vector[i.operand[0].first];
   for_each_lane(w.exec(), [&](unsigned lane) {
-    const u32 value = static_cast<std::uint16_t>(load_as<T>(memory.at(lane)));
+    const u32 value = static_cast<std::uint16_t>(memory.load<T>(lane));
     to[lane] = kToHigh ? (to[lane] & 0xffff) | value << 16 : (to[lane] & 0xffff0000) | value;
   });
 }
@@ -62,16 +73,15 @@ template <typename T, unsigned kShift = 0>
 void store(Wave& w, const Instruction& i) {
   const ScratchAccess memory(w, i);
   const Lanes& from = w.vector[i.operand[0].first];
-  for_each_lane(w.exec(), [&](unsigned lane) {
-    store_as<T>(memory.at(lane), static_cast<T>(from[lane] >> kShift));
-  });
+  for_each_lane(w.exec(),
+                [&](unsigned lane) { memory.store(lane, static_cast<T>(from[lane] >> kShift)); });
 }
 template <unsigned kWords>
 void load_words(Wave& w, const Instruction& i) {
   const ScratchAccess memory(w, i);
   for_each_lane(w.exec(), [&](unsigned lane) {
     u32 words[kWords];
-    for (unsigned n = 0; n < kWords; ++n) words[n] = load_as<u32>(memory.at(lane, n));
+    for (unsigned n = 0; n < kWords; ++n) words[n] = memory.load<u32>(lane, n);
     for (unsigned n = 0; n < kWords; ++n) w.vector[i.operand[0].first + n][lane] = words[n];
   });
 }
@@ -80,7 +90,7 @@ void store_words(Wave& w, const Instruction& i) {
   const ScratchAccess memory(w, i);
   for_each_lane(w.exec(), [&](unsigned lane) {
     for (unsigned n = 0; n < kWords; ++n)
-      store_as<u32>(memory.at(lane, n), w.vector[i.operand[0].first + n][lane]);
+      memory.store(lane, w.vector[i.operand[0].first + n][lane], n);
   });
 }
 

@@ -234,7 +234,7 @@ TEST_F(Instructions, ScratchKeepsWhatEachLaneHasStored) {
        "s_mov_b64 s[8:9], src_private_base\nv_mov_b32 v8, 24\nv_mov_b32 v9, s9\n"
        "scratch_store_byte v8, v0, off offset:1\nflat_load_dword v6, v[8:9]",
        "scratch_load_dword v6, off, off offset:252\nscratch_load_dword v6, off, off offset:256",
-       "v_mov_b32 v8, 2\nscratch_load_dword v6, v8, off"},
+       "scratch_store_short off, v0, off offset:255"},
       gfx942);
   TestWave test;
   test->set_pair(kFlatScratch, reinterpret_cast<std::uintptr_t>(test->scratch));
@@ -246,7 +246,19 @@ TEST_F(Instructions, ScratchKeepsWhatEachLaneHasStored) {
   assembled.run(1, *test);
   EXPECT_EQ(test->vector[6][7], 0x707u);
   EXPECT_DEATH(assembled.run(2, *test), "beyond the scratch memory.*offset:256");
-  EXPECT_DEATH(assembled.run(3, *test), "not aligned");
+  // Of any alignment: bytes 21 to 28, and the last one, whose second byte is beyond.
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    test.set_vector(0, lane, 0x8877665544332200 + lane);
+  EXPECT_DEATH(assembled.run(3, *test), "beyond the scratch memory.*offset:255");
+  const Assembled unaligned(
+      {"v_mov_b32 v8, 2\nscratch_store_dwordx2 v8, v[0:1], off offset:19\n"
+       "scratch_load_dword v6, v8, off offset:19\nscratch_load_ushort v7, v8, off offset:21\n"
+       "scratch_load_dword v10, off, off offset:24"},
+      gfx942);
+  unaligned.run(0, *test);
+  EXPECT_EQ(test->vector[6][9], 0x44332209u);
+  EXPECT_EQ(test->vector[7][9], 0x4433u);
+  EXPECT_EQ(test->vector[10][9], 0x77665544u);
 }
 
 TEST_F(Instructions, UnknownOnesEndTheProcessWithTheirText) {

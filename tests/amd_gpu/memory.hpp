@@ -34,6 +34,22 @@ inline std::uint8_t* scratch_at(const Wave& wave, std::uint64_t base, std::uint6
     fail(wave, "an access beyond the scratch memory of its lane");
   return reinterpret_cast<std::uint8_t*>(base) + offset / 4 * 4 * kLanes + 4 * lane + offset % 4;
 }
+// A lane's scratch is spread by words, so what crosses them goes byte by byte: the hardware takes
+// any alignment (LLVM: FeatureUnalignedScratchAccess of GFX9). at(offset): where a byte is.
+template <typename T, typename At>
+T load_scratch(std::uint64_t offset, const At& at) {
+  if (offset % 4 + sizeof(T) <= 4) return load_as<T>(at(offset));
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < sizeof(T); ++i) value |= std::uint64_t{*at(offset + i)} << 8 * i;
+  return static_cast<T>(value);
+}
+template <typename T, typename At>
+void store_scratch(std::uint64_t offset, T value, const At& at) {
+  if (offset % 4 + sizeof(T) <= 4) return store_as<T>(at(offset), value);
+  for (unsigned i = 0; i < sizeof(T); ++i)
+    *at(offset + i) = static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> 8 * i);
+}
+
 inline std::uint8_t* local_at(const Wave& wave, std::uint64_t offset, unsigned bytes) {
   if (offset + bytes > wave.block->local_size) fail(wave, "an access beyond the block's LDS");
   return wave.block->local + offset;
@@ -56,6 +72,8 @@ T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigne
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
     return static_cast<T>(weak->load(address, sizeof(T), i.passes_caches));
+  if (address >> 48 << 48 == kPrivateAperture)
+    return load_scratch<T>(address, [&](std::uint64_t at) { return flat_at(wave, at, lane, 1); });
   return load_as<T>(flat_at(wave, address, lane, sizeof(T)));
 }
 template <typename T>
@@ -64,6 +82,9 @@ void store_at(const Wave& wave, const Instruction& i, std::uint64_t address, uns
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
     return weak->store({wave.number, wave.memory_issue, address, value, sizeof(T), i.is_of_block});
+  if (address >> 48 << 48 == kPrivateAperture)
+    return store_scratch(address, value,
+                         [&](std::uint64_t at) { return flat_at(wave, at, lane, 1); });
   store_as<T>(flat_at(wave, address, lane, sizeof(T)), value);
 }
 

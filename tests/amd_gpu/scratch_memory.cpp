@@ -8,6 +8,7 @@ namespace amd_gpu {
 namespace {
 
 using u32 = std::uint32_t;
+using u64 = std::uint64_t;
 
 // Operands `n` and `scalar`, each a register or off.
 class ScratchOffsets {
@@ -18,13 +19,22 @@ class ScratchOffsets {
     if (i.operand[scalar].kind != Kind::kOff) offset_ += read_scalar(w, i.operand[scalar]);
   }
   template <typename T>
-  std::uint8_t* at(unsigned lane, unsigned word = 0) const {
-    const u32 offset = offset_ + (offsets_ != nullptr ? (*offsets_)[lane] : 0) + 4 * word;
-    if (offset % sizeof(T) != 0) fail(wave_, "an access to scratch memory that is not aligned");
-    return scratch_at(wave_, reinterpret_cast<std::uintptr_t>(wave_.scratch), offset, lane);
+  T load(unsigned lane, unsigned word = 0) const {
+    return load_scratch<T>(offset_of(lane, word), [&](u64 offset) { return at(offset, lane); });
+  }
+  template <typename T>
+  void store(unsigned lane, T value, unsigned word = 0) const {
+    store_scratch(offset_of(lane, word), value, [&](u64 offset) { return at(offset, lane); });
   }
 
  private:
+  u32 offset_of(unsigned lane, unsigned word) const {
+    return offset_ + (offsets_ != nullptr ? (*offsets_)[lane] : 0) + 4 * word;
+  }
+  std::uint8_t* at(u64 offset, unsigned lane) const {
+    return scratch_at(wave_, reinterpret_cast<std::uintptr_t>(wave_.scratch), offset, lane);
+  }
+
   const Wave& wave_;
   u32 offset_;
   const Lanes* offsets_ = nullptr;
@@ -37,7 +47,7 @@ void load(Wave& w, const Instruction& i) {
   const ScratchOffsets memory(w, i, 1, 2);
   Lanes& to = w.vector[i.operand[0].first];
   for_each_lane(w.exec(), [&](unsigned lane) {
-    const u32 value = static_cast<u32>(load_as<T>(memory.at<T>(lane)));
+    const u32 value = static_cast<u32>(memory.load<T>(lane));
     if (kInto == Half::kNone) to[lane] = value;
     if (kInto == Half::kLow) to[lane] = (to[lane] & 0xffff0000) | (value & 0xffff);
     if (kInto == Half::kHigh) to[lane] = (to[lane] & 0xffff) | value << 16;
@@ -47,16 +57,15 @@ template <typename T, unsigned kShift = 0>
 void store(Wave& w, const Instruction& i) {
   const ScratchOffsets memory(w, i, 0, 2);
   const Lanes& from = w.vector[i.operand[1].first];
-  for_each_lane(w.exec(), [&](unsigned lane) {
-    store_as<T>(memory.at<T>(lane), static_cast<T>(from[lane] >> kShift));
-  });
+  for_each_lane(w.exec(),
+                [&](unsigned lane) { memory.store(lane, static_cast<T>(from[lane] >> kShift)); });
 }
 template <unsigned kWords>
 void load_words(Wave& w, const Instruction& i) {
   const ScratchOffsets memory(w, i, 1, 2);
   for_each_lane(w.exec(), [&](unsigned lane) {
     u32 words[kWords];  // the result may overwrite the offset
-    for (unsigned n = 0; n < kWords; ++n) words[n] = load_as<u32>(memory.at<u32>(lane, n));
+    for (unsigned n = 0; n < kWords; ++n) words[n] = memory.load<u32>(lane, n);
     for (unsigned n = 0; n < kWords; ++n) w.vector[i.operand[0].first + n][lane] = words[n];
   });
 }
@@ -65,7 +74,7 @@ void store_words(Wave& w, const Instruction& i) {
   const ScratchOffsets memory(w, i, 0, 2);
   for_each_lane(w.exec(), [&](unsigned lane) {
     for (unsigned n = 0; n < kWords; ++n)
-      store_as<u32>(memory.at<u32>(lane, n), w.vector[i.operand[1].first + n][lane]);
+      memory.store(lane, w.vector[i.operand[1].first + n][lane], n);
   });
 }
 
