@@ -83,7 +83,8 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  // Lazily: UCX has thousands of calls that no job makes.
+  // Lazily: UCX has thousands of calls that no job makes. The library's own are looked up all the
+  // same, as it is linked.
   void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) *error = missing(network, name, last_loader_error());
   return library;
