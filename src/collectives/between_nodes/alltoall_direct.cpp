@@ -48,6 +48,7 @@ class Exchange {
         source_{static_cast<std::byte*>(const_cast<void*>(source)), shape.source_stride},
         shape_(shape),
         most_(std::max<std::size_t>(1, kMoveChunk / shape.elem_bytes)),
+        rounds_of_chunk_(count_rounds_of_chunk()),
         room_(make_room(std::min(most_, shape.count) * shape.elem_bytes)) {}
 
   void run() {
@@ -71,7 +72,7 @@ class Exchange {
   };
 
   void carry() {
-    const long rounds = rounds_of_chunk() * static_cast<long>((shape_.count + most_ - 1) / most_);
+    const long rounds = rounds_of_chunk_ * static_cast<long>((shape_.count + most_ - 1) / most_);
     for (long round = 0; round < std::min<long>(rounds, kRoundsExpected); ++round) expect(round);
     for (long round = 0; round < rounds + kRoundsAhead; ++round) {
       if (round + kRoundsExpected < rounds) expect(round + kRoundsExpected);
@@ -90,7 +91,7 @@ class Exchange {
     return (count_members(node_at(team_, node)) - carrier + carriers - 1) / carriers;
   }
   // What a carrier sends of a chunk to another node: the same number for all, some of them empty.
-  long rounds_of_chunk() const {
+  long count_rounds_of_chunk() const {
     long most = 0, most_near = 0;
     for (int node = 0; node < count_nodes(team_); ++node) {
       most = std::max<long>(most, count_carried(node, 0));
@@ -100,7 +101,7 @@ class Exchange {
   }
   // What the carrier sends in this round from one node to another; nothing in some.
   std::optional<Item> item(long round, int node, int carrier, int there) const {
-    const long each = rounds_of_chunk(), number = round % each;
+    const long each = rounds_of_chunk_, number = round % each;
     const int members = count_members(node_at(team_, there));
     const auto carried = static_cast<int>(number / members);
     if (carried >= count_carried(node, carrier)) return std::nullopt;
@@ -187,6 +188,7 @@ class Exchange {
   const Strided source_;
   const AlltoallShape& shape_;
   const std::size_t most_;
+  const long rounds_of_chunk_;
   const Room room_;
 };
 
