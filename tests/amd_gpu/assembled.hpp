@@ -21,6 +21,7 @@ class Assembled {
   // Whether the assembler for such GPUs is installed.
   static bool is_possible_for(const Architecture& architecture);
 
+  const CodeObject& code() const { return *code_; }
   // Lets the wave, as it is, begin program `n`.
   void start(std::size_t n, Wave& wave) const;
   // Runs program `n` to its end.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // known_code FILE...
-// Decodes all code for emulated GPUs in programs and libraries, and lists the instructions that the
-// emulated GPU does not know: they would end a program where it comes to them. Exit status 1 if
-// there are any, or no code.
+// Decodes all code for emulated GPUs in programs and libraries. Lists the instructions that the
+// emulated GPU does not know: they would end a program where it comes to them. And those that no
+// lane executes, a mistake of the compiler (idle_lanes.hpp). Exit status 1 if there are any, or no
+// code.
+#include <cinttypes>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -11,22 +13,36 @@
 
 #include "code_object.hpp"
 #include "fat_binary.hpp"
+#include "idle_lanes.hpp"
 
 namespace amd_gpu {
 namespace {
 
 struct Findings {
-  std::size_t instructions = 0;
+  std::size_t instructions = 0, idle = 0;
   std::map<std::string, std::size_t> unknown;  // mnemonic: how often
 };
 
-void look_through(const CodeObject& object, Findings& findings) {
-  for (auto code = object.instructions(); code.size() >= 4;) {
-    const std::unique_ptr<const Instruction> i(
-        decode(object.architecture(), code.data(), code.size()));
-    ++findings.instructions;
+// The last kernel that begins before an address; functions that it calls may follow it.
+std::string kernel_before(const CodeObject& object, std::uint64_t address) {
+  const Kernel* last = nullptr;
+  for (const auto& [name, kernel] : object.kernels())
+    if (kernel.entry <= address && (last == nullptr || kernel.entry > last->entry)) last = &kernel;
+  return last == nullptr ? "no kernel" : last->name;
+}
+
+void look_through(const char* path, const CodeObject& object, Findings& findings) {
+  const Listing listing = list_of(object);
+  findings.instructions += listing.instructions.size();
+  for (const auto& i : listing.instructions)
     if (!is_known(*i)) ++findings.unknown[i->text.substr(0, i->text.find(' '))];
-    code = code.subspan(std::min<std::size_t>(i->size, code.size()));
+  const auto begin = reinterpret_cast<std::uint64_t>(object.instructions().data());
+  for (const std::size_t n : executed_by_no_lane(listing)) {
+    ++findings.idle;
+    std::printf("%s: no lane is active at '%s' for %s, %#" PRIx64 " in the code, behind %s\n", path,
+                listing.instructions[n]->text.c_str(),
+                std::string(object.architecture().name).c_str(), listing.places[n],
+                kernel_before(object, begin + listing.places[n]).c_str());
   }
 }
 
@@ -41,7 +57,7 @@ bool look_through_file(const char* path, Findings& findings) {
       std::string why;
       const auto loaded = object.empty() ? nullptr : CodeObject::load(object, why);
       if (!why.empty()) return std::fprintf(stderr, "%s: %s\n", path, why.c_str()), false;
-      if (loaded != nullptr) look_through(*loaded, findings);
+      if (loaded != nullptr) look_through(path, *loaded, findings);
     }
   }
   return true;
@@ -53,9 +69,9 @@ int look(int files, char** paths) {
     if (!look_through_file(paths[n], findings)) return 1;
   for (const auto& [name, times] : findings.unknown)
     std::printf("not known: %s (%zu times)\n", name.c_str(), times);
-  std::printf("%zu instructions, of which %zu kinds are not known\n", findings.instructions,
-              findings.unknown.size());
-  return findings.unknown.empty() && findings.instructions > 0 ? 0 : 1;
+  std::printf("%zu instructions, of which %zu kinds are not known, and no lane executes %zu\n",
+              findings.instructions, findings.unknown.size(), findings.idle);
+  return findings.unknown.empty() && findings.idle == 0 && findings.instructions > 0 ? 0 : 1;
 }
 
 }  // namespace
