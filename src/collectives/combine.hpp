@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "collectives/reduction.hpp"
@@ -125,12 +126,19 @@ struct Min {
   }
 };
 
-template <typename Op, typename Representation>
+// Element i of those that begin anywhere. Compilers make of it what they make of elems[i].
+template <typename T>
+T load_element(const void* elems, std::size_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(elems) + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename Op, typename T>
 void combine(void* dest, const void* a, const void* b, std::size_t count) {
-  auto* to = static_cast<Representation*>(dest);
-  const auto* left = static_cast<const Representation*>(a);
-  const auto* right = static_cast<const Representation*>(b);
-  for (std::size_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], right[i]);
+  auto* to = static_cast<T*>(dest);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = Op::apply(load_element<T>(a, i), load_element<T>(b, i));
 }
 
 template <typename Op, typename T>
@@ -162,9 +170,10 @@ void combine_located(void* dest, const void* a, const void* b, std::size_t count
   using Element = device::Located<typename Type::Bits>;
   constexpr device::LocatedOrder kOrder{Type::kType, op};
   auto* to = static_cast<Element*>(dest);
-  const auto *left = static_cast<const Element*>(a), *right = static_cast<const Element*>(b);
-  for (std::size_t i = 0; i < count; ++i)
-    to[i] = kOrder.takes(right[i], left[i]) ? right[i] : left[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto left = load_element<Element>(a, i), right = load_element<Element>(b, i);
+    to[i] = kOrder.takes(right, left) ? right : left;
+  }
 }
 template <device::ReduceOp op, typename T>
 constexpr Reduction located_reduction() {

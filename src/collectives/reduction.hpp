@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-// dest[i] = a[i] op b[i]; dest may be a or b.
+// dest[i] = a[i] op b[i]; dest may be a or b. What is not dest may begin at any byte.
 using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t count);
 
 // What elements are combined as that are too short for partial results: wide ones, which are

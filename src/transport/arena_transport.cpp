@@ -23,6 +23,7 @@ namespace meshmem {
 namespace {
 
 constexpr std::size_t kMostOfPiece = 16 * 1024;
+static_assert(kMostOfPiece % kPieceGrain == 0);
 
 // Into the ring or out of it, across its end.
 void copy_in(Inbox& inbox, std::uint64_t at, const void* data, std::size_t bytes) {
@@ -276,6 +277,20 @@ void ArenaTransport::progress() {
 
 void ArenaTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
   mailbox_.expect(pe, key, dest, bytes);
+}
+
+void ArenaTransport::expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
+  mailbox_.expect(pe, key, sink, bytes);
+}
+
+void ArenaTransport::await(int pe, const MessageKey& key, std::size_t,
+                           const std::function<std::string()>& what) {
+  wait_until_ready(
+      [&] {
+        progress();
+        return mailbox_.try_end(pe, key);
+      },
+      what);
 }
 
 void ArenaTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,

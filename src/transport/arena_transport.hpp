@@ -54,6 +54,9 @@ class ArenaTransport : public Transport {
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
   void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) override;
+  void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) override;
+  void await(int pe, const MessageKey& key, std::size_t bytes,
+             const std::function<std::string()>& what) override;
   void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                const std::function<std::string()>& what) override;
   void progress() override;

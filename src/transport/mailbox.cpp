@@ -42,6 +42,7 @@ Mailbox::Message& Mailbox::add(Message** place, int from, const MessageKey& key)
   message.key = key;
   message.has_begun = false;
   message.total = message.arrived = message.dest_bytes = 0;
+  message.sink = nullptr;
   message.dest = nullptr;
   message.data.clear();
   message.next = nullptr;
@@ -63,12 +64,14 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   if (!message.has_begun) {
     message.has_begun = true;
     message.total = piece.total;
-    if (message.dest) check_length(from, message.total, message.dest_bytes);
+    if (message.sink || message.dest) check_length(from, message.total, message.dest_bytes);
   } else if (message.total != piece.total || message.arrived == message.total) {
     return false;
   }
   if (piece.bytes > message.total - message.arrived) return false;
-  if (message.dest && piece.bytes > 0) {
+  if (message.sink) {
+    message.sink->take(message.arrived, piece.data, piece.bytes);
+  } else if (message.dest && piece.bytes > 0) {
     std::memcpy(message.dest + message.arrived, piece.data, piece.bytes);
   } else {
     message.data.insert(message.data.end(), piece.data, piece.data + piece.bytes);
@@ -77,29 +80,45 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   return true;
 }
 
-Mailbox::Message** Mailbox::want(int from, const MessageKey& key, void* dest, std::size_t bytes) {
+Mailbox::Message** Mailbox::want(int from, const MessageKey& key, MessageSink* sink, void* dest,
+                                 std::size_t bytes) {
   Message** const link = find(from, key);
   Message& message = *link ? **link : add(link, from, key);
-  if (message.dest) return link;
+  if (message.sink || message.dest) return link;
   if (message.has_begun) check_length(from, message.total, bytes);
+  message.sink = sink;
   message.dest = static_cast<std::byte*>(dest);
   message.dest_bytes = bytes;
+  if (message.sink) message.sink->take(0, message.data.data(), message.data.size());
   if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
   return link;
 }
 
+bool Mailbox::try_remove(Message** place) {
+  const Message& message = **place;
+  if (!message.has_begun || message.arrived < message.total) return false;
+  remove(place);
+  return true;
+}
+
 void Mailbox::expect(int from, const MessageKey& key, void* dest, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  want(from, key, dest, bytes);
+  want(from, key, nullptr, dest, bytes);
+}
+
+void Mailbox::expect(int from, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  want(from, key, &sink, nullptr, bytes);
 }
 
 bool Mailbox::try_take(int from, const MessageKey& key, void* dest, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  Message** const link = want(from, key, dest, bytes);
-  const Message& message = **link;
-  if (!message.has_begun || message.arrived < message.total) return false;
-  remove(link);
-  return true;
+  return try_remove(want(from, key, nullptr, dest, bytes));
+}
+
+bool Mailbox::try_end(int from, const MessageKey& key) {
+  const std::lock_guard lock(mutex_);
+  return try_remove(find(from, key));
 }
 
 }  // namespace meshmem

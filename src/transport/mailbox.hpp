@@ -28,9 +28,13 @@ class Mailbox {
   bool deliver(int from, const MessageKey& key, const Piece& piece);
   // Where it is wanted, before try_take() with the same dest: it is filled from now on.
   void expect(int from, const MessageKey& key, void* dest, std::size_t bytes);
+  // The same by whom it is wanted, before try_end().
+  void expect(int from, const MessageKey& key, MessageSink& sink, std::size_t bytes);
   // The message, out of the box; false if it is not there. Until it has been taken, the same caller
   // asks again with the same dest, which may be filled from now on.
   bool try_take(int from, const MessageKey& key, void* dest, std::size_t bytes);
+  // Whether its sink has taken all of it. If so, the box forgets it.
+  bool try_end(int from, const MessageKey& key);
 
  private:
   struct Message {
@@ -39,16 +43,18 @@ class Mailbox {
     bool has_begun;  // total is known
     std::size_t total;
     std::size_t arrived;
-    std::byte* dest;  // nullptr: nobody has asked
+    MessageSink* sink;
+    std::byte* dest;  // with no sink; nullptr: nobody has asked
     std::size_t dest_bytes;
-    std::vector<std::byte> data;  // what came before
+    std::vector<std::byte> data;  // what came before somebody asked
     Message* next;
   };
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
-  // Where it is wanted. What has come already goes there.
-  Message** want(int from, const MessageKey& key, void* dest, std::size_t bytes);
+  // Who wants it, or where it is wanted. What has come already goes there.
+  Message** want(int from, const MessageKey& key, MessageSink* sink, void* dest, std::size_t bytes);
+  bool try_remove(Message** place);
 
   std::mutex mutex_;
   std::array<Message*, 256> chains_{};

@@ -33,6 +33,8 @@ constexpr auto kAcknowledgementComes = std::chrono::microseconds(30);
 // At most: who has ended already takes in no bye.
 constexpr auto kPartingTakes = std::chrono::milliseconds(500);
 
+static_assert(network::kChunkBytes % kPieceGrain == 0);
+
 // A PE may have sent so much that the other has not received, and one message more.
 constexpr std::uint64_t kMostAhead = 4 << 20;
 constexpr std::uint64_t kToldAfter = kMostAhead / 4;
@@ -102,8 +104,9 @@ void NetworkTransport::reopen() {
                           },
                       .send_held =
                           [&state] {
-                            const Lock lock(state.mutex);
-                            state.outlet.send_held();
+                            // Whoever has the lock sends what is held too.
+                            const Lock lock(state.mutex, std::try_to_lock);
+                            if (lock) state.outlet.send_held();
                           }});
 }
 
@@ -236,24 +239,46 @@ void NetworkTransport::expect(int pe, const MessageKey& key, void* dest, std::si
   state_->mailbox.expect(pe, key, dest, bytes);
 }
 
-void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-                               const std::function<std::string()>& what) {
-  NetworkState& state = *state_;
+void NetworkTransport::expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
+  state_->mailbox.expect(pe, key, sink, bytes);
+}
+
+template <typename TryTake>
+void NetworkTransport::receive_by(const TryTake& try_take, int pe, const MessageKey& key,
+                                  std::size_t bytes, const std::function<std::string()>& what) {
   wait_until_ready<ProgressBy::ready>(
       [&] {
-        if (state.mailbox.try_take(pe, key, dest, bytes)) return true;
+        if (try_take()) return true;
         progress();
         return false;
       },
       what);
+  // If another thread has taken it in, this one would have polled.
+  state_->polls.fetch_add(1, std::memory_order_relaxed);
+  note_received(pe, key.slot, bytes);
+}
+
+void NetworkTransport::await(int pe, const MessageKey& key, std::size_t bytes,
+                             const std::function<std::string()>& what) {
+  receive_by([&] { return state_->mailbox.try_end(pe, key); }, pe, key, bytes, what);
+}
+
+void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
+                               const std::function<std::string()>& what) {
+  receive_by([&] { return state_->mailbox.try_take(pe, key, dest, bytes); }, pe, key, bytes, what);
+}
+
+// The sender learns of it before it has sent all that it may.
+void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
+  NetworkState& state = *state_;
   const Lock lock(state.mutex);
   Flow& flow = state.flow_to(pe);
-  Allowance& allowance = flow.allowance(key.slot);
+  Allowance& allowance = flow.allowance(slot);
   allowance.taken += cost_of(bytes);
   if (allowance.taken - allowance.told < kToldAfter) return;
   allowance.told = allowance.taken;
   flow.add({.kind = RecordKind::credit,
-            .index = static_cast<std::uint32_t>(key.slot),
+            .index = static_cast<std::uint32_t>(slot),
             .first = allowance.told},
            nullptr, Leaves::at_once);
 }

@@ -54,6 +54,9 @@ class NetworkTransport : public Transport {
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
   void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) override;
+  void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) override;
+  void await(int pe, const MessageKey& key, std::size_t bytes,
+             const std::function<std::string()>& what) override;
   void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                const std::function<std::string()>& what) override;
   void progress() override;
@@ -65,6 +68,11 @@ class NetworkTransport : public Transport {
   void answer_with(AnswerQuestion answer);
 
  private:
+  template <typename TryTake>
+  void receive_by(const TryTake& try_take, int pe, const MessageKey& key, std::size_t bytes,
+                  const std::function<std::string()>& what);
+  void note_received(int pe, int slot, std::size_t bytes);
+
   std::unique_ptr<NetworkState> state_;
   std::unique_ptr<WireListener> arrivals_;
 };

@@ -46,6 +46,9 @@ struct MessageKey {
   auto operator<=>(const MessageKey&) const = default;
 };
 
+// No element of a reduction lies in two pieces of a message.
+inline constexpr std::size_t kPieceGrain = 1024;
+
 // How a signal is to change; it is of the PE that gets the data.
 struct SignalUpdate {
   RemoteSegment segment;
@@ -60,6 +63,16 @@ class CompletionMark {
  public:
   virtual ~CompletionMark() = default;
   virtual bool is_done() = 0;
+};
+
+// Takes a message in while it arrives, piece by piece in order, on whatever thread makes progress.
+// It neither waits nor sends.
+class MessageSink {
+ public:
+  virtual ~MessageSink() = default;
+  // `data` begins at any byte, and is the transport's again when take() returns. All pieces but the
+  // last one are multiples of kPieceGrain.
+  virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
 };
 
 // Sources and dests of this PE are in host memory; what is in device memory, one_sided.cpp stages.
@@ -94,6 +107,11 @@ class Transport {
   // From now on, what comes of such a message goes straight to dest; receive() with the same dest
   // follows.
   virtual void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) = 0;
+  // The same by a sink, which lasts until await() has returned.
+  virtual void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) = 0;
+  // Waits until the sink has taken all of it. `what` names it for the timeout.
+  virtual void await(int pe, const MessageKey& key, std::size_t bytes,
+                     const std::function<std::string()>& what) = 0;
   // Waits for it. `what` names it for the timeout.
   virtual void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
                        const std::function<std::string()>& what) = 0;

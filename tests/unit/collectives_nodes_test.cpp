@@ -263,7 +263,7 @@ TEST_P(Nodes, ReduceAddsInPeOrderWhereThatIsAskedFor) {
 }
 
 TEST_P(Nodes, ReductionsGiveTheSameBitsOnAllPesAndEveryTime) {
-  for (const std::size_t count : {130, 9001}) {
+  for (const std::size_t count : {130, 9001, 70'001}) {
     std::vector<double> first;
     std::mutex mutex;
     for (int repetition = 0; repetition < 2; ++repetition) {

@@ -12,6 +12,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -22,10 +23,21 @@ namespace {
 
 constexpr std::size_t kElems = 37;  // no multiple of what a vector unit takes
 
+// What is combined may begin at any byte, as what the network has brought.
+template <typename T>
+std::vector<std::byte> at_an_odd_byte(const std::vector<T>& elems) {
+  std::vector<std::byte> bytes(1 + elems.size() * sizeof(T));
+  std::memcpy(&bytes[1], elems.data(), elems.size() * sizeof(T));
+  return bytes;
+}
+
 template <typename Op, typename T>
 std::vector<T> combined(const std::vector<T>& a, const std::vector<T>& b) {
-  std::vector<T> dest(a.size() + 1, T(77));
+  std::vector<T> dest(a.size() + 1, T(77)), other = dest;
   reduction<Op, T>().combine(dest.data(), a.data(), b.data(), a.size());
+  const auto moved_a = at_an_odd_byte(a), moved_b = at_an_odd_byte(b);
+  reduction<Op, T>().combine(other.data(), &moved_a[1], &moved_b[1], a.size());
+  EXPECT_EQ(std::memcmp(dest.data(), other.data(), dest.size() * sizeof(T)), 0) << "moved";
   EXPECT_EQ(dest.back(), T(77)) << "written past the end";
   dest.pop_back();
   return dest;

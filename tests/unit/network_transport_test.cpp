@@ -244,6 +244,40 @@ TEST_P(Network, MessagesAreReceivedInAnyOrder) {
   });
 }
 
+// What a sink has taken, and whether its pieces were as promised.
+class Collected : public MessageSink {
+ public:
+  void take(std::size_t offset, const std::byte* data, std::size_t bytes) override {
+    EXPECT_EQ(offset, seen.size());
+    EXPECT_EQ(offset % kPieceGrain, 0u);
+    seen.insert(seen.end(), data, data + bytes);
+  }
+  std::vector<std::byte> seen;
+};
+
+TEST_P(Network, ASinkTakesAMessageWhileItArrives) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .slowness = slowness()});
+  const std::vector<std::size_t> lengths{0, 1, 64, kMost, kMost + 1, 300000, 700001};
+  const auto key = [](std::size_t i) { return MessageKey{1, 7, static_cast<int>(i)}; };
+  job.run([&](int me) {
+    std::vector<Collected> sinks(lengths.size());
+    const auto expect = [&](std::size_t i) { job.of(1).expect(0, key(i), sinks[i], lengths[i]); };
+    // Of every second message PE 1 says before it is sent who takes it, of the others behind it.
+    for (std::size_t i = 0; i < lengths.size() && me == 1; i += 2) expect(i);
+    job.meet();
+    for (std::size_t i = 0; i < lengths.size() && me == 0; ++i) {
+      const auto data = pattern(lengths[i], static_cast<unsigned>(i));
+      job.of(0).send(1, key(i), data.data(), data.size());
+    }
+    if (me == 0) return;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (i % 2 == 1) expect(i);
+      job.of(1).await(0, key(i), lengths[i], [] { return "a message"; });
+      EXPECT_EQ(sinks[i].seen, pattern(lengths[i], static_cast<unsigned>(i))) << lengths[i];
+    }
+  });
+}
+
 // Who sends to one that does not receive waits.
 TEST_P(Network, ASenderIsNotFarAhead) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .slowness = slowness()});

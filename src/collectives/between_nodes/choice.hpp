@@ -31,9 +31,10 @@ inline constexpr int kMostChainNodes = 8;
 inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
 // A column's share is no smaller, or messages cost more than they carry.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
-// Of two nodes each sends the other all of a column's share up to here: one hop. Of a larger share,
-// and of more nodes, each combines a piece: two hops, and half the work.
-inline constexpr std::size_t kWholeShare = 64 * kKiB;
+// Of two nodes each sends the other all of a column's share: one hop. Of more nodes each combines a
+// piece: two hops, and less work. So do two nodes where a share beyond this is combined out of
+// pinned memory.
+inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // What one message of a reduction carries at most: few enough bytes to stay in a core's cache until
 // they are combined, in whole chunks of the network (48 KiB).
 inline constexpr std::size_t kReduceMessage = 96 * kKiB;

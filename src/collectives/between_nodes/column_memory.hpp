@@ -38,12 +38,12 @@ class ColumnMemory {
 struct ColumnPlan {
   Order order;
   schedule::Range share;
-  bool owns_all;              // of two nodes each combines all
+  bool is_one_hop;            // each of two nodes sends all that it has to the other
   std::size_t most_of_piece;  // in elements
 };
 // Elements of a chunk, at most.
-inline std::size_t chunk_of(const Team& team, bool owns_all, std::size_t piece) {
-  return owns_all ? piece : piece * static_cast<std::size_t>(count_nodes(team));
+inline std::size_t chunk_of(const Team& team, bool is_one_hop, std::size_t piece) {
+  return is_one_hop ? piece : piece * static_cast<std::size_t>(count_nodes(team));
 }
 
 }  // namespace meshmem::between_nodes

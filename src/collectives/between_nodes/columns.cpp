@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A column's share goes in chunks. Each node owns a piece of a chunk, gets it from the others, and
-// sends them the result; of two nodes with little to do each sends its whole chunk to the other.
+// sends them the result. Of two nodes each sends the other all that it has (one_hop_column.hpp).
 // Invariant: a chunk's steps are in order on all nodes, and no PE is more than kChunksAhead chunks
 // ahead of what it has received: what lies unread anywhere is bounded by that. Where the data is,
 // ColumnMemory knows.
 #include "collectives/between_nodes/columns.hpp"
 
 #include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/near_totals.hpp"
 #include "collectives/between_nodes/node_order.hpp"
+#include "collectives/between_nodes/one_hop_column.hpp"
 #include "collectives/between_nodes/operation.hpp"
 #include "collectives/between_nodes/staged_columns.hpp"
 #include "collectives/schedule.hpp"
@@ -66,19 +68,18 @@ class Column {
         op_(op),
         order_(plan.order),
         share_(plan.share),
-        owns_all_(plan.owns_all),
         most_(plan.most_of_piece),
         memory_(memory),
+        near_totals_(team.node, op, memory),
         room_(make_room(most_ * op.elem_bytes * rooms())) {}
 
   void run() {
     const int chunks = static_cast<int>((share_.size() + most_of_chunk() - 1) / most_of_chunk());
-    const int results_after = owns_all_ ? kChunksAhead : 2 * kChunksAhead;
-    for (int i = 0; i < chunks + results_after; ++i) {
+    for (int i = 0; i < chunks + 2 * kChunksAhead; ++i) {
       const auto has = [&](int chunk) { return chunk >= 0 && chunk < chunks; };
       if (has(i)) begin(i);
       if (has(i - kChunksAhead)) combine(i - kChunksAhead);
-      if (has(i - results_after)) take_results(i - results_after);
+      if (has(i - 2 * kChunksAhead)) take_results(i - 2 * kChunksAhead);
     }
     memory_.close();
   }
@@ -91,7 +92,7 @@ class Column {
   std::size_t most_terms() const {
     return order_ == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  std::size_t most_of_chunk() const { return chunk_of(team_, owns_all_, most_); }
+  std::size_t most_of_chunk() const { return chunk_of(team_, false, most_); }
   // In pieces: those of all other nodes for the chunks under way, what leaves, and a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
@@ -117,7 +118,6 @@ class Column {
   // What a node combines of a chunk.
   Range piece(int index, int node) const {
     const Range whole = chunk(index);
-    if (owns_all_) return whole;
     const Range part = schedule::share(whole.size(), grain_of(op_), count_nodes(team_), node);
     return {whole.begin + part.begin, whole.begin + part.end};
   }
@@ -132,7 +132,6 @@ class Column {
     for_other_nodes(team_, [&](int node) {
       operation_.expect(pe_on(node), room_for(index, node), bytes(mine) * terms_of(node),
                         2 * index);
-      if (owns_all_) return;
       const Range theirs = piece(index, node);
       operation_.expect(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
     });
@@ -146,36 +145,11 @@ class Column {
   // What this node has for the one who combines the piece.
   const std::byte* contribution(int index, const Range& range) const {
     std::byte* const to = room_to_send();
-    if (order_ == Order::nodes) return near_total(index, range, to);
+    if (order_ == Order::nodes) return near_totals_.in(index, range, to);
     for (int i = 0; i < team_.node.n; ++i)
       std::copy_n(memory_.term(index, range, i), bytes(range),
                   to + static_cast<std::size_t>(i) * bytes(range));
     return to;
-  }
-
-  // What the members of this node have, in their order: in `out`, which may be one of them, or
-  // where the only one is. Tile by tile, or the second one would come when the first has left the
-  // cache.
-  const std::byte* near_total(int index, const Range& range, std::byte* out) const {
-    if (memory_.n_terms() == 1) return memory_.term(index, range, 0);
-    const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);
-    for (Range tile{range.begin, range.begin}; tile.end < range.end; tile.begin = tile.end) {
-      tile.end = std::min(tile.begin + most, range.end);
-      combine_tile(index, tile, out + (tile.begin - range.begin) * op_.elem_bytes);
-    }
-    return out;
-  }
-
-  void combine_tile(int index, const Range& tile, std::byte* out) const {
-    const NodeTeam& near = team_.node;
-    const auto term = [&](int i) { return memory_.term(index, tile, i); };
-    alignas(kCacheLine) std::byte own[kTileBytes];
-    // Another one's sum must not go over what this PE brings, and is yet to be added.
-    const bool keep_own = near.me >= 2 && out == term(near.me);
-    if (keep_own) std::memcpy(own, out, bytes(tile));
-    op_.combine(out, term(0), term(1), tile.size());
-    for (int i = 2; i < near.n; ++i)
-      op_.combine(out, out, keep_own && i == near.me ? own : term(i), tile.size());
   }
 
   const std::byte* take(int index, int node, std::size_t all_bytes) const {
@@ -191,17 +165,15 @@ class Column {
     } else {
       combine_in_pe_order(index, mine);
     }
-    if (!owns_all_) {
-      for_other_nodes(team_, [&](int node) {
-        operation_.send(pe_on(node), memory_.result(index, mine), bytes(mine), 2 * index + 1);
-      });
-    }
+    for_other_nodes(team_, [&](int node) {
+      operation_.send(pe_on(node), memory_.result(index, mine), bytes(mine), 2 * index + 1);
+    });
     show(index, mine);
   }
 
   void combine_in_node_order(int index, const Range& mine) const {
     std::byte* const to = memory_.result(index, mine);
-    combine_nodes(team_, op_, to, near_total(index, mine, to), mine.size(), room_of_result(),
+    combine_nodes(team_, op_, to, near_totals_.in(index, mine, to), mine.size(), room_of_result(),
                   [&](int node) { return take(index, node, bytes(mine)); });
   }
 
@@ -226,7 +198,6 @@ class Column {
   }
 
   void take_results(int index) {
-    if (owns_all_) return;
     for_other_nodes(team_, [&](int node) {
       const Range theirs = piece(index, node);
       operation_.receive(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
@@ -244,38 +215,49 @@ class Column {
   const Reduction& op_;
   const Order order_;
   const Range share_;
-  const bool owns_all_;
   const std::size_t most_;  // elements of a piece
   ColumnMemory& memory_;
+  const NearTotals near_totals_;
   const Room room_;
+};
+
+struct MessageLimits {
+  std::size_t most;     // of a message
+  std::size_t one_hop;  // of a share of which each of two nodes sends all
 };
 
 // A piece is a multiple of the grain by which chunks are shared.
 ColumnPlan plan_of(const Team& team, const Reduction& op, Order order, std::size_t count,
-                   int columns, std::size_t most_message) {
+                   int columns, const MessageLimits& limits) {
   const std::size_t terms =
       order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team));
   const std::size_t others = static_cast<std::size_t>(count_nodes(team) - 1);
   const std::size_t bytes =
-      std::clamp(kReduceRoom / others / terms, kLeastShare / terms, most_message);
+      std::clamp(kReduceRoom / others / terms, kLeastShare / terms, limits.most);
   const std::size_t grain = grain_of(op);
   ColumnPlan plan{};
   plan.order = order;
   plan.share = schedule::share(count, grain, columns, team.node.me);
-  plan.owns_all = order == Order::nodes && count_nodes(team) == 2 &&
-                  plan.share.size() * op.elem_bytes <= kWholeShare;
+  plan.is_one_hop = order == Order::nodes && count_nodes(team) == 2 &&
+                    plan.share.size() * op.elem_bytes <= limits.one_hop;
   plan.most_of_piece = std::max<std::size_t>(bytes / op.elem_bytes / grain, 1) * grain;
   return plan;
 }
 
+void run_column(Team& team, const Operation& operation, const Reduction& op, const ColumnPlan& plan,
+                ColumnMemory& memory) {
+  if (plan.is_one_hop) return OneHopColumn(team, operation, op, plan, memory).run();
+  Column(team, operation, op, plan, memory).run();
+}
+
 // Runs this PE's column, if it has one, between two meetings of its node's members.
 template <typename RunColumn>
-void run_columns(NodeTeam& node, int columns, const RunColumn& run_column) {
+void run_columns(NodeTeam& node, int columns, const RunColumn& run) {
   const std::uint64_t sequence = begin_operation(node);
   announce(node, sequence);  // this PE's source is ready, and its dest may be written
   if (node.me < columns) {
     await_all_announced(node, sequence);
-    run_column();
+    run();
   }
   finish_together(node, sequence);
 }
@@ -288,8 +270,8 @@ void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest,
   const int columns = count_columns_of_processors(team, count * op.elem_bytes);
   run_columns(team.node, columns, [&] {
     HostColumn memory(team.node, op, dest, source);
-    Column(team, operation, op, plan_of(team, op, order, count, columns, kReduceMessage), memory)
-        .run();
+    run_column(team, operation, op,
+               plan_of(team, op, order, count, columns, {kReduceMessage, SIZE_MAX}), memory);
   });
   finish(op, dest, count, team.n);
 }
@@ -302,10 +284,11 @@ void reduce_in_staged_columns(Team& team, const Reduction& op, Order order, void
   await_own_copies(team.routine());
   run_columns(team.node, columns, [&] {
     const auto members = static_cast<std::size_t>(most_members(team));
-    const ColumnPlan plan = plan_of(team, combined, order, count, columns,
-                                    std::max(kStagedMessages / members, kLeastShare));
+    const ColumnPlan plan =
+        plan_of(team, combined, order, count, columns,
+                {std::max(kStagedMessages / members, kLeastShare), kStagedInOneHop});
     StagedColumn memory(team, op, plan, dest, source);
-    Column(team, operation, combined, plan, memory).run();
+    run_column(team, operation, combined, plan, memory);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "core/team.hpp"
 #include "transport/transport.hpp"
@@ -34,13 +35,22 @@ class Operation {
   void expect(int pe, void* dest, std::size_t bytes, int step = 0) const {
     transport()->expect(team_.world_pe(pe), key(step), dest, bytes);
   }
+  // The same by a sink, before await().
+  void expect(int pe, MessageSink& sink, std::size_t bytes, int step = 0) const {
+    transport()->expect(team_.world_pe(pe), key(step), sink, bytes);
+  }
+  void await(int pe, std::size_t bytes, int step = 0) const {
+    transport()->await(team_.world_pe(pe), key(step), bytes, [this, pe] { return sender(pe); });
+  }
   void receive(int pe, void* dest, std::size_t bytes, int step = 0) const {
-    transport()->receive(team_.world_pe(pe), key(step), dest, bytes, [this, pe] {
-      return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());
-    });
+    transport()->receive(team_.world_pe(pe), key(step), dest, bytes,
+                         [this, pe] { return sender(pe); });
   }
 
  private:
+  std::string sender(int pe) const {
+    return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());
+  }
   MessageKey key(int step) const { return {team_.slot, number_, step}; }
   Team& team_;
   const std::uint64_t number_;

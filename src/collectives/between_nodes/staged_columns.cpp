@@ -70,7 +70,7 @@ StagedColumn::StagedColumn(const Team& team, const Reduction& op, const ColumnPl
       members_(static_cast<std::size_t>(team.node.n)),
       n_terms_(kernel_combines(team, op, plan, source) ? 1 : members_),
       term_bytes_(has_total() ? combined_.elem_bytes : op.elem_bytes),
-      chunk_(std::min(chunk_of(team, plan.owns_all, plan.most_of_piece), plan.share.size())),
+      chunk_(std::min(chunk_of(team, plan.is_one_hop, plan.most_of_piece), plan.share.size())),
       devices_copy_(!team.kernel_waits && are_for_kernels(dest, plan.share.end * op.elem_bytes)),
       me_(static_cast<std::size_t>(team.node.me)),
       terms_room_(pinned_bytes(kTermsKept, n_terms_ * chunk_, term_bytes_)),

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A column of two nodes: each sends the other all that its members have, in chunks, and what comes
+// is combined with this node's total right where the network has put it.
+// Invariant: operands are in the order of nodes. No PE is more than kChunksAhead chunks ahead of
+// what it has received. Used by columns.cpp.
+#ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
+#define MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
+
+#include <array>
+
+#include "collectives/between_nodes/choice.hpp"
+#include "collectives/between_nodes/near_totals.hpp"
+
+namespace meshmem::between_nodes {
+
+class OneHopColumn {
+ public:
+  OneHopColumn(const Team& team, const Operation& operation, const Reduction& op,
+               const ColumnPlan& plan, ColumnMemory& memory)
+      : operation_(operation),
+        op_(op),
+        share_(plan.share),
+        most_(plan.most_of_piece),
+        is_first_(team.my_node == 0),
+        partner_(member(node_at(team, 1 - team.my_node), team.node.me)),
+        memory_(memory),
+        near_totals_(team.node, op, memory),
+        room_(make_room(kChunksKept * most_ * op.elem_bytes)) {}
+
+  void run() {
+    const int chunks = static_cast<int>((share_.size() + most_ - 1) / most_);
+    for (int i = 0; i < chunks + kChunksAhead; ++i) {
+      if (i < chunks) begin(i);
+      if (i >= kChunksAhead) end(i - kChunksAhead);
+    }
+    memory_.close();
+  }
+
+ private:
+  // What comes of a chunk is combined with this node's total of it.
+  class Arrival : public MessageSink {
+   public:
+    void take(std::size_t offset, const std::byte* data, std::size_t bytes) override {
+      const std::byte* const own = total + offset;
+      op->combine(result + offset, is_first ? own : data, is_first ? data : own,
+                  bytes / op->elem_bytes);
+    }
+    const Reduction* op;
+    bool is_first;
+    std::byte* result;
+    const std::byte* total;
+  };
+  static constexpr int kChunksKept = kChunksAhead + 1;
+
+  schedule::Range chunk(int index) const {
+    const std::size_t begin =
+        std::min(share_.begin + static_cast<std::size_t>(index) * most_, share_.end);
+    return {begin, std::min(share_.end, begin + most_)};
+  }
+  std::size_t bytes(const schedule::Range& range) const { return range.size() * op_.elem_bytes; }
+  std::byte* room_for(int index) const {
+    return room_.get() + static_cast<std::size_t>(index % kChunksKept) * most_ * op_.elem_bytes;
+  }
+
+  void begin(int index) {
+    const schedule::Range range = chunk(index);
+    memory_.open(index, range, chunk(index + 1));
+    std::byte* const result = memory_.result(index, range);
+    const std::byte* total = near_totals_.in(index, range, room_for(index));
+    // What is on its way must not change.
+    if (total == result) total = std::copy_n(total, bytes(range), room_for(index)) - bytes(range);
+    Arrival& arrival = arrivals_[static_cast<std::size_t>(index % kChunksKept)];
+    arrival.op = &op_;
+    arrival.is_first = is_first_;
+    arrival.result = result;
+    arrival.total = total;
+    operation_.expect(partner_, arrival, bytes(range), index);
+    operation_.send(partner_, total, bytes(range), index);
+  }
+
+  void end(int index) const {
+    const schedule::Range range = chunk(index);
+    operation_.await(partner_, bytes(range), index);
+    memory_.show(index, range);
+  }
+
+  const Operation& operation_;
+  const Reduction& op_;
+  const schedule::Range share_;
+  const std::size_t most_;  // elements of a chunk
+  const bool is_first_;     // of the nodes
+  const int partner_;
+  ColumnMemory& memory_;
+  const NearTotals near_totals_;
+  const Room room_;
+  std::array<Arrival, kChunksKept> arrivals_;
+};
+
+}  // namespace meshmem::between_nodes
+
+#endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
