@@ -22,10 +22,13 @@
 namespace meshmem::network {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
 // Who polls less often in a nap is about to sleep too.
 constexpr std::uint32_t kPollsOfOneWhoPolls = 4;
+// Who takes in a stream of messages polls at least this often.
+constexpr microseconds kLongestBetweenPolls{25};
 
 void watch(int epoll_fd, int fd) {
   epoll_event event{};
@@ -75,15 +78,20 @@ void ProgressThread::stop() {
 }
 
 // Others that have polled while it slept most likely do so now. To look whether they do would not
-// tell: this thread may be on the core of the one who polls.
+// tell: this thread may be on the core of the one who polls. After a short sleep, as between the
+// messages of a stream, few polls tell.
 void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
   std::uint32_t before = work_.polls();
+  auto since = Clock::now();
   while (!stops_) {
     work_.look();
-    if (work_.polls() - before >= kPollsOfOneWhoPolls) leave_it_to_others();
+    const auto due = 1 + (Clock::now() - since) / kLongestBetweenPolls;
+    if (work_.polls() - before >= std::min<std::int64_t>(due, kPollsOfOneWhoPolls))
+      leave_it_to_others();
     take_in();
     before = work_.polls();
+    since = Clock::now();
     if (work_.is_busy()) {
       nap_while_busy();
     } else {
