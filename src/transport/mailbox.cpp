@@ -69,7 +69,7 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
     return false;
   }
   if (piece.bytes > message.total - message.arrived) return false;
-  if (message.sink) {
+  if (message.sink && piece.bytes > 0) {
     message.sink->take(message.arrived, piece.data, piece.bytes);
   } else if (message.dest && piece.bytes > 0) {
     std::memcpy(message.dest + message.arrived, piece.data, piece.bytes);
@@ -89,7 +89,8 @@ Mailbox::Message** Mailbox::want(int from, const MessageKey& key, MessageSink* s
   message.sink = sink;
   message.dest = static_cast<std::byte*>(dest);
   message.dest_bytes = bytes;
-  if (message.sink) message.sink->take(0, message.data.data(), message.data.size());
+  if (message.sink && !message.data.empty())
+    message.sink->take(0, message.data.data(), message.data.size());
   if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
   return link;
 }

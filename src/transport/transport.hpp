@@ -71,7 +71,7 @@ class MessageSink {
  public:
   virtual ~MessageSink() = default;
   // `data` begins at any byte, and is the transport's again when take() returns. All pieces but the
-  // last one are multiples of kPieceGrain.
+  // last one are multiples of kPieceGrain, and none is empty.
   virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 using Copy = void (*)(void* dest, const void* source, std::size_t bytes);
 
 void expect_copy(Copy copy, std::size_t to, std::size_t from, std::size_t bytes) {
-  std::vector<std::byte> source(from + bytes), dest(to + bytes + 64, std::byte{0xee});
+  std::vector<std::byte> source(from + bytes + 1), dest(to + bytes + 64, std::byte{0xee});
   for (std::size_t i = 0; i < bytes; ++i)
     source[from + i] = static_cast<std::byte>(i * 7 + i / 251);
   std::vector<std::byte> expected = dest;

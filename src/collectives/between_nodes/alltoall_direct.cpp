@@ -203,7 +203,7 @@ class Exchange {
   // What has a place already when it comes is not copied once more.
   void expect(long round) {
     if (dest_.stride != 1) return;
-    Arrival* arrival = &arrivals_[static_cast<std::size_t>(round % kRoundsKept) * senders_];
+    Arrival* arrival = arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * senders_;
     for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
       arrival->go_to(place.begin, copy_);
       operation_.expect(pe, *arrival++, bytes(what), step(round));
