@@ -19,7 +19,7 @@ inline constexpr std::size_t kRoomBytes = 32 * 1024;    // of a parcel's records
 inline constexpr std::size_t kMostCombined = 8 * 1024;  // data of one record among them
 // Most data of a parcel. With its head it leaves as one segment of TCP (64 KB), and the copies of
 // it on both sides stay in a core's cache.
-inline constexpr std::size_t kChunkBytes = 48 * 1024;
+inline constexpr std::size_t kChunkBytes = 60 * 1024;
 // The same of data in device memory, each of which is a copy by the device.
 inline constexpr std::size_t kDeviceChunkBytes = 256 * 1024;
 

@@ -36,8 +36,8 @@ inline constexpr std::size_t kLeastShare = 16 * kKiB;
 // pinned memory.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // What one message of a reduction carries at most: few enough bytes to stay in a core's cache until
-// they are combined, in whole chunks of the network (48 KiB).
-inline constexpr std::size_t kReduceMessage = 96 * kKiB;
+// they are combined, in whole chunks of the network (60 KiB).
+inline constexpr std::size_t kReduceMessage = 120 * kKiB;
 // What a column keeps room for of one chunk, from all other nodes, if messages do not become
 // smaller than kLeastShare.
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
@@ -57,7 +57,7 @@ inline constexpr std::size_t kGatherBlock = 2 * kKiB;
 // a block is a message.
 inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
 // What is sent of a block at once.
-inline constexpr std::size_t kMoveChunk = 96 * kKiB;
+inline constexpr std::size_t kMoveChunk = 120 * kKiB;
 
 // The processors of their nodes reach both buffers of all members.
 inline bool are_in_host_memory(const void* dest, const void* source) {

@@ -56,9 +56,9 @@ void set_all(Settings& settings, const std::string& device) {
   // Networks only: within a machine there is the arena.
   settings.set_unless_told("TLS", "^shm,cma,self");
   settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
-  // A chunk of 48 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
-  settings.set_tcp_unless_told("TX_SEG_SIZE", "56k");
-  settings.set_tcp_unless_told("RX_SEG_SIZE", "56k");
+  // A chunk of 60 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
+  settings.set_tcp_unless_told("TX_SEG_SIZE", "68k");
+  settings.set_tcp_unless_told("RX_SEG_SIZE", "68k");
   // With zero-copy sends UCX 1.13 may end the process where it should report a lost peer.
   settings.set_unless_told("ZCOPY_THRESH", "inf");
   if (!device.empty()) settings.set("NET_DEVICES", device);
