@@ -133,15 +133,18 @@ static void measure_to_and_fro(int is_first) {
   if (is_first) report("TCP to and fro", small, most_times);
 }
 
-/* What a sum of two PEs moves at least: half of it each way, and then half of the result. */
-static void measure_exchange(int is_first, int bytes) {
+/* What a sum of two PEs moves at least: so many bytes each way, in pieces. Of two halves the first
+   is the other's part of the data, and the second one the result of it. */
+static void measure_exchange(int is_first, int bytes, int piece, const char* name) {
   for (int i = 0; i < most_times; i++) {
     const double begin = now();
-    exchange(bytes / 2, bytes / 2);
-    exchange(bytes / 2, bytes / 2);
+    for (int left = bytes; left > 0; left -= piece) {
+      const int length = left < piece ? left : piece;
+      exchange(length, length);
+    }
     took[i] = now() - begin;
   }
-  if (is_first) report("TCP two halves each way", bytes, most_times);
+  if (is_first) report(name, bytes, most_times);
 }
 
 /* A flag of each PE in a cache line of its own, and where to find those of this machine. */
@@ -263,7 +266,9 @@ int main(void) {
   shmem_barrier_all();
   if (me == 0 || partner == 0) {
     measure_to_and_fro(me == 0);
-    for (int bytes = 64 << 10; bytes <= block; bytes *= 16) measure_exchange(me == 0, bytes);
+    for (int bytes = 64 << 10; bytes <= block; bytes *= 16)
+      measure_exchange(me == 0, bytes, bytes / 2, "TCP two halves each way");
+    measure_exchange(me == 0, block, 60 << 10, "TCP pieces of 60 KiB each way");
     measure_sleeper(me == 0);
   }
   close(connection);
