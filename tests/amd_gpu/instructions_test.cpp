@@ -66,6 +66,12 @@ constexpr Row kRows[] = {
     {"v_pk_add_f16 v6, v0, 1.0 op_sel_hi:[1,0]", 0x3c004000, 0, 0, V, 0x40004200},
     {"v_pk_mul_f16 v6, v0, v2 op_sel:[1,0] op_sel_hi:[0,1] neg_lo:[0,1]", 0x3c004000, 0x42004200, 0,
      V, 0x4600c200},
+    {"v_mov_b32 v6, -1\nv_fma_mixlo_f16 v6, v0, v2, v4", 0x3fc00000, 0x40000000, 0x3f800000, V,
+     0xffff4400},
+    {"v_fma_mixhi_f16 v6, v0, v2, 0 op_sel:[0,1,0] op_sel_hi:[0,1,0]", 0x40400000, 0x40000000, 0, V,
+     0x46000000},
+    {"v_fma_mix_f32 v6, v0, -v2, v4 op_sel_hi:[1,0,0]", 0x4000, 0x40400000, 0x3f800000, V,
+     0xc0a00000},
     {"v_pk_mul_lo_u16 v6, v0, v2", 0x00020003, 0x00040005, 0, V, 0x0008000f},
     // Moves between lanes and scalars.
     {"v_mbcnt_lo_u32_b32 v6, -1, 0\nv_mbcnt_hi_u32_b32 v6, -1, v6\nv_readlane_b32 s6, v6, 45", 0, 0,

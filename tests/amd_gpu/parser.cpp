@@ -312,6 +312,7 @@ bool parse(std::string_view text, Instruction& i, std::string& mnemonic) {
     i.is_sdwa = ending == "_sdwa";
     break;
   }
+  if (mnemonic.starts_with("v_fma_mix")) i.op_sel_hi = 0;  // of others each bit is set unless told
   if (space == text.npos) return true;
   for (std::string_view piece : split(text.substr(space), ',')) {
     const auto words = split(piece, ' ');

@@ -83,6 +83,32 @@ void each_pair_of_halves(Wave& w, const Instruction& i, float (*function)(float,
   write_lanes(w, i, result);
 }
 
+// A sum of a product, of floats and halves: by op_sel_hi a source is a half, by op_sel its upper one.
+// A half of a register keeps the other one's bits.
+enum class Mixed { kFloat, kLow, kHigh };
+template <Mixed kResult>
+void mix(Wave& w, const Instruction& i) {
+  Lanes spaces[3], result;
+  for (unsigned n = 0; n < 3; ++n) {
+    if (i.op_sel_hi >> n & 1) {
+      read_half_lanes(w, i, n + 1, spaces[n]);
+    } else {
+      Lanes space;
+      const Lanes source = read_floats(w, i, n + 1, space);
+      spaces[n] = source;
+    }
+  }
+  const Lanes& old = w.vector[i.operand[0].first];
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const float sum =
+        std::fma(as_float(spaces[0][lane]), as_float(spaces[1][lane]), as_float(spaces[2][lane]));
+    if (kResult == Mixed::kFloat) result[lane] = bits_of(sum);
+    if (kResult == Mixed::kLow) result[lane] = (old[lane] & 0xffff0000) | half_bits(sum);
+    if (kResult == Mixed::kHigh) result[lane] = (old[lane] & 0xffff) | half_bits(sum) << 16;
+  }
+  write_lanes(w, i, result);
+}
+
 template <auto kFunction>
 void pairs_of_halves(Wave& w, const Instruction& i) {
   each_pair_of_halves(w, i, kFunction);
@@ -127,6 +153,9 @@ void add_vector_short_instructions(InstructionTable& t) {
   t["v_pk_add_f16"] = pairs_of_halves<[](float a, float b, float) { return a + b; }>;
   t["v_pk_mul_f16"] = pairs_of_halves<[](float a, float b, float) { return a * b; }>;
   t["v_pk_fma_f16"] = pairs_of_halves<[](float a, float b, float c) { return std::fma(a, b, c); }>;
+  t["v_fma_mix_f32"] = mix<Mixed::kFloat>;
+  t["v_fma_mixlo_f16"] = mix<Mixed::kLow>;
+  t["v_fma_mixhi_f16"] = mix<Mixed::kHigh>;
   t["v_subrev_u16"] = short_operation<SHORT(b - a)>;
   t["v_mad_legacy_u16"] = short_operation<SHORT(u32{a} * b + c)>;
 }
