@@ -143,22 +143,29 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   F(sum, sum)                 \
   F(prod, prod) F(min, min) F(max, max) F(avg, avg) F(and, bit_and) F(or, bit_or) F(xor, bit_xor)
 
-#define MESHMEM_REDUCTION(name, op)                                                               \
-  template <typename E, typename Group>                                                           \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                \
-                                   const E* source, std::size_t nreduce) {                        \
-    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);                 \
-    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
-    return reduce<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest, source,    \
-                                nreduce);                                                         \
-  }                                                                                               \
-  template <typename E, typename Group>                                                           \
-  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,        \
-                                           const E* source, std::size_t nreduce) {                \
-    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);         \
-    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
-    return reduce_scatter<ReduceOp::op>(group, sync_of(group, team, call, dest, source), dest,    \
-                                        source, nreduce);                                         \
+#define MESHMEM_REDUCTION(name, op)                                                                \
+  template <typename E, typename Group>                                                            \
+  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
+                                   const E* source, std::size_t nreduce) {                         \
+    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);                  \
+    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
+    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
+      reduce<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                           \
+                           MESHMEM_UNFORESEEN(source, group), MESHMEM_UNFORESEEN(nreduce, group)); \
+    });                                                                                            \
+    return 0;                                                                                      \
+  }                                                                                                \
+  template <typename E, typename Group>                                                            \
+  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,         \
+                                           const E* source, std::size_t nreduce) {                 \
+    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);          \
+    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
+    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
+      reduce_scatter<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                   \
+                                   MESHMEM_UNFORESEEN(source, group),                              \
+                                   MESHMEM_UNFORESEEN(nreduce, group));                            \
+    });                                                                                            \
+    return 0;                                                                                      \
   }
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
@@ -168,14 +175,22 @@ MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, co
                               std::size_t nreduce) {
   const Call call = Call::reduction<E>(Routine::inscan, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
-  return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, true);
+  with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
+    scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
+         MESHMEM_UNFORESEEN(nreduce, group), true);
+  });
+  return 0;
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
   const Call call = Call::reduction<E>(Routine::exscan, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
-  return scan(group, sync_of(group, team, call, dest, source), dest, source, nreduce, false);
+  with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
+    scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
+         MESHMEM_UNFORESEEN(nreduce, group), false);
+  });
+  return 0;
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)

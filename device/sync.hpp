@@ -39,23 +39,26 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 // A channel of a team as its collectives see it: the team's PEs, and its place in their sync slabs.
 struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
+  int slot;       // of the team; kNoTeam where a handle tells all, in the library's own kernels
   int channel;
   int channels;  // of the team
   ChannelSpace space;
   std::byte* const* slabs;  // of the first PEs; null where only the state knows them
   bool of_world;            // channel 0 of the world: the state knows where its PEs tell each other
 
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(int slot, int of_team = 0)
-      : team(view_of(slot)),
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(int in_slot, int of_team = 0)
+      : team(view_of(in_slot)),
+        slot(in_slot),
         channel(of_team),
-        channels(state().sync_layout.channels_of(slot)),
-        space(state().sync_layout.space(slot, of_team)),
+        channels(state().sync_layout.channels_of(in_slot)),
+        space(state().sync_layout.space(in_slot, of_team)),
         slabs(nullptr),
-        of_world(slot == kWorldSlot && of_team == 0) {
+        of_world(in_slot == kWorldSlot && of_team == 0) {
     check_all_are_reached();
   }
   MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamHandle& handle, int of_team = 0)
       : team(handle.team),
+        slot(kNoTeam),
         channel(of_team),
         channels(handle.channels),
         space(handle.space.further(of_team)),
@@ -136,7 +139,26 @@ MESHMEM_DEVICE TeamSync unforeseen(TeamSync sync, const Group&) {
   return sync;
 }
 MESHMEM_DEVICE const TeamSync& unforeseen(const TeamSync& sync, const Thread&) { return sync; }
+
+template <typename Group, typename Work>
+MESHMEM_DEVICE_OUT_OF_LINE void work_out_of_line(Group group, int slot, int channel, Work work) {
+  work(TeamSync(MESHMEM_UNFORESEEN(slot, group), MESHMEM_UNFORESEEN(channel, group)));
+}
 #endif
+
+// work(sync), of a group in a user's kernel and of a team that has a slot. On AMD GPUs it is a
+// function of its own, which is told the slot and finds the rest again: what takes most registers
+// leaves none to what its caller needs afterwards, and compilers may lose that (docs/gpu.md). Work
+// refers to nothing: it has copies, since an address of the caller's would keep that in memory.
+template <typename Group, typename Work>
+MESHMEM_DEVICE void with_registers(const Group& group, const TeamSync& sync, const Work& work) {
+#if defined(MESHMEM_TARGET_IS_HIP)
+  work_out_of_line(group, sync.slot, sync.channel, work);
+#else
+  (void)group;
+  work(sync);
+#endif
+}
 
 MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
   return __builtin_expect(epoch % kWipeEvery == 0, 0);

@@ -25,6 +25,11 @@
 #else
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE
 #endif
+// A function of its own where registers are short: compilers for AMD GPUs give a kernel of up to
+// 1,024 threads 64 to 128 of them.
+#if defined(__HIP__)
+#define MESHMEM_DEVICE_OUT_OF_LINE __device__ __attribute__((noinline))
+#endif
 #define MESHMEM_HOST_DEVICE __host__ __device__ inline
 #define MESHMEM_HOST_DEVICE_MEMBER __host__ __device__
 #else

@@ -29,10 +29,18 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   const int blocks = blocks_with_slices(grid, sync);
   if (grid.block() < blocks) {
     const Slice slice = slice_of<E>(count, grid.block(), blocks);
-    if (slice.count > 0) work(sync.on(grid.block()), slice);
+    if (slice.count > 0)
+      with_registers(Block(), sync.on(grid.block()),
+                     [=](const TeamSync& channel) { work(channel, slice); });
   }
   meet(grid, sync);
   return 0;
+}
+
+// A grid does so for each slice.
+template <typename Work>
+MESHMEM_DEVICE void with_registers(const CooperativeGrid&, const TeamSync& sync, const Work& work) {
+  work(sync);
 }
 
 // Packets go as far for each block as they do for one alone, but all together no further than to
@@ -55,7 +63,7 @@ MESHMEM_DEVICE int reduce(const CooperativeGrid& grid, const TeamSync& sync, E* 
                           const E* source, std::size_t count) {
   const ReduceLimits limits = limits_of_grid(blocks_with_slices(grid, sync));
   const ReduceAlgorithm algorithm = algorithm_within(limits, sync, count * sizeof(E));
-  return by_slices<E>(grid, sync, count, [&](const TeamSync& channel, const Slice& slice) {
+  return by_slices<E>(grid, sync, count, [=](const TeamSync& channel, const Slice& slice) {
     reduce_in_pe_order(KnownOp<op>(), algorithm, Block(), channel, dest + slice.first,
                        source + slice.first, slice.count);
   });
@@ -64,7 +72,7 @@ MESHMEM_DEVICE int reduce(const CooperativeGrid& grid, const TeamSync& sync, E* 
 template <ReduceOp op, typename E>
 MESHMEM_DEVICE int reduce_scatter(const CooperativeGrid& grid, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
-  return by_slices<E>(grid, sync, count, [&](const TeamSync& channel, const Slice& slice) {
+  return by_slices<E>(grid, sync, count, [=](const TeamSync& channel, const Slice& slice) {
     reduce_one_shot(KnownOp<op>(), Block(), channel, dest + slice.first, source + slice.first,
                     slice.count, count);
   });
@@ -73,7 +81,7 @@ MESHMEM_DEVICE int reduce_scatter(const CooperativeGrid& grid, const TeamSync& s
 template <typename E>
 MESHMEM_DEVICE int scan(const CooperativeGrid& grid, const TeamSync& sync, E* dest, const E* source,
                         std::size_t count, bool inclusive) {
-  return by_slices<E>(grid, sync, count, [&](const TeamSync& channel, const Slice& slice) {
+  return by_slices<E>(grid, sync, count, [=](const TeamSync& channel, const Slice& slice) {
     scan(Block(), channel, dest + slice.first, source + slice.first, slice.count, inclusive);
   });
 }

@@ -83,8 +83,8 @@ void each_pair_of_halves(Wave& w, const Instruction& i, float (*function)(float,
   write_lanes(w, i, result);
 }
 
-// A sum of a product, of floats and halves: by op_sel_hi a source is a half, by op_sel its upper one.
-// A half of a register keeps the other one's bits.
+// A product and a sum, of floats and halves: by op_sel_hi a source is a half, by op_sel its upper
+// one. Where the result is a half of a register, the other half stays.
 enum class Mixed { kFloat, kLow, kHigh };
 template <Mixed kResult>
 void mix(Wave& w, const Instruction& i) {
