@@ -159,13 +159,24 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
     const ChannelSpace& space = job.team.space;
     const ReduceAlgorithm algorithm =
         algorithm_in_kernel<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
-    if (job.plan.algorithm == ReduceAlgorithm::one_shot && !job.scatter &&
+    if (job.plan.algorithm == ReduceAlgorithm::one_shot &&
         fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
-      return launch(reduce_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team,
-                    SingleHop(job.team, slices, RowsOfChannel::packets(space)), dest, source, op);
+      const SingleHop hop(job.team, slices, RowsOfChannel::packets(space));
+      if (job.scatter)
+        return launch(scatter_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team, hop,
+                      dest, source, job.count, op);
+      return launch(reduce_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team, hop,
+                    dest, source, op);
     }
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<U>) {
+      if (job.plan.algorithm == ReduceAlgorithm::one_shot_wide && job.scatter &&
+          fits_wide_lines_of_row<U>(job.team, slices)) {
+        return launch(scatter_wide_lines_kernel<Op, U>, blocks,
+                      std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
+                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest,
+                      source, job.count, op);
+      }
       if (algorithm == ReduceAlgorithm::one_shot_wide &&
           fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
         return launch(reduce_single_wide_line_kernel<Op, U>, blocks, threads, job.stream, job.team,
@@ -226,13 +237,14 @@ hipError_t ReductionKernels<E>::load_all() {
       hipError_t loaded = load_packets_kernels<Op, U>();
       if (loaded == hipSuccess)
         loaded = load(reduce_large_kernel<Op, U>, reduce_single_unit_kernel<Op, U>,
-                      combine_kernel<Op, U>);
+                      scatter_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
       if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
         if (loaded == hipSuccess)
           loaded = load(reduce_single_wide_line_kernel<Op, U>,
-                        reduce_single_wide_line_two_hops_kernel<Op, U>);
+                        reduce_single_wide_line_two_hops_kernel<Op, U>,
+                        scatter_wide_lines_kernel<Op, U>);
 #endif
       }
       return loaded;

@@ -98,6 +98,12 @@ struct SingleHop {
   }
 };
 
+// The PE that is i after this one.
+MESHMEM_DEVICE int peer_in(const TeamView& team, int i) {
+  const int pe = team.me + i;
+  return pe < team.n ? pe : pe - team.n;
+}
+
 // A kernel may let the next one in as soon as all data has come. With one block, or with this many,
 // that gains 2 to 3 %. With a number between it loses as much, since the next kernel's blocks come
 // to other multiprocessors (measured on an H200, which has 132).
@@ -120,8 +126,9 @@ MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
-// The units of all PEs, in PE order; `mine` is what this one has sent.
-template <typename Op, typename E>
+// The units of all PEs, in PE order; `mine` is what this one has sent. scatters: there is one
+// function for each kernel, so that all of them have it in line.
+template <bool scatters, typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
                                                 const TeamView& team, const Bits128& mine,
                                                 std::uint64_t epoch) {
@@ -171,7 +178,48 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (u == 0) *counter = epoch;
   if (!has_unit) return;
-  const UnitTotal<E> total = receive_single_unit<Op, E>(op, job, at, handle.team, mine, epoch);
+  const UnitTotal<E> total =
+      receive_single_unit<false, Op, E>(op, job, at, handle.team, mine, epoch);
+  allow_next_kernel_if_it_pays();
+  store_unit(dest + slice.first, slice.count, u, finished<E>(op, total, n));
+}
+
+// A reduce-scatter: the source has a block for each PE, `apart` elements after that for the one
+// before.
+template <typename Op, typename E>
+__global__ void __launch_bounds__(kThreads)
+    scatter_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                               const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
+                               std::size_t apart, Op op) {
+  const unsigned channel = blockIdx.x, u = threadIdx.x;
+  const int n = handle.team.n;
+  const Slice slice = job.slice<E>(channel);
+  const bool has_unit = u < units_of<E>(slice.count);
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t at = channel * job.row_step + u * kLineBytes;
+  const E* const mine = source + slice.first;
+
+  after_earlier_kernels();
+  std::uint64_t data[kNearMembers] = {};  // for the PE that is so many after this one
+  if (has_unit) {
+#pragma unroll
+    for (int i = 0; i < kNearMembers; ++i) {
+      const auto pe = static_cast<std::size_t>(peer_in(handle.team, i));
+      if (i < n) data[i] = bit_cast<std::uint64_t>(load_unit(mine + pe * apart, slice.count, u));
+    }
+  }
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
+  if (epoch % 2 != 0) at += job.parity_step;
+  if (has_unit) {
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i)
+      if (i < n) send_line(reinterpret_cast<Bits128*>(job.to[i - 1] + at), data[i], epoch);
+  }
+  __syncthreads();
+  if (u == 0) *counter = epoch;
+  if (!has_unit) return;
+  const UnitTotal<E> total =
+      receive_single_unit<true, Op, E>(op, job, at, handle.team, line_of(data[0], epoch), epoch);
   allow_next_kernel_if_it_pays();
   store_unit(dest + slice.first, slice.count, u, finished<E>(op, total, n));
 }

@@ -35,6 +35,14 @@ bool fits_single_wide_line_in_two_hops(const TeamHandle& team, const Slices& sli
   return team.has_all() && lines * kWideLineBytes <= results_in_row(team.space);
 }
 
+// In one hop again, where a lane may have a few lines.
+template <typename E>
+bool fits_wide_lines_of_row(const TeamHandle& team, const Slices& slices) {
+  const std::size_t units = units_of<E>(slices.longest<E>());
+  const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
+  return team.has_all() && lines * kWideLineBytes <= team.space.wide_row;
+}
+
 // This lane's words of a line of each PE that is awaited.
 template <typename IsAwaited>
 MESHMEM_DEVICE void await_lines(const SingleHop& job, std::size_t at, std::uint64_t epoch,
@@ -198,6 +206,61 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
 #pragma unroll
     for (int pe = 0; pe < kNearMembers; ++pe)
       if (is_awaited(pe)) store(pe, line, LaneUnits<E>::of(words[pe]));
+  });
+}
+
+// A reduce-scatter in one hop, as in single_unit.hpp.
+template <typename Op, typename E>
+__global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
+    scatter_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
+                              std::size_t apart, Op op) {
+  after_earlier_kernels();
+  const unsigned channel = blockIdx.x;
+  const int n = handle.team.n, me = handle.team.me;
+  const Slice slice = job.slice<E>(channel);
+  const LanePosition lane{Block()};
+  const std::size_t units = units_of<E>(slice.count);
+  const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t rows = channel * job.row_step;
+  source += slice.first;
+  dest += slice.first;
+  const auto load = [&](int pe, std::size_t line) {
+    return load_lane(lane, source + static_cast<std::size_t>(pe) * apart, slice.count, 0, units,
+                     line)
+        .words();
+  };
+  const auto at = [&](std::size_t line) { return rows + lane.word_of(line) * sizeof(Bits128); };
+
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
+  if (epoch % 2 != 0) rows += job.parity_step;
+  for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
+    if (!is_there) return;
+    Bits128 words[kNearMembers];
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i)
+      if (i < n) words[i] = load(peer_in(handle.team, i), line);
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i) {
+      if (i < n)
+        store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(line)),
+                   with_flag(lane, words[i], epoch));
+    }
+  });
+  __syncthreads();
+  if (threadIdx.x == 0) *counter = epoch;
+  for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
+    const Bits128 own = load(me, line);
+    Bits128 words[kNearMembers] = {};
+    await_missing_lines(
+        job, n, at(line), epoch, [&](int pe) { return is_there && pe < n && pe != me; }, words);
+    if (line - lane.line_in_wave + lane.stride >= lines) allow_next_kernel_if_it_pays();
+#pragma unroll
+    for (int pe = 0; pe < kNearMembers; ++pe)
+      if (pe == me) words[pe] = own;
+    if (is_there)
+      store_lane(lane, dest, slice.count, 0, units, line, combine_words<Op, E>(op, words, n));
   });
 }
 

@@ -121,12 +121,32 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
   return plan;
 }
 
+// By lines of 128 bytes where a reduction of a block leaves packets, as long as each block of the
+// kernel has few of them.
+std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
+                                                                     int channels) const {
+  constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
+  constexpr int kBlocks = 128, kThreads = 576;
+  if (!has_plans_of_few_blocks() || settings.rule.kind != ReduceRule::automatic ||
+      settings.ring_min_bytes || packed_plan_.load(std::memory_order_relaxed) != 0)
+    return std::nullopt;
+  device::Plan plan = kernel_plan(bytes, n_pes, channels);
+  if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
+    return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);
+  const int blocks = std::min({within_limits(settings.blocks, kBlocks), channels, kBlocks});
+  const std::size_t most_of_block = (n_pes <= 2 ? kMostOfTwo : kMost) / kBlocks;
+  if (bytes > most_of_block * static_cast<std::size_t>(blocks)) return std::nullopt;
+  const int threads = std::min(within_limits(settings.threads, kThreads), kThreads);
+  return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
+}
+
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
 // short rows of a single channel the ring's batches are shorter than those of one hop. Where two
 // PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
 // and where the whole source would be pulled.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
+  if (const auto plan = scatter_plan_of_wide_lines(bytes, n_pes, channels)) return *plan;
   device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
   const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)

@@ -72,6 +72,8 @@ class ReducePolicy {
   std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes) const;
   std::optional<device::ReduceLimits> limits_by_settings() const;
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
+  std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
+                                                         int channels) const;
 
   std::vector<PlanRow> tuned_rows_;
   std::atomic<std::uint64_t> packed_plan_{0};  // the program's, 0 for none

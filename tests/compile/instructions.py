@@ -87,6 +87,7 @@ KERNELS = {
     "reduce_packets_kernel": ("block", EXCHANGE),
     "reduce_large_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
     "reduce_single_unit_kernel": ("block", EXCHANGE),
+    "scatter_single_unit_kernel": ("block", EXCHANGE),
     "reduce_located_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
     "scan_kernel": ("block", EXCHANGE),
 }
