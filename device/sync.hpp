@@ -203,8 +203,9 @@ class Meeting {
     if (!sync.of_world && is_poller(group)) find_places();
   }
 
-  // What members stored before can be read afterwards.
-  MESHMEM_DEVICE_MEMBER void pass() {
+  // What members stored before can be read afterwards; where there is nothing to read, and earlier
+  // kernels have ended, it need not be released.
+  MESHMEM_DEVICE_MEMBER void pass(bool releases = true) {
     std::uint64_t last = 0;
     // On its way while the release waits, that of all or of the lanes: what is so when the group
     // meets is waited for there. Lanes that look after it have to meet before the leader writes the
@@ -214,7 +215,7 @@ class Meeting {
     if (is_poller(group_)) {
       if (sync_.of_world) find_places();
       if (!kEachFences) last = sync_.epoch();
-      release_mine();
+      if (releases) release_mine();
       if (!kEachFences) pollers_of(group_).sync();
       tell_and_await(last);
     }
@@ -293,6 +294,13 @@ class Meeting {
 template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass();
+}
+
+// The entry of a kernel's only group on the channel, before others write here: what this PE did
+// before, earlier kernels have done.
+template <typename Group>
+MESHMEM_DEVICE void enter_after_kernels(const Group& group, const TeamSync& sync) {
+  Meeting<Group>(group, sync).pass(false);
 }
 
 template <typename Group>

@@ -61,9 +61,19 @@ MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::b
   }
 }
 
+// Who calls these routines: a group of any kernel, or a kernel that does nothing else, which begins
+// when what the stream has done before has ended.
+enum class Caller { any, kernel };
+template <typename Group>
+MESHMEM_DEVICE void enter(const Group& group, const TeamSync& sync, Caller caller) {
+  if (caller == Caller::kernel) return enter_after_kernels(group, sync);
+  team_sync(group, sync);
+}
+
 template <typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* dest,
-                             const void* source, std::size_t bytes, int root) {
+                             const void* source, std::size_t bytes, int root,
+                             Caller caller = Caller::any) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
@@ -71,7 +81,7 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
     broadcast_by_packets(group, sync, to, from, bytes, root);
     return 0;
   }
-  team_sync(group, sync);
+  enter(group, sync, caller);
   if (sync.team.me == root) push_to_all(group, sync, to, from, bytes);
   team_sync(group, sync);
   return 0;
@@ -80,7 +90,8 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
 // The blocks of the PEs are `apart` bytes apart in the dest.
 template <typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes, std::size_t apart) {
+                            const void* source, std::size_t bytes, std::size_t apart,
+                            Caller caller = Caller::any) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
@@ -88,7 +99,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
     exchange_by_packets(group, sync, to, apart, from, 0, bytes);
     return 0;
   }
-  team_sync(group, sync);
+  enter(group, sync, caller);
   push_to_all(group, sync, to + static_cast<std::size_t>(sync.team.me) * apart, from, bytes);
   team_sync(group, sync);
   return 0;
@@ -115,7 +126,7 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
 template <typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest,
                             const void* source, std::size_t bytes, std::size_t apart,
-                            bool own_first = false) {
+                            bool own_first = false, Caller caller = Caller::any) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
@@ -124,7 +135,7 @@ MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest
     return 0;
   }
   std::byte* const mine = to + static_cast<std::size_t>(sync.team.me) * apart;
-  team_sync(group, sync);
+  enter(group, sync, caller);
   const int first = own_first ? 0 : 1;  // peer(0) and peer(n) are this PE
   for (int i = first; i < first + sync.team.n; ++i) {
     const int pe = sync.peer(i);

@@ -3,9 +3,12 @@
 // Kernels of a team that move data and do not compute.
 // Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
 // and waits for no other block; how many blocks there are depends on what all PEs have in common.
+#include <algorithm>
+
 #include "device/collectives/alltoallv.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
+#include "device/kernels/single_exchange.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {
@@ -18,11 +21,13 @@ constexpr unsigned kMoveThreads = 64;
 constexpr int kMostMoveBlocks = 2;
 constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;
 constexpr int kBlocksOfAlltoallv = 1;
+constexpr std::size_t kMostByUnits = 512;
 #else
 constexpr unsigned kMoveThreads = 512;
 constexpr int kMostMoveBlocks = kChannels;
 constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
 constexpr int kBlocksOfAlltoallv = 16;
+constexpr std::size_t kMostByUnits = 32 * 1024;
 #endif
 
 // What a block moves of `bytes` bytes, and where it meets the others that do.
@@ -48,14 +53,16 @@ __global__ void __launch_bounds__(kMoveThreads)
                      std::size_t bytes, int root) {
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
-  broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root);
+  broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
+            Caller::kernel);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                     std::size_t bytes) {
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
-  fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes);
+  fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
+           Caller::kernel);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     collect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
@@ -69,7 +76,7 @@ __global__ void __launch_bounds__(kMoveThreads)
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
   alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
-           blockIdx.x % 2 != 0);
+           blockIdx.x % 2 != 0, Caller::kernel);
 }
 template <typename E>
 __global__ void alltoalls_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,
@@ -102,6 +109,117 @@ dim3 blocks_for(const TeamHandle& team, std::size_t bytes) {
   return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
 }
 
+// ---- In one hop, by kernels that get all addresses from the host. What is launched depends on
+// what all PEs have in common, but for the evenness of their addresses.
+
+bool is_even(const void* dest, const void* source, std::size_t bytes) {
+  return (reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source) |
+          bytes) %
+             kLineData ==
+         0;
+}
+
+// How many blocks there are, with how many threads, and what each moves.
+struct Shape {
+  int blocks;
+  unsigned threads;
+  Slices slices;
+  std::size_t units;  // of the longest slice
+
+  Shape(std::size_t bytes, std::size_t wanted, int channels)
+      : blocks(Slices::most<std::byte>(
+            bytes, static_cast<int>(std::min(wanted, static_cast<std::size_t>(channels))))),
+        threads(0),
+        slices(Slices::of<std::byte>(bytes, blocks)),
+        units((slices.longest<std::byte>() + kLineData - 1) / kLineData) {}
+  void use_threads(std::size_t wanted, std::size_t least, std::size_t most) {
+    constexpr std::size_t kGrain = 32;
+    threads = static_cast<unsigned>(
+        std::min(std::max((wanted + kGrain - 1) / kGrain * kGrain, least), most));
+  }
+  dim3 grid() const { return dim3(static_cast<unsigned>(blocks)); }
+};
+
+// What a block moves by packets, of which a thread has one. Measured on 4 H100.
+constexpr std::size_t bytes_of_unit_block(std::size_t bytes) {
+  if (kMostMoveBlocks < kChannels) return kMostByUnits;
+  return bytes <= 4 << 10 ? 64 : bytes <= 8 << 10 ? 512 : 1 << 10;
+}
+
+template <bool each_its_own>
+hipError_t launch_units(const Shape& shape, const TeamHandle& team, const Exchange& exchange,
+                        bool even, hipStream_t stream) {
+  const SingleHop hop(team, shape.slices, RowsOfChannel::packets(team.space));
+  const auto kernel = even ? exchange_single_unit_kernel<each_its_own, true>
+                           : exchange_single_unit_kernel<each_its_own, false>;
+  return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
+}
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// Beyond, pushing wins, which needs no flags in the data, but two meetings.
+std::size_t most_by_wide_lines(int n) { return n <= 2 ? 2 << 20 : 1 << 20; }
+constexpr std::size_t kFewBytes = 256 << 10;  // for which half the blocks are enough
+
+template <bool each_its_own>
+hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const Exchange& exchange,
+                             bool even, hipStream_t stream) {
+  const SingleHop hop(team, shape.slices, RowsOfChannel::wide_lines(team.space));
+  const auto kernel = even ? exchange_wide_lines_kernel<each_its_own, true>
+                           : exchange_wide_lines_kernel<each_its_own, false>;
+  return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
+}
+#endif
+
+// Whether it was launched so.
+template <bool each_its_own>
+bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t bytes,
+                  hipStream_t stream, hipError_t* error) {
+  if (!team.has_all()) return false;
+  const bool even = is_even(exchange.dest, exchange.source, bytes);
+  if (bytes <= kMostByUnits) {
+    const std::size_t of_block = bytes_of_unit_block(bytes);
+    Shape shape(bytes, (bytes + of_block - 1) / of_block, team.channels);
+    shape.use_threads(shape.units, shape.blocks > 1 ? 128 : 64, kThreads);
+    if (shape.units <= shape.threads && shape.units * kLineBytes <= team.space.packet_row) {
+      *error = launch_units<each_its_own>(shape, team, exchange, even, stream);
+      return true;
+    }
+  }
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (bytes <= most_by_wide_lines(team.team.n)) {
+    Shape shape(bytes, bytes <= kFewBytes ? kChannels / 2 : kChannels, team.channels);
+    const std::size_t lines = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
+    shape.use_threads(lines * kLanesOfLine, 128, kMostThreadsOfTwoShotWide);
+    if (lines * kWideLineBytes <= team.space.wide_row) {
+      *error = launch_wide_lines<each_its_own>(shape, team, exchange, even, stream);
+      return true;
+    }
+  }
+#endif
+  return false;
+}
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// Broadcasts by relays: below, packets win, and with two PEs pushing does above.
+bool takes_relays(int n, std::size_t bytes) {
+  constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20, kMost = std::size_t{1} << 32;
+  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes < kMost);
+}
+hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
+                                  std::size_t bytes, int root, hipStream_t stream) {
+  constexpr std::size_t kMostOfBatch = 256;
+  const std::size_t row = team.space.wide_row / kWideLineBytes;
+  const Shape shape(bytes, kChannels, team.channels);
+  const auto lines = static_cast<unsigned>(std::min(row, kMostOfBatch));
+  const auto kernel =
+      is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
+  return launch(
+      kernel, shape.grid(), kThreads, stream, team,
+      SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
+      Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root, lines});
+}
+#endif
+
 }  // namespace
 
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
@@ -110,11 +228,19 @@ hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
 
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream) {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (team.has_all() && team.space.wide_row > 0 && takes_relays(team.team.n, bytes))
+    return launch_broadcast_lines(team, dest, source, bytes, root, stream);
+#endif
   return launch(broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes, root);
 }
 hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
                            std::size_t bytes, hipStream_t stream) {
+  const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
+                          bytes, 0};
+  hipError_t error = hipSuccess;
+  if (try_exchange<false>(team, exchange, bytes, stream, &error)) return error;
   return launch(fcollect_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
                 bytes);
 }
@@ -124,6 +250,10 @@ hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source
 }
 hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
                            std::size_t block_bytes, hipStream_t stream) {
+  const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
+                          block_bytes, block_bytes};
+  hipError_t error = hipSuccess;
+  if (try_exchange<true>(team, exchange, block_bytes, stream, &error)) return error;
   return launch(alltoall_kernel, blocks_for(team, block_bytes), kMoveThreads, stream, team, dest,
                 source, block_bytes);
 }
@@ -145,8 +275,17 @@ hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipSt
 }
 
 hipError_t load_move_kernels() {
-  const hipError_t error = load(sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel,
-                                alltoall_kernel, alltoallv_kernel, alltoalls_kernel<Bits128>);
+  hipError_t error =
+      load(sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel, alltoall_kernel,
+           alltoallv_kernel, alltoalls_kernel<Bits128>, exchange_single_unit_kernel<false, false>,
+           exchange_single_unit_kernel<false, true>, exchange_single_unit_kernel<true, false>,
+           exchange_single_unit_kernel<true, true>);
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (error == hipSuccess)
+    error = load(exchange_wide_lines_kernel<false, false>, exchange_wide_lines_kernel<false, true>,
+                 exchange_wide_lines_kernel<true, false>, exchange_wide_lines_kernel<true, true>,
+                 broadcast_lines_kernel<false>, broadcast_lines_kernel<true>);
+#endif
   if (error != hipSuccess) return error;
   return with_each_bits(
       [](auto given) { return load(alltoalls_kernel<typename decltype(given)::Type>); });

@@ -123,6 +123,122 @@ TEST(OnStream, CollectivesMoveData) {
   shmem_team_destroy(reversed);
 }
 
+// Where processors are devices less is enough: no other way is taken for more.
+bool is_on_gpu() {
+  hipDeviceProp_t properties;
+  expect_success(hipGetDeviceProperties(&properties, 0));
+  return std::string_view(properties.name) != "meshmem CPU device";
+}
+
+// Byte i of what PE `pe` has.
+unsigned char byte_of(size_t pe, size_t i) {
+  return static_cast<unsigned char>(scramble(pe << 40 | i >> 3) >> i % 8 * 8);
+}
+
+// Around the lengths at which the way changes, whole words or not, and where they lie so or not.
+TEST(OnStream, CollectivesMoveBlocksOfAllLengths) {
+  std::vector<size_t> lengths{1, 7, 8, 9, 64, 500, 512, 1000, 1024, 4100, 8192, 8200};
+  if (!kSanitized) lengths.insert(lengths.end(), {32768, 32776, 65536, 131071});
+  if (is_on_gpu())
+    lengths.insert(lengths.end(), {131072, 131080, 262144, 262152, 1000003, 1 << 20, (1 << 20) + 8,
+                                   (2 << 20) - 1, 2 << 20, (2 << 20) + 8, (4 << 20) + 16});
+  constexpr size_t kMostShift = 8;
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  const size_t most = n * lengths.back() + kMostShift;
+  PlacedArray<unsigned char> source(Place::device, most), gathered(Place::device, most),
+      swapped(Place::device, most), first(Place::device, most), last(Place::device, most);
+  std::vector<unsigned char> mine(most);
+  for (const size_t bytes : lengths) {
+    for (const size_t shift : {size_t{0}, size_t{3}, kMostShift}) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes, " << shift << " further");
+      for (size_t i = 0; i < n * bytes; ++i) mine[shift + i] = byte_of(me, i);
+      source.write(mine);
+      shmem_barrier_all();
+      const auto at = [shift](PlacedArray<unsigned char>& array) { return array.data() + shift; };
+      EXPECT_EQ(
+          shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, at(gathered), at(source), bytes, stream),
+          0);
+      EXPECT_EQ(
+          shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, at(first), at(source), bytes, 0, stream),
+          0);
+      EXPECT_EQ(
+          shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, at(swapped), at(source), bytes, stream),
+          0);
+      EXPECT_EQ(shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, at(last), at(source), bytes,
+                                              n_pes() - 1, stream),
+                0);
+      stream.finish();
+      const auto expect = [&](const char* what, PlacedArray<unsigned char>& array, size_t count,
+                              const auto& expected) {
+        const std::vector<unsigned char> all = array.read();
+        expect_each(what, all.data() + shift, count, expected);
+      };
+      expect("fcollect", gathered, n * bytes,
+             [&](size_t i) { return byte_of(i / bytes, i % bytes); });
+      expect("alltoall", swapped, n * bytes,
+             [&](size_t i) { return byte_of(i / bytes, me * bytes + i % bytes); });
+      expect("broadcast of the first", first, bytes, [&](size_t i) { return byte_of(0, i); });
+      expect("broadcast of the last", last, bytes, [&](size_t i) { return byte_of(n - 1, i); });
+      shmem_barrier_all();
+    }
+  }
+}
+
+// What relays hand on in several batches, of any root, in place or not.
+TEST(OnStream, LargeBroadcastsReachAll) {
+  if (kSanitized) GTEST_SKIP() << "it takes long";
+  const size_t most = (is_on_gpu() ? size_t{17} << 20 : size_t{1} << 20) + 40;
+  Stream stream;
+  const auto me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> source(Place::device, most), dest(Place::device, most);
+  std::vector<unsigned char> mine(most);
+  for (size_t i = 0; i < most; ++i) mine[i] = byte_of(me, i);
+  for (const size_t bytes : {most, most - 41}) {
+    for (int root = 0; root < n_pes(); ++root) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes of PE " << root);
+      const auto expected = [&](size_t i) { return byte_of(static_cast<size_t>(root), i); };
+      source.write(mine);
+      shmem_barrier_all();
+      EXPECT_EQ(shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, dest, source, bytes, root, stream),
+                0);
+      EXPECT_EQ(
+          shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, source, source, bytes, root, stream), 0);
+      stream.finish();
+      expect_each("broadcast", dest.read().data(), bytes, expected);
+      expect_each("broadcast in place", source.read().data(), bytes, expected);
+      shmem_barrier_all();
+    }
+  }
+}
+
+TEST(OnStream, ScattersSumsOfAllLengths) {
+  std::vector<size_t> counts{1, 2, 3, 127, 128, 129, 1025, 4095};
+  if (!kSanitized) counts.insert(counts.end(), {8191, 8192, 8193, 20001});
+  if (is_on_gpu()) counts.insert(counts.end(), {65536, 131071, 262147, 524288, 1048580});
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  PlacedArray<int> source(Place::device, n * counts.back()), dest(Place::device, counts.back());
+  std::vector<int> mine(n * counts.back());
+  const auto term = [](size_t pe, size_t i) {
+    return static_cast<int>(scramble(pe << 40 | i) >> 40);
+  };
+  for (size_t i = 0; i < mine.size(); ++i) mine[i] = term(me, i);
+  source.write(mine);
+  shmem_barrier_all();
+  for (const size_t count : counts) {
+    SCOPED_TRACE(count);
+    EXPECT_EQ(
+        shmemx_int_sum_reduce_scatter_on_stream(SHMEM_TEAM_WORLD, dest, source, count, stream), 0);
+    stream.finish();
+    expect_each("sum", dest.read().data(), count, [&](size_t i) {
+      int sum = 0;
+      for (size_t pe = 0; pe < n; ++pe) sum += term(pe, me * count + i);
+      return sum;
+    });
+  }
+}
+
 template <typename E, typename Reduce, typename Combine>
 void check_reduce(const char* what, const Reduce& reduce, const Combine& combine) {
   SCOPED_TRACE(what);

@@ -79,6 +79,7 @@ KERNELS = {
     "proxy_command_kernel": ("thread", {"flags", "polls", "after the stream"}),
     "sync_kernel": ("block", {"flags", "polls", "after the stream"}),
     "broadcast_kernel": ("block", EXCHANGE),
+    "exchange_single_unit_kernel": ("block", EXCHANGE),
     "fcollect_kernel": ("block", EXCHANGE),
     "collect_kernel": ("block", EXCHANGE),
     "alltoall_kernel": ("block", EXCHANGE),

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fcollect and alltoall in one hop, as the whole of a kernel: by packets, of which a thread has one
+// to each PE, and by lines of 128 bytes. Large broadcasts by such lines in two hops. Called by
+// moves.cpp.
+// Invariant: as in single_unit.hpp; bytes of any number and alignment, so all PEs agree on what
+// lies where in a line, whatever the addresses are.
+#ifndef MESHMEM_DEVICE_KERNELS_SINGLE_EXCHANGE_HPP_
+#define MESHMEM_DEVICE_KERNELS_SINGLE_EXCHANGE_HPP_
+
+#include "device/kernels/single_unit.hpp"
+#include "device/kernels/single_wide_line.hpp"
+
+namespace meshmem {
+namespace device {
+
+// Where the blocks are: that from or for PE i begins i * apart after the first. Apart by 0, all get
+// the same one.
+struct Exchange {
+  std::byte* dest;
+  const std::byte* source;
+  std::size_t dest_apart, source_apart;
+};
+
+// Words of blocks. even: all are whole, and lie at multiples of 8. Lines are the same either way,
+// so PEs need not agree.
+template <bool even>
+struct Words {
+  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* block, std::size_t bytes,
+                                                  std::size_t u) {
+    if constexpr (even)
+      return load_plain(reinterpret_cast<const std::uint64_t*>(block) + u);
+    else
+      return load_word(block, bytes, static_cast<unsigned>(u));
+  }
+  MESHMEM_DEVICE_MEMBER static void store(std::byte* block, std::size_t bytes, std::size_t u,
+                                          std::uint64_t word) {
+    if constexpr (even)
+      store_plain(reinterpret_cast<std::uint64_t*>(block) + u, word);
+    else
+      store_word(block, bytes, static_cast<unsigned>(u), word);
+  }
+};
+
+// What comes from each other PE, a line's data each; `mine` is any line with the epoch.
+MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
+                                  const Bits128& mine, std::uint64_t epoch,
+                                  Bits128 (&line)[kNearMembers]) {
+#pragma unroll
+  for (Bits128& one : line) one = mine;
+  for (bool all = false; !all;) {
+    job.look(line, at, [&](int pe) { return pe < team.n && pe != team.me; });
+    all = true;
+#pragma unroll
+    for (const Bits128& one : line) all = all && has_come(one, epoch);
+    if (!all)
+      pause_for([&] {
+        int pe = 0;
+        while (pe + 1 < team.n && has_come(line[pe], epoch)) ++pe;
+        return job.from[pe] + at;
+      });
+  }
+  has_waited();
+}
+
+// each_its_own: a block for each PE, and not the same for all.
+template <bool each_its_own, bool even>
+__global__ void __launch_bounds__(kThreads)
+    exchange_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                                const MESHMEM_GRID_CONSTANT SingleHop job,
+                                const MESHMEM_GRID_CONSTANT Exchange exchange) {
+  const unsigned channel = blockIdx.x, u = threadIdx.x;
+  const int n = handle.team.n, me = handle.team.me;
+  const Slice slice = job.slice<std::byte>(channel);
+  const bool has_unit = u * kLineData < slice.count;
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t at = channel * job.row_step + u * kLineBytes;
+  std::byte* const dest = exchange.dest + slice.first;
+  const std::byte* const source = exchange.source + slice.first;
+  const auto block_for = [&](int pe) {
+    return each_its_own ? source + static_cast<std::size_t>(pe) * exchange.source_apart : source;
+  };
+  const auto block_from = [&](int pe) {
+    return dest + static_cast<std::size_t>(pe) * exchange.dest_apart;
+  };
+
+  after_earlier_kernels();
+  constexpr int kWords = each_its_own ? kNearMembers : 1;
+  std::uint64_t word[kWords] = {};
+  if (has_unit) {
+#pragma unroll
+    for (int i = 0; i < kWords; ++i)
+      if (i < n) word[i] = Words<even>::load(block_for(peer_in(handle.team, i)), slice.count, u);
+  }
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
+  if (epoch % 2 != 0) at += job.parity_step;
+  if (has_unit) {
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i) {
+      if (i < n)
+        send_line(reinterpret_cast<Bits128*>(job.to[i - 1] + at), word[each_its_own ? i : 0],
+                  epoch);
+    }
+  }
+  __syncthreads();
+  if (u == 0) *counter = epoch;
+  if (!has_unit) return;
+  Words<even>::store(block_from(me), slice.count, u, word[0]);
+  Bits128 line[kNearMembers];
+  receive_units(job, at, handle.team, line_of(0, epoch), epoch, line);
+  allow_next_kernel_if_it_pays();
+#pragma unroll
+  for (int pe = 0; pe < kNearMembers; ++pe)
+    if (pe < n && pe != me) Words<even>::store(block_from(pe), slice.count, u, data_of(line[pe]));
+}
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+
+// Bytes as the units of lines.
+template <bool even>
+struct LinesOfBytes {
+  LanePosition lane;
+  std::size_t bytes, units, lines;
+
+  MESHMEM_DEVICE_MEMBER explicit LinesOfBytes(std::size_t of_slice)
+      : lane(Block()),
+        bytes(of_slice),
+        units((of_slice + kLineData - 1) / kLineData),
+        lines((units + kUnitsOfLine - 1) / kUnitsOfLine) {}
+  MESHMEM_DEVICE_MEMBER Bits128 load(const std::byte* block, std::size_t line) const {
+    Bits128 words{};
+    const std::size_t u = lane.unit_of(line);
+    if (u < units) words.word[0] = Words<even>::load(block, bytes, u);
+    if (u + 1 < units && !lane.has_flag()) words.word[1] = Words<even>::load(block, bytes, u + 1);
+    return words;
+  }
+  MESHMEM_DEVICE_MEMBER void store(std::byte* block, std::size_t line, const Bits128& words) const {
+    const std::size_t u = lane.unit_of(line);
+    if (u < units) Words<even>::store(block, bytes, u, words.word[0]);
+    if (u + 1 < units && !lane.has_flag()) Words<even>::store(block, bytes, u + 1, words.word[1]);
+  }
+};
+
+// A lane has one line or a few.
+template <bool each_its_own, bool even>
+__global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
+    exchange_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                               const MESHMEM_GRID_CONSTANT SingleHop job,
+                               const MESHMEM_GRID_CONSTANT Exchange exchange) {
+  after_earlier_kernels();
+  const unsigned channel = blockIdx.x;
+  const int n = handle.team.n, me = handle.team.me;
+  const Slice slice = job.slice<std::byte>(channel);
+  const LinesOfBytes<even> all(slice.count);
+  std::uint64_t* const counter = job.counter(channel);
+  std::size_t rows = channel * job.row_step;
+  std::byte* const dest = exchange.dest + slice.first;
+  const std::byte* const source = exchange.source + slice.first;
+  const auto at = [&](std::size_t line) { return rows + all.lane.word_of(line) * sizeof(Bits128); };
+  const auto block_from = [&](int pe) {
+    return dest + static_cast<std::size_t>(pe) * exchange.dest_apart;
+  };
+
+  const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
+  if (epoch % 2 != 0) rows += job.parity_step;
+  for_each_line(all.lane, all.lines, [&](std::size_t line, bool is_there) {
+    if (!is_there) return;
+    if constexpr (each_its_own) {
+      Bits128 words[kNearMembers];
+#pragma unroll
+      for (int i = 0; i < kNearMembers; ++i) {
+        const auto pe = static_cast<std::size_t>(peer_in(handle.team, i));
+        if (i < n) words[i] = all.load(source + pe * exchange.source_apart, line);
+      }
+#pragma unroll
+      for (int i = 1; i < kNearMembers; ++i) {
+        if (i < n)
+          store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(line)),
+                     with_flag(all.lane, words[i], epoch));
+      }
+      all.store(block_from(me), line, words[0]);
+    } else {
+      const Bits128 words = all.load(source, line);
+      job.send(with_flag(all.lane, words, epoch), at(line), n);
+      all.store(block_from(me), line, words);
+    }
+  });
+  __syncthreads();
+  if (threadIdx.x == 0) *counter = epoch;
+  for_each_line(all.lane, all.lines, [&](std::size_t line, bool is_there) {
+    Bits128 words[kNearMembers] = {};
+    await_missing_lines(
+        job, n, at(line), epoch, [&](int pe) { return is_there && pe < n && pe != me; }, words);
+    const bool is_last = line - all.lane.line_in_wave + all.lane.stride >= all.lines;
+    if (is_last) allow_next_kernel_if_it_pays();
+    if (!is_there) return;
+#pragma unroll
+    for (int pe = 0; pe < kNearMembers; ++pe)
+      if (pe < n && pe != me) all.store(block_from(pe), line, words[pe]);
+  });
+}
+
+// A broadcast by relays: the root deals its lines out among the others, each of which hands its own
+// on to the rest. So no PE sends more than the data once. The lines are done in batches, each of
+// which is an operation: all tell each other that they have entered it, and look at the end whether
+// the others have.
+struct Relay {
+  std::byte* dest;
+  const std::byte* source;
+  int root;
+  unsigned lines_of_row;  // a relay's of a batch
+};
+
+// Every so many waves of a block, which deal with lines of their own.
+struct SomeWaves {
+  bool has_caller;
+  std::size_t first, stride;  // lines
+
+  MESHMEM_DEVICE_MEMBER SomeWaves(unsigned part, unsigned parts) {
+    constexpr unsigned kLinesOfWave = 32 / kLanesOfLine;
+    const unsigned wave = threadIdx.x / 32;
+    has_caller = wave % parts == part;
+    first = wave / parts * kLinesOfWave;
+    stride = blockDim.x / 32 / parts * kLinesOfWave;
+  }
+};
+
+template <bool even>
+__global__ void __launch_bounds__(kThreads)
+    broadcast_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                           const MESHMEM_GRID_CONSTANT SingleHop job,
+                           const MESHMEM_GRID_CONSTANT Relay relay) {
+  after_earlier_kernels();
+  const unsigned channel = blockIdx.x;
+  const int n = handle.team.n, me = handle.team.me, root = relay.root;
+  const auto relays = static_cast<unsigned>(n - 1);
+  const Slice slice = job.slice<std::byte>(channel);
+  const LinesOfBytes<even> all(slice.count);
+  const LanePosition& lane = all.lane;
+  std::uint64_t* const counter = job.counter(channel);
+  std::byte* const dest = relay.dest + slice.first;
+  const std::byte* const source = relay.source + slice.first;
+  const auto after_root = [&](int pe) {  // the number of a relay
+    return static_cast<unsigned>(pe > root ? pe - root - 1 : pe + n - root - 1);
+  };
+  const TeamSync sync(handle, static_cast<int>(channel));
+  const int greeted = static_cast<int>(threadIdx.x) + 1;
+  const unsigned batch = relay.lines_of_row * relays;
+
+  std::uint64_t epoch = 0;
+#pragma unroll 1
+  for (std::size_t begin = 0; begin < all.lines; begin += batch) {
+    const std::size_t in_batch = all.lines - begin < batch ? all.lines - begin : batch;
+    epoch = next_single_hop_epoch(handle, counter);
+    const std::size_t rows = channel * job.row_step + (epoch % 2 != 0 ? job.parity_step : 0);
+    const auto at = [&](std::size_t k) { return rows + lane.word_of(k) * sizeof(Bits128); };
+    // Line k of a relay, if there is one.
+    const auto line_of = [&](unsigned which, std::size_t k) { return k * relays + which; };
+    const auto lines_of = [&](unsigned which) {
+      return in_batch > which ? (in_batch - which + relays - 1) / relays : 0;
+    };
+    if (greeted < n) store_relaxed(sync.arrival(peer_in(handle.team, greeted), me), epoch);
+    __syncthreads();
+    if (threadIdx.x == 0) *counter = epoch;
+    if (me == root) {
+      const SomeWaves waves(0, 1);
+#pragma unroll 2
+      for (std::size_t first = waves.first; first < in_batch; first += waves.stride) {
+        const std::size_t line = first + lane.line_in_wave;
+        if (line >= in_batch) continue;
+        const auto which = static_cast<unsigned>(line % relays);
+        const Bits128 words = all.load(source, begin + line);
+        store_pair(reinterpret_cast<Bits128*>(job.to[which] + at(line / relays)),
+                   with_flag(lane, words, epoch));
+        if (dest != source) all.store(dest, begin + line, words);
+      }
+    } else {
+      const unsigned mine = after_root(me);
+      const SomeWaves handing_on(0, n > 2 ? 2 : 1), taking(1, 2);
+      if (handing_on.has_caller) {
+        const std::size_t lines = lines_of(mine);
+#pragma unroll 1
+        for (std::size_t first = handing_on.first; first < lines; first += handing_on.stride) {
+          const std::size_t k = first + lane.line_in_wave;
+          const bool is_there = k < lines;
+          Bits128 words{};
+          for (bool has_all = false; !has_all;) {
+            if (is_there)
+              words = load_pair(reinterpret_cast<const Bits128*>(job.from[root] + at(k)));
+            const std::uint64_t flag = flag_of_line(words);
+            has_all = all_of_wave(!is_there || flag == epoch);
+          }
+          if (!is_there) continue;
+#pragma unroll
+          for (int i = 1; i < kNearMembers; ++i) {
+            if (i < n && peer_in(handle.team, i) != root)
+              store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(k)),
+                         with_flag(lane, words, epoch));
+          }
+          all.store(dest, begin + line_of(mine, k), words);
+        }
+      } else {
+        const std::size_t lines = lines_of(0);
+#pragma unroll 1
+        for (std::size_t first = taking.first; first < lines; first += taking.stride) {
+          const std::size_t k = first + lane.line_in_wave;
+          const auto is_awaited = [&](int pe) {
+            return pe < n && pe != me && pe != root && k < lines_of(after_root(pe));
+          };
+          Bits128 words[kNearMembers] = {};
+          await_missing_lines(job, n, at(k), epoch, is_awaited, words);
+#pragma unroll
+          for (int pe = 0; pe < kNearMembers; ++pe)
+            if (is_awaited(pe)) all.store(dest, begin + line_of(after_root(pe), k), words[pe]);
+        }
+      }
+    }
+    if (greeted < n) {
+      const std::uint64_t* entered = sync.arrival(me, peer_in(handle.team, greeted));
+      while (!has_reached(load_relaxed(entered), epoch)) pause();
+    }
+    __syncthreads();
+  }
+}
+
+#endif  // MESHMEM_TARGET_IS_CUDA
+
+}  // namespace device
+}  // namespace meshmem
+
+#endif  // MESHMEM_DEVICE_KERNELS_SINGLE_EXCHANGE_HPP_
