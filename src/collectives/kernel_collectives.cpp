@@ -6,17 +6,21 @@
 #include "collectives/kernel_collectives.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/relax.hpp"
 #include "base/thread.hpp"
+#include "base/wait.hpp"
 #include "collectives/alltoallv.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/short_floats.hpp"
 #include "core/runtime.hpp"
 #include "device/collectives/alltoallv_call.hpp"
+#include "gpu/device_target.hpp"
 
 namespace meshmem {
 namespace {
@@ -236,20 +240,38 @@ KernelCollectives& kernel_collectives() {
 void KernelCollectives::begin(const ProxyCommand& command) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(command);
+  n_waiting_.store(waiting_.size(), std::memory_order_release);
   if (waiting_.size() > n_idle_)
     threads_.push_back(start_thread("that runs a collective of a kernel", [this] { run(); }));
-  changed_.notify_one();
+  if (!one_looks_ || waiting_.size() > 1) changed_.notify_one();
+}
+
+// Kernels call one collective after the other, and a thread that sleeps takes as long to wake up as
+// a small one takes. One thread at a time looks.
+void KernelCollectives::look_for_a_while(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kLooks{2};
+  if (one_looks_ || wait_policy.polls <= 1 || kDevicesAreProcessors) return;
+  one_looks_ = true;
+  lock.unlock();
+  const auto end = std::chrono::steady_clock::now() + kLooks;
+  while (n_waiting_.load(std::memory_order_acquire) == 0 &&
+         !stops_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < end)
+    relax();
+  lock.lock();
+  one_looks_ = false;
 }
 
 void KernelCollectives::run() {
   std::unique_lock lock(mutex_);
-  for (;;) {
+  for (bool has_worked = false;; has_worked = true) {
     ++n_idle_;
+    if (has_worked) look_for_a_while(lock);
     changed_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
     --n_idle_;
     if (waiting_.empty()) return;
     const ProxyCommand command = waiting_.front();
     waiting_.pop_front();
+    n_waiting_.store(waiting_.size(), std::memory_order_release);
     lock.unlock();
     execute(command);
     answer_(command.word[device::kResultOfCollective]);

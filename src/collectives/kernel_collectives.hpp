@@ -6,6 +6,7 @@
 #ifndef MESHMEM_COLLECTIVES_KERNEL_COLLECTIVES_HPP_
 #define MESHMEM_COLLECTIVES_KERNEL_COLLECTIVES_HPP_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -31,13 +32,16 @@ class KernelCollectives {
 
  private:
   void run();
+  void look_for_a_while(std::unique_lock<std::mutex>& lock);
 
   Answer answer_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<device::ProxyCommand> waiting_;
+  std::atomic<std::size_t> n_waiting_{0};
   std::size_t n_idle_ = 0;
-  bool stops_ = false;
+  bool one_looks_ = false;
+  std::atomic<bool> stops_{false};
   std::vector<std::thread> threads_;
 };
 

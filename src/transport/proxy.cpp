@@ -34,6 +34,7 @@ constexpr std::size_t kMostMarks = 2;
 // How long after the last command it polls, and naps for short.
 constexpr milliseconds kPolls{2}, kNapsShort{1000};
 constexpr microseconds kShortNap{50}, kLongNap{1000};
+constexpr microseconds kPausesBesideCollectives{20};
 
 Proxy* awake;  // there is one in a process
 
@@ -175,11 +176,21 @@ void Proxy::nap() {
   const auto idle = Clock::now() - last_work_;
   const bool has_core = wait_policy.polls > 1;
   if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
-    if (marks_.empty()) transport()->progress_for_kernels();  // a mark's look has
+    if (marks_.empty()) make_progress();  // a mark's look has
     // Kernels that are threads of this process need cores too.
     return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
   }
   std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
+}
+
+// Who runs a collective takes messages in too, and would wait for the lock at each of its looks.
+void Proxy::make_progress() {
+  if (n_collectives_.load(std::memory_order_relaxed) > 0) {
+    const auto now = Clock::now();
+    if (now - last_progress_ < kPausesBesideCollectives) return;
+    last_progress_ = now;
+  }
+  transport()->progress_for_kernels();
 }
 
 bool Proxy::step() {
@@ -219,6 +230,7 @@ void Proxy::execute(const ProxyCommand& command) {
                                   pe, &answer.value);
     }
     case ProxyOp::collective:
+      n_collectives_.fetch_add(1, std::memory_order_relaxed);
       return collective_(command);
     default:
       return issue(command);

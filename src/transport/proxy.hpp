@@ -34,7 +34,10 @@ class Proxy {
   // Returns when what kernels that have ended have handed over is done.
   void complete(const char* routine);
   // By any thread.
-  void answer(std::uint64_t number) { reader_->answer(number, 0); }
+  void answer(std::uint64_t number) {
+    n_collectives_.fetch_sub(1, std::memory_order_relaxed);
+    reader_->answer(number, 0);
+  }
   // Returns when all commands are done and the thread has ended. No kernel runs any more.
   void stop();
   // The same without finishing anything, for a process that ends without shmem_finalize.
@@ -60,6 +63,7 @@ class Proxy {
   bool look_at_marks();
   void execute(const device::ProxyCommand& command);
   void nap();
+  void make_progress();
   bool is_idle() const { return marks_.empty() && completed_ == reader_->taken(); }
 
   std::optional<ProxyRingReader> reader_;
@@ -68,7 +72,8 @@ class Proxy {
   std::deque<Mark> marks_;
   std::size_t n_marked_ = 0;  // results that a mark stands for
   std::uint64_t completed_ = 0;
-  Clock::time_point last_work_{};
+  Clock::time_point last_work_{}, last_progress_{};
+  std::atomic<int> n_collectives_{0};  // under way
   std::atomic<bool> is_wanted_{false};
   std::atomic<bool> stops_{false};
   std::atomic<bool> is_abandoned_{false};
