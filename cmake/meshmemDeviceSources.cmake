@@ -24,7 +24,7 @@ function(meshmem_device_sources target)
 endfunction()
 
 # The object is made by a command of its own, with TARGET's include directories and definitions; further options for
-# it are in MESHMEM_HIPCC_OPTIONS.
+# it are in MESHMEM_HIPCC_OPTIONS, and what hipcc is run by, such as a cache, in MESHMEM_HIPCC_LAUNCHER.
 function(meshmem_compile_by_hipcc target source)
   get_filename_component(name ${source} NAME)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.hip/${name}.o)
@@ -36,7 +36,7 @@ function(meshmem_compile_by_hipcc target source)
   list(TRANSFORM MESHMEM_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${MESHMEM_HIPCC} ${architectures} -std=c++17 ${flags} ${MESHMEM_HIPCC_OPTIONS} -fPIC -fvisibility=hidden
+    COMMAND ${MESHMEM_HIPCC_LAUNCHER} ${MESHMEM_HIPCC} ${architectures} -std=c++17 ${flags} ${MESHMEM_HIPCC_OPTIONS} -fPIC -fvisibility=hidden
             "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
             -MD -MF ${object}.d -x hip -c ${source} -o ${object}
     DEPENDS ${source}
