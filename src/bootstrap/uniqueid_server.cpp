@@ -33,6 +33,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kTimeForToken = std::chrono::seconds(10);
 constexpr int kMostAtOnce = 64, kMostStrangers = 256;
 constexpr std::uint32_t kMostPes = 1 << 24;
+// Of a PE that uses the library, and of one that has ended between two starts.
+constexpr const char *kIsGone = " is gone",
+                     *kHasEnded = " has ended, so that the others cannot start again";
 
 enum class In { nothing, meeting_of_job, meeting_of_machine, goodbye };
 
@@ -161,8 +164,9 @@ void MeetingPoint::drop(Guest& guest) {
 void MeetingPoint::lose(Guest& guest) {
   const bool is_missed = guest.pe >= 0 && is_anyone_active();
   if (guest.pe >= 0) left_ = text_of(guest);
+  const char* const what = guest.is_active ? kIsGone : kHasEnded;
   drop(guest);
-  if (is_missed) end_job(1, left_ + " is gone");
+  if (is_missed) end_job(1, left_ + what);
 }
 
 void MeetingPoint::read_from(Guest& guest) {
@@ -296,7 +300,7 @@ void MeetingPoint::meet(Guest& guest, In what) {
 // PEs that start again need all others.
 void MeetingPoint::activate(Guest& guest) {
   guest.is_active = true;
-  if (!left_.empty()) end_job(1, left_ + " has ended, so that the others cannot start again");
+  if (!left_.empty()) end_job(1, left_ + kHasEnded);
 }
 
 std::string MeetingPoint::missing_to(const Guest& guest) const {

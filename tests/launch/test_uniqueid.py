@@ -213,10 +213,11 @@ class UniqueId(launching.LaunchTest):
                 self.assertRegex(result.err, "^$" if pe == who else rf"PE {who} \(.*\) ended the job with status 9")
 
     def test_who_starts_again_without_the_others_is_told(self):
-        processes = self.begin_job(2, "after", host=1)
-        self.assertEqual(self.finish(processes[0]).status, 0)
-        self.assert_ended([self.finish(processes[1])],
-                          r"PE 0 \(.*\) has ended, so that the others cannot start again")
+        for when in ("after", "before"):
+            processes = self.begin_job(2, when, host=1)
+            self.assertEqual(self.finish(processes[0]).status, 0)
+            self.assert_ended([self.finish(processes[1])],
+                              r"PE 0 \(.*\) has ended, so that the others cannot start again")
 
 
 if __name__ == "__main__":

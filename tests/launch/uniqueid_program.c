@@ -79,6 +79,15 @@ int main(int argc, char** argv) {
     shmem_init();
     return 8;
   }
+  if (strcmp(verb, "before") == 0) {  // the last PE waits for the others when they end
+    shmem_finalize();
+    if (rank != n - 1) {
+      usleep(300000);
+      _exit(0);
+    }
+    shmem_init();
+    return 8;
+  }
   if (strcmp(verb, "fork") == 0 && fork() == 0) {
     sleep(600);
     _exit(0);
