@@ -253,7 +253,7 @@ void NetworkTransport::receive_by(const TryTake& try_take, int pe, const Message
         return false;
       },
       what);
-  // If another thread has taken it in, this one would have polled.
+  // Also if the network's own thread has taken it in: it is to leave the next one to this thread.
   state_->polls.fetch_add(1, std::memory_order_relaxed);
   note_received(pe, key.slot, bytes);
 }
