@@ -46,7 +46,7 @@ void Outlet::send_held() {
   for (Flow* const flow : open) {
     if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
     if (now() - flow->held_since_ < kHeldInVain) continue;
-    flow->follow_ups_.note_none();
+    flow->held_for_->note_none();
     flow->send_open();
   }
 }
@@ -57,25 +57,35 @@ void Flow::add(const Record& record, const void* data, Leaves leaves) {
   pack(parcel.room.get() + parcel.used, record, data);
   parcel.used += bytes;
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
-  if (!leaves_now(leaves)) return;
+  if (!leaves_now(leaves, is_counted(record.kind))) return;
   send_open();
-  if (leaves == Leaves::when_followed) follow_ups_.note_left(outlet_.now());
+  if (!follow_ups_.is_open() && !quiets_.is_open()) return;
+  const auto now = outlet_.now();
+  follow_ups_.note_left(now);
+  quiets_.note_left(now);
+}
+
+bool Flow::leaves_now(Leaves leaves, bool is_counted) {
+  if (leaves == Leaves::with_others) return false;
+  if (quiets_.is_open()) quiets_.note_missed();
+  if (leaves != Leaves::when_followed && follow_ups_.is_open())
+    follow_ups_.note_other(outlet_.now());
+  if (leaves == Leaves::at_once) return true;
+  const bool are_few = n_under_way() < kFewUnderWay;
+  if (leaves == Leaves::when_followed) return !is_held_for(follow_ups_, are_few) && are_few;
+  if (!is_counted || !are_few) return are_few;
+  return !is_held_for(quiets_, are_few);
 }
 
 // One record is held at most: of many in a row the first ones leave while the others are made.
-bool Flow::leaves_now(Leaves leaves) {
-  if (leaves == Leaves::with_others) return false;
-  if (leaves != Leaves::when_followed) {
-    if (follow_ups_.is_open()) follow_ups_.note_other(outlet_.now());
-    return leaves == Leaves::at_once || n_under_way() < kFewUnderWay;
-  }
+bool Flow::is_held_for(FollowUps& expected, bool are_few) {
   const auto now = outlet_.now();
-  follow_ups_.note_put(now);
-  if (n_under_way() >= kFewUnderWay) return false;
+  expected.note_put(now);
   const bool is_first = held_since_ == FollowUps::Clock::time_point{};
-  if (!is_first || !outlet_.has_watcher || !follow_ups_.are_expected()) return true;
+  if (!are_few || !is_first || !outlet_.has_watcher || !expected.are_expected()) return false;
   held_since_ = now;
-  return false;
+  held_for_ = &expected;
+  return true;
 }
 
 Parcel& Flow::open_for(std::size_t bytes) {
@@ -109,6 +119,15 @@ void Flow::send_open(std::uint8_t flags) {
   held_since_ = {};
   open_->head.flags |= flags;
   post(*std::exchange(open_, nullptr));
+}
+
+void Flow::send_asking() {
+  if (follow_ups_.is_open() || quiets_.is_open()) {
+    const auto now = outlet_.now();
+    follow_ups_.note_other(now);
+    quiets_.note_other(now);
+  }
+  send_open(kAsks);
 }
 
 void Flow::ask() {

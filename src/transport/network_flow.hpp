@@ -50,7 +50,8 @@ struct Issued {
 };
 
 // When a record leaves. One that goes with others does so when its sender says send_open(). One
-// that may be followed is held if it most likely will be, else it leaves when few are under way.
+// that may be followed is held if it most likely will be, else it leaves when few are under way;
+// there a flag or an atomic is held if quiet most likely follows.
 enum class Leaves { at_once, when_few_are_under_way, when_followed, with_others };
 
 // How far messages of collectives to one PE may be ahead of those that it has received, by slot of
@@ -74,6 +75,8 @@ class Flow {
   bool has_answers() const { return has_answers_; }
   // What waits to leave does so. `flags`: kAsks, or 0.
   void send_open(std::uint8_t flags = 0);
+  // Quiet begins: what waits to leave does so, and asks for an acknowledgement.
+  void send_asking();
   // Asks for an acknowledgement of all that has been sent, unless that has been done.
   void ask();
   void acknowledge();
@@ -118,7 +121,8 @@ class Flow {
     return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_;
   }
   Parcel& open_for(std::size_t bytes);
-  bool leaves_now(Leaves leaves);
+  bool leaves_now(Leaves leaves, bool is_counted);
+  bool is_held_for(FollowUps& expected, bool are_few);
   void greet();
   void post(Parcel& parcel, bool introduces = false);
   static void left(void* parcel);
@@ -129,7 +133,9 @@ class Flow {
   bool has_greeted_ = false;
   Parcel* open_ = nullptr;
   bool has_answers_ = false;  // in the open parcel
-  FollowUps follow_ups_;
+  FollowUps follow_ups_;      // of puts of more than a flag
+  FollowUps quiets_;          // of flags and atomics: quiet alone follows
+  FollowUps* held_for_ = nullptr;
   FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
   bool is_listed_open_ = false, is_listed_owing_ = false;
   std::size_t n_leaving_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether something follows a put at once, as a flag follows the data that it announces: learned
-// from what the program has done before. Then the put may wait and share the flag's message.
+// Whether something follows a put at once, as a flag follows the data that it announces, or quiet a
+// flag: learned from what the program has done before. Then the put may wait and share the message
+// of what follows.
 // Invariant: a guess that was wrong makes the next one later. Used by network_flow.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FOLLOW_UPS_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FOLLOW_UPS_HPP_
@@ -30,14 +31,18 @@ class FollowUps {
     in_a_row_ = now - put_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
     put_ = {};
   }
+  // What has come is not what is counted here.
+  void note_missed() {
+    in_a_row_ = 0;
+    put_ = {};
+  }
   // A put has not been followed yet.
   bool is_open() const { return put_ != Clock::time_point{}; }
   bool are_expected() const { return in_a_row_ >= needed_; }
   // One was expected and has not come.
   void note_none() {
-    in_a_row_ = 0;
+    note_missed();
     needed_ = std::min(needed_ * 2, kMostNeeded);
-    put_ = {};
   }
 
  private:

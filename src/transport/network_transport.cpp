@@ -161,7 +161,7 @@ void NetworkTransport::complete() {
   NetworkState& state = *state_;
   fuzz_schedule();
   Lock lock(state.mutex);
-  for (const auto& flow : state.flows) flow->send_open(network::kAsks);
+  for (const auto& flow : state.flows) flow->send_asking();
   const auto late = Clock::now() + kAcknowledgementComes;
   for (std::size_t i = 0; i < state.flows.size(); ++i) {
     Flow& flow = *state.flows[i];
@@ -185,7 +185,7 @@ class NetworkMark : public CompletionMark {
   explicit NetworkMark(NetworkState& state) : state_(state) {
     const Lock lock(state_.mutex);
     for (const auto& flow : state_.flows) {
-      flow->send_open(network::kAsks);
+      flow->send_asking();
       if (!flow->is_done(flow->issued())) left_.push_back({flow.get(), flow->issued()});
     }
   }

@@ -22,6 +22,7 @@ class Counter : public Wire {
   int connect(std::string_view) override { return 0; }
   void send(int, const Message& message) override {
     ++sent;
+    asks = (static_cast<const Head*>(message.head)->flags & kAsks) != 0;
     time_now += takes;
     message.sent(message.argument);
   }
@@ -30,6 +31,7 @@ class Counter : public Wire {
   bool arm() override { return true; }
   std::string description() const override { return {}; }
   int sent = 0;
+  bool asks = false;      // the last one
   microseconds takes{0};  // to send
 };
 
@@ -89,6 +91,73 @@ TEST(Flow, CountsTheTimeFromWhenThePutHasLeft) {
   sender.wire.takes = microseconds(25);
   for (int i = 0; i < 4; ++i) sender.announce();
   EXPECT_EQ(sender.put(), 0);
+}
+
+// A flag, and quiet right after it.
+void send_and_wait(Sender& sender, microseconds between = microseconds(1)) {
+  sender.p();
+  time_now += between;
+  sender.flow.send_asking();
+  sender.answer();
+}
+
+TEST(Flow, SendsAFlagWithTheQuestionOfTheQuietThatFollowsAsARule) {
+  Sender sender;
+  for (int i = 0; i < 4; ++i) send_and_wait(sender);
+  EXPECT_EQ(sender.p(), 0);
+  sender.flow.send_asking();
+  EXPECT_TRUE(sender.wire.asks) << "one message for both";
+  sender.answer();
+  EXPECT_EQ(sender.p(), 0);
+  EXPECT_EQ(sender.p(), 1) << "one is held at most";
+  sender.answer();
+  EXPECT_EQ(sender.p(), 1) << "another flag is no quiet";
+}
+
+TEST(Flow, HoldsNoFlagThatQuietFollowsLate) {
+  Sender sender;
+  for (int i = 0; i < 10; ++i) send_and_wait(sender, microseconds(100));
+  EXPECT_EQ(sender.p(), 1);
+}
+
+TEST(Flow, HoldsNoFlagThatSomethingElseFollows) {
+  Sender sender;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(sender.p(), 1);
+    sender.put();
+    sender.flow.send_asking();
+    sender.answer();
+  }
+}
+
+TEST(Flow, HoldsFlagsLaterAfterItHasHeldOneInVain) {
+  Sender sender;
+  for (int i = 0; i < 4; ++i) send_and_wait(sender);
+  EXPECT_EQ(sender.p(), 0);
+  time_now += microseconds(60);
+  const int before = sender.wire.sent;
+  sender.outlet.send_held();
+  EXPECT_EQ(sender.wire.sent, before + 1);
+  sender.answer();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(sender.p(), 1) << i;
+    sender.flow.send_asking();
+    sender.answer();
+  }
+  EXPECT_EQ(sender.p(), 0);
+}
+
+TEST(Flow, SendsAPutWithTheQuietThatFollowsAsARule) {
+  Sender sender;
+  for (int i = 0; i < 4; ++i) {
+    time_now += microseconds(30);  // since the put before, which this one does not follow
+    EXPECT_EQ(sender.put(), 1) << i;
+    sender.flow.send_asking();
+    sender.answer();
+  }
+  EXPECT_EQ(sender.put(), 0);
+  sender.flow.send_asking();
+  EXPECT_TRUE(sender.wire.asks);
 }
 
 TEST(Flow, HoldsNoPutThatNothingFollows) {
