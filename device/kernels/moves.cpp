@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kMoveThreads)
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
   fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
-           Caller::kernel);
+           blockIdx.x % 2 != 0, Caller::kernel);
 }
 __global__ void __launch_bounds__(kMoveThreads)
     collect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,

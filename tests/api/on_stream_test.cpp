@@ -185,6 +185,28 @@ TEST(OnStream, CollectivesMoveBlocksOfAllLengths) {
   }
 }
 
+// Each PE's block where the others are to have it.
+TEST(OnStream, LargeBlocksAreCollectedInPlace) {
+  const size_t most = is_on_gpu() ? size_t{3} << 20 : size_t{100} << 10;
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> all(Place::device, n * most);
+  for (const size_t bytes : {most, most - 13}) {
+    SCOPED_TRACE(testing::Message() << bytes << " bytes");
+    std::vector<unsigned char> mine(n * most);
+    for (size_t i = 0; i < bytes; ++i) mine[me * bytes + i] = byte_of(me, i);
+    all.write(mine);
+    shmem_barrier_all();
+    EXPECT_EQ(shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, all.data(), all.data() + me * bytes,
+                                           bytes, stream),
+              0);
+    stream.finish();
+    expect_each("fcollect", all.read().data(), n * bytes,
+                [&](size_t i) { return byte_of(i / bytes, i % bytes); });
+    shmem_barrier_all();
+  }
+}
+
 // What relays hand on in several batches, of any root, in place or not.
 TEST(OnStream, LargeBroadcastsReachAll) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
