@@ -207,16 +207,16 @@ TEST(OnStream, LargeBlocksAreCollectedInPlace) {
   }
 }
 
-// What relays hand on in several batches, of any root, in place or not.
+// What relays hand on, by lines and by pushing, of any root, in place or not.
 TEST(OnStream, LargeBroadcastsReachAll) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
-  const size_t most = (is_on_gpu() ? size_t{17} << 20 : size_t{1} << 20) + 40;
+  const size_t most = is_on_gpu() ? size_t{65} << 20 : size_t{1} << 20;
   Stream stream;
   const auto me = static_cast<size_t>(my_pe());
   PlacedArray<unsigned char> source(Place::device, most), dest(Place::device, most);
   std::vector<unsigned char> mine(most);
   for (size_t i = 0; i < most; ++i) mine[i] = byte_of(me, i);
-  for (const size_t bytes : {most, most - 41}) {
+  for (const size_t bytes : {most, most - 41, most / 4 + 40}) {
     for (int root = 0; root < n_pes(); ++root) {
       SCOPED_TRACE(testing::Message() << bytes << " bytes of PE " << root);
       const auto expected = [&](size_t i) { return byte_of(static_cast<size_t>(root), i); };
