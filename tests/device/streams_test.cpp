@@ -4,6 +4,8 @@
 // and on several teams. Their life in graphs is in graph_test.cpp.
 // Invariant: the host waits for the stream only at the end of a check; what it does before must be
 // in the order of the stream.
+#include <algorithm>
+
 #include "../api/reduction_model.hpp"
 #include "device/state.hpp"
 #include "own_stream.hpp"
@@ -199,6 +201,15 @@ TEST(OnStream, LargeMovesOnTeamsWithManyChannelsAndWithOne) {
         shmemx_fcollectmem_on_stream(team, dest.data() + 16, source.data(), kBytes, stream));
     stream.synchronize();
     expect_equal("fcollect", dest.download(), gathered(view, kBytes, most, 0, 16));
+    const int root = n_pes() - 1;
+    dest.upload(samples<unsigned char>(most, my_pe(), kOld));
+    expect_success(
+        shmemx_broadcastmem_on_stream(team, dest.data() + 16, source.data(), kBytes, root, stream));
+    stream.synchronize();
+    std::vector<unsigned char> expected = samples<unsigned char>(most, my_pe(), kOld);
+    const std::vector<unsigned char> sent = samples<unsigned char>(most, root);
+    std::copy_n(sent.begin(), kBytes, expected.begin() + 16);
+    expect_equal("broadcast", dest.download(), expected);
   }
   for (const auto& team : teams) shmem_team_destroy(team);
 }
