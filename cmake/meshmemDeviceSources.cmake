@@ -36,8 +36,7 @@ function(meshmem_compile_by_hipcc target source)
   list(TRANSFORM MESHMEM_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
   add_custom_command(
     OUTPUT ${object}
-    COMMAND ${MESHMEM_HIPCC_LAUNCHER} ${MESHMEM_HIPCC} ${architectures} -std=c++17 ${flags} ${MESHMEM_HIPCC_OPTIONS}
-            ${MESHMEM_HIPCC_SAFE_OPTIONS} -fPIC -fvisibility=hidden
+    COMMAND ${MESHMEM_HIPCC_LAUNCHER} ${MESHMEM_HIPCC} ${architectures} -std=c++17 ${flags} ${MESHMEM_HIPCC_OPTIONS} -fPIC -fvisibility=hidden
             "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
             -MD -MF ${object}.d -x hip -c ${source} -o ${object}
     DEPENDS ${source}

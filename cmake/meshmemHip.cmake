@@ -8,9 +8,6 @@ if(NOT MESHMEM_HIPCC)
   message(FATAL_ERROR "meshmem for AMD GPUs needs hipcc: install ROCm (or Debian's hipcc, libamdhip64-dev and "
                       "rocm-device-libs), and put it into PATH or CMAKE_PREFIX_PATH, or give -DMESHMEM_HIPCC=")
 endif()
-# Some compilers fetch registers where no lane is active, in kernels that take all of them (docs/gpu.md).
-set(MESHMEM_HIPCC_SAFE_OPTIONS -mllvm -amdgpu-remove-redundant-endcf=0 CACHE STRING
-    "Keep hipcc from a mistake in kernels that take many registers; empty: for a compiler that does not know them")
 get_filename_component(meshmem_hip_root ${MESHMEM_HIPCC} REALPATH)
 get_filename_component(meshmem_hip_root ${meshmem_hip_root} DIRECTORY)
 get_filename_component(meshmem_hip_root ${meshmem_hip_root} DIRECTORY)

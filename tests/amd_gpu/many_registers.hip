@@ -44,24 +44,3 @@ __global__ void by_functions(int which, shmem_team_t team, float* dest, const fl
 __global__ void in_line(shmem_team_t team, float* dest, const float* source, size_t n) {
   shmemx_float_sum_reduce_scatter_grid(team, dest, source, n);
 }
-
-// What debug builds look at takes registers too.
-__global__ void scans_and_moves(int which, shmem_team_t team, unsigned long* dest,
-                                const unsigned long* source, size_t n) {
-  switch (which) {
-    case 0:
-      shmemx_ulong_sum_inscan_wave(team, dest, source, n);
-      break;
-    case 1:
-      shmemx_ulong_sum_exscan_block(team, dest, source, n);
-      break;
-    case 2:
-      shmemx_alltoallmem_block(team, dest, source, n);
-      break;
-    case 3:
-      shmemx_fcollectmem_block(team, dest, source, n);
-      break;
-    default:
-      shmemx_broadcastmem_block(team, dest, source, n, 0);
-  }
-}
