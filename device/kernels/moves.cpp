@@ -214,7 +214,7 @@ bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t 
 
 #if !defined(MESHMEM_TARGET_IS_HIP)
 // Broadcasts by relays that push: below, lines win (32 MiB by 4 H100: 106 us by lines, 116 by
-// pushing; 64 MiB: 210 and 206).
+// pushing; 64 MiB: 210 and 206). Not on AMD GPUs, where the root has a link to each PE.
 #if defined(MESHMEM_TARGET_IS_CPU)
 constexpr std::size_t kLeastToPushByRelays = 128 << 10;
 #else

@@ -71,18 +71,21 @@ bool Flow::leaves_now(Leaves leaves, bool is_counted) {
   if (leaves != Leaves::when_followed && follow_ups_.is_open())
     follow_ups_.note_other(outlet_.now());
   if (leaves == Leaves::at_once) return true;
-  const bool are_few = n_under_way() < kFewUnderWay;
-  if (leaves == Leaves::when_followed) return !is_held_for(follow_ups_, are_few) && are_few;
-  if (!is_counted || !are_few) return are_few;
-  return !is_held_for(quiets_, are_few);
+  if (leaves == Leaves::when_followed) return !hold_for(follow_ups_) && are_few_under_way();
+  return are_few_under_way() && !(is_counted && hold_for(quiets_));
+}
+
+bool Flow::are_few_under_way() const {
+  return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
 }
 
 // One record is held at most: of many in a row the first ones leave while the others are made.
-bool Flow::is_held_for(FollowUps& expected, bool are_few) {
+bool Flow::hold_for(FollowUps& expected) {
   const auto now = outlet_.now();
   expected.note_put(now);
   const bool is_first = held_since_ == FollowUps::Clock::time_point{};
-  if (!are_few || !is_first || !outlet_.has_watcher || !expected.are_expected()) return false;
+  if (!are_few_under_way() || !is_first || !outlet_.has_watcher || !expected.are_expected())
+    return false;
   held_since_ = now;
   held_for_ = &expected;
   return true;

@@ -50,8 +50,9 @@ struct Issued {
 };
 
 // When a record leaves. One that goes with others does so when its sender says send_open(). One
-// that may be followed is held if it most likely will be, else it leaves when few are under way;
-// there a flag or an atomic is held if quiet most likely follows.
+// that may be followed is held if it most likely will be, else it leaves when few are under way.
+// One that leaves when few are under way is held if it changes memory and quiet most likely
+// follows.
 enum class Leaves { at_once, when_few_are_under_way, when_followed, with_others };
 
 // How far messages of collectives to one PE may be ahead of those that it has received, by slot of
@@ -117,12 +118,11 @@ class Flow {
   bool has_said_bye = false;
 
  private:
-  std::uint64_t n_under_way() const {
-    return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_;
-  }
+  bool are_few_under_way() const;
   Parcel& open_for(std::size_t bytes);
   bool leaves_now(Leaves leaves, bool is_counted);
-  bool is_held_for(FollowUps& expected, bool are_few);
+  // Notes a record that may be followed, and holds it if it most likely will be. Whether it does.
+  bool hold_for(FollowUps& expected);
   void greet();
   void post(Parcel& parcel, bool introduces = false);
   static void left(void* parcel);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether something follows a put at once, as a flag follows the data that it announces, or quiet a
-// flag: learned from what the program has done before. Then the put may wait and share the message
-// of what follows.
+// Whether something follows a put at once, such as the flag that announces the data, or a quiet:
+// learned from what the program has done before. Then the put may wait and share the message of
+// what follows.
 // Invariant: a guess that was wrong makes the next one later. Used by network_flow.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FOLLOW_UPS_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FOLLOW_UPS_HPP_
