@@ -242,6 +242,17 @@ class Hydra(UnderALauncher, launching.LaunchTest):
     def launch_words(self, pes):
         return ["mpiexec.hydra", "-n", str(pes)]
 
+    def test_an_interrupt_ends_the_job(self):
+        """Hydra 4.0 ends with status 0 now and then when it is interrupted, and sometimes wants a second one,
+        whatever the program is. So only what remains of the job says whether it has ended."""
+        process = self.ready_job(3)
+        launcher = self.launcher_pid(process)
+        os.kill(launcher, signal.SIGINT)
+        if not launching.wait_until(lambda: process.poll() is not None):
+            os.kill(launcher, signal.SIGINT)
+        self.assertNotEqual(self.finish(process).status, 124)
+        self.assert_no_processes()
+
 
 class Alone(launching.LaunchTest):
     """Without a launcher, and with half of one."""
