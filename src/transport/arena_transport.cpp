@@ -13,11 +13,11 @@
 #include <cstring>
 #include <string>
 
+#include "base/copy_bytes.hpp"
 #include "base/fence.hpp"
 #include "base/pending_work.hpp"
 #include "base/schedule_fuzzing.hpp"
 #include "base/wait.hpp"
-#include "transport/copy_bytes.hpp"
 
 namespace meshmem {
 namespace {

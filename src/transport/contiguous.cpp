@@ -4,9 +4,9 @@
 // leaves by one cold branch.
 #include "transport/contiguous.hpp"
 
+#include "base/copy_bytes.hpp"
 #include "base/trace.hpp"
 #include "memory/address_map.hpp"
-#include "transport/copy_bytes.hpp"
 #include "transport/one_sided.hpp"
 
 namespace meshmem {

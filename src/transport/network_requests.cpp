@@ -3,7 +3,7 @@
 // The table of requests. Invariant: a number is a place, and how often the place has been used.
 #include "transport/network_requests.hpp"
 
-#include "transport/copy_bytes.hpp"
+#include "base/copy_bytes.hpp"
 
 namespace meshmem::network {
 

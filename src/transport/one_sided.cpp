@@ -7,11 +7,11 @@
 
 #include <bit>
 
+#include "base/copy_bytes.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "shmem.h"
-#include "transport/copy_bytes.hpp"
 #include "transport/far_transfer.hpp"
 #include "transport/transport.hpp"
 

@@ -3,8 +3,8 @@
 // The copy behind all puts and gets within host memory.
 // Invariant: an aligned run of 2, 4 or 8 bytes is one store, so that a waiting PE never sees half
 // of a flag; memcpy promises nothing of that kind.
-#ifndef MESHMEM_TRANSPORT_COPY_BYTES_HPP_
-#define MESHMEM_TRANSPORT_COPY_BYTES_HPP_
+#ifndef MESHMEM_BASE_COPY_BYTES_HPP_
+#define MESHMEM_BASE_COPY_BYTES_HPP_
 
 #include <cstddef>
 #include <cstdint>
@@ -29,4 +29,4 @@ inline void copy_bytes(void* dest, const void* source, std::size_t bytes) {
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_TRANSPORT_COPY_BYTES_HPP_
+#endif  // MESHMEM_BASE_COPY_BYTES_HPP_
