@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process
-// has (1), MESHMEM_CPU_PEERS whether they reach each other (yes).
+// has (1), MESHMEM_CPU_PEERS whether they reach each other (yes), MESHMEM_CPU_LARGE_BAR whether the
+// host may store into their memory (no).
 // Invariant: all processes of a machine that say the same see the same devices.
 #include "devices.hpp"
 
@@ -19,6 +20,7 @@
 #include <thread>
 
 #include "errors.hpp"
+#include "hip/on_cpu/host_stores.h"
 #include "hip/on_cpu/thread.h"
 
 namespace hip_on_cpu {
@@ -61,13 +63,17 @@ void explain_missing_device(int device) {
   });
 }
 
-// A claim alone: all memory is the processor's. Values that are none are found out by the library.
+// Values that are none are found out by the library.
+bool is_set(const char* variable, bool fallback) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return fallback;
+  const std::string_view value = text;
+  return value != "0" && value != "no" && value != "off" && value != "false";
+}
+
+// A claim alone: all memory is the processor's.
 bool are_peers() {
-  static const bool are = [] {
-    const char* text = std::getenv("MESHMEM_CPU_PEERS");
-    const std::string_view value = text == nullptr ? "" : text;
-    return value != "0" && value != "no" && value != "off" && value != "false";
-  }();
+  static const bool are = is_set("MESHMEM_CPU_PEERS", true);
   return are;
 }
 
@@ -189,6 +195,10 @@ int device_count() {
   return count;
 }
 int current_device() { return device_of_thread; }
+bool has_large_bar() {
+  static const bool has = is_set("MESHMEM_CPU_LARGE_BAR", false);
+  return has;
+}
 std::size_t memory_of_device() { return share_of(kAllMemory); }
 std::size_t free_memory_of_device() { return share_of("MemAvailable:"); }
 

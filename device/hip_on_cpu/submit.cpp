@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of kernels: checked when they are submitted, then run by the stream's worker.
 // Invariant: a launch that is refused submits nothing.
+#include <atomic>
 #include <memory>
 
 #include "block.hpp"
 #include "errors.hpp"
+#include "hip/on_cpu/host_stores.h"
 #include "launch.hpp"
 #include "streams.hpp"
 
@@ -13,6 +15,8 @@ namespace {
 
 constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr unsigned kAnyOrderLaunch = 0x1;  // hipExtAnyOrderLaunch
+
+std::atomic<std::uint64_t> submitted{0};
 
 void run_block(LaunchRun& run, dim3 block) { BlockRunner::of_this_os_thread().run(run, block); }
 
@@ -36,11 +40,14 @@ hipError_t check_launch(const KernelLaunch& launch) {
 
 }  // namespace
 
+std::uint64_t kernels_submitted() { return submitted.load(std::memory_order_relaxed); }
+
 hipError_t submit_launch(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block) {
   const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
   const hipError_t error = check_launch(*launch);
   if (error != hipSuccess) return error;
+  submitted.fetch_add(1, std::memory_order_relaxed);
   return submit(stream, [launch, runs_block] {
     std::make_shared<LaunchRun>(*launch, runs_block)->run_on_threads();
     return hipSuccess;

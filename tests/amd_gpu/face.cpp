@@ -5,6 +5,7 @@
 
 #include "devices.hpp"
 #include "errors.hpp"
+#include "hip/on_cpu/host_stores.h"
 #include "module.hpp"
 
 namespace amd_gpu {
@@ -24,7 +25,8 @@ int device_facts(int device, DeviceFacts& facts) {
            .clock_kilohertz = p.clockRate,
            .pci_domain = p.pciDomainID,
            .pci_bus = p.pciBusID,
-           .pci_device = p.pciDeviceID};
+           .pci_device = p.pciDeviceID,
+           .has_large_bar = hip_on_cpu::has_large_bar()};
   return hipSuccess;
 }
 

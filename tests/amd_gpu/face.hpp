@@ -13,6 +13,7 @@ struct DeviceFacts {
   std::size_t memory, shared_per_block;
   int most_threads, most_along[3], most_blocks[3];
   int threads_per_processor, processors, clock_kilohertz, pci_domain, pci_bus, pci_device;
+  bool has_large_bar;
 };
 int device_facts(int device, DeviceFacts& facts);
 

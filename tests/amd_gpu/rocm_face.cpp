@@ -44,6 +44,7 @@ void fill(hipDeviceProp_t& p, const DeviceFacts& facts) {
   p.pciDomainID = facts.pci_domain;
   p.pciBusID = facts.pci_bus;
   p.pciDeviceID = facts.pci_device;
+  p.isLargeBar = facts.has_large_bar;
 }
 
 hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute, int* value) {
