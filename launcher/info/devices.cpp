@@ -11,6 +11,9 @@
 #include <string>
 
 #include "base/environment.hpp"
+#if defined(MESHMEM_TARGET_CPU)
+#include <hip/on_cpu/host_stores.h>
+#endif
 
 namespace meshmem {
 namespace {
@@ -27,6 +30,18 @@ std::string describe(int device) {
   (void)succeeds(hipDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
   return fmt::format("{}, {:.1f} GiB, at {}", properties.name,
                      static_cast<double>(properties.totalGlobalMem) / (1 << 30), bus_id);
+}
+
+// Whether the host's small puts to device heaps may be stores; start-up tries them, too.
+std::string large_bar_of([[maybe_unused]] int device, const Environment& environment) {
+  bool has = false;
+#if defined(MESHMEM_TARGET_CPU)
+  has = hip_on_cpu::has_large_bar();
+#elif defined(MESHMEM_TARGET_HIP)
+  hipDeviceProp_t properties{};
+  has = succeeds(hipGetDeviceProperties(&properties, device)) && properties.isLargeBar;
+#endif
+  return !has ? "no" : environment.large_bar ? "yes" : "yes, not used: MESHMEM_LARGE_BAR is 0";
 }
 
 // "0, 2, 4, ..."
@@ -70,6 +85,7 @@ void print_devices(const PrintRow& print_row) {
     print_row("not used", "MESHMEM_DEVICE_HEAP_SIZE is 0");
   for (int device = 0; device < count; ++device) {
     print_row(fmt::format("device {}", device), describe(device));
+    print_row("  large BAR", large_bar_of(device, environment));
     print_row("  used by PEs", users_of(device, count, environment));
     if (count > 1) print_row("  reaches device", links_of(device, count));
   }

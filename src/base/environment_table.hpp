@@ -92,6 +92,9 @@ X(MESHMEM_DEVICE_HEAP_SIZE, device_heap_size, optional_heap_size, std::nullopt,
 X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
   "Make the host heaps of all PEs reachable for kernels even if they are more than 4 GiB together; "
   "the GPU's driver then takes all of that memory at once.")
+X(MESHMEM_LARGE_BAR, large_bar, boolean, true,
+  "Whether the host's small puts and signals to device heaps are stores of the processor where the "
+  "driver allows them: on AMD GPUs with a large BAR. 0: kernels and copies do them everywhere.")
 X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
   "The number that the synchronization of kernels starts to count from; for tests of its overflow. "
   "The same on all PEs.")
@@ -100,3 +103,5 @@ X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
   "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "
   "copies between those that do not.")
+X(MESHMEM_CPU_LARGE_BAR, cpu_large_bar, boolean, false,
+  "Whether devices of the cpu target claim a large BAR, for tests of what MESHMEM_LARGE_BAR says.")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two processor fences of the library, by what they are for.
+// The processor fences of the library, by what they are for.
 // Invariant: nothing else uses a fence; the library's own flags are release stores and acquire
 // loads. ThreadSanitizer does not see fences, which only g++ says; the PEs that they order are
 // other processes, which it does not see either.
@@ -8,6 +8,10 @@
 #define MESHMEM_BASE_FENCE_HPP_
 
 #include <atomic>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #include "base/schedule_fuzzing.hpp"
 
@@ -28,6 +32,24 @@ inline void order_stores() {
 inline void complete_stores() {
   fuzz_schedule();
   std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// What this thread has stored so far, into memory whose stores the processor gathers too, leaves
+// the processor, and before what it stores next. The fences above say nothing of such memory.
+inline void send_gathered_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+// The same, and before what this thread loads next.
+inline void send_gathered_stores_before_loads() {
+#if defined(__x86_64__)
+  _mm_mfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
 }
 
 #if defined(__SANITIZE_THREAD__)

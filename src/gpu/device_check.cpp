@@ -4,7 +4,9 @@
 // processors) writes a word into its own slabs, and every device reads it through the mapping that
 // its kernels will use. Handles have opened the wrong memory, with success, in containers and where
 // one process had many. Where all slabs are in one file each PE reads the words of the next one.
-// Invariant: a wrong word names both PEs; the words are gone afterwards.
+// Then the processor stores words through the mappings that it may use, and a kernel reads them.
+// Invariant: a wrong word names both PEs; one of the processor only leaves its stores to kernels.
+// The words are gone afterwards.
 #include "base/error.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_memory.hpp"
@@ -107,6 +109,48 @@ void DeviceMemory::verify(hipStream_t stream) {
     check(hipMemsetAsync(sync_.base, 0, sync_.bytes, stream), "clear the sync slab");
   }
   finish();
+}
+
+// What the driver says of the device that has the memory.
+std::optional<HostPath> DeviceMemory::host_path(int index) const {
+  const int owner = local_number_of(peers_.offer(index).bus_id);
+  if (!route_of_[static_cast<std::size_t>(index)].for_kernels || owner < 0) return std::nullopt;
+  return host_path_to(owner);
+}
+
+// In a place of this PE alone. Several words, since one may have been there before.
+bool DeviceMemory::stores_arrive(int index, HostPath path, hipStream_t stream) const {
+  std::byte* const slab = data_.copies[static_cast<std::size_t>(index)];
+  std::byte* const place = slab + (1 + static_cast<std::size_t>(peers_.me)) * sizeof(std::uint64_t);
+  if (!is_accessible(place, sizeof(std::uint64_t))) return false;
+  HostStores trial;
+  trial.add(slab, data_.bytes, path);
+  const PinnedWords pinned(2);
+  auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
+  std::uint64_t* const found = pinned.words + 1;
+  *places = reinterpret_cast<std::uint64_t*>(place);
+  const std::uint64_t word = word_of(peers_.me, kData);
+  for (const std::uint64_t stored : {word, ~word, std::uint64_t{0}}) {
+    if (!trial.try_store(place, &stored, sizeof stored)) return false;
+    trial.complete();
+    check(device::launch_read_words(places, found, 1, stream), "start a kernel on device {}",
+          device_);
+    check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
+    if (*found != stored) return false;
+  }
+  return true;
+}
+
+void DeviceMemory::find_host_stores(hipStream_t stream) {
+  if (!may_store_) return;
+  int n = 0;
+  for (int index = 0; index < peers_.n; ++index) {
+    const std::optional<HostPath> path = host_path(index);
+    if (!path || (!kDevicesAreProcessors && !stores_arrive(index, *path, stream))) continue;
+    host_stores().add(data_.copies[static_cast<std::size_t>(index)], data_.bytes, *path);
+    ++n;
+  }
+  if (n > 0) debug("the host stores into the device heaps of {} of {} PEs", n, peers_.n);
 }
 
 }  // namespace meshmem

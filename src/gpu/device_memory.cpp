@@ -72,6 +72,7 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
   const std::optional<int> device = choose_device(environment, pes_before + peers_.me, &why);
   DeviceOffer& offer = mine();
   offer.heap_wish = environment.device_heap_size.value_or(SIZE_MAX);
+  may_store_ = environment.large_bar;
   if (device) {
     device_ = *device;
     check(hipSetDevice(device_), "use device {}", device_);
@@ -112,6 +113,7 @@ void DeviceMemory::open(hipStream_t stream, std::size_t heap_bytes) {
     map_slabs();
   }
   verify(stream);
+  find_host_stores(stream);
   debug("device {} ({}, {}), {} MiB of {} device heap{}", device_, name_of_device(device_),
         mine().bus_id, data_.bytes >> 20, uncached_ ? "uncached" : "fine-grained",
         all_reach_all_ ? "" : "; some devices cannot reach each other");

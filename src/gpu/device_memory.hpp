@@ -4,7 +4,8 @@
 // the device heap, and *sync*, where kernels of different PEs wait for each other. Called by
 // start-up.
 // Invariant: a failure of one PE is known to all before anyone takes the next step, so all end,
-// with its line. Host code never loads from or stores to a slab.
+// with its line. Host code touches no slab but through HostStores, where start-up has seen that it
+// may.
 #ifndef MESHMEM_GPU_DEVICE_MEMORY_HPP_
 #define MESHMEM_GPU_DEVICE_MEMORY_HPP_
 
@@ -20,11 +21,13 @@
 
 #include "base/environment.hpp"
 #include "gpu/device_segments.hpp"
+#include "gpu/host_stores.hpp"
 #include "gpu/shared_range.hpp"
 
 // The steps of start-up:
 //   choose   every PE tells its device; all do with devices or all without
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
+//            -> find the data slabs that the processor may store to
 //            where devices are processors: one file for the slabs of all PEs, which each maps once
 // The slabs are kept until the process ends, as the arena is: what kernels and captured graphs hold
 // stays valid, and drivers have lost memory over mappings that come and go.
@@ -113,6 +116,9 @@ class DeviceMemory {
   std::optional<std::string> offer_file_for(std::size_t bytes, int* file);
   std::optional<std::string> place_slabs(int file, std::size_t heap, std::size_t sync);
   void verify(hipStream_t stream);
+  void find_host_stores(hipStream_t stream);
+  std::optional<HostPath> host_path(int index) const;
+  bool stores_arrive(int index, HostPath path, hipStream_t stream) const;
   std::optional<std::string> check_word(int pe, int which, std::uint64_t found) const;
   std::optional<std::string> read_next(const Slab& slab, int which) const;
   std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;
@@ -122,6 +128,7 @@ class DeviceMemory {
   OpenRanges ranges_;
   int device_ = -1;
   bool uncached_ = true;
+  bool may_store_ = true;  // as the user says
   bool all_reach_all_ = false;
   bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;

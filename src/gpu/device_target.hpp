@@ -10,6 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "gpu/host_stores.hpp"
+#if defined(MESHMEM_TARGET_CPU)
+#include <hip/on_cpu/host_stores.h>
+#endif
 
 namespace meshmem {
 
@@ -119,6 +126,22 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
   return error == hipSuccess ? hipStreamCreateWithPriority(stream, hipStreamNonBlocking, greatest)
                              : error;
 #endif
+}
+
+// How the processor stores into coherent memory of `device`; nullopt: it must not, or nobody knows.
+inline std::optional<HostPath> host_path_to([[maybe_unused]] int device) {
+#if defined(MESHMEM_TARGET_CPU)
+  if (hip_on_cpu::has_large_bar()) return HostPath{};
+#elif defined(MESHMEM_TARGET_HIP) && defined(__x86_64__)
+  hipDeviceProp_t properties{};
+  if (hipGetDeviceProperties(&properties, device) != hipSuccess || !properties.isLargeBar)
+    return std::nullopt;
+  const std::string_view name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
+  volatile unsigned* const flush = properties.hdpMemFlushCntl;
+  if (keeps_host_stores_in_order(name.substr(0, name.find(':')), flush != nullptr))
+    return HostPath{flush};
+#endif
+  return std::nullopt;
 }
 
 // A line of 128 bytes that one instruction stores arrives whole in a peer's memory

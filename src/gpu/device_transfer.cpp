@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordered stream, and a stream on each device that this PE's own cannot reach, where atomics
-// and stores to its memory run.
+// The ordered stream, a stream on each device that this PE's own cannot reach, where atomics and
+// stores to its memory run, and the processor's stores, which are made while no stream has work.
 // Invariant: work is counted as issued after the stream has it, and as completed after an event
 // that was recorded behind it, so quiet never returns too early.
 #include "gpu/device_transfer.hpp"
@@ -13,6 +13,8 @@
 
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
+#include "gpu/host_stores.hpp"
+#include "shmem.h"
 
 namespace meshmem {
 
@@ -45,6 +47,7 @@ void DeviceTransfer::count_issued() {
 }
 
 void DeviceTransfer::complete(const char* routine) {
+  host_stores().complete();
   const std::uint64_t issued = on_streams_.issued.load(std::memory_order_acquire);
   if (!on_streams_.is_under_way()) return;
   std::vector<std::pair<int, hipStream_t>> streams{{device_, stream_}};
@@ -57,8 +60,14 @@ void DeviceTransfer::complete(const char* routine) {
   on_streams_.note_completed(issued);
 }
 
+hipStream_t DeviceTransfer::own_stream() {
+  host_stores().complete();
+  return stream_;
+}
+
 hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
-  if (there.device == device_) return stream_;
+  if (there.device == device_) return own_stream();
+  host_stores().complete();
   const std::lock_guard lock(mutex_);
   hipStream_t& stream = far_streams_[there.device];
   if (!stream) {
@@ -71,21 +80,21 @@ hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
 void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
   count_issued();
 }
 
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
   lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_), "copy {} bytes", bytes);
+  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
   lane->mark(stream_, device_);
 }
 
@@ -123,8 +132,12 @@ void DeviceTransfer::copy_in(void* to, std::size_t bytes, const Pass& get, const
 
 void DeviceTransfer::clear(void* memory, std::size_t bytes, const char* routine) {
   const OnDevice current(device_);
-  check(hipMemsetAsync(memory, 0, bytes, stream_), "clear {} bytes", bytes);
+  check(hipMemsetAsync(memory, 0, bytes, own_stream()), "clear {} bytes", bytes);
   lane()->wait_for(stream_, device_, routine);
+}
+
+bool DeviceTransfer::try_store(std::byte* there, const void* value, std::size_t bytes) {
+  return !on_streams_.is_under_way() && host_stores().try_store(there, value, bytes);
 }
 
 void DeviceTransfer::issue_store(const DevicePlace& there, const void* value, std::size_t bytes) {
@@ -149,11 +162,15 @@ void DeviceTransfer::load(void* value, const DevicePlace& there, std::size_t byt
 
 void DeviceTransfer::copy_strided(const device::StridedCopy& copy, const char* routine) {
   const OnDevice current(device_);
-  check(device::launch_strided_copy(copy, stream_), "copy {} blocks", copy.n_blocks);
+  check(device::launch_strided_copy(copy, own_stream()), "copy {} blocks", copy.n_blocks);
   lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::issue_signal(const DevicePlace& there, std::uint64_t value, int sig_op) {
+  if (sig_op == SHMEM_SIGNAL_SET) {
+    host_stores().complete();  // the data before it
+    if (try_store(there.address, &value, sizeof value)) return;
+  }
   if (there.device != device_) complete("a signal");  // the data before it is on another stream
   const OnDevice current(there.device);
   auto* word = reinterpret_cast<std::uint64_t*>(there.address);

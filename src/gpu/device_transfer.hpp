@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies, stores and atomics where an end is device memory: the work that the processor cannot do
-// itself, in the order of one stream.
+// Copies, stores and atomics where an end is device memory, in the order of one stream: the work
+// that the processor cannot do itself, and small stores that it may do (HostStores).
 //
 // What needs no answer is *issued* and left to the stream; fence and quiet complete it. What has an
 // answer, or a source that the caller may reuse, is waited for.
-// Invariant: host code touches no device memory. What is issued is counted in pending_work. Called
-// by collectives/ and api/.
+// Invariant: the processor stores only while no stream has work, and a stream gets work only once
+// those stores have arrived; else host code touches no device memory. What is issued is counted in
+// pending_work. Called by collectives/ and api/.
 #ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 #define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 
@@ -48,6 +49,9 @@ class DeviceTransfer {
   void copy_in(void* to, std::size_t bytes, const Pass& get, const char* routine);
   void clear(void* memory, std::size_t bytes, const char* routine);  // of this device
   void issue_store(const DevicePlace& there, const void* value, std::size_t bytes);
+  // By the processor. False: nothing is done, since it may not store there or not that much, or a
+  // stream may have work.
+  bool try_store(std::byte* there, const void* value, std::size_t bytes);
   void load(void* value, const DevicePlace& there, std::size_t bytes, const char* routine);
   void copy_strided(const device::StridedCopy& copy, const char* routine);
   void issue_signal(const DevicePlace& there, std::uint64_t value, int sig_op);
@@ -86,7 +90,9 @@ class DeviceTransfer {
  private:
   void count_issued();
   void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
-  // Where kernels that use a place run: the ordered stream, or one of the place's own device.
+  // For work that goes behind what the processor has stored.
+  hipStream_t own_stream();
+  // The same, where kernels that use a place run: that stream, or one of the place's own device.
   hipStream_t stream_for(const DevicePlace& there);
 
   int device_ = -1;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts, gets, signals and atomics with an end in device memory, or to a far PE by the transport.
-// Invariant: what is small and comes from host memory is a value, stored by a kernel, so that the
-// call need not wait; everything else is a copy in the order of the stream.
+// Invariant: what is small and comes from host memory is stored by the processor where it may, or
+// is a value that a kernel stores, so that the call need not wait; everything else is a copy in the
+// order of the stream.
 #include "transport/one_sided.hpp"
 
 #include <bit>
@@ -51,6 +52,9 @@ void copy(const char* routine, const End& to, const End& from, std::size_t bytes
   DeviceTransfer& device = device_transfer();
   if (!to.on_device && !from.on_device) {
     copy_bytes(to.address(), from.address(), bytes);
+  } else if (!from.on_device && until != Until::done &&
+             device.try_store(to.address(), from.address(), bytes)) {
+    return;  // fence and quiet complete it
   } else if (is_element(to, bytes) && !from.on_device && until != Until::done) {
     device.issue_store(to.place, from.address(), bytes);
   } else if (is_element(from, bytes) && !to.on_device) {

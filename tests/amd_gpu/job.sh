@@ -40,7 +40,7 @@ case $gpu in
   *) fail "there is no emulated $gpu" ;;
 esac
 
-programs=(device_signals device_litmus 10_kernel_put 16_allreduce)
+programs=(device_host_stores device_signals device_litmus 10_kernel_put 16_allreduce)
 if [ "$step" = build ]; then
   mkdir -p "$build"
   "$cmake" -S "$here/../.." -B "$build" "${options[@]}" >"$build/log" || fail "configure: $(cat "$build/log")"
@@ -57,8 +57,7 @@ about=$(MESHMEM_AMD_GPU=$gpu "$build/bin/meshmem-info" 2>/dev/null)  # which has
 [[ $about == *"meshmem emulated $gpu"* ]] || fail "meshmem-info sees no emulated GPU: $about"
 export MESHMEM_DEVICE_TEST_SHORT=1
 
-run() {  # PES PROGRAM [ARGUMENTS]
-  local said
+run() {  # PES PROGRAM [ARGUMENTS]; its output is in said
   said=$("$build/bin/oshrun" -n "$1" --timeout 300 "$build/bin/$2" "${@:3}" 2>&1) || fail "$2 on $1 PEs: $said"
   echo "$2 on $1 PEs"
 }
@@ -84,6 +83,16 @@ run 4 by_hand "${modules[@]}"
 export MESHMEM_AMD_MEMORY=strict
 for pes in 1 2 3; do MESHMEM_AMD_SEED=$pes run $pes device_litmus; done
 MESHMEM_AMD_SEED=4 run 3 16_allreduce
+
+# What the host puts by stores, and by kernels and copies. Whether a store has left a real processor,
+# or a real device's buffer, the emulation cannot tell.
+run 2 device_host_stores
+export MESHMEM_CPU_LARGE_BAR=1 SHMEM_DEBUG=1
+run 2 device_host_stores
+[[ $said == *'stores into the device heaps of 2 of 2 PEs'* ]] || fail "the host does not store: $said"
+MESHMEM_LARGE_BAR=0 run 2 device_host_stores
+[[ $said != *'stores into the device heaps'* ]] || fail "the host stores, though it should not: $said"
+unset MESHMEM_CPU_LARGE_BAR SHMEM_DEBUG
 
 for without in "${ordering[@]}"; do
   said=$(MESHMEM_AMD_WITHOUT=$without "$build/bin/oshrun" -n 2 --timeout 300 "$build/bin/device_litmus" 2>&1) &&
