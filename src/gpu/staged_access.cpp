@@ -11,6 +11,7 @@
 
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
+#include "gpu/host_stores.hpp"
 
 namespace meshmem {
 
@@ -58,6 +59,7 @@ bool StagedAccess::drive() {
   take_submitted();
   bool any = end_rounds(copies_);
   any = end_rounds(operations_) || any;
+  any = store_writes() || any;
   any = begin_copies() || any;
   return begin_operations() || any;
 }
@@ -117,16 +119,39 @@ bool StagedAccess::end_rounds(Lane& lane) {
   return any;
 }
 
-// Whoever waits for a work may end its life as soon as it is done.
 void StagedAccess::finish(const Round& round) {
   for (std::size_t i = 0; i < round.works.size(); ++i) {
     DeviceWork& work = *round.works[i];
     if (work.is_operation()) work.before = round.operations[i].before;
-    if (work.kind == DeviceWork::Kind::write && !work.own_data)
-      give_back(std::exchange(work.data, nullptr));
-    n_open_.fetch_sub(1, std::memory_order_relaxed);
-    work.is_done.store(true, std::memory_order_release);
+    finish(work);
   }
+}
+
+// Whoever waits for a work may end its life as soon as it is done.
+void StagedAccess::finish(DeviceWork& work) {
+  if (work.kind == DeviceWork::Kind::write && !work.own_data)
+    give_back(std::exchange(work.data, nullptr));
+  n_open_.fetch_sub(1, std::memory_order_relaxed);
+  work.is_done.store(true, std::memory_order_release);
+}
+
+// The processor's, where it may store, while there is no copy that they would overtake. Operations
+// stay the device's own: nobody says here whether a set word is one of atomics.
+bool StagedAccess::store_writes() {
+  Lane& lane = copies_;
+  while (lane.begun == lane.ended && !lane.waiting.empty()) {
+    DeviceWork& work = *lane.waiting.front();
+    if (work.kind != DeviceWork::Kind::write ||
+        !host_stores().try_store(work.there, work.data, work.bytes))
+      break;
+    stored_.push_back(&work);
+    lane.waiting.pop_front();
+  }
+  if (stored_.empty()) return false;
+  host_stores().complete();
+  for (DeviceWork* work : stored_) finish(*work);
+  stored_.clear();
+  return true;
 }
 
 void StagedAccess::begin(Lane& lane) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceAccess by pinned host memory: pieces that a copy engine writes and reads while others are
-// on the network, and pages of operations that a small kernel executes.
+// on the network, and pages of operations that a small kernel executes. Small writes are stores of
+// the processor where it may (HostStores).
 // Invariant: two streams of high priority and nothing else, so no kernel of the program is waited
 // for, and none waits that finds room on the device. Operations are the device's own, at system
 // scope: atomic with those of its running kernels. One object a process.
@@ -57,6 +58,8 @@ class StagedAccess : public DeviceAccess {
   void take_submitted();
   bool end_rounds(Lane& lane);
   void finish(const Round& round);
+  void finish(DeviceWork& work);
+  bool store_writes();
   bool begin_copies();
   bool begin_operations();
   bool add_copy(Round& round, DeviceWork& work);
@@ -73,7 +76,7 @@ class StagedAccess : public DeviceAccess {
 
   std::mutex turn_;  // of the one who drives
   bool has_streams_ = false;
-  std::vector<DeviceWork*> taken_;
+  std::vector<DeviceWork*> taken_, stored_;
   Lane copies_, operations_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/wait.hpp"
 #include "gpu/device_target.hpp"
+#include "gpu/host_stores.hpp"
 
 namespace meshmem {
 namespace {
@@ -94,6 +95,49 @@ TEST_F(Staged, MoreCopiesThanThereArePiecesKeepTheirOrder) {
   EXPECT_EQ(before.data[0], std::byte{40});
   EXPECT_EQ(before.data[99], std::byte{40});
   EXPECT_EQ(memory[kBytes - 1], std::byte{77});
+  EXPECT_EQ(memory[kBytes], std::byte{0});
+}
+
+// Stores count as pending work of this process until they have arrived; copies do not.
+TEST_F(Staged, SmallWritesAreStoresWhereTheProcessorMayAndNoCopyIsBefore) {
+  constexpr std::size_t kBytes = DeviceAccess::kPieceBytes;
+  static std::vector<std::byte>& memory = *new std::vector<std::byte>(kBytes + 1);
+  host_stores().add(memory.data(), kBytes, {});
+  const auto stores_of = [&](const auto& submit) {
+    const std::uint64_t before = pending_work.issued.load();
+    submit();
+    finish(works.back());
+    return pending_work.issued.load() - before;
+  };
+  EXPECT_EQ(stores_of([&] {
+              for (int i = 1; i <= 3; ++i)
+                submit_write(memory.data() + 5, static_cast<std::byte>(i), 4096);
+            }),
+            3u);
+  EXPECT_EQ(memory[4], std::byte{0});
+  EXPECT_EQ(memory[5], std::byte{3});
+  EXPECT_EQ(memory[4100], std::byte{3});
+  EXPECT_EQ(memory[4101], std::byte{0});
+
+  EXPECT_EQ(stores_of([&] {
+              submit_write(memory.data(), std::byte{4}, kBytes);
+              submit_write(memory.data() + 1, std::byte{5}, 1);
+            }),
+            0u)
+      << "behind a copy";
+  EXPECT_EQ(memory[0], std::byte{4});
+  EXPECT_EQ(memory[1], std::byte{5});
+  const DeviceWork& last = submit_read(memory.data(), 2);
+  finish(last);
+  EXPECT_EQ(last.data[1], std::byte{5});
+  for (int i = 10; i < 30; ++i) {
+    const DeviceWork& large = submit_write(memory.data(), static_cast<std::byte>(i), kBytes);
+    access.drive();  // under way, or over
+    finish(submit_write(memory.data() + kBytes - 1, static_cast<std::byte>(i + 100), 1));
+    finish(large);
+    EXPECT_EQ(memory[kBytes - 1], static_cast<std::byte>(i + 100));
+  }
+  EXPECT_EQ(stores_of([&] { submit_operation(device::AtomicOp::set, memory.data(), 8, 6); }), 0u);
   EXPECT_EQ(memory[kBytes], std::byte{0});
 }
 
