@@ -103,15 +103,15 @@ TEST(HostStores, RegisteredBuffersAreLeftToKernels) {
   EXPECT_EQ(word.read_first(), previous_pe() + 1);
 }
 
-// The sender's stream is busy with a copy, behind which the signal has its turn. The receiver's is
-// idle, so that it looks at once.
-TEST(HostStores, ASignalStaysBehindACopyOnTheStream) {
-  constexpr size_t kBusy = 24 << 20;
+// Data of such a length is copied, and its signal stored. The receiver's stream is idle, so that it
+// looks at once.
+TEST(HostStores, ASignalFollowsTheCopyOfItsData) {
+  constexpr size_t kBusy = 6 << 20;
   PlacedArray<char> source(Place::device, kBusy), dest(Place::device, kBusy);
   PlacedArray<uint64_t> sig(Place::device, 1);
   sig.write({0});
   dest.write(std::vector<char>(kBusy, 0));
-  for (uint64_t round = 1; round <= 4; ++round) {
+  for (uint64_t round = 1; round <= 10; ++round) {
     const int sender = static_cast<int>(round) % n_pes();
     source.write(std::vector<char>(kBusy, static_cast<char>(round)));
     shmem_barrier_all();
