@@ -55,6 +55,7 @@ void Flow::add(const Record& record, const void* data, Leaves leaves) {
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
   pack(parcel.room.get() + parcel.used, record, data);
+  parcel.head.lone = parcel.used == 0 ? record : Record{};
   parcel.used += bytes;
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
   if (!leaves_now(leaves, is_counted(record.kind))) return;
@@ -120,8 +121,10 @@ void Flow::send_open(std::uint8_t flags) {
   if (!open_) return;
   has_answers_ = false;
   held_since_ = {};
-  open_->head.flags |= flags;
-  post(*std::exchange(open_, nullptr));
+  Parcel& parcel = *std::exchange(open_, nullptr);
+  parcel.head.flags |= flags;
+  if (parcel.head.lone.kind != RecordKind::none) parcel.leave_data_alone();
+  post(parcel);
 }
 
 void Flow::send_asking() {

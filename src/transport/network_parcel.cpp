@@ -16,7 +16,7 @@ Parcel& ParcelStore::take(Free& free, bool has_room) {
   Parcel& parcel = *free.back();
   free.pop_back();
   parcel.head = {};
-  parcel.used = 0;
+  parcel.used = parcel.skipped = 0;
   parcel.lent = nullptr;
   parcel.under_way = nullptr;
   return parcel;

@@ -24,10 +24,17 @@ struct Parcel {
   // Of a parcel of records: where they are. Else the data of the lone record, which somebody lends.
   std::unique_ptr<std::byte[]> room;
   std::size_t used = 0;
+  std::size_t skipped = 0;  // of the room: a record that travels in the head
   const void* lent = nullptr;
   std::atomic<std::size_t>* under_way = nullptr;  // counted down when it has left
 
-  const void* body() const { return room ? room.get() : lent; }
+  const void* body() const { return room ? room.get() + skipped : lent; }
+  // The one record in the room has been copied to the head: fewer bytes, and where it has no data,
+  // one buffer less for the kernel to gather.
+  void leave_data_alone() {
+    skipped = record_bytes(head.lone.kind);
+    used = data_bytes(head.lone);
+  }
 };
 
 class ParcelStore {

@@ -62,7 +62,6 @@ void ProgressThread::start(Work work) {
   timer_fd_ = check(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
                     "make a timer for a thread");
   watch(epoll_fd_, timer_fd_);
-  watch(epoll_fd_, work_.event_fd);
   stops_ = false;
   const WithoutSignals inherited;
   thread_ = start_thread("that takes in messages of other machines", [this] { run(); });
@@ -136,12 +135,15 @@ void ProgressThread::nap_while_others_poll() {
   }
 }
 
-// Said before the wire is armed: who takes in something after that sees it.
+// Said before the wire is armed: who takes in something after that sees it. The wire's descriptor
+// is watched no longer than that: each message would cost the one who sends it a look here.
 void ProgressThread::sleep_until_event() {
   sleep_ = Sleep::on;
   epoll_event event{};
+  watch(epoll_fd_, work_.event_fd);
   const bool any = work_.arm() && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
   sleep_ = Sleep::none;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
   std::uint64_t times = 0;
   if (any && event.data.fd == timer_fd_) {
     [[maybe_unused]] const ssize_t n = read(timer_fd_, &times, sizeof times);

@@ -22,7 +22,9 @@ class Counter : public Wire {
   int connect(std::string_view) override { return 0; }
   void send(int, const Message& message) override {
     ++sent;
-    asks = (static_cast<const Head*>(message.head)->flags & kAsks) != 0;
+    head = *static_cast<const Head*>(message.head);
+    body_bytes = message.body_bytes;
+    asks = (head.flags & kAsks) != 0;
     time_now += takes;
     message.sent(message.argument);
   }
@@ -31,7 +33,10 @@ class Counter : public Wire {
   bool arm() override { return true; }
   std::string description() const override { return {}; }
   int sent = 0;
-  bool asks = false;      // the last one
+  // Of the last one:
+  Head head{};
+  std::size_t body_bytes = 0;
+  bool asks = false;
   microseconds takes{0};  // to send
 };
 
@@ -68,6 +73,19 @@ struct Sender {
     time_now += microseconds(30);
   }
 };
+
+TEST(Flow, SendsOneRecordInTheHead) {
+  Sender sender;
+  EXPECT_EQ(sender.add(5, Leaves::at_once), 1);
+  EXPECT_EQ(sender.wire.head.lone.kind, RecordKind::put);
+  EXPECT_EQ(sender.wire.body_bytes, 5U) << "its data alone";
+  sender.answer();
+  sender.add(5, Leaves::with_others);
+  EXPECT_EQ(sender.add(64, Leaves::at_once), 1);
+  EXPECT_EQ(sender.wire.head.lone.kind, RecordKind::none);
+  const std::size_t of_a_put = record_bytes(RecordKind::put);
+  EXPECT_EQ(sender.wire.body_bytes, of_a_put + 8 + of_a_put + 64) << "both, padded";
+}
 
 TEST(Flow, SendsAPutWithTheFlagThatFollowsAsARule) {
   Sender sender;
