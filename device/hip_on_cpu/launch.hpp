@@ -73,10 +73,12 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::atomic<unsigned> barriers_{0};
 };
 
-// Checks a launch and puts it on a stream; `runs_block` runs each of its blocks. Takes over the
-// kernel's arguments, also when it fails.
-hipError_t submit_launch(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
-                         hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block);
+// Checks a launch and puts it on a stream; `runs_block` runs each of its blocks, as soon as
+// `runs_all` lets them all run. Takes over the kernel's arguments, also when it fails.
+hipError_t submit_launch(
+    const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared, hipStream_t stream,
+    bool is_cooperative, LaunchRun::RunBlock runs_block,
+    void (*runs_all)(LaunchRun&) = [](LaunchRun& run) { run.run_on_threads(); });
 
 // Ends the process with a line that names the kernel, the block and the thread that run now, and
 // what happened.

@@ -43,13 +43,14 @@ hipError_t check_launch(const KernelLaunch& launch) {
 std::uint64_t kernels_submitted() { return submitted.load(std::memory_order_relaxed); }
 
 hipError_t submit_launch(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
-                         hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block) {
+                         hipStream_t stream, bool is_cooperative, LaunchRun::RunBlock runs_block,
+                         void (*runs_all)(LaunchRun&)) {
   const auto launch = std::make_shared<KernelLaunch>(kernel, grid, block, shared, is_cooperative);
   const hipError_t error = check_launch(*launch);
   if (error != hipSuccess) return error;
   submitted.fetch_add(1, std::memory_order_relaxed);
-  return submit(stream, [launch, runs_block] {
-    std::make_shared<LaunchRun>(*launch, runs_block)->run_on_threads();
+  return submit(stream, [launch, runs_block, runs_all] {
+    runs_all(*std::make_shared<LaunchRun>(*launch, runs_block));
     return hipSuccess;
   });
 }

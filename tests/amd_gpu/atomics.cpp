@@ -37,26 +37,43 @@ void set_words(Wave& w, unsigned first, unsigned lane, T value) {
 template <typename T>
 using Change = T (*)(T before, T operand);
 
-template <typename T>
-T change(const Wave& w, std::uint8_t* at, T operand, Change<T> function) {
+// Each of the following puts next(what is there) in its place, as one operation, and returns what
+// was there.
+template <typename T, typename Next>
+T replace(std::uint8_t* at, Next next) {
   using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
-  if (reinterpret_cast<std::uintptr_t>(at) % sizeof(T) != 0)
-    fail(w, "an atomic operation on an address that is not aligned");
   auto* const word = reinterpret_cast<Bits*>(at);
-  Bits old = __atomic_load_n(word, __ATOMIC_RELAXED), next;
-  do {
-    next = std::bit_cast<Bits>(function(std::bit_cast<T>(old), operand));
-  } while (
-      !__atomic_compare_exchange_n(word, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+  Bits old = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(word, &old, std::bit_cast<Bits>(next(std::bit_cast<T>(old))),
+                                      false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  }
   return std::bit_cast<T>(old);
 }
 template <typename T>
-T compare_and_swap(const Wave& w, std::uint8_t* at, T expected, T desired) {
-  if (reinterpret_cast<std::uintptr_t>(at) % sizeof(T) != 0)
-    fail(w, "an atomic operation on an address that is not aligned");
-  __atomic_compare_exchange_n(reinterpret_cast<T*>(at), &expected, desired, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_RELAXED);
-  return expected;
+void check_alignment(const Wave& w, u64 address) {
+  if (address % sizeof(T) != 0) fail(w, "an atomic operation on an address that is not aligned");
+}
+template <typename T, typename Next>
+T replace_at(const Wave& w, const Instruction& i, u64 address, unsigned lane, Next next) {
+  using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
+  check_alignment<T>(w, address);
+  WeakMemory* const weak = is_global(address) ? w.block->weak : nullptr;
+  L2* const l2 = weak == nullptr ? nullptr : weak->before_atomic(address, sizeof(T), i.scope);
+  if (l2 == nullptr) return replace<T>(flat_at(w, address, lane, sizeof(T)), next);
+  return std::bit_cast<T>(static_cast<Bits>(
+      l2->replace(address, sizeof(T), weak->caching_of(address), [&](u64 before) -> u64 {
+        return std::bit_cast<Bits>(next(std::bit_cast<T>(static_cast<Bits>(before))));
+      })));
+}
+template <typename T, typename Next>
+T replace_local(const Wave& w, u32 offset, Next next) {
+  check_alignment<T>(w, offset);
+  return replace<T>(local_at(w, offset, sizeof(T)), next);
+}
+
+template <typename T>
+auto swap_if(T expected, T desired) {
+  return [=](T before) { return before == expected ? desired : before; };
 }
 
 // Where the operands are: with glc the value before is returned, in operand 0.
@@ -68,20 +85,14 @@ struct Places {
 };
 
 template <typename T>
-std::uint8_t* atomic_at(const Wave& w, u64 address, unsigned lane) {
-  if (w.block->weak != nullptr && is_global(address))
-    w.block->weak->before_atomic(address, sizeof(T));
-  return flat_at(w, address, lane, sizeof(T));
-}
-
-template <typename T>
 void change_memory(Wave& w, const Instruction& i, bool is_flat, Change<T> function) {
   const Places places(i, is_flat);
   const Addresses addresses(w, i, places.address, places.base);
   const unsigned data = i.operand[places.data].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = atomic_at<T>(w, addresses.of(lane), lane);
-    const T before = change<T>(w, at, words_of<T>(w, data, lane), function);
+    const T operand = words_of<T>(w, data, lane);
+    const T before = replace_at<T>(w, i, addresses.of(lane), lane,
+                                   [&](T value) { return function(value, operand); });
     if (i.glc) set_words(w, i.operand[0].first, lane, before);
   });
 }
@@ -92,9 +103,9 @@ void memory_compare_and_swap(Wave& w, const Instruction& i) {
   const Addresses addresses(w, i, places.address, places.base);
   const unsigned data = i.operand[places.data].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = atomic_at<T>(w, addresses.of(lane), lane);
-    const T before = compare_and_swap<T>(w, at, words_of<T>(w, data + sizeof(T) / 4, lane),
-                                         words_of<T>(w, data, lane));
+    const T before = replace_at<T>(
+        w, i, addresses.of(lane), lane,
+        swap_if(words_of<T>(w, data + sizeof(T) / 4, lane), words_of<T>(w, data, lane)));
     if (i.glc) set_words(w, i.operand[0].first, lane, before);
   });
 }
@@ -104,8 +115,9 @@ void change_local(Wave& w, const Instruction& i, bool returns, Change<T> functio
   const Lanes& address = w.vector[i.operand[returns].first];
   const unsigned data = i.operand[returns + 1u].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = local_at(w, address[lane] + static_cast<u32>(i.offset), sizeof(T));
-    const T before = change<T>(w, at, words_of<T>(w, data, lane), function);
+    const T operand = words_of<T>(w, data, lane);
+    const T before = replace_local<T>(w, address[lane] + static_cast<u32>(i.offset),
+                                      [&](T value) { return function(value, operand); });
     if (returns) set_words(w, i.operand[0].first, lane, before);
   });
 }
@@ -124,9 +136,9 @@ void local_compare_and_swap(Wave& w, const Instruction& i) {
   const unsigned expected = i.operand[kReturns + 1u].first;
   const unsigned desired = i.operand[kReturns + 2u].first;
   for_each_lane(w.exec(), [&](unsigned lane) {
-    std::uint8_t* const at = local_at(w, address[lane] + static_cast<u32>(i.offset), sizeof(T));
     const T before =
-        compare_and_swap<T>(w, at, words_of<T>(w, expected, lane), words_of<T>(w, desired, lane));
+        replace_local<T>(w, address[lane] + static_cast<u32>(i.offset),
+                         swap_if(words_of<T>(w, expected, lane), words_of<T>(w, desired, lane)));
     if (kReturns) set_words(w, i.operand[0].first, lane, before);
   });
 }

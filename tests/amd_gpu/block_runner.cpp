@@ -16,6 +16,7 @@
 
 #include "dispatch.hpp"
 #include "faults.hpp"
+#include "memory_kinds.hpp"
 #include "wave.hpp"
 #include "weak_memory.hpp"
 
@@ -105,6 +106,7 @@ class BlockRunner {
   }
 
   BlockContext context_{};
+  L2 own_l2_{Scope::kBlock};  // where the GPU has no other
   WeakMemory weak_;
   std::unique_ptr<std::uint8_t[]> local_ = std::make_unique<std::uint8_t[]>(64 * 1024);
   std::vector<std::unique_ptr<WaveMemory>> memory_;
@@ -118,7 +120,10 @@ void BlockRunner::begin(const Dispatch& dispatch, const hip_on_cpu::KernelLaunch
   const unsigned given = seed_text() == nullptr ? 0 : static_cast<unsigned>(std::atoi(seed_text()));
   const unsigned seed = given * 7919u + block.x + 31u * block.y + 1u;
   random_.seed(seed);
-  if (has_strict_memory()) weak_.begin(seed);
+  if (has_strict_memory()) {
+    L2* const l2 = l2_of_gpu(dispatch.device);
+    weak_.begin(seed, l2 == nullptr ? own_l2_ : *l2, dispatch.device, memory_range_at);
+  }
   context_ = {local_.get(),
               dispatch.local_size,
               {block.x, block.y, block.z},
@@ -245,10 +250,24 @@ void BlockRunner::run(hip_on_cpu::LaunchRun& launch, const dim3& block) {
                            });
     if (all_sleep) pause(launch);
   }
-  if (context_.weak != nullptr) weak_.end();
+  if (context_.weak == nullptr) return;
+  weak_.end();
+  own_l2_.end_kernel();
+  own_l2_.begin_kernel();
 }
 
 }  // namespace
+
+// Caches are invalidated between kernels, which leave nothing in them (LLVM's AMDGPU usage, "Memory
+// Model"; the packet's fences are for the system).
+void run_kernel(hip_on_cpu::LaunchRun& run) {
+  L2* const l2 = has_strict_memory()
+                     ? l2_of_gpu(static_cast<const Dispatch*>(run.launch.kernel.arguments)->device)
+                     : nullptr;
+  if (l2 != nullptr) l2->begin_kernel();
+  run.run_on_threads();
+  if (l2 != nullptr) l2->end_kernel();
+}
 
 void run_block(hip_on_cpu::LaunchRun& run, dim3 block) {
   thread_local const auto runner = std::make_unique<BlockRunner>();

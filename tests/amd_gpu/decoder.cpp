@@ -96,11 +96,17 @@ bool counts_as_memory(std::string_view mnemonic) {
 }
 
 // gfx90a: loads with glc pass the vector cache, all stores go to the GPU's L2 (CDNA2 ISA, "Memory
-// scopes and temporal hint"). gfx942: sc1 is the scope of the GPU, or with sc0 of the system
-// (LLVM's AMDGPU usage, "Memory Model GFX942"); here they are the same.
-void set_scope(const Architecture& architecture, Instruction& i) {
-  i.passes_caches = architecture.has_scopes ? i.sc1 : i.glc;
-  i.is_of_block = architecture.has_scopes && !i.sc1;
+// scopes and temporal hint"), whose own instructions are for the system. gfx942: sc1 is the scope
+// of the GPU, with sc0 that of the system; atomic operations, whose sc0 says that they return what
+// was there, have sc1 for the system. LLVM's AMDGPU usage, "Memory Model GFX90A" and "GFX942".
+Scope scope_of(const Architecture& architecture, std::string_view mnemonic, const Instruction& i) {
+  if (architecture.has_scopes) {
+    if (!i.sc1) return Scope::kBlock;
+    const bool is_atomic = mnemonic.find("_atomic_") != std::string_view::npos;
+    return i.glc || is_atomic ? Scope::kSystem : Scope::kGpu;
+  }
+  if (mnemonic == "buffer_wbl2") return Scope::kSystem;
+  return i.glc || mnemonic.starts_with("buffer_wbinvl1") ? Scope::kGpu : Scope::kBlock;
 }
 
 }  // namespace
@@ -124,7 +130,7 @@ const Instruction* decode(const Architecture& architecture, const std::uint8_t* 
   std::string mnemonic;
   const bool is_parsed = size != 0 && parse(result->text, *result, mnemonic);
   result->counts_as_memory = counts_as_memory(mnemonic);
-  set_scope(architecture, *result);
+  result->scope = scope_of(architecture, mnemonic, *result);
   const auto found = known_instructions().find(mnemonic);
   if (found != known_instructions().end()) result->execute = found->second;
   if (is_left_out(mnemonic)) result->execute = do_nothing;

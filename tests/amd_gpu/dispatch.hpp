@@ -22,6 +22,7 @@ static_assert(sizeof(DispatchPacket) == 64);
 struct Dispatch {
   const Kernel* kernel;
   std::uint32_t local_size;  // LDS of a block
+  int device;
   DispatchPacket packet;
   std::vector<std::uint64_t> arguments;
 };
@@ -29,6 +30,8 @@ struct Dispatch {
 std::unique_ptr<Dispatch> make_dispatch(const Kernel& kernel, const dim3& grid, const dim3& block,
                                         std::uint32_t shared, void* const* arguments);
 
+// Runs all blocks of a launch.
+void run_kernel(hip_on_cpu::LaunchRun& run);
 // Runs one block on the calling thread.
 void run_block(hip_on_cpu::LaunchRun& run, dim3 block);
 

@@ -3,6 +3,9 @@
 // (CMakeLists.txt), because rocm_face.cpp has those that programs call.
 #include "face.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "devices.hpp"
 #include "errors.hpp"
 #include "hip/on_cpu/host_stores.h"
@@ -37,6 +40,12 @@ int pointer_facts(const void* pointer, PointerFacts& facts) {
   facts = {found.type == hipMemoryTypeDevice, found.device, found.devicePointer, found.hostPointer,
            found.allocationFlags};
   return hipSuccess;
+}
+
+// MESHMEM_AMD_UNCACHED=no: no uncached memory, which ROCm before 5.7 and some GPUs do not have.
+bool has_memory_with(unsigned flags) {
+  const char* const text = std::getenv("MESHMEM_AMD_UNCACHED");
+  return flags != hipDeviceMallocUncached || text == nullptr || std::string_view(text) != "no";
 }
 
 int kernel_facts(const void* function, KernelFacts& facts) {

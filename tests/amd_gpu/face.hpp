@@ -25,6 +25,9 @@ struct PointerFacts {
 };
 int pointer_facts(const void* pointer, PointerFacts& facts);
 
+// Whether memory of the device may have these flags.
+bool has_memory_with(unsigned flags);
+
 struct KernelFacts {
   std::size_t local, shared;
   int most_threads, registers;

@@ -82,19 +82,22 @@ void store_words(Wave& w, const Instruction& i) {
   });
 }
 
-// A GPU's only L2 keeps nothing here that others do not see at once.
 void order(Wave& w, const Instruction&) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (w.block->weak == nullptr) w.has_stored = false;
 }
 void invalidate(Wave& w, const Instruction& i) {
   order(w, i);
-  if (w.block->weak != nullptr && !i.is_of_block) w.block->weak->invalidate();
+  if (w.block->weak != nullptr) w.block->weak->invalidate(i.scope);
+}
+void invalidate_l2(Wave& w, const Instruction& i) {
+  order(w, i);
+  if (w.block->weak != nullptr) w.block->weak->invalidate_l2();
 }
 void write_back(Wave& w, const Instruction& i) {
   order(w, i);
-  if (w.block->weak == nullptr || i.is_of_block) return;
-  w.block->weak->write_back(w.number, w.memory_issue);
+  if (w.block->weak == nullptr) return;
+  w.block->weak->write_back(w.number, w.memory_issue, i.scope);
   w.has_stored = true;  // what is awaited next
 }
 void invalidate_scalar(Wave& w, const Instruction& i) {
@@ -148,7 +151,8 @@ void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
 void add_global_memory_instructions(InstructionTable& t) {
   add_space<false>(t, NAMES("global_"));
   add_space<true>(t, NAMES("flat_"));
-  for (const char* name : {"buffer_invl2", "s_dcache_wb"}) t[name] = order;
+  t["s_dcache_wb"] = order;
+  t["buffer_invl2"] = invalidate_l2;
   t["buffer_wbl2"] = write_back;
   for (const char* name : {"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_inv"})
     t[name] = invalidate;

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "caching.hpp"
+
 namespace amd_gpu {
 
 struct Architecture;
@@ -67,8 +69,7 @@ struct Instruction {
   std::int32_t offset = 0;
   std::uint8_t offset0 = 0, offset1 = 0;
   bool glc = false, sc1 = false, offen = false, idxen = false, clamp = false, high = false;
-  bool passes_caches = false;            // of a load: it reads what is in memory
-  bool is_of_block = false;              // its scope: stores need not leave L2, caches may stay
+  Scope scope = Scope::kBlock;           // beyond the block: loads pass the vector cache
   bool counts_as_memory = false;         // in vmcnt
   std::uint8_t most_outstanding = 0xff;  // s_waitcnt: vmcnt
   std::uint8_t op_sel = 0, op_sel_hi = 7, neg_lo = 0, neg_hi = 0;

@@ -71,7 +71,7 @@ template <typename T>
 T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane) {
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
-    return static_cast<T>(weak->load(address, sizeof(T), i.passes_caches));
+    return static_cast<T>(weak->load(address, sizeof(T), i.scope));
   if (address >> 48 << 48 == kPrivateAperture)
     return load_scratch<T>(address, [&](std::uint64_t at) { return flat_at(wave, at, lane, 1); });
   return load_as<T>(flat_at(wave, address, lane, sizeof(T)));
@@ -81,7 +81,7 @@ void store_at(const Wave& wave, const Instruction& i, std::uint64_t address, uns
               T value) {
   WeakMemory* const weak = wave.block->weak;
   if (weak != nullptr && is_global(address))
-    return weak->store({wave.number, wave.memory_issue, address, value, sizeof(T), i.is_of_block});
+    return weak->store({wave.number, wave.memory_issue, address, value, sizeof(T), i.scope});
   if (address >> 48 << 48 == kPrivateAperture)
     return store_scratch(address, value,
                          [&](std::uint64_t at) { return flat_at(wave, at, lane, 1); });

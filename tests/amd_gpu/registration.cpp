@@ -53,9 +53,11 @@ hipError_t launch_kernel(const Kernel& kernel, const dim3& grid, const dim3& blo
   if (threads > kernel.most_threads) return hipErrorLaunchFailure;
   auto dispatch = make_dispatch(kernel, grid, block, static_cast<std::uint32_t>(shared), arguments);
   if (dispatch == nullptr) return hipErrorInvalidConfiguration;
+  dispatch->device = hip_on_cpu::current_device();
   catch_faults();
   const hip_on_cpu::BoundKernel bound{kernel.name.c_str(), no_call, destroy, dispatch.release()};
-  return hip_on_cpu::submit_launch(bound, grid, block, shared, stream, is_cooperative, run_block);
+  return hip_on_cpu::submit_launch(bound, grid, block, shared, stream, is_cooperative, run_block,
+                                   run_kernel);
 }
 
 }  // namespace amd_gpu

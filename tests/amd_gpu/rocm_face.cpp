@@ -15,8 +15,10 @@
 #include "errors.def"
 #undef HIP_ON_CPU_ERROR
 
-extern "C" hipError_t on_cpu_hipIpcOpenMemHandle(void** pointer, hipIpcMemHandle_t handle,
-                                                 unsigned flags);
+extern "C" {
+hipError_t on_cpu_hipIpcOpenMemHandle(void** pointer, hipIpcMemHandle_t handle, unsigned flags);
+hipError_t on_cpu_hipExtMallocWithFlags(void** pointer, size_t size, unsigned flags);
+}
 
 namespace {
 
@@ -106,6 +108,11 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
 hipError_t hipIpcOpenMemHandle(void** pointer, hipIpcMemHandle_t handle, unsigned flags) {
   if (flags != hipIpcMemLazyEnablePeerAccess) return finish(hipErrorInvalidValue);
   return on_cpu_hipIpcOpenMemHandle(pointer, handle, kLazyOnCpu);
+}
+
+hipError_t hipExtMallocWithFlags(void** pointer, size_t size, unsigned flags) {
+  if (!has_memory_with(flags)) return finish(hipErrorInvalidValue);
+  return on_cpu_hipExtMallocWithFlags(pointer, size, flags);
 }
 
 // All streams have their turn here, so priorities tell nothing.
