@@ -115,14 +115,19 @@ void DeviceMemory::verify(hipStream_t stream) {
 std::optional<HostPath> DeviceMemory::host_path(int index) const {
   const int owner = local_number_of(peers_.offer(index).bus_id);
   if (!route_of_[static_cast<std::size_t>(index)].for_kernels || owner < 0) return std::nullopt;
-  return host_path_to(owner);
+  std::byte* const sync = sync_.copies[static_cast<std::size_t>(index)];
+  auto* const markers = reinterpret_cast<std::uint64_t*>(sync + markers_offset());
+  return host_path_to(owner, markers + peers_.me);
 }
 
 // In a place of this PE alone. Several words, since one may have been there before.
 bool DeviceMemory::stores_arrive(int index, HostPath path, hipStream_t stream) const {
   std::byte* const slab = data_.copies[static_cast<std::size_t>(index)];
   std::byte* const place = slab + (1 + static_cast<std::size_t>(peers_.me)) * sizeof(std::uint64_t);
-  if (!is_accessible(place, sizeof(std::uint64_t))) return false;
+  auto* const marker = reinterpret_cast<std::byte*>(path.marker);
+  for (std::byte* const asked : {place, marker}) {
+    if (!is_accessible(asked, sizeof(std::uint64_t))) return false;
+  }
   HostStores trial;
   trial.add(slab, data_.bytes, path);
   const PinnedWords pinned(2);

@@ -144,8 +144,13 @@ std::size_t DeviceMemory::most_heap_bytes() const {
   return whole(least);
 }
 
+// Behind what kernels use of a sync slab there is a marker for each PE (HostPath).
+std::size_t DeviceMemory::markers_offset() const {
+  constexpr std::size_t kLine = 64;
+  return round_up(device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes(), kLine);
+}
 std::size_t DeviceMemory::sync_bytes() const {
-  return device::SyncLayout::of(peers_.n, kHasWideLines).total_bytes();
+  return markers_offset() + static_cast<std::size_t>(peers_.n) * sizeof(std::uint64_t);
 }
 
 std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,

@@ -101,6 +101,7 @@ class DeviceMemory {
   DeviceOffer& mine() const { return peers_.offer(peers_.me); }
   void agree(const std::optional<std::string>& failure, const char* step);
   std::optional<std::string> differing_wish() const;
+  std::size_t markers_offset() const;
   std::size_t sync_bytes() const;
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();

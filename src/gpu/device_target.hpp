@@ -128,10 +128,12 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
 #endif
 }
 
-// How the processor stores into coherent memory of `device`; nullopt: it must not, or nobody knows.
-inline std::optional<HostPath> host_path_to([[maybe_unused]] int device) {
+// How the processor stores into coherent memory of `device`, where `marker` lies; nullopt: it must
+// not, or nobody knows.
+inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,
+                                            [[maybe_unused]] std::uint64_t* marker) {
 #if defined(MESHMEM_TARGET_CPU)
-  if (hip_on_cpu::has_large_bar()) return HostPath{};
+  if (hip_on_cpu::has_large_bar()) return HostPath{marker};
 #elif defined(MESHMEM_TARGET_HIP) && defined(__x86_64__)
   hipDeviceProp_t properties{};
   if (hipGetDeviceProperties(&properties, device) != hipSuccess || !properties.isLargeBar)
@@ -139,7 +141,7 @@ inline std::optional<HostPath> host_path_to([[maybe_unused]] int device) {
   const std::string_view name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
   volatile unsigned* const flush = properties.hdpMemFlushCntl;
   if (keeps_host_stores_in_order(name.substr(0, name.find(':')), flush != nullptr))
-    return HostPath{flush};
+    return HostPath{marker, flush};
 #endif
   return std::nullopt;
 }

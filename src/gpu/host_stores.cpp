@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A store, what makes it leave the processor, and the read that waits for its arrival: a bus brings
-// no answer to a read ahead of what was written before it, and a device's buffer for the host's
-// accesses is emptied by its register.
+// A store, what makes it leave the processor, and what waits for its arrival: a word that is stored
+// behind it and read back, and the register that empties a device's buffer of the host's accesses.
+// AMD's runtime does the same for arguments of kernels.
 // Invariant: every access is one of the processor; no call of HIP.
 #include "gpu/host_stores.hpp"
 
@@ -44,7 +44,6 @@ bool HostStores::try_store(std::byte* there, const void* value, std::size_t byte
   copy_bytes(there, value, bytes);
   send_gathered_stores();  // somebody may wait for it, and this thread may store nothing more
   if (memory->path.flush) *memory->path.flush = 1;
-  memory->last.store(there, std::memory_order_release);
   memory->stored.count_issued();
   work_.count_issued();
   pending_work.count_issued();
@@ -54,28 +53,31 @@ bool HostStores::try_store(std::byte* there, const void* value, std::size_t byte
 void HostStores::complete() {
   if (!work_.is_under_way()) return;
   const std::uint64_t issued = work_.issued.load(std::memory_order_acquire);
-  send_gathered_stores_before_loads();
   for (auto& [base, memory] : memory_) {
     if (memory.stored.is_under_way()) complete(memory);
   }
   work_.note_completed(issued);
 }
 
+// The processor may send what it has gathered in any order, so a read of what was stored before
+// would not speak for the rest; one of a word that was stored after all of it does.
 void HostStores::complete(Memory& memory) {
-  // Acquire: `last` is of this store or a later one.
   const std::uint64_t issued = memory.stored.issued.load(std::memory_order_acquire);
-  const std::byte* const last = memory.last.load(std::memory_order_acquire);
-  (void)__atomic_load_n(reinterpret_cast<const volatile unsigned char*>(last), __ATOMIC_RELAXED);
-  if (memory.path.flush) {
-    *memory.path.flush = 1;
-    (void)*memory.path.flush;  // the answer comes behind the write
+  const HostPath& path = memory.path;
+  send_gathered_stores();
+  __atomic_store_n(path.marker, issued, __ATOMIC_RELAXED);
+  send_gathered_stores_before_loads();
+  (void)__atomic_load_n(static_cast<volatile std::uint64_t*>(path.marker), __ATOMIC_RELAXED);
+  if (path.flush) {
+    *path.flush = 1;
+    (void)*path.flush;  // the answer comes behind the write
   }
   memory.stored.note_completed(issued);
 }
 
 // gfx90a is version 9, 0, stepping 10. ROCm/clr, rocclr/device/rocm/rocsettings.cpp,
-// setKernelArgImpl: a read is enough on gfx90a and gfx94x, the register on others that are neither
-// older than gfx908 nor gfx101x.
+// setKernelArgImpl: gfx90a and gfx94x keep the order of stores, others that are neither older than
+// gfx908 nor gfx101x need the register.
 bool keeps_host_stores_in_order(std::string_view architecture, bool has_flush_register) {
   constexpr std::string_view kPrefix = "gfx";
   if (!architecture.starts_with(kPrefix)) return false;

@@ -17,11 +17,12 @@ constexpr std::size_t kBytes = 3 * HostStores::kMostBytes;
 
 struct HostStoresTest : testing::Test {
   HostStoresTest() : memory(kBytes), source(kBytes, std::byte{0xa5}) {
-    stores.add(memory.data() + kBytes / 2, kBytes / 2, {&flush});
-    stores.add(memory.data() + 16, 64, {});
+    stores.add(memory.data() + kBytes / 2, kBytes / 2, {&marker, &flush});
+    stores.add(memory.data() + 16, 64, {&other_marker});
   }
   std::vector<std::byte> memory, source;
   unsigned flush = 0;
+  std::uint64_t marker = 0, other_marker = 0;
   HostStores stores;
 };
 
@@ -52,8 +53,11 @@ TEST_F(HostStoresTest, AreCountedUntilTheyHaveArrived) {
   EXPECT_EQ(pending_work.issued.load(), before + 1);
   EXPECT_EQ(flush, 1u) << "somebody may wait for it";
   flush = 0;
+  EXPECT_EQ(marker, 0u);
   stores.complete();
   EXPECT_EQ(flush, 1u);
+  EXPECT_NE(marker, 0u);
+  EXPECT_EQ(other_marker, 0u);
   flush = 0;
   stores.complete();
   EXPECT_EQ(flush, 0u) << "nothing has been stored since";

@@ -102,7 +102,8 @@ TEST_F(Staged, MoreCopiesThanThereArePiecesKeepTheirOrder) {
 TEST_F(Staged, SmallWritesAreStoresWhereTheProcessorMayAndNoCopyIsBefore) {
   constexpr std::size_t kBytes = DeviceAccess::kPieceBytes;
   static std::vector<std::byte>& memory = *new std::vector<std::byte>(kBytes + 1);
-  host_stores().add(memory.data(), kBytes, {});
+  static std::uint64_t marker = 0;
+  host_stores().add(memory.data(), kBytes, {&marker});
   const auto stores_of = [&](const auto& submit) {
     const std::uint64_t before = pending_work.issued.load();
     submit();
