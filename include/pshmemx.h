@@ -19,6 +19,7 @@
     F(buffer_register, buffer_register, void, int, (void *ptr, size_t bytes), (ptr, bytes)) \
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
     F(reached_on_stream, reached_on_stream, void, int, (const void *ptr, size_t bytes), (ptr, bytes)) \
+    F(host_ptr, host_ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
     F(module_init, module_init, void, void, (void), ()) \
     F(loaded_module_init, loaded_module_init, void, int, (void *module), (module)) \
     F(loaded_module_finalize, loaded_module_finalize, void, int, (void *module), (module)) \

@@ -83,6 +83,13 @@ int shmemx_buffer_unregister(void* ptr);
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
+/* Where the processor may load and store PE pe's copy of `dest`; NULL if no way leads there. Of
+ * host memory the same as shmem_ptr, whose addresses of device memory are for kernels. Of device
+ * heaps the address where the host's small puts are stores (MESHMEM_LARGE_BAR), else NULL. Stores
+ * there are seen, in any order, at the latest by who sees a later put, p or signal of the library
+ * to the same PE; loads there are slow. Not collective. */
+void* shmemx_host_ptr(const void* dest, int pe);
+
 /* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory,
  * a registered buffer) when the stream itself may be gone by then. *mark is NULL at first, and may
  * be set again: it then stands behind the newer work alone. While the stream is captured nothing

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/init_finalize.hpp"
+#include "gpu/host_stores.hpp"
 #include "meshmem/compat/other_names.h"
 
 namespace meshmem {
@@ -27,6 +28,15 @@ std::byte* find_loadable_copy(const void* address, int pe) {
   if (!may_be_on_device(address)) return nullptr;
   const auto place = device_segments().find(address, 1, pe);
   return place && place->for_kernels ? place->address : nullptr;
+}
+
+// The same for the processor alone.
+std::byte* find_host_copy(const void* address, int pe) {
+  std::byte* there = find_copy(address_map, address, 1, pe);
+  if (is_mapped(there)) return there;
+  if (!may_be_on_device(address)) return nullptr;
+  const auto place = device_segments().find(address, 1, pe);
+  return place && host_stores().holds(place->address, 1) ? place->address : nullptr;
 }
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
@@ -111,6 +121,11 @@ MESHMEM_ENTRY(int, addr_accessible, (const void* addr, int pe)) {
 MESHMEM_ENTRY(void*, ptr, (const void* dest, int pe)) {
   require_active("shmem_ptr");
   return static_cast<unsigned>(pe) < address_map.n_pes ? find_loadable_copy(dest, pe) : nullptr;
+}
+
+MESHMEM_EXTENSION_ENTRY(void*, host_ptr, (const void* dest, int pe)) {
+  require_active("shmemx_host_ptr");
+  return static_cast<unsigned>(pe) < address_map.n_pes ? find_host_copy(dest, pe) : nullptr;
 }
 
 MESHMEM_ENTRY(void*, team_ptr, (shmem_team_t handle, const void* dest, int pe)) {

@@ -6,6 +6,7 @@
 // Invariant: every access is one of the processor; no call of HIP.
 #include "gpu/host_stores.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -98,7 +99,7 @@ bool keeps_host_stores_in_order(std::string_view architecture, bool has_flush_re
 // A system call that meets memory that it may not touch says EFAULT, in both directions.
 bool is_accessible(std::byte* place, std::size_t bytes) {
   int pipe_ends[2];
-  if (::pipe(pipe_ends) != 0) return false;
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return false;
   const auto moved = static_cast<ssize_t>(bytes);
   const bool is =
       ::write(pipe_ends[1], place, bytes) == moved && ::read(pipe_ends[0], place, bytes) == moved;

@@ -139,5 +139,21 @@ TEST(HostStores, AKernelFindsWhatTheProcessorStoredBefore) {
   }
 }
 
+TEST(HostStores, TheProcessorGetsAPointerOnlyWhereItMayStore) {
+  PlacedArray<long> word(Place::device, 1), on_host(Place::host, 1);
+  word.write({0});
+  shmem_barrier_all();
+  EXPECT_EQ(shmemx_host_ptr(on_host, next_pe()), shmem_ptr(on_host, next_pe()));
+  EXPECT_EQ(shmemx_host_ptr(on_host, n_pes()), nullptr);
+  const long unknown = 0;
+  EXPECT_EQ(shmemx_host_ptr(&unknown, next_pe()), nullptr);
+  auto* const there = static_cast<long*>(shmemx_host_ptr(word, next_pe()));
+  EXPECT_EQ(there != nullptr, stores_by_host());
+  if (there) *there = 100 + my_pe();
+  shmem_barrier_all();
+  EXPECT_EQ(word.read_first(), there ? 100 + previous_pe() : 0);
+  shmem_barrier_all();
+}
+
 }  // namespace
 }  // namespace meshmem
