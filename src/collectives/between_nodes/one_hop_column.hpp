@@ -2,8 +2,8 @@
 //
 // A column of two nodes: each sends the other all that its members have, in chunks, and what comes
 // is combined with this node's total right where the network has put it.
-// Invariant: operands are in the order of nodes. No PE is more than kChunksAhead chunks ahead of
-// what it has received. Used by columns.cpp.
+// Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
+// ahead of what it has received. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
 
@@ -30,9 +30,9 @@ class OneHopColumn {
 
   void run() {
     const int chunks = static_cast<int>((share_.size() + most_ - 1) / most_);
-    for (int i = 0; i < chunks + kChunksAhead; ++i) {
+    for (int i = 0; i < chunks + kChunksAheadInOneHop; ++i) {
       if (i < chunks) begin(i);
-      if (i >= kChunksAhead) end(i - kChunksAhead);
+      if (i >= kChunksAheadInOneHop) end(i - kChunksAheadInOneHop);
     }
     memory_.close();
   }
@@ -51,7 +51,7 @@ class OneHopColumn {
     std::byte* result;
     const std::byte* total;
   };
-  static constexpr int kChunksKept = kChunksAhead + 1;
+  static constexpr int kChunksKept = kChunksAheadInOneHop + 1;
 
   schedule::Range chunk(int index) const {
     const std::size_t begin =
