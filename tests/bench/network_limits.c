@@ -133,18 +133,56 @@ static void measure_to_and_fro(int is_first) {
   if (is_first) report("TCP to and fro", small, most_times);
 }
 
-/* What a sum of two PEs moves at least: so many bytes each way, in pieces. Of two halves the first
-   is the other's part of the data, and the second one the result of it. */
-static void measure_exchange(int is_first, int bytes, int piece, const char* name) {
+/* What a sum of two PEs in two hops moves at least: of two halves the first is the other's part of
+ * the data, and the second one the result of it. Always the same half: it stays in the caches. */
+static void measure_halves(int is_first, int bytes) {
   for (int i = 0; i < most_times; i++) {
     const double begin = now();
-    for (int left = bytes; left > 0; left -= piece) {
-      const int length = left < piece ? left : piece;
-      exchange(length, length);
-    }
+    for (int half = 0; half < 2; half++) exchange(bytes / 2, bytes / 2);
     took[i] = now() - begin;
   }
-  if (is_first) report(name, bytes, most_times);
+  if (is_first) report("TCP two halves each way", bytes, most_times);
+}
+
+/* A sum of two PEs in one hop: each sends the other all that it has, and adds what comes to its
+ * own, a piece at a time, while more comes. */
+static void sum_with_partner(float* result) {
+  enum { piece = 60 << 10 };
+  static float arrived_piece[piece / sizeof(float)];
+  const float* const own = (const float*)outgoing;
+  long sent = 0, received = 0, summed = 0;
+  while (summed < block) {
+    if (sent < block) {
+      const long length = block - sent < piece ? block - sent : piece;
+      const ssize_t n =
+          send(connection, outgoing + sent, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n > 0) sent += n;
+      if (n < 0 && errno != EAGAIN) fail("send");
+    }
+    const long length = block - summed < piece ? block - summed : piece;
+    const ssize_t n = recv(connection, (char*)arrived_piece + received, (size_t)(length - received),
+                           MSG_DONTWAIT);
+    if (n > 0) received += n;
+    if (n == 0 || (n < 0 && errno != EAGAIN)) fail("receive");
+    if (n < 0 && sent == block) sched_yield();
+    if (received < length) continue;
+    const long first = summed / (long)sizeof(float);
+    for (long i = 0; i < length / (long)sizeof(float); i++)
+      result[first + i] = own[first + i] + arrived_piece[i];
+    summed += length;
+    received = 0;
+  }
+}
+
+/* In batches, as network_bench times its own. */
+static void measure_sum(int is_first) {
+  enum { batches = 20, at_once = 100 };
+  for (int i = 0; i < batches; i++) {
+    const double begin = now();
+    for (int j = 0; j < at_once; j++) sum_with_partner((float*)incoming);
+    took[i] = (now() - begin) / at_once;
+  }
+  if (is_first) report("TCP and a sum in one hop", block, batches);
 }
 
 /* A flag of each PE in a cache line of its own, and where to find those of this machine. */
@@ -266,9 +304,8 @@ int main(void) {
   shmem_barrier_all();
   if (me == 0 || partner == 0) {
     measure_to_and_fro(me == 0);
-    for (int bytes = 64 << 10; bytes <= block; bytes *= 16)
-      measure_exchange(me == 0, bytes, bytes / 2, "TCP two halves each way");
-    measure_exchange(me == 0, block, 60 << 10, "TCP pieces of 60 KiB each way");
+    for (int bytes = 64 << 10; bytes <= block; bytes *= 16) measure_halves(me == 0, bytes);
+    measure_sum(me == 0);
     measure_sleeper(me == 0);
   }
   close(connection);
