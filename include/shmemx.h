@@ -85,9 +85,10 @@ int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
 /* Where the processor may load and store PE pe's copy of `dest`; NULL if no way leads there. Of
  * host memory the same as shmem_ptr, whose addresses of device memory are for kernels. Of device
- * heaps the address where the host's small puts are stores (MESHMEM_LARGE_BAR), else NULL. Stores
- * there are seen, in any order, at the latest by who sees a later put, p or signal of the library
- * to the same PE; loads there are slow. Not collective. */
+ * heaps the address where the host's small puts are stores (MESHMEM_LARGE_BAR), else NULL. Loads
+ * there are slow. The processor may gather stores there, and send them in any order: behind them
+ * comes a shmem_p or set signal of the library to the device heap of the same PE. Who sees that
+ * sees them. Not collective. */
 void* shmemx_host_ptr(const void* dest, int pe);
 
 /* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory,

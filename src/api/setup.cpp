@@ -20,23 +20,23 @@ namespace meshmem {
 
 namespace {
 
-// Where PE `pe`'s copy is for loads and stores, of the processor or of kernels of this device;
-// nullptr if no way leads there.
-std::byte* find_loadable_copy(const void* address, int pe) {
+// PE `pe`'s copy of host memory, or of device memory where may_use(place); nullptr elsewhere.
+template <typename MayUse>
+std::byte* find_copy_for(const void* address, int pe, const MayUse& may_use) {
   std::byte* there = find_copy(address_map, address, 1, pe);
   if (is_mapped(there)) return there;
   if (!may_be_on_device(address)) return nullptr;
   const auto place = device_segments().find(address, 1, pe);
-  return place && place->for_kernels ? place->address : nullptr;
+  return place && may_use(*place) ? place->address : nullptr;
 }
-
-// The same for the processor alone.
+// For loads and stores of the processor and of kernels of this device.
+std::byte* find_loadable_copy(const void* address, int pe) {
+  return find_copy_for(address, pe, [](const DevicePlace& place) { return place.for_kernels; });
+}
+// For those of the processor alone.
 std::byte* find_host_copy(const void* address, int pe) {
-  std::byte* there = find_copy(address_map, address, 1, pe);
-  if (is_mapped(there)) return there;
-  if (!may_be_on_device(address)) return nullptr;
-  const auto place = device_segments().find(address, 1, pe);
-  return place && host_stores().holds(place->address, 1) ? place->address : nullptr;
+  return find_copy_for(
+      address, pe, [](const DevicePlace& place) { return host_stores().holds(place.address, 1); });
 }
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;

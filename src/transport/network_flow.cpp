@@ -123,7 +123,7 @@ void Flow::send_open(std::uint8_t flags) {
   held_since_ = {};
   Parcel& parcel = *std::exchange(open_, nullptr);
   parcel.head.flags |= flags;
-  if (parcel.head.lone.kind != RecordKind::none) parcel.leave_data_alone();
+  if (parcel.head.lone.kind != RecordKind::none) parcel.leave_record_out();
   post(parcel);
 }
 

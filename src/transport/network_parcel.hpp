@@ -31,7 +31,7 @@ struct Parcel {
   const void* body() const { return room ? room.get() + skipped : lent; }
   // The one record in the room has been copied to the head: fewer bytes, and where it has no data,
   // one buffer less for the kernel to gather.
-  void leave_data_alone() {
+  void leave_record_out() {
     skipped = record_bytes(head.lone.kind);
     used = data_bytes(head.lone);
   }

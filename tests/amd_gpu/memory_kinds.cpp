@@ -57,8 +57,8 @@ MemoryRange memory_range_at(int device, std::uint64_t address) {
   return {found->base, found->base + found->size, caching_of(*found, device)};
 }
 
-// A GPU of kind gfx942 is several agents with an L2 each, where the seed is odd, or one agent with
-// several, of which here each block has one.
+// gfx90a has one L2. A GPU of gfx942 may be one agent with several, of which here each block has
+// one; or, with an odd seed, an agent that has one, as parts of such a GPU are.
 L2* l2_of_gpu(int device) {
   static const bool has_several = [] {
     const char* const seed = std::getenv("MESHMEM_AMD_SEED");

@@ -43,8 +43,8 @@ inline constexpr std::size_t kReduceMessage = 120 * kKiB;
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
 // Chunks that are under way before the first answer is waited for.
 inline constexpr int kChunksAhead = 2;
-// The same where two nodes exchange all that they have: whoever sends more before it receives finds
-// less of it in its cache when the other's comes.
+// The same where two nodes exchange all that they have. With more on its way, a chunk has left the
+// cache of its sender when the other's comes, with which it is combined.
 inline constexpr int kChunksAheadInOneHop = 1;
 
 // A broadcast up to here is one message that each node hands out of its stage.
