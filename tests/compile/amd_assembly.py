@@ -3,9 +3,12 @@
 -gline-tables-only, which function of the source each instruction was made of, through all that was put in line.
 
 Invariant: nothing is known here of what is right or wrong.
+
+amd_assembly.py --self-test  reads an assembly whose debug information has its numbers in every form
 """
 import collections
 import re
+import sys
 
 PLAIN_STORE = re.compile(r"(global|flat)_store_")
 ATOMIC = re.compile(r"(global|flat)_atomic_")
@@ -16,6 +19,7 @@ REGISTERS = re.compile(r"\b([svat])(?:\[(\d+):(\d+)\]|(\d+)\b)")
 LABEL = re.compile(r"[.\w]+:")
 JUMP = re.compile(r"s_c?branch\w* (\S+)")
 NEVER_ON = ("s_branch", "s_endpgm", "s_trap", "s_setpc")
+DEBUG_LINE = re.compile(r'((?:[^;"]+|"(?:[^"\\]|\\.)*")*);?(.*)')  # a comment begins outside of what is quoted
 SCALAR_UNCHANGED = re.compile(r"s_(cmp|bitcmp|c?branch|waitcnt)")
 
 # A function of the source that an instruction was made of, and the place in it.
@@ -222,7 +226,7 @@ def entries_of(sections):
             with_children.add(code)
     entries, by_offset, parents, latest = [], {}, [None], None
     for line in sections["debug_info"]:
-        value, _, comment = line.partition(";")
+        value, comment = DEBUG_LINE.match(line).groups()
         opened = re.match(r"\s*Abbrev \[(\d+)\] (0x[0-9a-f]+):\S+ (\w+)", comment)
         if opened:
             latest = Entry(parents[-1], opened.group(3))
@@ -270,7 +274,8 @@ def origins_in(lines):
         if entry.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
             continue
         entry.name = name_of(entry)
-        spans = spans_of_list[number_in(entry.fields["DW_AT_ranges"])] if "DW_AT_ranges" in entry.fields else []
+        # Each list is of one entry: a number that is read wrongly is one of no list, or of one that is taken.
+        spans = spans_of_list.pop(number_in(entry.fields["DW_AT_ranges"])) if "DW_AT_ranges" in entry.fields else []
         if found := span.match(entry.fields.get("DW_AT_high_pc", "")):
             spans = [(found.group(2), found.group(1))]
         for first, last in spans:
@@ -316,3 +321,77 @@ def functions_in(assembly):
             body.append((number, line))
     return [function for name, function in found.items() if name in kernels], \
         {name: function for name, function in found.items() if name not in kernels}
+
+
+# A kernel one of whose two instructions is of a function that was put in line; where that is, its list of ranges says.
+EXAMPLE = """
+kernel:                                 ; @kernel
+.Lfunc_begin0:
+	.file	0 "/top" "a.cpp"
+	.loc	0 7 1                           ; a.cpp:7:1
+	global_load_dword v0, v[0:1], off
+.Ltmp0:
+	.loc	0 3 1                           ; a.cpp:3:1
+	global_store_dword v[2:3], v0, off
+.Ltmp1:
+	s_endpgm
+.Lfunc_end0:
+	.amdhsa_kernel kernel
+	.section	.debug_abbrev,"",@progbits
+	.byte	1                               ; Abbreviation Code
+	.byte	1                               ; DW_CHILDREN_yes
+	.byte	2                               ; Abbreviation Code
+	.byte	0                               ; DW_CHILDREN_no
+	.section	.debug_info,"",@progbits
+	.byte	2                               ; Abbrev [2] 0x10:0x2 DW_TAG_subprogram
+	.byte	0                               ; DW_AT_name
+	.byte	1                               ; Abbrev [1] 0x20:0x15 DW_TAG_subprogram
+	.long	.Lfunc_end0-.Lfunc_begin0       ; DW_AT_high_pc
+	.byte	1                               ; DW_AT_name
+	.byte	2                               ; Abbrev [2] 0x30:0xd DW_TAG_inlined_subroutine
+	.long	16                              ; DW_AT_abstract_origin
+	.ascii	"QUOTED"                        ; DW_AT_ranges
+	.byte	0                               ; DW_AT_call_file
+	.byte	8                               ; DW_AT_call_line
+	.byte	0                               ; End Of Children Mark
+	.section	.debug_rnglists,"",@progbits
+.Ldebug_ranges26:
+	.byte	4                               ; DW_RLE_offset_pair
+	.uleb128 .Lfunc_begin0-.Lfunc_begin0    ;   starting offset
+	.uleb128 .Ltmp0-.Lfunc_begin0           ;   ending offset
+.Ldebug_rangesNUMBER:
+	.byte	4                               ; DW_RLE_offset_pair
+	.uleb128 .Ltmp0-.Lfunc_begin0           ;   starting offset
+	.uleb128 .Ltmp1-.Lfunc_begin0           ;   ending offset
+	.section	.debug_str_offsets,"",@progbits
+	.long	.Linfo_string0
+	.long	.Linfo_string1
+	.section	.debug_str,"MS",@progbits,1
+.Linfo_string0:
+	.asciz	"in_line"                       ; string offset=0
+.Linfo_string1:
+	.asciz	"kernel"                        ; string offset=8
+"""
+
+
+def self_test():
+    # The second seven bits of numbers are also a semicolon, a quotation mark and a backslash.
+    for number, quoted in ((200, r"\310\001"), (7635, r"\323;"), (4435, r"\323\""), (11859, r"\323\\")):
+        (kernel,), functions = functions_in(EXAMPLE.replace("QUOTED", quoted).replace("NUMBER", str(number)))
+        assert not functions and kernel.base_name() == "kernel", kernel.base_name()
+        of_kernel = (Frame("kernel", "a.cpp", 7),)
+        assert kernel.frames[kernel.code.index("global_load_dword v0, v[0:1], off")] == of_kernel, (quoted, kernel.frames)
+        assert kernel.frames[kernel.code.index("global_store_dword v[2:3], v0, off")] == (
+            Frame("in_line", "a.cpp", 3), Frame("kernel", "a.cpp", 8)), (quoted, kernel.frames)
+    for wrong in (r"\311\001", ";"):
+        try:
+            functions_in(EXAMPLE.replace("QUOTED", wrong).replace("NUMBER", "200"))
+        except KeyError:
+            continue
+        raise AssertionError(f"{wrong} was taken for the number of a list")
+    print("all frames found")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(self_test())
