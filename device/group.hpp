@@ -116,6 +116,18 @@ struct Block {
   }
 };
 
+// The calling thread's rank, which AMD's compilers take for another one each time, as
+// MESHMEM_UNFORESEEN has it: else the mask of the lanes that lead is held over a loop.
+template <typename Group>
+MESHMEM_DEVICE int rank_here(const Group& group) {
+  int rank = group.rank();
+#if defined(__AMDGCN__)
+  asm volatile("" : "+v"(rank));
+#endif
+  return rank;
+}
+MESHMEM_DEVICE int rank_here(const Thread&) { return 0; }
+
 }  // namespace device
 }  // namespace meshmem
 

@@ -199,7 +199,7 @@ template <typename Group>
 class Meeting {
  public:
   MESHMEM_DEVICE_MEMBER Meeting(const Group& group, const TeamSync& sync)
-      : group_(group), sync_(sync), lanes_(count_of_pollers(group)), first_(group.rank() + 1) {
+      : group_(group), sync_(sync), lanes_(count_of_pollers(group)), first_(rank_here(group) + 1) {
     if (!sync.of_world && is_poller(group)) find_places();
   }
 
@@ -320,7 +320,7 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
                                         std::uint64_t epoch) {
   ++epoch;
   if (needs_wiping(epoch)) epoch = epoch_after_wiping(group, sync, epoch);
-  if (group.rank() == 0) sync.epoch() = epoch;
+  if (rank_here(group) == 0) sync.epoch() = epoch;
   return epoch;
 }
 

@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "device/group.hpp"
 #include "device/memory.hpp"
 #include "device/operations.hpp"
 
@@ -94,13 +95,16 @@ struct GivenOp {
   template <typename F>
   MESHMEM_DEVICE_MEMBER void with(const F& f) const {
     if constexpr (std::is_integral<E>::value) {
-      switch (op) {
+      switch (MESHMEM_UNFORESEEN(op)) {
         case ReduceOp::min:
-          return is_signed ? f(KnownSignedOp<ReduceOp::min>()) : f(KnownOp<ReduceOp::min>());
+          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::min>())
+                                                         : f(KnownOp<ReduceOp::min>());
         case ReduceOp::max:
-          return is_signed ? f(KnownSignedOp<ReduceOp::max>()) : f(KnownOp<ReduceOp::max>());
+          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::max>())
+                                                         : f(KnownOp<ReduceOp::max>());
         case ReduceOp::avg:
-          return is_signed ? f(KnownSignedOp<ReduceOp::avg>()) : f(KnownOp<ReduceOp::avg>());
+          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::avg>())
+                                                         : f(KnownOp<ReduceOp::avg>());
         case ReduceOp::bit_and:
           return f(KnownOp<ReduceOp::bit_and>());
         case ReduceOp::bit_or:
@@ -111,7 +115,7 @@ struct GivenOp {
           return f(KnownOp<ReduceOp::prod>());
       }
     } else {
-      switch (op) {
+      switch (MESHMEM_UNFORESEEN(op)) {
         case ReduceOp::min:
           return f(KnownOp<ReduceOp::min>());
         case ReduceOp::max:

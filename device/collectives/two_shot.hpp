@@ -82,14 +82,15 @@ MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSy
   const int me = sync.team.me;
   const PacketRows rows(sync, epoch);
   const Bits128* received = rows.from(0);
-  const std::size_t results = lines_of_row(sync) / 2;
   for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = MESHMEM_UNFORESEEN(sync.team.n, group);
     const EightBytes<E> total = finished<E>(
         op, combine_received(op, sync, load_unit(source, count, at), n, received + u, epoch), n);
+    const TeamSync& to = MESHMEM_UNFORESEEN(sync, group);
+    const std::size_t results = lines_of_row(to) / 2;
     for (int i = 1; i < n; ++i)
-      send_line(rows.in(sync.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
+      send_line(rows.in(to.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);
   });
 }
