@@ -240,6 +240,7 @@ MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
 // Whether the proxy reaches the PE.
 MESHMEM_DEVICE bool is_far(int pe) {
   const ProxyRing& ring = state().proxy;
+  if (pe < ProxyRing::kFirstPes) return (ring.first_far >> pe & 1) != 0;
   return ring.slots != nullptr && ring.is_far[pe] != 0;
 }
 

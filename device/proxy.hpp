@@ -80,19 +80,34 @@ MESHMEM_DEVICE void await_completed(const ProxyRing& ring, std::uint64_t count) 
   await_host(&ring.progress->completed, ring.known_completed, count);
 }
 
+// A place in the ring. Who has a ticket fills its slot; what the command needs may come from memory
+// meanwhile.
+struct ProxyPlace {
+  std::uint64_t ticket;
+  std::uint64_t known_consumed;
+};
+MESHMEM_DEVICE ProxyPlace take_place(const ProxyRing& ring) {
+  const std::uint64_t known = load_relaxed(ring.known_consumed);  // while the number comes
+  return {take_number(ring.head), known};
+}
+MESHMEM_DEVICE void fill_slot(const ProxyRing& ring, ProxyPlace place,
+                              const ProxyCommand& command) {
+  raise_to(last_of_my_wave(ring), place.ticket + 1);
+  if (place.ticket >= place.known_consumed + ring.n_slots)
+    await_consumed(ring, place.ticket - ring.n_slots + 1);
+  const ProxySlot slot = slot_of_command(command, phase_of(place.ticket, ring.n_slots));
+  std::uint64_t* const there = ring.slots[place.ticket & (ring.n_slots - 1)].word;
+#pragma unroll
+  for (int i = 0; i < ProxySlot::kWords; ++i) store_relaxed(there + i, slot.word[i]);
+}
+
 // Puts a command into the ring; returns its ticket. What the host shall read in memory has been
 // released before.
 MESHMEM_DEVICE_COLD std::uint64_t post(const ProxyCommand& command) {
   const ProxyRing& ring = state().proxy;
-  const std::uint64_t known = load_relaxed(ring.known_consumed);  // while the number comes
-  const std::uint64_t ticket = take_number(ring.head);
-  raise_to(last_of_my_wave(ring), ticket + 1);
-  if (ticket >= known + ring.n_slots) await_consumed(ring, ticket - ring.n_slots + 1);
-  const ProxySlot slot = slot_of_command(command, phase_of(ticket, ring.n_slots));
-  std::uint64_t* const there = ring.slots[ticket & (ring.n_slots - 1)].word;
-#pragma unroll
-  for (int i = 0; i < ProxySlot::kWords; ++i) store_relaxed(there + i, slot.word[i]);
-  return ticket;
+  const ProxyPlace place = take_place(ring);
+  fill_slot(ring, place, command);
+  return place.ticket;
 }
 
 MESHMEM_DEVICE ProxyCommand command_for(ProxyOp op, int pe) {
@@ -101,12 +116,27 @@ MESHMEM_DEVICE ProxyCommand command_for(ProxyOp op, int pe) {
 MESHMEM_DEVICE std::uint64_t number_of(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
-// `bytes` bytes of data from word `first` on.
-MESHMEM_DEVICE void take_along(ProxyCommand& command, int first, const std::byte* data,
-                               std::size_t bytes) {
+
+// Posts a command that takes `bytes` bytes of data along, from word kFirst on. Whole words of
+// data are on their way from memory, which may be the host's, while the number comes.
+template <unsigned kFirst>
+MESHMEM_DEVICE_COLD void post_with(const ProxyCommand& plain, const std::byte* data,
+                                   std::size_t bytes) {
+  constexpr unsigned kMost = ProxyCommand::kWords - kFirst;
+  const ProxyRing& ring = state().proxy;
+  ProxyCommand command = plain;
   command.length = static_cast<std::uint8_t>(bytes);
-  for (unsigned u = 0; u * kLineData < bytes; ++u)
-    command.word[static_cast<unsigned>(first) + u] = load_word(data, bytes, u);
+  if (is_multiple(data, bytes, kLineData)) {
+#pragma unroll
+    for (unsigned u = 0; u < kMost; ++u) {
+      if (u * kLineData < bytes)
+        command.word[kFirst + u] = load_plain(reinterpret_cast<const std::uint64_t*>(data) + u);
+    }
+  } else {
+    for (unsigned u = 0; u * kLineData < bytes; ++u)
+      command.word[kFirst + u] = load_word(data, bytes, u);
+  }
+  fill_slot(ring, take_place(ring), command);
 }
 
 // ---- Results
@@ -149,8 +179,7 @@ MESHMEM_DEVICE_COLD std::uint64_t far_load(const void* source, std::size_t bytes
 MESHMEM_DEVICE void far_store(void* dest, const std::byte* source, std::size_t bytes, int pe) {
   ProxyCommand command = command_for(ProxyOp::put_inline, pe);
   command.word[0] = number_of(dest);
-  take_along(command, 1, source, bytes);
-  post(command);
+  post_with<1>(command, source, bytes);
 }
 
 MESHMEM_DEVICE_COLD void far_store_value(void* dest, std::uint64_t value, std::size_t bytes,
@@ -298,9 +327,7 @@ MESHMEM_DEVICE_COLD void far_put_signal(void* dest, const void* source, std::siz
   command.word[2] = number_of(dest);
   if (bytes <= ProxyCommand::kMostInlineWithSignal) {
     command.op = ProxyOp::put_signal_inline;
-    take_along(command, 3, from, bytes);
-    post(command);
-    return;
+    return post_with<3>(command, from, bytes);
   }
   if (!host_reaches(source)) {
     far_store_all(static_cast<std::byte*>(dest), from, bytes, pe);

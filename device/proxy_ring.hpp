@@ -132,6 +132,8 @@ constexpr std::uint64_t kProxyCallers = 4096;
 // What kernels know of the ring. The first three are in pinned memory of the host, the others in
 // memory of the device. Null: there is none, so far PEs are out of reach.
 struct ProxyRing {
+  static constexpr int kFirstPes = 64;
+
   ProxySlot* slots;
   const ProxyProgress* progress;
   ProxyResult* results;
@@ -143,6 +145,7 @@ struct ProxyRing {
   std::uint64_t* last_of_caller;   // by wave: one more than its last ticket
   const std::uint8_t* is_far;      // by PE: 1 if it is on another node
   const std::uint8_t* spans_nodes;  // by slot of a team: 1 if it has far members
+  std::uint64_t first_far;          // is_far of the first PEs, a bit each: without a look at memory
   std::uint64_t n_slots;            // these three are powers of two
   std::uint64_t n_results;
   std::uint64_t n_callers;

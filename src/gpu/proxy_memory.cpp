@@ -43,6 +43,9 @@ void ProxyRingMemory::open(int device, const std::vector<std::uint8_t>& is_far) 
   clear_for_kernels(counters_, sizeof *counters_);
   clear_for_kernels(spans_nodes_, device::kTeamSlots);
   write_for_kernels(is_far_, is_far.data(), is_far.size());
+  std::uint64_t first_far = 0;
+  for (std::size_t pe = 0; pe < is_far.size() && pe < device::ProxyRing::kFirstPes; ++pe)
+    first_far |= std::uint64_t{is_far[pe]} << pe;
   ring_ = {.slots = pinned_->slots,
            .progress = &pinned_->progress,
            .results = pinned_->results,
@@ -54,6 +57,7 @@ void ProxyRingMemory::open(int device, const std::vector<std::uint8_t>& is_far) 
            .last_of_caller = counters_->last_of_caller,
            .is_far = is_far_,
            .spans_nodes = spans_nodes_,
+           .first_far = first_far,
            .n_slots = device::kProxySlots,
            .n_results = device::kProxyResults,
            .n_callers = device::kProxyCallers};

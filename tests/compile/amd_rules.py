@@ -20,7 +20,7 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
 # "execute" does what hosts ask for, with a full fence before each; its switch looks like one case after another.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel", "execute"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
-STORES_FLAGS_ONLY = {"post"}  # the words of a slot, which leave together
+STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a slot, which leave together
 # Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its group, which
 # acquires when it is back.
 AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result", "await_result"}

@@ -45,6 +45,7 @@ class FarWorld {
                     .last_of_caller = callers_,
                     .is_far = is_far_,
                     .spans_nodes = spans_,
+                    .first_far = std::uint64_t{1} << kFarPe,
                     .n_slots = n_slots,
                     .n_results = 64,
                     .n_callers = 8};
