@@ -56,7 +56,11 @@ void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes
   if (from->has_answers()) from->send_open();
   if (state_.held.holds(*from)) return state_.held.end_parcel(*from, head.flags);
   if (head.flags & kCounted) from->note_executed();
-  if (head.flags & kAsks) from->acknowledge();
+  if (from->expects_answer()) {
+    state_.expects_answer = true;
+  } else if (head.flags & kAsks) {
+    from->acknowledge();
+  }
 }
 
 void Arrivals::lose(int peer, const std::string& why, bool was_silent) {
@@ -146,7 +150,7 @@ void Arrivals::execute_now(Flow& from, const Record& record, const std::byte* da
       return;
     case RecordKind::put_signal:
       if (!segments.put_signal(record, data)) refuse(from, record);
-      state_.has_set_signal = true;
+      if (state_.takes_in_for_kernels) from.note_signal();
       return;
     case RecordKind::atomic:
       if (!segments.execute_atomic(record, &before)) refuse(from, record);

@@ -42,6 +42,11 @@ bool Outlet::acknowledge_all() {
   return any;
 }
 
+void Outlet::note_unanswered() {
+  for (Flow* const flow : owing)
+    if (flow->expects_answer()) flow->answers_.note_missed();
+}
+
 void Outlet::send_held() {
   for (Flow* const flow : open) {
     if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
@@ -176,7 +181,10 @@ void Flow::post(Parcel& parcel, bool introduces) {
   head.source = outlet_.me;
   head.version = kFormatVersion;
   head.acknowledged = n_told_ = n_executed_;
-  if (head.flags & kCounted) ++n_sent_;
+  if (head.flags & kCounted) {
+    ++n_sent_;
+    if (answers_.is_open()) answers_.note_other(outlet_.now());
+  }
   if (head.flags & kAsks) n_asked_ = n_sent_;
   parcel.flow = this;
   ++n_leaving_;
@@ -211,6 +219,11 @@ void Flow::note_answered(std::size_t bytes) {
   ++n_answered_;
   bytes_requested_ -= bytes;
   send_open();
+}
+
+void Flow::note_signal() {
+  if (answers_.is_open()) answers_.note_missed();
+  answers_.note_put(outlet_.now());
 }
 
 void Flow::note_executed() {

@@ -40,6 +40,9 @@ struct Outlet {
   // Sends what waits to leave, and the acknowledgements that nobody has asked for.
   void send_open();
   bool acknowledge_all();
+  // Answers that were expected have not come. Four in a row are needed again, and no more: one that
+  // comes gains a third of what is lost by waiting for one that does not.
+  void note_unanswered();
   // What has been held in vain, since nothing has followed it.
   void send_held();
 };
@@ -109,6 +112,10 @@ class Flow {
 
   // Of the other direction.
   void note_executed();
+  // A signal has come, for a kernel: as a rule the kernel answers it within microseconds, or never.
+  // Learned from what has left soon after earlier signals.
+  void note_signal();
+  bool expects_answer() const { return answers_.is_open() && answers_.are_expected(); }
 
   // The wire's number for the other process; -1: none yet.
   int peer() const { return peer_; }
@@ -135,6 +142,7 @@ class Flow {
   bool has_answers_ = false;  // in the open parcel
   FollowUps follow_ups_;      // of puts of more than a flag
   FollowUps quiets_;          // of flags and atomics: quiet alone follows
+  FollowUps answers_;         // of kernels to signals
   FollowUps* held_for_ = nullptr;
   FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
   bool is_listed_open_ = false, is_listed_owing_ = false;

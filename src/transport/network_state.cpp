@@ -31,8 +31,9 @@ constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
 constexpr auto kLook = std::chrono::milliseconds(5);
-// From a signal's arrival to the command of the kernel that has waited for it: two trips over PCIe.
-constexpr auto kAnswerTakes = std::chrono::microseconds(6);
+// From a signal's arrival to the command of the kernel that has waited for it: three trips over
+// PCIe, of the look that finds the signal, of the data and of the command.
+constexpr auto kAnswerTakes = std::chrono::microseconds(15);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
   return flow.n_requested() - flow.n_answered() < kMostRequests &&
@@ -61,22 +62,30 @@ Flow& NetworkState::server_flow(int pe) {
 }
 
 bool NetworkState::take_in(const Lock&, Acknowledges when) {
-  has_set_signal = false;
+  takes_in_for_kernels = when == Acknowledges::with_an_answer;
+  expects_answer = false;
   bool any = wire->progress();
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
-  if (!any) {
-    const bool waits = when == Acknowledges::with_an_answer && !outlet.owing.empty() &&
-                       outlet.now() < answer_comes_until;
-    return !waits && outlet.acknowledge_all();
-  }
-  if (has_set_signal && when == Acknowledges::with_an_answer)
-    answer_comes_until = outlet.now() + kAnswerTakes;
+  if (!any) return !may_answer_come(when) && outlet.acknowledge_all();
+  if (expects_answer) answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   // Who polls need not come again.
   if (thread.sleeps_on() && !outlet.owing.empty()) [[unlikely]]
     thread.wake_soon();
   return true;
+}
+
+bool NetworkState::may_answer_come(Acknowledges when) {
+  if (when != Acknowledges::with_an_answer || answer_comes_until == Time{}) return false;
+  if (outlet.owing.empty()) {
+    answer_comes_until = {};
+    return false;
+  }
+  if (outlet.now() < answer_comes_until) return true;
+  answer_comes_until = {};
+  outlet.note_unanswered();
+  return false;
 }
 
 void NetworkState::poll(const Lock& lock, Acknowledges when) {

@@ -44,9 +44,11 @@ struct NetworkState {
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
   std::atomic<bool> is_open{false};
-  bool is_ending = false;       // who disappears now is not missed
-  bool has_set_signal = false;  // what was taken in last
-  network::FollowUps::Clock::time_point answer_comes_until{};
+  bool is_ending = false;  // who disappears now is not missed
+  bool takes_in_for_kernels = false;
+  bool expects_answer = false;  // of a kernel, to what was taken in last
+  using Time = network::FollowUps::Clock::time_point;
+  Time answer_comes_until{};  // 0: none is expected
   std::atomic<std::uint32_t> polls{0};
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
   std::atomic<AnswerQuestion> answer_with{nullptr};
@@ -88,6 +90,8 @@ struct NetworkState {
   }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
+  // Whether a kernel's answer is expected still, whose message carries the acknowledgement.
+  bool may_answer_come(Acknowledges when);
   // The same, and sends what waits to leave. For those who wait.
   void poll(const Lock& lock, Acknowledges when = Acknowledges::at_once);
 

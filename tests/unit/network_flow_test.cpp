@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // When a flow's records leave: a put that something follows as a rule waits for it, and shares its
-// message. Time is a variable of the test.
+// message. And when an answer is expected, whose message acknowledges. Time is a variable of the
+// test.
 #include "transport/network_flow.hpp"
 
 #include <gtest/gtest.h>
@@ -130,6 +131,59 @@ TEST(Flow, SendsAFlagWithTheQuestionOfTheQuietThatFollowsAsARule) {
   EXPECT_EQ(sender.p(), 1) << "one is held at most";
   sender.answer();
   EXPECT_EQ(sender.p(), 1) << "another flag is no quiet";
+}
+
+// A signal for a kernel, and its answer.
+void be_answered(Sender& sender, microseconds after = microseconds(8)) {
+  sender.flow.note_signal();
+  time_now += after;
+  sender.p();
+  sender.answer();
+  time_now += microseconds(30);
+}
+
+TEST(Flow, ExpectsTheAnswerOfAKernelThatAnswersAsARule) {
+  Sender kernel;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(kernel.flow.expects_answer()) << i;
+    be_answered(kernel);
+  }
+  EXPECT_FALSE(kernel.flow.expects_answer()) << "no signal has come";
+  kernel.flow.note_signal();
+  EXPECT_TRUE(kernel.flow.expects_answer());
+  EXPECT_EQ(kernel.p(), 1);
+  EXPECT_FALSE(kernel.flow.expects_answer()) << "it has come";
+}
+
+TEST(Flow, ExpectsNoAnswerThatComesLate) {
+  Sender kernel;
+  for (int i = 0; i < 10; ++i) be_answered(kernel, microseconds(25));
+  kernel.flow.note_signal();
+  EXPECT_FALSE(kernel.flow.expects_answer());
+}
+
+TEST(Flow, TakesAnotherSignalForNoAnswer) {
+  Sender kernel;
+  for (int i = 0; i < 10; ++i) kernel.flow.note_signal();
+  EXPECT_FALSE(kernel.flow.expects_answer());
+}
+
+TEST(Flow, LearnsAnewWhenAnAnswerHasNotCome) {
+  Sender kernel;
+  for (int i = 0; i < 4; ++i) be_answered(kernel);
+  for (int round = 0; round < 10; ++round) {
+    kernel.flow.note_signal();
+    EXPECT_TRUE(kernel.flow.expects_answer());
+    kernel.flow.note_executed();
+    kernel.outlet.note_unanswered();
+    EXPECT_FALSE(kernel.flow.expects_answer());
+    for (int i = 0; i < 4; ++i) {
+      kernel.flow.note_signal();
+      EXPECT_FALSE(kernel.flow.expects_answer()) << i;
+      kernel.p();
+      kernel.answer();
+    }
+  }
 }
 
 TEST(Flow, HoldsNoFlagThatQuietFollowsLate) {
