@@ -155,6 +155,8 @@ void NetworkTransport::progress_for_kernels() {
   if (lock) state.poll(lock, Acknowledges::with_an_answer);
 }
 
+void NetworkTransport::will_progress() { state_->polls.fetch_add(1, std::memory_order_relaxed); }
+
 // What waits to leave asks on its way; who has got all that there is acknowledges it on its own,
 // as a rule before a question would arrive.
 void NetworkTransport::complete() {

@@ -61,6 +61,7 @@ class NetworkTransport : public Transport {
                const std::function<std::string()>& what) override;
   void progress() override;
   void progress_for_kernels() override;
+  void will_progress() override;
 
   // What a library that watches the job asks of its like in the process that serves `pe` on another
   // node, of at most kMostOfQuestion and kMostOfAnswer bytes: see TraceJob.

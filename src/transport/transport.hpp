@@ -120,6 +120,8 @@ class Transport {
   virtual void progress() = 0;
   // The same by who serves kernels: one of them may be about to answer a signal.
   virtual void progress_for_kernels() { progress(); }
+  // Says that this thread takes in messages soon, so that no other comes to take turns with it.
+  virtual void will_progress() {}
 };
 
 inline constinit Transport* the_transport = nullptr;
