@@ -288,7 +288,10 @@ void Runtime::open_proxy() {
     is_far[static_cast<std::size_t>(pe)] = nodes_.is_near(pe) ? 0 : 1;
   proxy_memory_.open(device_memory_.device(), is_far);
   device::ProxyRing ring = proxy_memory_.ring();
-  if (environment_.proxy == ProxyKind::off) ring.slots = nullptr;
+  if (environment_.proxy == ProxyKind::off) {
+    ring.slots = nullptr;
+    ring.first_far = 0;
+  }
   device_state_.use_proxy(ring);
   if (environment_.proxy == ProxyKind::off) return;
   proxy_.start({.slots = proxy_memory_.slots(),
