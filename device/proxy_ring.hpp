@@ -129,10 +129,11 @@ constexpr std::uint64_t kProxySlots = 4096;
 constexpr std::uint64_t kProxyResults = 4096;
 constexpr std::uint64_t kProxyCallers = 4096;
 
-// What kernels know of the ring. The first three are in pinned memory of the host, the others in
-// memory of the device. Null: there is none, so far PEs are out of reach.
+// What kernels know of the ring. The first three point into pinned memory of the host, the others
+// into memory of the device. Where slots is null there is none, and no bit of first_far is set: far
+// PEs are out of reach.
 struct ProxyRing {
-  static constexpr int kFirstPes = 64;
+  static constexpr int kFirstPes = 64;  // that first_far speaks of
 
   ProxySlot* slots;
   const ProxyProgress* progress;
@@ -145,8 +146,8 @@ struct ProxyRing {
   std::uint64_t* last_of_caller;   // by wave: one more than its last ticket
   const std::uint8_t* is_far;      // by PE: 1 if it is on another node
   const std::uint8_t* spans_nodes;  // by slot of a team: 1 if it has far members
-  std::uint64_t first_far;          // is_far of the first PEs, a bit each: without a look at memory
-  std::uint64_t n_slots;            // these three are powers of two
+  std::uint64_t first_far;  // is_far of the first PEs, a bit each: a look at memory is a trip more
+  std::uint64_t n_slots;    // these three are powers of two
   std::uint64_t n_results;
   std::uint64_t n_callers;
 };

@@ -67,7 +67,7 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   bool any = wire->progress();
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
-  if (!any) return !may_answer_come(when) && outlet.acknowledge_all();
+  if (!any) return !waits_for_answer(when) && outlet.acknowledge_all();
   if (expects_answer) answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   // Who polls need not come again.
@@ -76,7 +76,7 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   return true;
 }
 
-bool NetworkState::may_answer_come(Acknowledges when) {
+bool NetworkState::waits_for_answer(Acknowledges when) {
   if (when != Acknowledges::with_an_answer || answer_comes_until == Time{}) return false;
   if (outlet.owing.empty()) {
     answer_comes_until = {};

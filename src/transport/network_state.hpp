@@ -90,8 +90,9 @@ struct NetworkState {
   }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
-  // Whether a kernel's answer is expected still, whose message carries the acknowledgement.
-  bool may_answer_come(Acknowledges when);
+  // Whether an acknowledgement waits for a kernel's answer still. It stops waiting when that is
+  // late.
+  bool waits_for_answer(Acknowledges when);
   // The same, and sends what waits to leave. For those who wait.
   void poll(const Lock& lock, Acknowledges when = Acknowledges::at_once);
 
