@@ -131,6 +131,7 @@ void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void
   NetworkState& state = *state_;
   fuzz_schedule();
   Lock lock(state.mutex);
+  state.will_poll();
   Flow& flow = state.server_flow(pe);
   Answers answers;
   flow.note_requested(answer_bytes);

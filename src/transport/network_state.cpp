@@ -154,6 +154,7 @@ void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void
 // All requests leave before an answer is waited for, as far as there may be so many.
 void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
                            std::size_t bytes, Answers* answers) {
+  if (answers) will_poll();
   Record record = record_for(RecordKind::get, source, 0);
   auto* to = static_cast<std::byte*>(dest);
   const bool is_alone = !answers && bytes <= kMostCombined;
@@ -173,6 +174,7 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
 
 void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before,
                          Answers* answers) {
+  if (answers) will_poll();
   wait_for_room(lock, flow);
   wait(
       lock, [&] { return may_ask_for(flow, sizeof *before); },

@@ -88,6 +88,12 @@ struct NetworkState {
   void drive_device() const {
     if (plan.device) plan.device->drive();
   }
+  // By one who asks, and polls from now on until the answer comes: it would wake the network's
+  // thread too, which then waits for the mutex.
+  void will_poll() {
+    if (thread.sleeps_on()) [[unlikely]]
+      thread.leave_it_to_caller();
+  }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
   // Whether an acknowledgement waits for a kernel's answer still. It stops waiting when that is

@@ -150,6 +150,12 @@ void ProgressThread::sleep_until_event() {
   }
 }
 
+// In this order: a thread that has woken up meanwhile, and watches again, has the timer to wake it.
+void ProgressThread::leave_it_to_caller() {
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
+  wake_soon();
+}
+
 void ProgressThread::wake_soon() {
   sleep_ = Sleep::for_a_moment;
   itimerspec time{};

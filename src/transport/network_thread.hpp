@@ -37,6 +37,9 @@ class ProgressThread {
   bool sleeps_on() const { return sleep_.load(std::memory_order_relaxed) == Sleep::on; }
   // Within a millisecond: for what can wait so long, and need not if others do it meanwhile.
   void wake_soon();
+  // By one who polls: what comes wakes this thread no more. It looks within a millisecond whether
+  // somebody still polls.
+  void leave_it_to_caller();
 
  private:
   enum class Sleep { none, on, for_a_moment };
