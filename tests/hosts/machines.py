@@ -50,7 +50,7 @@ def call(*words, given=""):
         raise NoMachines(f"{words[0]} is not installed (iproute2, util-linux)") from error
     except subprocess.CalledProcessError as error:
         text = error.stderr.decode(errors="replace").strip().splitlines()
-        raise NoMachines(f"{' '.join(words)}: {text[-1] if text else error}") from error
+        raise NoMachines(f"{' '.join(words)}: {'; '.join(text) or error}") from error
 
 
 def namespace_of(pid):
@@ -75,6 +75,8 @@ class Machine:
             self.pid = int(file.read().split()[0])
         self.namespace = namespace_of(self.pid)
         port = f"port{self.number}"
+        # A killed machine's end of the cable, until the kernel gets around to removing it.
+        subprocess.run(["ip", "link", "delete", port], capture_output=True, timeout=60, check=False)
         # The same addresses each time, since others remember them. (A bridge without one takes a port's.)
         peer = f"name eth0 address 02:00:00:00:00:{10 + self.number} netns {self.pid}"
         call("ip", "-batch", "-", given=f"link add {port} type veth peer {peer}\nlink set {port} master bridge up\n")

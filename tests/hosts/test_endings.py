@@ -10,6 +10,13 @@ import jobs
 from losses import KEEPALIVE, LATE, LossTest
 
 
+class Machine(jobs.JobTest):
+    def test_a_killed_one_starts_again_at_once(self):
+        for _ in range(20):
+            jobs.simulated["nodeb"].kill()
+            self.bring_machines_back()
+
+
 class UnderALauncher:
     def test_a_killed_pe_ends_the_job(self):
         for number, rank in ((signal.SIGKILL, 3), (signal.SIGSEGV, 1), (signal.SIGABRT, 0)):
