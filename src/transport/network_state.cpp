@@ -89,9 +89,10 @@ bool NetworkState::waits_for_answer(Acknowledges when) {
 }
 
 void NetworkState::poll(const Lock& lock, Acknowledges when) {
-  polls.fetch_add(1, std::memory_order_relaxed);
+  polled_at.store(Time::max(), std::memory_order_relaxed);
   outlet.send_open();
   take_in(lock, when);
+  note_poll();
 }
 
 Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,

@@ -48,8 +48,8 @@ struct NetworkState {
   bool takes_in_for_kernels = false;
   bool expects_answer = false;  // of a kernel, to what was taken in last
   using Time = network::FollowUps::Clock::time_point;
-  Time answer_comes_until{};  // 0: none is expected
-  std::atomic<std::uint32_t> polls{0};
+  Time answer_comes_until{};      // 0: none is expected
+  std::atomic<Time> polled_at{};  // by others than the network's thread; in a poll Time::max()
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
   std::atomic<AnswerQuestion> answer_with{nullptr};
   network::ProgressThread thread;
@@ -88,6 +88,8 @@ struct NetworkState {
   void drive_device() const {
     if (plan.device) plan.device->drive();
   }
+  // By one who takes in messages, or will in a moment.
+  void note_poll() { polled_at.store(Time::clock::now(), std::memory_order_relaxed); }
   // By one who asks, and polls from now on until the answer comes: it would wake the network's
   // thread too, which then waits for the mutex.
   void will_poll() {

@@ -22,13 +22,12 @@
 namespace meshmem::network {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
-// Who polls less often in a nap is about to sleep too.
-constexpr std::uint32_t kPollsOfOneWhoPolls = 4;
-// Who takes in a stream of messages polls at least this often.
-constexpr microseconds kLongestBetweenPolls{25};
+// Who takes in a stream of large messages polls at least this often, or this part of a nap. Who
+// polls less often has gone to compute, or is about to sleep too.
+constexpr microseconds kLongestBetweenPolls{100};
+constexpr int kPollsInNap = 4;
 
 void watch(int epoll_fd, int fd) {
   epoll_event event{};
@@ -76,21 +75,14 @@ void ProgressThread::stop() {
   for (const int fd : {stop_fd_, timer_fd_, epoll_fd_}) ::close(fd);
 }
 
-// Others that have polled while it slept most likely do so now. To look whether they do would not
-// tell: this thread may be on the core of the one who polls. After a short sleep, as between the
-// messages of a stream, few polls tell.
+// Others that have polled just now do so still. To look whether they do would not tell: this thread
+// may be on the core of the one who polls.
 void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
-  std::uint32_t before = work_.polls();
-  auto since = Clock::now();
   while (!stops_) {
     work_.look();
-    const auto due = 1 + (Clock::now() - since) / kLongestBetweenPolls;
-    if (work_.polls() - before >= std::min<std::int64_t>(due, kPollsOfOneWhoPolls))
-      leave_it_to_others();
+    if (others_poll(kLongestBetweenPolls)) leave_it_to_others();
     take_in();
-    before = work_.polls();
-    since = Clock::now();
     if (work_.is_busy()) {
       nap_while_busy();
     } else {
@@ -117,6 +109,10 @@ bool ProgressThread::take_in() {
   return any;
 }
 
+bool ProgressThread::others_poll(microseconds each) const {
+  return Clock::now() - work_.polled_at() <= each;
+}
+
 void ProgressThread::leave_it_to_others() {
   work_.watch(true);
   nap_while_others_poll();
@@ -124,14 +120,11 @@ void ProgressThread::leave_it_to_others() {
 }
 
 void ProgressThread::nap_while_others_poll() {
-  microseconds nap = kShortestNap;
-  for (std::uint32_t before = work_.polls(); !stops_; nap = std::min(nap * 2, kLongestNap)) {
+  for (microseconds nap = kShortestNap; !stops_; nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
     work_.look();
     work_.send_held();
-    const std::uint32_t now = work_.polls();
-    if (now - before < kPollsOfOneWhoPolls) return;
-    before = now;
+    if (!others_poll(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
   }
 }
 

@@ -8,7 +8,7 @@
 #define MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_
 
 #include <atomic>
-#include <cstdint>
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -16,14 +16,16 @@ namespace meshmem::network {
 
 class ProgressThread {
  public:
+  using Clock = std::chrono::steady_clock;
   struct Work {
     int event_fd;
     int longest_sleep_ms;
-    std::function<bool()> progress;        // false: there was nothing
-    std::function<bool()> arm;             // false: progress first
-    std::function<bool()> is_busy;         // something is to come that wakes nobody
-    std::function<std::uint32_t()> polls;  // how often others have made progress, ever
-    std::function<void()> look;            // at other things, at least after the longest sleep
+    std::function<bool()> progress;  // false: there was nothing
+    std::function<bool()> arm;       // false: progress first
+    std::function<bool()> is_busy;   // something is to come that wakes nobody
+    // When others last made progress; in the future while they do.
+    std::function<Clock::time_point()> polled_at;
+    std::function<void()> look;  // at other things, at least after the longest sleep
     // Says that it naps from now on, and calls send_held() after each nap; or that it does not.
     std::function<void(bool naps)> watch;
     std::function<void()> send_held;
@@ -46,6 +48,7 @@ class ProgressThread {
 
   void run();
   bool take_in();
+  bool others_poll(std::chrono::microseconds each) const;
   void leave_it_to_others();
   void nap_while_others_poll();
   void nap_while_busy();

@@ -76,38 +76,39 @@ void NetworkTransport::reopen() {
     state.is_ending = false;
     state.is_open = true;
   }
-  state.thread.start({.event_fd = state.wire->event_fd(),
-                      .longest_sleep_ms = state.plan.longest_sleep_ms,
-                      .progress =
-                          [&state] {
-                            state.drive_device();
-                            const Lock lock(state.mutex);
-                            return state.take_in(lock);
-                          },
-                      .arm =
-                          [&state] {
-                            const Lock lock(state.mutex);
-                            return !state.outlet.acknowledge_all() && state.wire->arm();
-                          },
-                      .is_busy =
-                          [&state] {
-                            const Lock lock(state.mutex);
-                            return !state.held.is_empty();
-                          },
-                      .polls = [&state] { return state.polls.load(std::memory_order_relaxed); },
-                      .look = [&state] { state.follow_loss(); },
-                      .watch =
-                          [&state](bool naps) {
-                            const Lock lock(state.mutex);
-                            state.outlet.has_watcher = naps;
-                            if (!naps) state.outlet.send_open();
-                          },
-                      .send_held =
-                          [&state] {
-                            // Whoever has the lock sends what is held too.
-                            const Lock lock(state.mutex, std::try_to_lock);
-                            if (lock) state.outlet.send_held();
-                          }});
+  state.thread.start(
+      {.event_fd = state.wire->event_fd(),
+       .longest_sleep_ms = state.plan.longest_sleep_ms,
+       .progress =
+           [&state] {
+             state.drive_device();
+             const Lock lock(state.mutex);
+             return state.take_in(lock);
+           },
+       .arm =
+           [&state] {
+             const Lock lock(state.mutex);
+             return !state.outlet.acknowledge_all() && state.wire->arm();
+           },
+       .is_busy =
+           [&state] {
+             const Lock lock(state.mutex);
+             return !state.held.is_empty();
+           },
+       .polled_at = [&state] { return state.polled_at.load(std::memory_order_relaxed); },
+       .look = [&state] { state.follow_loss(); },
+       .watch =
+           [&state](bool naps) {
+             const Lock lock(state.mutex);
+             state.outlet.has_watcher = naps;
+             if (!naps) state.outlet.send_open();
+           },
+       .send_held =
+           [&state] {
+             // Whoever has the lock sends what is held too.
+             const Lock lock(state.mutex, std::try_to_lock);
+             if (lock) state.outlet.send_held();
+           }});
 }
 
 void NetworkTransport::close() {
@@ -155,7 +156,7 @@ void NetworkTransport::progress_for_kernels() {
   if (lock) state.poll(lock, Acknowledges::with_an_answer);
 }
 
-void NetworkTransport::will_progress() { state_->polls.fetch_add(1, std::memory_order_relaxed); }
+void NetworkTransport::will_progress() { state_->note_poll(); }
 
 // What waits to leave asks on its way; who has got all that there is acknowledges it on its own,
 // as a rule before a question would arrive.
@@ -256,7 +257,7 @@ void NetworkTransport::receive_by(const TryTake& try_take, int pe, const Message
       },
       what);
   // Also if the network's own thread has taken it in: it is to leave the next one to this thread.
-  state_->polls.fetch_add(1, std::memory_order_relaxed);
+  state_->note_poll();
   note_received(pe, key.slot, bytes);
 }
 
