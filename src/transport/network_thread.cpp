@@ -27,6 +27,8 @@ constexpr microseconds kShortestNap{100}, kLongestNap{1000};
 // Who takes in a stream of large messages polls at least this often, or this part of a nap. Who
 // polls less often has gone to compute, or is about to sleep too.
 constexpr microseconds kLongestBetweenPolls{100};
+// Between the parts of a large collective a PE copies for this long.
+constexpr microseconds kLongestCopy{1000};
 constexpr int kPollsInNap = 4;
 
 void watch(int epoll_fd, int fd) {
@@ -81,7 +83,7 @@ void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
   while (!stops_) {
     work_.look();
-    if (others_poll(kLongestBetweenPolls)) leave_it_to_others();
+    if (others_poll(kLongestCopy)) leave_it_to_others();
     take_in();
     if (work_.is_busy()) {
       nap_while_busy();

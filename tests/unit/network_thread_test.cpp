@@ -119,7 +119,7 @@ TEST_F(SleepingThread, TakesInAtOnceWhereOthersHaveGoneToCompute) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(falls_asleep());
     polled_at_ = Clock::now();
-    std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(milliseconds(5));
     taken_at_ = Clock::time_point{};
     const auto sent = Clock::now();
     bring();
