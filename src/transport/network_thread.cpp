@@ -24,12 +24,12 @@ namespace {
 
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
-// Who takes in a stream of large messages polls at least this often, or this part of a nap. Who
-// polls less often has gone to compute, or is about to sleep too.
+// Who takes in a stream of large messages polls at least this often, and so many times in a nap.
+// Who polls less often has gone to compute, or is about to sleep too.
 constexpr microseconds kLongestBetweenPolls{100};
-// Between the parts of a large collective a PE copies for this long.
-constexpr microseconds kLongestCopy{1000};
 constexpr int kPollsInNap = 4;
+// For so long a PE copies between two parts of a large collective, and then polls again.
+constexpr microseconds kLongestCopy{1000};
 
 void watch(int epoll_fd, int fd) {
   epoll_event event{};
@@ -77,13 +77,13 @@ void ProgressThread::stop() {
   for (const int fd : {stop_fd_, timer_fd_, epoll_fd_}) ::close(fd);
 }
 
-// Others that have polled just now do so still. To look whether they do would not tell: this thread
-// may be on the core of the one who polls.
+// Others that have polled within kLongestCopy do so again, most likely. To look whether they do
+// would not tell: this thread may be on the core of the one who polls.
 void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
   while (!stops_) {
     work_.look();
-    if (others_poll(kLongestCopy)) leave_it_to_others();
+    if (others_have_polled(kLongestCopy)) leave_it_to_others();
     take_in();
     if (work_.is_busy()) {
       nap_while_busy();
@@ -111,8 +111,8 @@ bool ProgressThread::take_in() {
   return any;
 }
 
-bool ProgressThread::others_poll(microseconds each) const {
-  return Clock::now() - work_.polled_at() <= each;
+bool ProgressThread::others_have_polled(microseconds within) const {
+  return Clock::now() - work_.polled_at() <= within;
 }
 
 void ProgressThread::leave_it_to_others() {
@@ -126,7 +126,7 @@ void ProgressThread::nap_while_others_poll() {
     std::this_thread::sleep_for(nap);
     work_.look();
     work_.send_held();
-    if (!others_poll(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
+    if (!others_have_polled(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
   }
 }
 

@@ -48,7 +48,7 @@ class ProgressThread {
 
   void run();
   bool take_in();
-  bool others_poll(std::chrono::microseconds each) const;
+  bool others_have_polled(std::chrono::microseconds within) const;
   void leave_it_to_others();
   void nap_while_others_poll();
   void nap_while_busy();
