@@ -237,12 +237,22 @@ bool takes_relays(int n, std::size_t bytes) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20, kMost = std::size_t{1} << 32;
   return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes < kMost);
 }
+// A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
+// few lines of a last one, and are whole turns of a block.
+unsigned lines_of_batch(std::size_t lines, std::size_t row) {
+  constexpr std::size_t kMost = 256, kTurn = kThreads / kLanesOfLine;
+  const std::size_t most = std::min(row, kMost);
+  const std::size_t batches = (lines + most - 1) / most;
+  const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
+  return static_cast<unsigned>(std::min(most, turns * kTurn));
+}
 hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
                                   std::size_t bytes, int root, hipStream_t stream) {
-  constexpr std::size_t kMostOfBatch = 256;
-  const std::size_t row = team.space.wide_row / kWideLineBytes;
   const Shape shape(bytes, kChannels, team.channels);
-  const auto lines = static_cast<unsigned>(std::min(row, kMostOfBatch));
+  const auto relays = static_cast<std::size_t>(team.team.n - 1);
+  const std::size_t of_block = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
+  const unsigned lines =
+      lines_of_batch((of_block + relays - 1) / relays, team.space.wide_row / kWideLineBytes);
   const auto kernel =
       is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
   return launch(
