@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "collectives/reduce_tables.hpp"
+#include "gpu/device_target.hpp"
 
 namespace meshmem {
 
@@ -140,6 +141,10 @@ std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t
   return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
 }
 
+// So many bytes for each PE, where a reduction of the whole source is pulled: fewer fit into the
+// few packets that processors handle well.
+constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 0;
+
 // Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
 // short rows of a single channel the ring's batches are shorter than those of one hop. Where two
 // PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
@@ -151,8 +156,9 @@ device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int
   const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
     plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
-  const bool is_pulled = has_plans_of_few_blocks() && plan.algorithm == pull &&
-                         settings.rule.kind == ReduceRule::automatic && !settings.deterministic;
+  const bool is_pulled = !kDevicesAreAmd && bytes >= kLeastScatteredByRing &&
+                         plan.algorithm == pull && settings.rule.kind == ReduceRule::automatic &&
+                         !settings.deterministic;
   const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || is_pulled;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;
