@@ -61,9 +61,6 @@ MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::b
   }
 }
 
-// Who calls these routines: a group of any kernel, or a kernel that does nothing else, which begins
-// when what the stream has done before has ended.
-enum class Caller { any, kernel };
 template <typename Group>
 MESHMEM_DEVICE void enter(const Group& group, const TeamSync& sync, Caller caller) {
   if (caller == Caller::kernel) return enter_after_kernels(group, sync);
@@ -77,7 +74,7 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
-  if (bytes <= most_by_packets<Group>(sync)) {
+  if (bytes <= most_by_packets<Group>(sync, caller)) {
     broadcast_by_packets(group, sync, to, from, bytes, root);
     return 0;
   }
@@ -120,7 +117,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
-  if (bytes <= most_by_packets<Group>(sync)) {
+  if (bytes <= most_by_packets<Group>(sync, caller)) {
     exchange_by_packets(group, sync, to, apart, from, 0, bytes);
     return 0;
   }
@@ -158,7 +155,7 @@ MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
-  if (bytes <= most_by_packets<Group>(sync)) {
+  if (bytes <= most_by_packets<Group>(sync, caller)) {
     exchange_by_packets(group, sync, to, apart, from, apart, bytes);
     return 0;
   }

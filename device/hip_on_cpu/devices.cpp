@@ -22,6 +22,7 @@
 #include "errors.hpp"
 #include "hip/on_cpu/host_stores.h"
 #include "hip/on_cpu/thread.h"
+#include "hip/on_cpu/wide_kernels.h"
 
 namespace hip_on_cpu {
 namespace {
@@ -195,6 +196,11 @@ int device_count() {
   return count;
 }
 int current_device() { return device_of_thread; }
+bool has_wide_kernels() {
+  static const bool has = is_set("MESHMEM_CPU_WIDE_KERNELS", false);
+  return has;
+}
+
 bool has_large_bar() {
   static const bool has = is_set("MESHMEM_CPU_LARGE_BAR", false);
   return has;

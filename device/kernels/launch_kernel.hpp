@@ -14,6 +14,9 @@
 
 #include "device/group.hpp"
 #include "device/launch.hpp"
+#if defined(MESHMEM_TARGET_IS_CPU)
+#include <hip/on_cpu/wide_kernels.h>
+#endif
 
 namespace meshmem {
 namespace device {
@@ -26,6 +29,16 @@ constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // above, a kernel of many blocks moves the data
 
+// Threads of a block, where the kernel does with any number: as many as on a GPU, or one where
+// threads take turns on a processor.
+#if defined(MESHMEM_TARGET_IS_CPU)
+inline bool kernels_are_wide() { return hip_on_cpu::has_wide_kernels(); }
+inline unsigned any_threads(unsigned wide) { return kernels_are_wide() ? wide : 1; }
+#else
+constexpr bool kernels_are_wide() { return true; }
+constexpr unsigned any_threads(unsigned wide) { return wide; }
+#endif
+
 // All the blocks of a launch as one group that never waits.
 struct Grid {
   MESHMEM_DEVICE_MEMBER int rank() const {
@@ -35,6 +48,7 @@ struct Grid {
 };
 
 inline unsigned copy_blocks_for(std::size_t bytes) {
+  if (!kernels_are_wide()) return 1;
   const std::size_t wanted = (bytes + kBytesPerCopyBlock - 1) / kBytesPerCopyBlock;
   return static_cast<unsigned>(wanted < 1                 ? 1
                                : wanted > kMostCopyBlocks ? kMostCopyBlocks

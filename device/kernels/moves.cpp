@@ -17,7 +17,7 @@ namespace device {
 namespace {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// Threads take turns there, and so do blocks, on processors that PEs share.
+// If kernels are wide. Threads take turns there, and so do blocks, on processors that PEs share.
 constexpr unsigned kMoveThreads = 64;
 constexpr int kMostMoveBlocks = 2;
 constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;
@@ -110,12 +110,13 @@ template <typename E>
 hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* source,
                                std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                                std::size_t nelems, hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), kMoveThreads, stream, team, dest, source, dest_stride,
-                source_stride, nelems);
+  return launch(alltoalls_kernel<E>, dim3(1), any_threads(kMoveThreads), stream, team, dest, source,
+                dest_stride, source_stride, nelems);
 }
 
 // Few bytes for each block while there are channels left: it then moves them as packets.
 dim3 blocks_for(const TeamHandle& team, std::size_t bytes) {
+  if (!kernels_are_wide()) return dim3(1);
   const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
   const auto most =
       static_cast<std::size_t>(kMostMoveBlocks < team.channels ? kMostMoveBlocks : team.channels);
@@ -187,7 +188,7 @@ hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const E
 template <bool each_its_own>
 bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t bytes,
                   hipStream_t stream, hipError_t* error) {
-  if (!team.has_all()) return false;
+  if (!team.has_all() || !kernels_are_wide()) return false;
   const bool even = is_even(exchange.dest, exchange.source, bytes);
   if (bytes <= kMostByUnits) {
     const std::size_t of_block = bytes_of_unit_block(bytes);
@@ -226,7 +227,7 @@ constexpr std::size_t kChunkOfRelay = 7680;
 bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
   constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) / 2;
   const auto relays = static_cast<std::size_t>(team.team.n - 1);
-  return relays > 1 && bytes >= kLeastToPushByRelays &&
+  return kernels_are_wide() && relays > 1 && bytes >= kLeastToPushByRelays &&
          bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
 }
 #endif
@@ -265,7 +266,7 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
 }  // namespace
 
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
-  return launch(sync_kernel, dim3(1), kThreadsForPes, stream, team);
+  return launch(sync_kernel, dim3(1), any_threads(kThreadsForPes), stream, team);
 }
 
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
@@ -279,8 +280,8 @@ hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* sour
   if (team.has_all() && team.space.wide_row > 0 && takes_relays(team.team.n, bytes))
     return launch_broadcast_lines(team, dest, source, bytes, root, stream);
 #endif
-  return launch(broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
-                bytes, root);
+  return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
+                dest, source, bytes, root);
 }
 hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
                            std::size_t bytes, hipStream_t stream) {
@@ -288,12 +289,13 @@ hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* sourc
                           bytes, 0};
   hipError_t error = hipSuccess;
   if (try_exchange<false>(team, exchange, bytes, stream, &error)) return error;
-  return launch(fcollect_kernel, blocks_for(team, bytes), kMoveThreads, stream, team, dest, source,
-                bytes);
+  return launch(fcollect_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
+                dest, source, bytes);
 }
 hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
-  return launch(collect_kernel, dim3(1), kMoveThreads, stream, team, dest, source, bytes);
+  return launch(collect_kernel, dim3(1), any_threads(kMoveThreads), stream, team, dest, source,
+                bytes);
 }
 hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
                            std::size_t block_bytes, hipStream_t stream) {
@@ -301,8 +303,8 @@ hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* sourc
                           block_bytes, block_bytes};
   hipError_t error = hipSuccess;
   if (try_exchange<true>(team, exchange, block_bytes, stream, &error)) return error;
-  return launch(alltoall_kernel, blocks_for(team, block_bytes), kMoveThreads, stream, team, dest,
-                source, block_bytes);
+  return launch(alltoall_kernel, blocks_for(team, block_bytes), any_threads(kMoveThreads), stream,
+                team, dest, source, block_bytes);
 }
 hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
@@ -317,8 +319,8 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
 // How much there is to move only the kernel knows.
 hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream) {
   const int blocks = kBlocksOfAlltoallv < team.channels ? kBlocksOfAlltoallv : team.channels;
-  return launch(alltoallv_kernel, dim3(static_cast<unsigned>(blocks)), kMoveThreads, stream, team,
-                call);
+  return launch(alltoallv_kernel, dim3(static_cast<unsigned>(blocks)), any_threads(kMoveThreads),
+                stream, team, call);
 }
 
 hipError_t load_move_kernels() {

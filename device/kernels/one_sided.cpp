@@ -135,7 +135,7 @@ hipError_t launch_wait_of(const void* ivar, int cmp, Scalar value, hipStream_t s
 template <typename E>
 hipError_t launch_strided_of(const StridedCopy& copy, hipStream_t stream) {
   return launch(strided_copy_kernel<E>, dim3(copy_blocks_for(copy.block_bytes * copy.n_blocks)),
-                kCopyThreads, stream, copy);
+                any_threads(kCopyThreads), stream, copy);
 }
 
 template <typename E>
@@ -156,7 +156,8 @@ hipError_t load_typed() {
 
 hipError_t launch_copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
   if (bytes == 0) return hipSuccess;
-  return launch(copy_kernel, dim3(copy_blocks_for(bytes)), kCopyThreads, stream, to, from, bytes);
+  return launch(copy_kernel, dim3(copy_blocks_for(bytes)), any_threads(kCopyThreads), stream, to,
+                from, bytes);
 }
 
 hipError_t launch_strided_copy(const StridedCopy& copy, hipStream_t stream) {
@@ -213,8 +214,8 @@ hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
     if (const hipError_t error = launch_copy(there, source, bytes, stream)) return error;
     return launch_signal(signal_there, value, sig_op, stream);
   }
-  return launch(put_signal_kernel, dim3(1), kThreads, stream, there, source, bytes, signal_there,
-                value, sig_op);
+  return launch(put_signal_kernel, dim3(1), any_threads(kThreads), stream, there, source, bytes,
+                signal_there, value, sig_op);
 }
 
 hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar value,

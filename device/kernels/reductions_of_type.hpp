@@ -210,8 +210,9 @@ hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
 template <typename E>
 hipError_t ReductionKernels<E>::launch_scan(const ScanLaunch& job) {
   using U = Signless<E>;
-  return launch(scan_kernel<U>, dim3(1), kThreads, job.stream, job.team, static_cast<U*>(job.dest),
-                static_cast<const U*>(job.source), job.count, job.inclusive);
+  return launch(scan_kernel<U>, dim3(1), any_threads(kThreads), job.stream, job.team,
+                static_cast<U*>(job.dest), static_cast<const U*>(job.source), job.count,
+                job.inclusive);
 }
 
 template <typename E>
@@ -220,8 +221,8 @@ hipError_t ReductionKernels<E>::launch_combine(const CombineLaunch& job) {
   const ReduceOp op = job.op == ReduceOp::avg ? ReduceOp::sum : job.op;
   return with_op<E>(op, [&](auto given) {
     const dim3 blocks(copy_blocks_for(job.count * sizeof(U)));
-    return launch(combine_kernel<decltype(given), U>, blocks, kCopyThreads, job.stream, job.sources,
-                  job.to, job.count, job.wide, given);
+    return launch(combine_kernel<decltype(given), U>, blocks, any_threads(kCopyThreads), job.stream,
+                  job.sources, job.to, job.count, job.wide, given);
   });
 }
 

@@ -28,7 +28,7 @@ hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream
 }
 hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
                              hipStream_t stream) {
-  return launch(read_words_kernel, dim3(1), kThreadsForPes, stream, words, found, n);
+  return launch(read_words_kernel, dim3(1), any_threads(kThreadsForPes), stream, words, found, n);
 }
 
 hipError_t load_kernels() {

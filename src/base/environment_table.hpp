@@ -103,5 +103,8 @@ X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
   "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "
   "copies between those that do not.")
+X(MESHMEM_CPU_WIDE_KERNELS, cpu_wide_kernels, boolean, false,
+  "Whether the library's own kernels on the cpu target have several blocks and many threads, as on "
+  "a GPU, for tests of them. One thread is up to thirty times as fast. The same on all PEs.")
 X(MESHMEM_CPU_LARGE_BAR, cpu_large_bar, boolean, false,
   "Whether devices of the cpu target claim a large BAR, for tests of what MESHMEM_LARGE_BAR says.")
