@@ -8,6 +8,8 @@
 #include "collectives/reduce_policy.hpp"
 #include "core/runtime.hpp"
 #include "device/located.hpp"
+#include "gpu/copy_branch.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/room.hpp"
 
@@ -98,7 +100,85 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
+// From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
+// the device, and by a copy engine to the only other PE. With more PEs engines are in each other's
+// way: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
+constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
+constexpr bool copies_may_win(int n_pes) {
+  return n_pes > 1 && (kDevicesAreProcessors || (kCopiesRunBeside && n_pes == 2));
+}
+
+bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::size_t all_bytes) {
+  return copies_may_win(team.n) &&
+         bytes >= runtime().environment().copy_min_bytes.value_or(kLeastByCopies) &&
+         device_segments().all_for_kernels(dest, all_bytes);
+}
+
+// What a PE sends: to its own `mine` and to each other's, from `source` on, where the blocks for
+// the PEs are `apart` bytes apart.
+struct Blocks {
+  std::byte* mine;
+  const std::byte* source;
+  std::size_t apart, bytes;
+
+  const std::byte* for_pe(int pe) const { return source + static_cast<std::size_t>(pe) * apart; }
+};
+
+hipError_t send_by_copies(const Team& team, const Blocks& blocks, hipStream_t stream) {
+  CopyBranch branch(stream);
+  hipError_t error = hipSuccess;
+  // At a time each PE gets from one other.
+  for (int i = 1; i < team.n && error == hipSuccess; ++i) {
+    const int pe = (team.me + i) % team.n;
+    const auto there = device_segments().find(blocks.mine, blocks.bytes, team.world_pe(pe));
+    error = there ? branch.begin(there->address, blocks.for_pe(pe), blocks.bytes)
+                  : hipErrorInvalidDevicePointer;
+  }
+  const std::byte* const own = blocks.for_pe(team.me);
+  if (error == hipSuccess && blocks.mine != own)
+    error = device::launch_copy(blocks.mine, own, blocks.bytes, stream);
+  const hipError_t joined = branch.join();
+  return error == hipSuccess ? joined : error;
+}
+
+// Between a meeting at which all dests may be written, and one at which all are complete.
+hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends,
+                              hipStream_t stream) {
+  const device::TeamHandle handle = kernel_handle(team);
+  hipError_t error = device::launch_sync(handle, stream);
+  if (error == hipSuccess && sends) error = send_by_copies(team, blocks, stream);
+  return error == hipSuccess ? device::launch_sync(handle, stream) : error;
+}
+
 }  // namespace
+
+hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream) {
+  if (!goes_by_copies(team, dest, bytes, bytes))
+    return device::launch_broadcast(kernel_handle(team), dest, source, bytes, root, stream);
+  const Blocks blocks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), 0,
+                      bytes};
+  return exchange_by_copies(team, blocks, team.me == root, stream);
+}
+
+hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std::size_t bytes,
+                           hipStream_t stream) {
+  if (!goes_by_copies(team, dest, bytes, static_cast<std::size_t>(team.n) * bytes))
+    return device::launch_fcollect(kernel_handle(team), dest, source, bytes, stream);
+  auto* const mine = static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * bytes;
+  return exchange_by_copies(team, {mine, static_cast<const std::byte*>(source), 0, bytes}, true,
+                            stream);
+}
+
+hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream) {
+  if (!goes_by_copies(team, dest, block_bytes, static_cast<std::size_t>(team.n) * block_bytes))
+    return device::launch_alltoall(kernel_handle(team), dest, source, block_bytes, stream);
+  auto* const mine =
+      static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * block_bytes;
+  return exchange_by_copies(
+      team, {mine, static_cast<const std::byte*>(source), block_bytes, block_bytes}, true, stream);
+}
 
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
                          std::size_t count, hipStream_t stream) {
@@ -123,14 +203,12 @@ hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* de
 
 void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
   run(team, [&](hipStream_t stream) {
-    return device::launch_broadcast(kernel_handle(team), dest, source, bytes, root, stream);
+    return launch_broadcast(team, dest, source, bytes, root, stream);
   });
 }
 
 void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  run(team, [&](hipStream_t stream) {
-    return device::launch_fcollect(kernel_handle(team), dest, source, bytes, stream);
-  });
+  run(team, [&](hipStream_t stream) { return launch_fcollect(team, dest, source, bytes, stream); });
 }
 
 void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
@@ -141,10 +219,8 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
 
 void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   run(team, [&](hipStream_t stream) {
-    if (shape.dest_stride == 1 && shape.source_stride == 1) {
-      return device::launch_alltoall(kernel_handle(team), dest, source,
-                                     shape.count * shape.elem_bytes, stream);
-    }
+    if (shape.dest_stride == 1 && shape.source_stride == 1)
+      return launch_alltoall(team, dest, source, shape.count * shape.elem_bytes, stream);
     return device::launch_alltoalls(kernel_handle(team), dest, source, shape.dest_stride,
                                     shape.source_stride, shape.elem_bytes, shape.count, stream);
   });

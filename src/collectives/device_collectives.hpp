@@ -38,7 +38,15 @@ bool kernels_reach(const void* address, std::size_t bytes);
 void check_reach(const char* routine, const void* address, std::size_t count,
                  std::size_t elem_bytes);
 
-// Put a reduction on a stream by the plan for its size. count > 0, and kernels reach the buffers.
+// Put a collective on a stream, on the current device, which is the PE's. The counts are more than
+// none, and kernels reach the buffers.
+hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream);
+hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std::size_t bytes,
+                           hipStream_t stream);
+hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream);
+// The same of a reduction, by the plan for its size.
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
                          std::size_t count, hipStream_t stream);
 // `count` elements for each PE.

@@ -128,8 +128,7 @@ void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, in
       command.word[3] = static_cast<std::uint64_t>(root);
       return launch_by_host(command, stream);
     }
-    return device::launch_broadcast(on_device::kernel_handle(team), dest, source, bytes, root,
-                                    stream);
+    return on_device::launch_broadcast(team, dest, source, bytes, root, stream);
   });
 }
 
@@ -142,7 +141,7 @@ void fcollect(Team& team, void* dest, const void* source, std::size_t bytes, hip
   launch(team, stream, [&] {
     if (!team.is_on_one_node())
       return launch_by_host(host_command(team, HostRoutine::fcollect, dest, source, bytes), stream);
-    return device::launch_fcollect(on_device::kernel_handle(team), dest, source, bytes, stream);
+    return on_device::launch_fcollect(team, dest, source, bytes, stream);
   });
 }
 
@@ -168,7 +167,7 @@ void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hip
   launch(team, stream, [&] {
     if (!team.is_on_one_node())
       return launch_by_host(host_command(team, HostRoutine::alltoall, dest, source, bytes), stream);
-    return device::launch_alltoall(on_device::kernel_handle(team), dest, source, bytes, stream);
+    return on_device::launch_alltoall(team, dest, source, bytes, stream);
   });
 }
 

@@ -28,10 +28,11 @@ constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
 
 std::uint64_t hash_of_plans(const Environment& environment) {
   const std::string text =
-      fmt::format("{} {} {} {} {} {}", name_of(environment.reduce_algorithm),
-                  environment.reduce_ring_min_bytes.value_or(SIZE_MAX), environment.deterministic,
-                  environment.reduce_blocks.value_or(UINT_MAX), environment.device_first_epoch,
-                  static_cast<int>(environment.check));
+      fmt::format("{} {} {} {} {} {} {} {}", name_of(environment.reduce_algorithm),
+                  environment.reduce_ring_min_bytes.value_or(SIZE_MAX),
+                  environment.copy_min_bytes.value_or(SIZE_MAX), environment.cpu_wide_kernels,
+                  environment.deterministic, environment.reduce_blocks.value_or(UINT_MAX),
+                  environment.device_first_epoch, static_cast<int>(environment.check));
   return std::hash<std::string>()(text);
 }
 
@@ -55,9 +56,8 @@ std::optional<std::string> difference_of(const Settings& settings, const Setting
   if (settings.plans != first.plans)
     return fmt::format(
         "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
-        "MESHMEM_DETERMINISTIC, MESHMEM_CHECK or MESHMEM_DEVICE_FIRST_EPOCH is another here than "
-        "in "
-        "{}",
+        "MESHMEM_COPY_MIN_BYTES, MESHMEM_CPU_WIDE_KERNELS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
+        "MESHMEM_DEVICE_FIRST_EPOCH is another here than in {}",
         where);
   return std::nullopt;
 }

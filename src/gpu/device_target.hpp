@@ -128,6 +128,56 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
 #endif
 }
 
+// A copy engine runs beside kernels, and carries more from GPU to GPU than their stores. AMD GPUs
+// have such engines too; what they carry between GPUs was never measured.
+#if defined(MESHMEM_TARGET_CUDA)
+inline constexpr bool kCopiesRunBeside = true;
+using CopyNode = cudaGraphNode_t;
+#else
+inline constexpr bool kCopiesRunBeside = false;
+using CopyNode = void*;
+#endif
+
+// Puts a copy into the graph that captures the stream, behind what the stream has now, whose next
+// work does not wait for it until join_copy_node().
+inline hipError_t add_copy_node([[maybe_unused]] hipStream_t stream, [[maybe_unused]] void* to,
+                                [[maybe_unused]] const void* from,
+                                [[maybe_unused]] std::size_t bytes,
+                                [[maybe_unused]] CopyNode* node) {
+#if defined(MESHMEM_TARGET_CUDA)
+  cudaStreamCaptureStatus status{};
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* before = nullptr;
+  std::size_t n = 0;
+#if CUDART_VERSION >= 13000
+  const cudaGraphEdgeData* edges = nullptr;
+  cudaError_t error =
+      cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &before, &edges, &n);
+#else
+  cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &before, &n);
+#endif
+  if (error == cudaSuccess)
+    error = cudaGraphAddMemcpyNode1D(node, graph, before, n, to, from, bytes, cudaMemcpyDefault);
+  return hip_on_cuda::to_hip(error);
+#else
+  return hipErrorNotSupported;
+#endif
+}
+inline hipError_t join_copy_node([[maybe_unused]] hipStream_t stream,
+                                 [[maybe_unused]] CopyNode node) {
+#if defined(MESHMEM_TARGET_CUDA)
+#if CUDART_VERSION >= 13000
+  return hip_on_cuda::to_hip(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1,
+                                                                 cudaStreamAddCaptureDependencies));
+#else
+  return hip_on_cuda::to_hip(
+      cudaStreamUpdateCaptureDependencies(stream, &node, 1, cudaStreamAddCaptureDependencies));
+#endif
+#else
+  return hipErrorNotSupported;
+#endif
+}
+
 // How the processor stores into coherent memory of `device`, where `marker` lies; nullopt: it must
 // not, or nobody knows.
 inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,

@@ -404,7 +404,7 @@ class Tuning(Bench):
         self.assertIn("MESHMEM_TUNING names another table here than in PE 0; give all PEs the same", result.err)
 
     def test_all_pes_must_choose_reductions_alike(self):
-        for setting in ("MESHMEM_REDUCE_ALGORITHM=ring", "MESHMEM_REDUCE_RING_MIN_BYTES=1K", "MESHMEM_REDUCE_BLOCKS=3",
+        for setting in ("MESHMEM_REDUCE_ALGORITHM=ring", "MESHMEM_REDUCE_RING_MIN_BYTES=1K", "MESHMEM_REDUCE_BLOCKS=3", "MESHMEM_COPY_MIN_BYTES=7",
                         "MESHMEM_DETERMINISTIC=1", "MESHMEM_DEVICE_FIRST_EPOCH=7"):
             script = f'[ "$PMIX_RANK" = 0 ] || export {setting}; exec {SHMEM_PROGRAM} ring'
             result = self.oshrun("-n", 2, "sh", "-c", script)

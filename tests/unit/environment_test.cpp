@@ -124,6 +124,7 @@ TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
   EXPECT_EQ(environment.symmetric_size, 0u);
   EXPECT_EQ(environment.reduce_algorithm, ReduceRule::automatic);
   EXPECT_EQ(environment.reduce_ring_min_bytes, std::nullopt);
+  EXPECT_EQ(environment.copy_min_bytes, std::nullopt);
   EXPECT_FALSE(environment.deterministic);
   EXPECT_EQ(environment.check, Check::off);
   EXPECT_EQ(environment.timeout, 0.0);
@@ -140,6 +141,7 @@ TEST(Environment, ReadsEveryVariable) {
                                           {"SHMEM_SYMMETRIC_SIZE", "1.5g"},
                                           {"MESHMEM_REDUCE_ALGORITHM", "two_shot"},
                                           {"MESHMEM_REDUCE_RING_MIN_BYTES", "32k"},
+                                          {"MESHMEM_COPY_MIN_BYTES", "1t"},
                                           {"MESHMEM_DETERMINISTIC", "yes"},
                                           {"MESHMEM_CHECK", "on"},
                                           {"MESHMEM_TIMEOUT", ".25"},
@@ -152,6 +154,7 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_EQ(environment.symmetric_size, std::size_t{3} << 29);
   EXPECT_EQ(environment.reduce_algorithm, ReduceAlgorithm::two_shot);
   EXPECT_EQ(environment.reduce_ring_min_bytes, 32768u);
+  EXPECT_EQ(environment.copy_min_bytes, std::size_t{1} << 40);
   EXPECT_TRUE(environment.deterministic);
   EXPECT_EQ(environment.check, Check::calls);
   EXPECT_EQ(environment.timeout, 0.25);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Branches of streams and of graphs. Invariant: a side has work of one stream at a time. Copies
+// that wait for collectives on different streams would else wait for one another, in an order that
+// the other PEs do not share.
+#include "gpu/copy_branch.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "gpu/hip_error.hpp"
+#include "gpu/stream_work.hpp"
+
+namespace meshmem {
+
+struct CopyBranch::Side {
+  hipStream_t stream = nullptr, last_for = nullptr;
+  hipEvent_t begins = nullptr, ends = nullptr;
+  int device = -1;
+
+  hipError_t make(int of_device) {
+    device = of_device;
+    hipError_t error = make_library_stream(&stream);
+    for (hipEvent_t* const event : {&begins, &ends})
+      if (error == hipSuccess) error = hipEventCreateWithFlags(event, hipEventDisableTiming);
+    return error;
+  }
+  bool may_serve(hipStream_t other, int of_device) const {
+    if (device != of_device) return false;
+    if (last_for == other) return true;
+    const hipError_t state = hipEventQuery(ends);
+    if (state == hipErrorNotReady) (void)hipGetLastError();
+    return state == hipSuccess;
+  }
+};
+
+namespace {
+
+// Sides that no call uses now. They live for ever, as streams must.
+struct Sides {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CopyBranch::Side>> free;
+};
+Sides& sides() {
+  static Sides& instance = *new Sides;
+  return instance;
+}
+
+hipError_t take_side(hipStream_t stream, std::unique_ptr<CopyBranch::Side>& taken) {
+  int device = 0;
+  if (const hipError_t error = hipGetDevice(&device)) return error;
+  const RelaxedCapture allowed;  // other streams may be captured
+  {
+    const std::lock_guard lock(sides().mutex);
+    auto& free = sides().free;
+    const auto found = std::find_if(free.begin(), free.end(), [&](const auto& side) {
+      return side->may_serve(stream, device);
+    });
+    if (found != free.end()) {
+      taken = std::move(*found);
+      free.erase(found);
+      return hipSuccess;
+    }
+  }
+  taken = std::make_unique<CopyBranch::Side>();
+  return taken->make(device);
+}
+
+}  // namespace
+
+CopyBranch::CopyBranch(hipStream_t stream) : stream_(stream) {}
+CopyBranch::~CopyBranch() {
+  if (!side_) return;
+  const std::lock_guard lock(sides().mutex);
+  sides().free.push_back(std::move(side_));
+}
+
+hipError_t CopyBranch::fork() {
+  hipError_t error = take_side(stream_, side_);
+  if (error == hipSuccess) error = hipEventRecord(side_->begins, stream_);
+  if (error == hipSuccess) error = hipStreamWaitEvent(side_->stream, side_->begins, 0);
+  side_->last_for = stream_;
+  return error;
+}
+
+hipError_t CopyBranch::begin(void* to, const void* from, std::size_t bytes) {
+  if (!kCopiesRunBeside) return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_);
+  if (is_captured(stream_)) return add_copy_node(stream_, to, from, bytes, &nodes_.emplace_back());
+  if (!side_)
+    if (const hipError_t error = fork()) return error;
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, side_->stream);
+}
+
+hipError_t CopyBranch::join() {
+  hipError_t error = hipSuccess;
+  if (side_) {
+    error = hipEventRecord(side_->ends, side_->stream);
+    if (error == hipSuccess) error = hipStreamWaitEvent(stream_, side_->ends, 0);
+  }
+  for (const CopyNode node : nodes_)
+    if (error == hipSuccess) error = join_copy_node(stream_, node);
+  return error;
+}
+
+}  // namespace meshmem
