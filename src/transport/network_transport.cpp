@@ -35,11 +35,11 @@ constexpr auto kPartingTakes = std::chrono::milliseconds(500);
 
 static_assert(network::kChunkBytes % kPieceGrain == 0);
 
-// A PE may have sent so much that the other has not received, and one message more.
-constexpr std::uint64_t kMostAhead = 4 << 20;
-constexpr std::uint64_t kToldAfter = kMostAhead / 4;
-// What a message takes beside its bytes.
-std::uint64_t cost_of(std::size_t bytes) { return bytes + 128; }
+// The other tells what it has received whenever that has grown by kToldAfter. A PE may have sent
+// kMostAhead more than it has been told of, and one message beyond.
+constexpr std::uint64_t kToldAfter = 1 << 20;
+constexpr std::uint64_t kMostAhead = kMostUnreceived + kToldAfter;
+std::uint64_t cost_of(std::size_t bytes) { return bytes + kMessageCost; }
 
 }  // namespace
 

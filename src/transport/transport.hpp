@@ -46,6 +46,12 @@ struct MessageKey {
   auto operator<=>(const MessageKey&) const = default;
 };
 
+// A PE may send another one so much of a collective's messages before that one receives the first
+// of them; with more it may wait for that. Each message counts kMessageCost beside its bytes. Where
+// all PEs send before they receive, they must stay within it, or they wait for each other forever.
+inline constexpr std::size_t kMostUnreceived = 5 << 20;
+inline constexpr std::size_t kMessageCost = 128;
+
 // No element of a reduction lies in two pieces of a message.
 inline constexpr std::size_t kPieceGrain = 1024;
 

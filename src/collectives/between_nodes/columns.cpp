@@ -221,6 +221,12 @@ class Column {
   const Room room_;
 };
 
+// When two PEs that are equally far send, either has sent so many messages that the other has not
+// received: what they combine, of kChunksAhead chunks, and as many results.
+constexpr std::size_t kMessagesAhead = 2 * kChunksAhead;
+static_assert(kLeastShare <= kReduceRoom &&
+              kMessagesAhead * (kReduceRoom + kMessageCost) <= kMostUnreceived);
+
 struct MessageLimits {
   std::size_t most;     // of a message
   std::size_t one_hop;  // of a share of which each of two nodes sends all
