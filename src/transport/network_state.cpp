@@ -70,8 +70,8 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   if (!any) return !waits_for_answer(when) && outlet.acknowledge_all();
   if (expects_answer) answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
-  // Who polls need not come again.
-  if (thread.sleeps_on() && !outlet.owing.empty()) [[unlikely]]
+  // Who polls need not come again, to acknowledge or to answer for the device.
+  if (thread.sleeps_on() && (!outlet.owing.empty() || !held.is_empty())) [[unlikely]]
     thread.wake_soon();
   return true;
 }

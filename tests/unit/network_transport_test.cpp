@@ -383,6 +383,35 @@ TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
   EXPECT_TRUE(has_last());
 }
 
+// Who polls takes in a request whose answer needs the device, and goes on to compute while the
+// thread sleeps: the thread has to wake up to send what the device has read.
+TEST(NetworkThread, AnswersOfADeviceWhenAPollerHasTakenTheRequest) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true});
+  job.of(0).open(job.plan(0));
+  NetworkPlan plan = job.plan(1);
+  plan.longest_sleep_ms = 1'000'000;
+  job.of(1).open(std::move(plan));
+  uint64_t value = 1;
+  const auto get = [&] { job.of(0).get(&value, {1, RemoteSegment::device, 0}, sizeof value); };
+  get();
+  job.wire(1).wake_nobody();
+  for (int round = 0; round < 3 && !HasFailure(); ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it falls asleep
+    std::atomic<bool> is_done{false};
+    std::thread getter([&] {
+      get();
+      is_done = true;
+    });
+    while (job.wire(1).has_taken_all() && !is_done) std::this_thread::yield();
+    while (!job.wire(1).has_taken_all()) job.of(1).progress();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_TRUE(is_done);
+    while (!is_done) job.of(1).progress();
+    getter.join();
+  }
+}
+
 // Each byte of the answer is the sum of the question's.
 bool answer_with_sums(const std::byte* question, std::size_t bytes, std::byte* answer,
                       std::size_t answer_bytes) {
