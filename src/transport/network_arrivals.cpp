@@ -45,7 +45,7 @@ void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes
     return;
   }
   const Record& lone = head.lone;
-  from->has_said_bye = lone.kind == RecordKind::bye;
+  from->has_said_bye = lone.kind == RecordKind::bye && lone.first == state_.opening;
   if (!from->note_acknowledged(head.acknowledged)) refuse(*from, lone);
   if (lone.kind == RecordKind::none) {
     execute_all(*from, body, body_bytes);

@@ -153,10 +153,11 @@ void Flow::acknowledge() {
   if (n_executed_ != n_told_) post(outlet_.parcels.take_without_room());
 }
 
-void Flow::say_bye() {
+void Flow::say_bye(std::uint64_t opening) {
   send_open();
   Parcel& parcel = outlet_.parcels.take_without_room();
   parcel.head.lone.kind = RecordKind::bye;
+  parcel.head.lone.first = opening;
   post(parcel);
 }
 

@@ -84,7 +84,7 @@ class Flow {
   // Asks for an acknowledgement of all that has been sent, unless that has been done.
   void ask();
   void acknowledge();
-  void say_bye();
+  void say_bye(std::uint64_t opening);
 
   // Parcels that the wire still has.
   std::size_t n_leaving() const { return n_leaving_; }
@@ -122,7 +122,7 @@ class Flow {
   void use_peer(int peer) { peer_ = peer; }
   Allowance& allowance(int slot) { return allowances_[slot]; }
   bool has_introduced_itself = false;
-  bool has_said_bye = false;
+  bool has_said_bye = false;  // since it has opened last
 
  private:
   bool are_few_under_way() const;

@@ -14,7 +14,7 @@
 
 namespace meshmem::network {
 
-inline constexpr std::uint8_t kFormatVersion = 2;
+inline constexpr std::uint8_t kFormatVersion = 3;
 inline constexpr std::size_t kRoomBytes = 32 * 1024;    // of a parcel's records
 inline constexpr std::size_t kMostCombined = 8 * 1024;  // data of one record among them
 // Most data of a parcel. With its head it leaves as one segment of TCP (64 KB), and the copies of
@@ -34,6 +34,7 @@ inline constexpr std::size_t kDeviceChunkBytes = 256 * 1024;
 //   credit      index (slot), first (cost of the messages that have been received)
 //   question    first (the number of the request), second (bytes of the answer), bytes; data
 //   hello       first (the second half of the token)
+//   bye         first (which opening of the transport it ends, counted from 1)
 enum class RecordKind : std::uint8_t {
   none,
   hello,

@@ -44,7 +44,8 @@ struct NetworkState {
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
   std::atomic<bool> is_open{false};
-  bool is_ending = false;  // who disappears now is not missed
+  bool is_ending = false;     // who disappears now is not missed
+  std::uint64_t opening = 0;  // the number of this one, the same on all PEs
   bool takes_in_for_kernels = false;
   bool expects_answer = false;  // of a kernel, to what was taken in last
   using Time = network::FollowUps::Clock::time_point;

@@ -74,6 +74,8 @@ void NetworkTransport::reopen() {
     const Lock lock(state.mutex);
     state.segments.map(state.plan.n_local, state.plan.base_of, state.plan.segment_bytes);
     state.is_ending = false;
+    ++state.opening;  // a bye of the one before may come still
+    for (const auto& flow : state.flows) flow->has_said_bye = false;
     state.is_open = true;
   }
   state.thread.start(
@@ -119,7 +121,7 @@ void NetworkTransport::close() {
     state.is_ending = true;
     state.outlet.acknowledge_all();
     for (const auto& flow : state.flows) {
-      if (flow->peer() >= 0) flow->say_bye();
+      if (flow->peer() >= 0) flow->say_bye(state.opening);
     }
     const auto end = Clock::now() + kPartingTakes;
     const auto all_has_left = [&] {

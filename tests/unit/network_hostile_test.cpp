@@ -285,5 +285,21 @@ TEST(LostPe, IsNotMissedAfterItsBye) {
   job.of(0).close();
 }
 
+// A bye does not count once both have opened again, also if it is taken in after that.
+TEST(LostPe, IsMissedWhenItHasOpenedAgain) {
+  const auto lose = [] {
+    NetworkPes job({.nodes = 2, .pes_of_node = 1});
+    const std::uint64_t value = 1;
+    job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
+    job.of(0).complete();
+    job.run([&](int me) { job.of(me).close(); });
+    job.run([&](int me) { job.of(me).reopen(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the last bye is taken in
+    job.wire(0).lose(1, "a reason", false);
+    std::this_thread::sleep_for(std::chrono::seconds(20));  // the thread tells it
+  };
+  EXPECT_EXIT((lose(), std::_Exit(0)), testing::ExitedWithCode(1), "lost PE 1 on host t: a reason");
+}
+
 }  // namespace
 }  // namespace meshmem
