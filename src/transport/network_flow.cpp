@@ -4,6 +4,7 @@
 // posted, so that it carries the newest acknowledgement.
 #include "transport/network_flow.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -40,6 +41,11 @@ bool Outlet::acknowledge_all() {
   }
   owing.clear();
   return any;
+}
+
+bool Outlet::has_to_acknowledge() const {
+  return std::any_of(owing.begin(), owing.end(),
+                     [](const Flow* flow) { return flow->n_executed_ != flow->n_told_; });
 }
 
 void Outlet::note_unanswered() {

@@ -40,6 +40,7 @@ struct Outlet {
   // Sends what waits to leave, and the acknowledgements that nobody has asked for.
   void send_open();
   bool acknowledge_all();
+  bool has_to_acknowledge() const;
   // Answers that were expected have not come. Four in a row are needed again, and no more: one that
   // comes gains a third of what is lost by waiting for one that does not.
   void note_unanswered();

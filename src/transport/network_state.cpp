@@ -64,11 +64,16 @@ Flow& NetworkState::server_flow(int pe) {
 bool NetworkState::take_in(const Lock&, Acknowledges when) {
   takes_in_for_kernels = when == Acknowledges::with_an_answer;
   expects_answer = false;
+  acknowledge_if_answer_is_late();
   bool any = wire->progress();
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
-  if (!any) return !waits_for_answer(when) && outlet.acknowledge_all();
-  if (expects_answer) answer_comes_until = outlet.now() + kAnswerTakes;
+  if (!any) {
+    const bool waits = takes_in_for_kernels && answer_comes_until != Time{};
+    return !waits && outlet.acknowledge_all();
+  }
+  if (expects_answer && answer_comes_until == Time{})
+    answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   // Who polls need not come again, to acknowledge or to answer for the device.
   if (thread.sleeps_on() && (!outlet.owing.empty() || !held.is_empty())) [[unlikely]]
@@ -76,16 +81,14 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   return true;
 }
 
-bool NetworkState::waits_for_answer(Acknowledges when) {
-  if (when != Acknowledges::with_an_answer || answer_comes_until == Time{}) return false;
-  if (outlet.owing.empty()) {
-    answer_comes_until = {};
-    return false;
-  }
-  if (outlet.now() < answer_comes_until) return true;
+void NetworkState::acknowledge_if_answer_is_late() {
+  if (answer_comes_until == Time{}) return;
+  const bool has_come = !outlet.has_to_acknowledge();
+  if (!has_come && outlet.now() < answer_comes_until) return;
   answer_comes_until = {};
+  if (has_come) return;
   outlet.note_unanswered();
-  return false;
+  outlet.acknowledge_all();
 }
 
 void NetworkState::poll(const Lock& lock, Acknowledges when) {

@@ -99,10 +99,10 @@ struct NetworkState {
   }
   // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
   bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
-  // Whether an acknowledgement waits for a kernel's answer still. It stops waiting when that is
-  // late.
-  bool waits_for_answer(Acknowledges when);
-  // The same, and sends what waits to leave. For those who wait.
+  // An acknowledgement waits for a kernel's answer no longer than an answer takes. Each poll looks,
+  // since while other PEs send no poll finds nothing.
+  void acknowledge_if_answer_is_late();
+  // The same as take_in(), and sends what waits to leave. For those who wait.
   void poll(const Lock& lock, Acknowledges when = Acknowledges::at_once);
 
   // Returns when ready() is true, asked under the lock. describe() as for wait_until_ready().
