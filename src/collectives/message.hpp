@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.hpp"
 #include "collectives/team_steps.hpp"
 
 namespace meshmem {
@@ -36,11 +37,20 @@ inline void copy_payload(std::byte* dest, const std::byte* source, std::size_t b
   }
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_long_message(const NodeTeam& team,
+                                                                       std::size_t bytes) {
+  fatal("{}: a message of {} bytes to the PEs of this machine is too long; {} bytes are the most",
+        team.call_text(), bytes, kStageBytes);
+}
+
 // Shows `data` (at most kStageBytes) to all members.
 inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* data,
                          std::size_t bytes) {
   const auto* source = static_cast<const std::byte*>(data);
   if (bytes > kLinesBytes) {
+    // Behind the stage is another team's area.
+    if (bytes > kStageBytes) [[unlikely]]
+      refuse_long_message(team, bytes);
     reserve(team, sequence, kStageSlots);
     std::memcpy(team.mine().stage[sequence % kStageSlots], source, bytes);
     signal(team.mine().filled[sequence % kStageSlots], sequence);
