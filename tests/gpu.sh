@@ -49,7 +49,7 @@ tests() {  # NAME ctest's arguments
   grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
 # What has so many PEs, as a regular expression: tests of kernels, and of host calls that use them; and the examples.
-kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device_synchronization|device_collectives|on_stream|extensions|reduce_plan)\\.$1pe\$"; }
+kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device_synchronization|device_collectives|large_blocks_on_stream|on_stream|extensions|reduce_plan)\\.$1pe\$"; }
 examples_by() { [[ $steps != *" examples "* ]] || echo "^examples\\.1[0-9].*\\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, in few rounds, long replays left out
   local program

@@ -4,25 +4,13 @@
 // the tables; also between PEs as if on several nodes.
 // Invariant: no routine is named here that the tables have.
 #include "placed_array.hpp"
+#include "stream.hpp"
 #include "team_views.hpp"
 
 namespace meshmem {
 namespace {
 
 constexpr size_t kElems = 37;
-
-class Stream {
- public:
-  Stream() { expect_success(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking)); }
-  ~Stream() { expect_success(hipStreamDestroy(stream_)); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  operator shmemx_stream_t() const { return stream_; }
-  void finish() { expect_success(hipStreamSynchronize(stream_)); }
-
- private:
-  hipStream_t stream_ = nullptr;
-};
 
 // Arrays for a row, whatever its type, and what all of its checks do.
 struct Bench {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks that are too large for packets and lines: what kernels push or relay, and copies bring.
+// Invariant: as in on_stream_test.cpp, nothing is waited for but the stream.
+#include <algorithm>
+
+#include "stream.hpp"
+
+namespace meshmem {
+namespace {
+
+// Bytes of a block that kernels push; with two PEs, that copy engines bring where they do.
+size_t large_block() {
+  if (is_on_emulated_gpu()) return size_t{600} << 10;
+  if (n_pes() == 2) return is_on_gpu() ? size_t{97} << 20 : size_t{600} << 10;
+  return is_on_gpu() ? size_t{3} << 20 : size_t{100} << 10;
+}
+
+// Each PE's block where the others are to have it.
+TEST(LargeBlocksOnStream, AreCollectedInPlace) {
+  const size_t most = large_block();
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> all(Place::device, n * most);
+  for (const size_t bytes : {most, most - 13}) {
+    SCOPED_TRACE(testing::Message() << bytes << " bytes");
+    std::vector<unsigned char> mine(n * most);
+    for (size_t i = 0; i < bytes; ++i) mine[me * bytes + i] = byte_of(me, i);
+    all.write(mine);
+    shmem_barrier_all();
+    EXPECT_EQ(shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, all.data(), all.data() + me * bytes,
+                                           bytes, stream),
+              0);
+    stream.finish();
+    expect_each("fcollect", all.read().data(), n * bytes,
+                [&](size_t i) { return byte_of(i / bytes, i % bytes); });
+    shmem_barrier_all();
+  }
+}
+
+// What relays hand on, by lines and by pushing, of any root, in place or not.
+TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
+  if (kSanitized) GTEST_SKIP() << "it takes long";
+  const size_t of_relays = is_on_gpu() ? size_t{65} << 20 : size_t{1} << 20;
+  const size_t most = std::max(of_relays, large_block());
+  Stream stream;
+  const auto me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> source(Place::device, most), dest(Place::device, most);
+  std::vector<unsigned char> mine(most);
+  for (size_t i = 0; i < most; ++i) mine[i] = byte_of(me, i);
+  for (const size_t bytes : {most, most - 41, most / 4 + 40}) {
+    for (int root = 0; root < n_pes(); ++root) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes of PE " << root);
+      const auto expected = [&](size_t i) { return byte_of(static_cast<size_t>(root), i); };
+      source.write(mine);
+      shmem_barrier_all();
+      EXPECT_EQ(shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, dest, source, bytes, root, stream),
+                0);
+      EXPECT_EQ(
+          shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, source, source, bytes, root, stream), 0);
+      stream.finish();
+      expect_each("broadcast", dest.read().data(), bytes, expected);
+      expect_each("broadcast in place", source.read().data(), bytes, expected);
+      shmem_barrier_all();
+    }
+  }
+}
+
+TEST(LargeBlocksOnStream, AreExchangedByGraphs) {
+  const size_t bytes = large_block() - 3;
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> source(Place::device, n * bytes), swapped(Place::device, n * bytes),
+      collected(Place::device, n * bytes), sent(Place::device, bytes);
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t replay = nullptr;
+  expect_success(hipStreamBeginCapture(stream.hip(), hipStreamCaptureModeThreadLocal));
+  shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, swapped, source, bytes, stream);
+  shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, collected, source, bytes, stream);
+  shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, sent, source, bytes, n_pes() - 1, stream);
+  expect_success(hipStreamEndCapture(stream.hip(), &graph));
+  expect_success(hipGraphInstantiate(&replay, graph, nullptr, nullptr, 0));
+  std::vector<unsigned char> mine(n * bytes);
+  for (size_t round = 1; round <= 3; ++round) {
+    SCOPED_TRACE(round);
+    const auto term = [round](size_t pe, size_t i) { return byte_of(pe + 100 * round, i); };
+    for (size_t i = 0; i < n * bytes; ++i) mine[i] = term(me, i);
+    source.write(mine);
+    shmem_barrier_all();
+    expect_success(hipGraphLaunch(replay, stream.hip()));
+    stream.finish();
+    expect_each("alltoall", swapped.read().data(), n * bytes,
+                [&](size_t i) { return term(i / bytes, me * bytes + i % bytes); });
+    expect_each("fcollect", collected.read().data(), n * bytes,
+                [&](size_t i) { return term(i / bytes, i % bytes); });
+    expect_each("broadcast", sent.read().data(), bytes, [&](size_t i) { return term(n - 1, i); });
+    shmem_barrier_all();
+  }
+  expect_success(hipGraphExecDestroy(replay));
+  expect_success(hipGraphDestroy(graph));
+}
+
+// Two teams' exchanges on two streams, which no two neighbours put there in the same order.
+TEST(LargeBlocksOnStream, OfTwoTeamsDoNotWaitForEachOther) {
+  constexpr int kRounds = 4;
+  const size_t bytes = large_block();
+  Stream streams[2];
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  shmem_team_t other = SHMEM_TEAM_INVALID;
+  ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &other), 0);
+  const shmem_team_t teams[2] = {SHMEM_TEAM_WORLD, other};
+  PlacedArray<unsigned char> source(Place::device, bytes), first(Place::device, n * bytes),
+      second(Place::device, n * bytes);
+  std::vector<unsigned char> mine(bytes);
+  for (size_t i = 0; i < bytes; ++i) mine[i] = byte_of(me, i);
+  source.write(mine);
+  shmem_barrier_all();
+  for (int i = 0; i < 2 * kRounds; ++i) {
+    const size_t which = (static_cast<size_t>(i) + me) % 2;
+    PlacedArray<unsigned char>& dest = which == 0 ? first : second;
+    EXPECT_EQ(shmemx_fcollectmem_on_stream(teams[which], dest, source, bytes, streams[which]), 0);
+  }
+  for (Stream& stream : streams) stream.finish();
+  for (PlacedArray<unsigned char>* const dest : {&first, &second})
+    expect_each("fcollect", dest->read().data(), n * bytes,
+                [&](size_t i) { return byte_of(i / bytes, i % bytes); });
+  shmem_team_destroy(other);
+}
+
+}  // namespace
+}  // namespace meshmem
