@@ -17,7 +17,7 @@ namespace device {
 namespace {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// If kernels are wide. Threads take turns there, and so do blocks, on processors that PEs share.
+// Of wide kernels, whose threads take turns there, and blocks too, on processors that PEs share.
 constexpr unsigned kMoveThreads = 64;
 constexpr int kMostMoveBlocks = 2;
 constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;

@@ -78,11 +78,13 @@ CopyBranch::~CopyBranch() {
 }
 
 hipError_t CopyBranch::fork() {
-  hipError_t error = take_side(stream_, side_);
-  if (error == hipSuccess) error = hipEventRecord(side_->begins, stream_);
-  if (error == hipSuccess) error = hipStreamWaitEvent(side_->stream, side_->begins, 0);
+  if (const hipError_t error = take_side(stream_, side_)) {
+    side_.reset();
+    return error;
+  }
   side_->last_for = stream_;
-  return error;
+  if (const hipError_t error = hipEventRecord(side_->begins, stream_)) return error;
+  return hipStreamWaitEvent(side_->stream, side_->begins, 0);
 }
 
 hipError_t CopyBranch::begin(void* to, const void* from, std::size_t bytes) {
