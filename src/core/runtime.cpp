@@ -245,7 +245,7 @@ Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
 void Runtime::close() {
   if (has_devices()) await_streams("shmem_finalize");
   close_proxy();
-  memory_.meet("finalize");
+  meet("finalize");  // what streams and kernels of any PE had under way has come until then
   device_state_.close();
   close_device_segments();
   contexts_.remove_all();

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -36,6 +37,23 @@ void use_device(int round) {
   static long value;  // still there at the quiet of finalize
   value = round;
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
+}
+
+// What PE 0's stream gets from the last PE's device heap, long after the other PEs have come to the
+// end.
+constexpr size_t kFetched = 4096;
+long fetched[kFetched];
+
+long* make_words_to_fetch(long value) {
+  auto* words = static_cast<long*>(shmem_malloc_with_hints(sizeof fetched, SHMEMX_MALLOC_DEVICE));
+  if (words)
+    shmem_long_put(words, std::vector<long>(kFetched, value).data(), kFetched, shmem_my_pe());
+  return words;
+}
+void leave_a_stream_at_work(const long* words) {
+  if (!words || shmem_my_pe() != 0) return;
+  for (int i = 0; i < 200; ++i)
+    shmemx_long_get_on_stream(fetched, words, kFetched, shmem_n_pes() - 1, nullptr);
 }
 
 // A team that is split in a later round finds areas that earlier ones have used, and waits all the
@@ -97,12 +115,16 @@ void use_everything(int round) {
   EXPECT_EQ(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx), 0);
   static long landing;
   landing = -1;
+  const long* const words = make_words_to_fetch(99 + round);
   shmem_barrier_all();
   const long value = 77 + round;
   shmem_ctx_long_put_nbi(ctx, &landing, &value, 1, (me + 1) % n);
   shmem_long_put_nbi(&landing, &value, 1, (me + 1) % n);
+  leave_a_stream_at_work(words);
   shmem_finalize();
   EXPECT_EQ(landing, 77 + round) << "S3: the last finalize completes what is under way";
+  if (!words || me != 0) return;
+  EXPECT_EQ(fetched[kFetched - 1], 99 + round) << "what a stream got while others had ended";
 }
 
 TEST(Lifetime, S1_S2_S3_S4_EndsWithTheLastFinalizeAndBeginsAgain) {
