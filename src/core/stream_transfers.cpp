@@ -220,8 +220,14 @@ void wait_until(const StreamCall& call, const void* variable, device::ElemType t
             [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
 }
 
+// What earlier work on the stream has handed to the proxy is before this command in the ring,
+// whichever thread of whichever kernel it was.
 void quiet(const StreamCall& call) {
   launch_on(my_device(), call.routine, [&] { return device::launch_quiet(call.stream); });
+  if (!runtime().proxy().is_running()) return;
+  require_proxy(call.routine);
+  hand_over(call, {ProxyOp::fence, 0, 0, static_cast<std::uint32_t>(address_map.my_pe), {}},
+            ProxyEnd::done);
 }
 
 void set_mark(StreamMark*& mark, hipStream_t stream) {

@@ -5,6 +5,7 @@
 // Invariant: every test treats all PEs alike, so both ways to a PE are taken at once and have to
 // keep the order that the memory model says (K rules of docs/memory_model.md). The routines of all
 // types are those of the other programs here.
+#include <functional>
 #include <numeric>
 
 #include "own_stream.hpp"
@@ -337,6 +338,64 @@ TEST(DeviceFar, StreamsKeepTheirOrder) {
   shmem_barrier_all();
 }
 
+shmemx_stream_t handle_of(const OwnStream& stream) {
+  return reinterpret_cast<shmemx_stream_t>(static_cast<hipStream_t>(stream));
+}
+
+// A word by each block.
+__global__ void put_word_by_block(long* dest, long value, int pe) {
+  if (threadIdx.x == 0) shmem_long_p(dest + blockIdx.x, value, pe);
+}
+
+// PE 1, which is near, passes on to the last PE that the quiet is over, by a way of its own: that
+// word does not queue behind what PE 0 has put.
+void expect_quiet_behind(size_t words, const OwnStream& stream,
+                         const std::function<void(long* dest, long round)>& put) {
+  const int last = n_pes() - 1;
+  static long passed_on;
+  passed_on = 0;
+  DeviceArray<long> dest(words, 0);
+  DeviceArray<uint64_t> is_quiet(1, 0);
+  for (long round = 1; round <= 30; ++round) {
+    shmem_barrier_all();
+    const auto number = static_cast<uint64_t>(round);
+    if (my_pe() == 0) {
+      put(dest.data(), round);
+      shmemx_quiet_on_stream(handle_of(stream));
+      shmemx_signal_op_on_stream(is_quiet.data(), number, SHMEM_SIGNAL_SET, 1, handle_of(stream));
+      stream.synchronize();
+    } else if (my_pe() == 1) {
+      shmem_signal_wait_until(is_quiet.data(), SHMEM_CMP_EQ, number);
+      shmem_long_p(&passed_on, round, last);
+      shmem_quiet();
+    }
+    if (my_pe() != last) continue;
+    shmem_long_wait_until(&passed_on, SHMEM_CMP_EQ, round);
+    EXPECT_EQ(dest.download(), std::vector<long>(words, round));
+  }
+  shmem_barrier_all();
+}
+
+TEST(DeviceFar, QuietOnAStreamCompletesWhatTheStreamHasPut) {
+  if (n_pes() < 3) return;
+  const OwnStream stream;
+  for (const size_t words : {size_t{1}, size_t{50000}}) {
+    DeviceArray<long> source(words, 0);
+    expect_quiet_behind(words, stream, [&](long* dest, long round) {
+      source.upload(std::vector<long>(words, round));
+      shmemx_long_put_on_stream(dest, source.data(), words, n_pes() - 1, handle_of(stream));
+    });
+  }
+}
+TEST(DeviceFar, QuietOnAStreamCompletesWhatItsKernelsHavePut) {
+  if (n_pes() < 3) return;
+  constexpr unsigned kBlocks = 500;
+  const OwnStream stream;
+  expect_quiet_behind(kBlocks, stream, [&](long* dest, long round) {
+    hipLaunchKernelGGL(put_word_by_block, dim3(kBlocks), dim3(1), 0, stream, dest, round,
+                       n_pes() - 1);
+  });
+}
 TEST(DeviceFar, CapturedCollectivesRunAgain) {
   constexpr size_t kWords = 10007;  // large: in chunks
   const OwnStream stream;
