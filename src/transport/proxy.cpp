@@ -107,7 +107,7 @@ void issue(const ProxyCommand& command) {
 void Proxy::start(const ProxyMemory& memory, Collective collective) {
   reader_.emplace(memory);
   collective_ = std::move(collective);
-  completed_ = 0;
+  completed_ = last_issued_ = 0;
   stops_ = is_wanted_ = false;
   sigset_t all, before;
   sigfillset(&all);
@@ -222,6 +222,8 @@ bool Proxy::take_commands() {
 
 void Proxy::execute(const ProxyCommand& command) {
   const int pe = static_cast<int>(command.pe);
+  if (command.op == ProxyOp::collective) return begin_collective(command);
+  last_issued_ = reader_->taken();
   switch (command.op) {
     case ProxyOp::load: {
       Pending& answer = pending_.emplace_back(Pending{command.word[1], 0});
@@ -233,12 +235,18 @@ void Proxy::execute(const ProxyCommand& command) {
       return one_sided::fetch_nbi(kRoutine, address_in(command.word[0]), request_of(command, true),
                                   pe, &answer.value);
     }
-    case ProxyOp::collective:
-      n_collectives_.fetch_add(1, std::memory_order_relaxed);
-      return collective_(command);
     default:
       return issue(command);
   }
+}
+
+// A stream's is a quiet of all that the stream has done before, whichever wave handed it over. A
+// group of a kernel has seen to its own.
+void Proxy::begin_collective(const ProxyCommand& command) {
+  n_collectives_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_quiet = (command.pe & device::kOfStream) != 0;
+  if (!is_quiet || completed_ >= last_issued_) return collective_(command);
+  waiting_.push_back({command, last_issued_});
 }
 
 // The marks are done in the order in which they were made.
@@ -253,6 +261,8 @@ bool Proxy::look_at_marks() {
   completed_ = done.taken;
   reader_->note_completed(completed_);
   marks_.pop_front();
+  for (; !waiting_.empty() && waiting_.front().after <= completed_; waiting_.pop_front())
+    collective_(waiting_.front().command);
   return true;
 }
 

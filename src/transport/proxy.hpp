@@ -56,12 +56,19 @@ class Proxy {
     std::size_t n_pending;  // and results, of those not yet told
   };
 
+  // A stream's collective, which begins when so many commands are done.
+  struct Waiting {
+    device::ProxyCommand command;
+    std::uint64_t after;
+  };
+
   void run();
   bool serve();
   bool step();
   bool take_commands();
   bool look_at_marks();
   void execute(const device::ProxyCommand& command);
+  void begin_collective(const device::ProxyCommand& command);
   void nap();
   void make_progress();
   bool is_idle() const { return marks_.empty() && completed_ == reader_->taken(); }
@@ -70,8 +77,10 @@ class Proxy {
   Collective collective_;
   std::deque<Pending> pending_;  // the transport fills them where they are
   std::deque<Mark> marks_;
+  std::deque<Waiting> waiting_;
   std::size_t n_marked_ = 0;  // results that a mark stands for
   std::uint64_t completed_ = 0;
+  std::uint64_t last_issued_ = 0;  // commands up to the last one that is no collective
   Clock::time_point last_work_{}, last_progress_{};
   std::atomic<int> n_collectives_{0};  // under way
   std::atomic<bool> is_wanted_{false};

@@ -396,6 +396,27 @@ TEST(DeviceFar, QuietOnAStreamCompletesWhatItsKernelsHavePut) {
                        n_pes() - 1);
   });
 }
+TEST(DeviceFar, BarriersOnAStreamCompleteWhatItsKernelsHavePut) {
+  constexpr unsigned kBlocks = 2000;
+  const OwnStream stream;
+  DeviceArray<long> dest(kBlocks, 0), seen(kBlocks, 0);
+  const int last = n_pes() - 1;
+  for (long round = 1; round <= 20; ++round) {
+    shmem_barrier_all();
+    if (my_pe() == last / 2) {  // of its node not the one that speaks for it
+      hipLaunchKernelGGL(put_word_by_block, dim3(kBlocks), dim3(1), 0, stream, dest.data(), round,
+                         last);
+    }
+    shmemx_barrier_all_on_stream(handle_of(stream));
+    must(hipMemcpyAsync(seen.data(), dest.data(), kBlocks * sizeof(long), hipMemcpyDefault, stream),
+         "hipMemcpyAsync");
+    stream.synchronize();
+    if (my_pe() != last) continue;
+    EXPECT_EQ(seen.download(), std::vector<long>(kBlocks, round));
+  }
+  shmem_barrier_all();
+}
+
 TEST(DeviceFar, CapturedCollectivesRunAgain) {
   constexpr size_t kWords = 10007;  // large: in chunks
   const OwnStream stream;
