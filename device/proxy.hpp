@@ -366,9 +366,13 @@ MESHMEM_DEVICE_COLD void fence_far() {
   release_fence();  // near stores come first
   post(command_for(ProxyOp::fence, state().me));
 }
-// By one thread of each wave of the group.
+// By one thread of each wave of the group, when all lanes have handed over what they have: where
+// they may part, that thread could come before the others. On AMD GPUs they run in step.
 template <typename Group>
 MESHMEM_DEVICE bool speaks_for_wave(const Group&) {
+#if !defined(MESHMEM_TARGET_IS_HIP)
+  Wave().sync();
+#endif
   return Wave().rank() == 0;
 }
 MESHMEM_DEVICE bool speaks_for_wave(const Thread&) { return true; }

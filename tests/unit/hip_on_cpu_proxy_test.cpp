@@ -3,6 +3,7 @@
 // Kernels and the ring by which they reach far PEs, with a thread at its other end (far_world.hpp),
 // which executes commands on another piece of memory: every operation, a ring that is full, and
 // what quiet waits for. ThreadSanitizer sees both sides.
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -210,6 +211,51 @@ TEST(Proxy, MakesQuietWaitForItsOwnCommands) {
   server.limit = UINT64_MAX;
   store_relaxed(step, std::uint64_t{4});
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+}
+
+// Each lane stores for itself, then all are quiet, or fence before a signal.
+__global__ void quiet_of_all_lanes(const State* state, std::uint64_t* places, std::uint64_t* step) {
+  state_of_thread = state;
+  p<std::uint64_t>(Thread(), WorldPes(), places + threadIdx.x, 1, kFarPe);
+  quiet(Block());
+  if (threadIdx.x == 0) store_relaxed(step, std::uint64_t{1});
+}
+TEST(Proxy, MakesQuietOfAGroupWaitForTheCommandsOfAllLanes) {
+  FarWorld world;
+  Server server(world);
+  server.limit = warpSize - 1;
+  auto* step = world.mine<std::uint64_t>(1024);
+  hipLaunchKernelGGL(quiet_of_all_lanes, dim3(1), dim3(warpSize), 0, nullptr, &world.state(),
+                     world.mine<std::uint64_t>(0), step);
+  while (server.taken < static_cast<std::uint64_t>(warpSize)) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(load_relaxed(step), 0u);
+  server.limit = UINT64_MAX;
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(load_relaxed(step), 1u);
+}
+
+template <typename Group>
+__global__ void fence_of_all_lanes(const State* state, std::uint64_t* places) {
+  state_of_thread = state;
+  p<std::uint64_t>(Thread(), WorldPes(), places + threadIdx.x, 1, kFarPe);
+  fence(Group());
+  if (threadIdx.x == 0) signal_set(WorldPes(), places + 128, 1, kFarPe);
+}
+template <typename Group>
+void expect_fence_behind_stores() {
+  FarWorld world(256);
+  run(1, warpSize, fence_of_all_lanes<Group>, &world.state(), world.mine<std::uint64_t>(0));
+  ProxyRingReader reader(world.memory());
+  ProxyCommand command;
+  std::vector<ProxyOp> found, wanted(warpSize, ProxyOp::put_inline);
+  wanted.insert(wanted.end(), {ProxyOp::fence, ProxyOp::signal});
+  while (reader.try_take(&command)) found.push_back(command.op);
+  EXPECT_EQ(found, wanted);
+}
+TEST(Proxy, MakesFenceOfAGroupComeBehindTheCommandsOfAllLanes) {
+  expect_fence_behind_stores<Wave>();
+  expect_fence_behind_stores<Block>();
 }
 
 // One of each group: all blocks, each of them, a wave, a thread.
