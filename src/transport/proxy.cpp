@@ -199,9 +199,11 @@ void Proxy::make_progress() {
 bool Proxy::step() {
   const bool took = take_commands();
   const bool told = look_at_marks();
-  // More may come at once, and would go with what is there.
-  if (!took && marks_.size() < kMostMarks &&
-      (marks_.empty() ? completed_ : marks_.back().taken) != reader_->taken()) {
+  // More may come at once, and would go with what is there. But somebody waits while others never
+  // pause.
+  const std::uint64_t marked = marks_.empty() ? completed_ : marks_.back().taken;
+  const std::uint64_t unmarked = reader_->taken() - marked;
+  if (unmarked > 0 && (!took || unmarked >= kMostAtOnce) && marks_.size() < kMostMarks) {
     marks_.push_back({transport()->mark(), reader_->taken(), pending_.size() - n_marked_});
     n_marked_ = pending_.size();
     return true;

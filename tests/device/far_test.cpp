@@ -304,6 +304,37 @@ TEST(DeviceFar, CollectivesOfAllAndOfSomePes) {
   if (even != SHMEM_TEAM_INVALID) shmem_team_destroy(even);
 }
 
+// Block 0 puts until block 1, which waits for answers, has got some; how many puts these took.
+constexpr long kMostPuts = 300000;
+__global__ void put_beside_fetches(long* words, uint64_t* has_answers, long* puts, int pe) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    long n = 0;
+    while (n < kMostPuts && shmem_signal_fetch(has_answers) == 0) shmem_long_p(words, ++n, pe);
+    *puts = n;
+  } else {
+    for (int i = 0; i < 5; ++i) shmem_long_atomic_inc(words + 1, pe);
+    for (int i = 0; i < 5; ++i) shmem_long_atomic_fetch_inc(words + 1, pe);
+    shmem_quiet();
+    shmem_signal_set(has_answers, 1, shmem_my_pe());
+  }
+}
+
+TEST(DeviceFar, PutsWithoutEndDoNotHoldUpAnswers) {
+  DeviceArray<long> words(2, 0), puts(1, 0);
+  DeviceArray<uint64_t> has_answers(1, 0);
+  const int last = n_pes() - 1;
+  static long of_host;
+  shmem_barrier_all();
+  if (my_pe() == 0 && shmem_ptr(&of_host, last) == nullptr) {
+    launch(put_beside_fetches, 2, 1, words.data(), has_answers.data(), puts.data(), last);
+    synchronize();
+    EXPECT_LT(puts.download()[0], kMostPuts);
+    EXPECT_EQ(shmem_long_g(words.data() + 1, last), 10);
+  }
+  shmem_barrier_all();
+}
+
 // ---- Streams
 
 TEST(DeviceFar, StreamsKeepTheirOrder) {
