@@ -213,8 +213,14 @@ void fetch_nbi(const char* routine, const void* address, const AtomicRequest& re
 
 }  // namespace one_sided
 
+// A collective's, for which a kernel may wait that fills the device: so an element is copied, too.
 void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes) {
-  if (bytes > 0) copy(routine, near_end(dest), near_end(source), bytes, Until::done);
+  if (bytes == 0) return;
+  const End to = near_end(dest), from = near_end(source);
+  if (!is_element(from, bytes) || to.on_device) return copy(routine, to, from, bytes, Until::done);
+  const DeviceTransfer::Lane lane = device_transfer().lane();
+  device_transfer().copy(lane->pinned(), from.address(), bytes, routine);
+  copy_bytes(to.address(), lane->pinned(), bytes);
 }
 void copy_local_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks) {
   if (blocks.bytes > 0 && blocks.count > 0)
