@@ -2,6 +2,8 @@
 //
 // How all PEs of a parent come to the same slot for a new team.
 // Invariant: who has wrong arguments says so in the same exchange, so nobody makes a team alone.
+// All PEs of the parent have come before one of them takes the right to offer: whoever waited for
+// them with it would keep them from another split, in which they may wait for this PE.
 #include "collectives/splits.hpp"
 
 #include <algorithm>
@@ -88,6 +90,7 @@ int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_
   *made = SHMEM_TEAM_INVALID;
   const auto [start, stride, size] = triplet;
   expect_same_call(parent, "start {}, stride {}, size {}", start, stride, size);
+  sync(parent);
   const bool valid = is_valid(triplet, parent);
   const std::vector<int> pes = valid ? strided_pes(parent, triplet) : std::vector<int>{};
   const auto team = try_make(parent, valid, pes, config);
@@ -98,6 +101,7 @@ int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_
 int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column) {
   *row = *column = SHMEM_TEAM_INVALID;
   expect_same_call(parent, "xrange {}", split.width);
+  sync(parent);
   const bool valid = split.width >= 1;
   const int width = valid ? std::min(split.width, parent.n) : 1;
   const int x = parent.me % width, y = parent.me / width;

@@ -5,6 +5,7 @@
 // Invariant: threads of one PE share no plain variable without a lock; collective calls on the
 // world are the main thread's.
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -159,6 +160,32 @@ TEST(Threads, S28_RunCollectivesOfDifferentTeams) {
   });
   shmem_barrier_all();
   for (const TeamView& view : views) shmem_team_destroy(view.team);
+}
+
+// PE 0 splits two teams at once. The others come to the second one first, and to the first one only
+// when they have the second one's child: that must not wait for the split that only PE 0 is in.
+TEST(Threads, S28_SplitDifferentTeamsInUnlikeOrders) {
+  const int n = n_pes();
+  TeamView first = make_view(0, 1, n), second = make_view(n - 1, -1, n);
+  const auto split = [n](const TeamView& parent) {
+    shmem_team_t child = SHMEM_TEAM_INVALID, row = SHMEM_TEAM_INVALID, column = SHMEM_TEAM_INVALID;
+    EXPECT_EQ(shmem_team_split_strided(parent.team, 0, 1, n, nullptr, 0, &child), 0);
+    EXPECT_EQ(shmem_team_split_2d(parent.team, n, nullptr, 0, &row, nullptr, 0, &column), 0);
+    EXPECT_EQ(shmem_team_my_pe(child), parent.me);
+    EXPECT_EQ(shmem_team_n_pes(row), n);
+    for (const shmem_team_t team : {child, row, column}) shmem_team_destroy(team);
+  };
+  if (my_pe() == 0) {
+    std::thread waits_for_the_others([&] { split(first); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that it does
+    split(second);
+    waits_for_the_others.join();
+  } else {
+    split(second);
+    split(first);
+  }
+  shmem_barrier_all();
+  for (const TeamView& view : {first, second}) shmem_team_destroy(view.team);
 }
 
 // One team, used by all threads for what is not collective, while one of them runs its collectives.
