@@ -2,8 +2,6 @@
 //
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +72,7 @@ MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
 MESHMEM_ENTRY(void, finalize, (void)) {
   host_only("shmem_finalize");
   if (!runtime().is_active()) return debug_finalize_of_nothing();
+  if (is_child_of_pe()) return debug("shmem_finalize: called by a child of fork; it does nothing");
   finish("shmem_finalize");
 }
 
@@ -81,13 +80,12 @@ MESHMEM_ENTRY(void, finalize, (void)) {
 // others to wait for something else than its end. The launcher takes it for the failure that it is.
 MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
-  static const pid_t process = getpid();
   if (!is_first.exchange(false)) return;
   if (const auto error = start_or_say_why("start_pes")) fail_together("start_pes: " + *error);
   on_exit(
       [](int status, void*) {
-        const bool is_a_pe = getpid() == process;  // and no child of fork
-        if (status == 0 && is_a_pe && runtime().is_active()) finish("the end of the program");
+        if (status == 0 && !is_child_of_pe() && runtime().is_active())
+          finish("the end of the program");
       },
       nullptr);
 }

@@ -45,6 +45,10 @@ std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe
 const Job& connect_to_launcher(double timeout_seconds);
 const Job& joined_job();  // what it has found
 
+// A child that fork has made of the process that has connected: it has a PE's memory and is none.
+// The launcher does not know it, and its end or its finalize would be taken for the PE's.
+bool is_child_of_pe();
+
 enum class Among { node, job };  // who exchanges, and can look it up
 
 // One exchange: publish() any number of times, exchange_published() by all PEs of the node or the
@@ -63,7 +67,8 @@ void end_use(double timeout_seconds);
 
 // Ends all PEs and this process. `reason` tells the launcher that it was an error; nullptr: the
 // program asked for it. While PEs of other nodes may be in an exchange the launcher is not asked,
-// since some answer with a hang; it sees this process end with `status`.
+// since some answer with a hang; it sees this process end with `status`. A child of a PE ends
+// alone.
 [[noreturn]] void abort_job(int status, const char* reason = nullptr);
 
 // Says goodbye, so that the end of the process is no failure. At exit only.

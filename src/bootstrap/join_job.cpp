@@ -28,6 +28,7 @@ Job this_job;
 LauncherClient* launcher = nullptr;  // where there is none, this process is the job
 std::optional<PlaceById> place;      // where the program says it
 std::atomic<bool> is_connected{false};
+std::atomic<pid_t> connected_process{0};  // 0: not yet
 
 std::mutex id_mutex;
 std::optional<UniqueId> made_id;
@@ -153,6 +154,7 @@ std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe
 
 const Job& connect_to_launcher(double timeout_seconds) {
   if (is_connected.exchange(true)) return this_job;
+  connected_process = getpid();
   const NotLost until_it_is_finalized;
   connect(timeout_seconds);
   if (launcher == nullptr) {
@@ -169,6 +171,11 @@ const Job& connect_to_launcher(double timeout_seconds) {
 }
 
 const Job& joined_job() { return this_job; }
+
+bool is_child_of_pe() {
+  const pid_t connected = connected_process;
+  return connected != 0 && connected != getpid();
+}
 
 void publish(std::string_view key, std::string_view value, Among who) {
   if (launcher != nullptr) launcher->publish(key, value, who);
@@ -196,7 +203,7 @@ void end_use(double timeout_seconds) {
 }
 
 void abort_job(int status, const char* reason) {
-  if (launcher != nullptr) launcher->abort(status, reason);
+  if (launcher != nullptr && !is_child_of_pe()) launcher->abort(status, reason);
   _exit(status);
 }
 

@@ -39,9 +39,8 @@ constexpr unsigned kPolls = 4000;
 // A PE that exits without shmem_finalize must look like the failure that it is, and a child of
 // fork is not the PE.
 void disconnect_at_exit() {
-  static const pid_t connected_process = getpid();
   std::atexit([] {
-    if (getpid() == connected_process && !runtime().is_active()) disconnect_from_launcher();
+    if (!is_child_of_pe() && !runtime().is_active()) disconnect_from_launcher();
   });
 }
 

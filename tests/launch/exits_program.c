@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// An OpenSHMEM program whose processes end in other ways than by a return from main.
+// Invariant: what a PE prints is right only if its job went on undisturbed.
+// Usage: exits_program exec_fails | child_mistake | child_global_exit
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void finalize(void) { shmem_finalize(); }
+
+// What a child of fork does that is to become another program.
+static void be_a_child(const char* how) {
+  static long word;
+  if (strcmp(how, "child_mistake") == 0) shmem_long_p(&word, 1, shmem_n_pes());
+  if (strcmp(how, "child_global_exit") == 0) shmem_global_exit(7);
+  execl("/nonexistent/program", "program", (char*)NULL);
+  exit(7);  // with what is registered by atexit
+}
+
+// The heap is what it was, and a barrier waits for all PEs.
+static int outlive_a_child(const char* how) {
+  static long late;
+  shmem_init();
+  atexit(finalize);
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  long* heap = shmem_malloc(1 << 20);
+  heap[1000] = me + 42;
+  shmem_barrier_all();
+  const pid_t child = fork();
+  if (child == 0) be_a_child(how);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (me == n - 1) usleep(200000);
+  late = 1;
+  shmem_barrier_all();
+  printf("heap %ld, last PE %ld, child %d\n", heap[1000] - me, shmem_long_g(&late, n - 1),
+         WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  fflush(stdout);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  return outlive_a_child(how);
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ends of a PE's process, and of its children, that are no ordinary return from main."""
+import os
+
+import launching
+
+EXITS_PROGRAM = os.environ["EXITS_PROGRAM"]
+
+
+class ChildrenOfFork(launching.LaunchTest):
+    """They have a PE's memory, and are none."""
+
+    def outlive(self, pes, how, status):
+        result = self.oshrun("-n", pes, EXITS_PROGRAM, how, env={"MESHMEM_TIMEOUT": "10"})
+        self.assertEqual((result.status, result.out), (0, f"heap 42, last PE 1, child {status}\n" * pes), result)
+        self.assert_nothing_left()
+        return result
+
+    def test_a_finalize_at_the_end_of_a_child_leaves_the_pes_alone(self):
+        for pes in (1, 3):
+            self.assertEqual(self.outlive(pes, "exec_fails", 7).err, "")
+
+    def test_a_mistake_in_a_child_ends_the_child(self):
+        result = self.outlive(2, "child_mistake", 1)
+        self.assertEqual(result.err.count("shmem_long_p: PE 2 is not in 0..1"), 2, result)
+
+    def test_a_global_exit_in_a_child_ends_the_child(self):
+        self.assertEqual(self.outlive(2, "child_global_exit", 7).err, "")
+
+
+if __name__ == "__main__":
+    launching.main()
