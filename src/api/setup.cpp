@@ -2,10 +2,14 @@
 //
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
+#include <time.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
+#include <thread>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
@@ -38,6 +42,25 @@ std::byte* find_host_copy(const void* address, int pe) {
 }
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
+
+// A thread that is blocked in a read or a write has its stream for as long, and fflush waits for
+// it. Nobody but a writer has stdout; the other streams are waited for a second.
+void flush_streams() {
+  constexpr int kMostNaps = 1000;
+  constexpr timespec kNap{0, 1'000'000};
+  std::fflush(stdout);
+  static std::atomic<bool> is_over{false};
+  try {
+    std::thread([] {
+      std::fflush(nullptr);
+      is_over = true;
+    }).detach();
+  } catch (const std::system_error&) {  // no thread is to be had
+    std::fflush(nullptr);
+    return;
+  }
+  for (int i = 0; i < kMostNaps && !is_over; ++i) nanosleep(&kNap, nullptr);
+}
 
 int my_pe(const char* routine) {
   require_active(routine);
@@ -91,7 +114,7 @@ MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
 }
 
 MESHMEM_ENTRY(void, global_exit, (int status)) {
-  std::fflush(nullptr);
+  flush_streams();
   abort_job(status);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose processes end in other ways than by a return from main.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
-// Usage: exits_program exec_fails | child_mistake | child_global_exit
+// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads
+#include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,28 @@ static int outlive_a_child(const char* how) {
   return 0;
 }
 
+static void* read_a_line(void* unused) {
+  (void)unused;
+  char line[80];
+  return fgets(line, sizeof line, stdin);
+}
+
+// PE 0 ends the job while another thread of it waits for a line that does not come.
+static int end_while_reading(void) {
+  shmem_init();
+  if (shmem_my_pe() == 0) {
+    pthread_t reader;
+    pthread_create(&reader, NULL, read_a_line, NULL);
+    usleep(100000);  // so that it reads
+    printf("kept in a buffer");
+    shmem_global_exit(7);
+  }
+  shmem_barrier_all();
+  return 8;  // not reached
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
+  if (strcmp(how, "reads") == 0) return end_while_reading();
   return outlive_a_child(how);
 }

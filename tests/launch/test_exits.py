@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends of a PE's process, and of its children, that are no ordinary return from main."""
 import os
+import subprocess
 
 import launching
 
@@ -27,6 +28,15 @@ class ChildrenOfFork(launching.LaunchTest):
 
     def test_a_global_exit_in_a_child_ends_the_child(self):
         self.assertEqual(self.outlive(2, "child_global_exit", 7).err, "")
+
+
+class OwnEnds(launching.LaunchTest):
+    def test_s6_a_global_exit_does_not_wait_for_a_thread_that_reads(self):
+        process = self.start("-n", 2, EXITS_PROGRAM, "reads", stdin=subprocess.PIPE)
+        self.assertTrue(launching.wait_until(lambda: process.poll() is not None, seconds=20), "it hangs")
+        result = self.finish(process)
+        self.assertEqual((result.status, result.out), (7, "kept in a buffer"), result)
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":
