@@ -276,7 +276,7 @@ void Job::judge(int pe, const ChildEnd& end) {
   if (status_) return;
   if (end.signal == 0 && end.status == 0) {
     pes_[pe].left_early = !pes_[pe].connected;
-    if (pes_[pe].connected && !pes_[pe].finalized) {
+    if (pes_[pe].connected && !pes_[pe].finalized && !where_.has_finalized(pe)) {
       if (silent_leavers_.empty()) leavers_judged_at_ = Clock::now() + kMailDelay;
       silent_leavers_.push_back(pe);
     }

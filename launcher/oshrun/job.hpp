@@ -83,7 +83,8 @@ class Job {
   const std::vector<OomKills> oom_kills_before_ = count_oom_kills();
   std::vector<Pe> pes_;
   int running_ = 0;
-  std::vector<int> silent_leavers_;  // exit 0, connected, not finalized
+  // Exit 0, connected, and not finalized: neither PMIx, at the end of the process, nor the library.
+  std::vector<int> silent_leavers_;
   Clock::time_point leavers_judged_at_{};
 
   std::optional<int> status_;  // decided, if the end is not a good one

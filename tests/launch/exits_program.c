@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose processes end in other ways than by a return from main.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
-// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads
+// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves
 #include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -63,8 +63,20 @@ static int end_while_reading(void) {
   return 8;  // not reached
 }
 
+// PE 0 ends at once, without what exit does; the others take their time.
+static int leave_after_finalize(void) {
+  shmem_init();
+  const int me = shmem_my_pe();
+  shmem_finalize();
+  if (me == 0) _exit(0);
+  usleep(400000);
+  printf("PE %d\n", me);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
+  if (strcmp(how, "leaves") == 0) return leave_after_finalize();
   return outlive_a_child(how);
 }

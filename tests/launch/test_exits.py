@@ -38,6 +38,11 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.out), (7, "kept in a buffer"), result)
         self.assert_nothing_left()
 
+    def test_a_pe_that_has_finalized_may_end_by__exit(self):
+        result = self.oshrun("-n", 3, EXITS_PROGRAM, "leaves")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(sorted(result.out.splitlines()), ["PE 1", "PE 2"])
+
 
 if __name__ == "__main__":
     launching.main()
