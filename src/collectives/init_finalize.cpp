@@ -8,16 +8,21 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
+#include "collectives/by_messages.hpp"
 #include "collectives/kernel_collectives.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/same_call.hpp"
@@ -66,17 +71,43 @@ void serve_kernels() {
        .stop = [&collectives] { collectives.stop(); }});
 }
 
-// One more initialization; the first reads the environment. nullopt or why not.
+// What an open library needs before programs use it. nullopt or why not.
+std::optional<std::string> make_ready(const char* routine, const TraceMoment& begin) {
+  const Environment& environment = runtime().environment();
+  if (auto error = set_up_collectives(environment)) return error;
+  if (address_map.my_pe == 0) tell(environment);
+  return open_trace(routine, begin);
+}
+
+// If no PE can go on, the library closes again on all, as if it had not been opened. One that
+// cannot where others can ends the job: they would wait for it.
+std::optional<std::string> close_again_on(const std::optional<std::string>& error,
+                                          const char* routine) {
+  Team& world = runtime().world();
+  world.begin_call(routine);
+  const std::uint8_t mine = error ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(world.n));
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
+  const auto n_failed = std::count(all.begin(), all.end(), 1);
+  if (n_failed == 0) return std::nullopt;
+  if (n_failed < world.n && error) fatal("{}: {}", routine, *error);
+  if (n_failed < world.n)
+    for (;;) pause();
+  runtime().leave();
+  return error;
+}
+
+// One more initialization; the first reads the environment. nullopt or why not. A thread that comes
+// meanwhile goes on when the library is ready.
 std::optional<std::string> start(const char* routine) {
+  static std::mutex starting;
+  const std::lock_guard lock(starting);
   const TraceMoment begin = TraceMoment::now_exactly();
   const bool first = !runtime().is_active();
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
   if (!first) return std::nullopt;
-  const Environment& environment = runtime().environment();
-  if (auto error = set_up_collectives(environment)) return error;
-  if (address_map.my_pe == 0) tell(environment);
-  return open_trace(routine, begin);
+  return close_again_on(make_ready(routine, begin), routine);
 }
 
 }  // namespace

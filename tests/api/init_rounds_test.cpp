@@ -150,6 +150,27 @@ TEST(Lifetime, S1_S2_S3_S4_EndsWithTheLastFinalizeAndBeginsAgain) {
   }
 }
 
+TEST(Lifetime, S1_ThreadsInitializeAtOnce) {
+  constexpr int kThreads = 4;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([] {
+        int provided = -1;
+        EXPECT_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+        EXPECT_GT(shmem_n_pes(), shmem_my_pe());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_NE(shmem_malloc(100), nullptr);
+    for (int i = 0; i < kThreads; ++i) {
+      EXPECT_TRUE(is_initialized());
+      shmem_finalize();
+    }
+    EXPECT_FALSE(is_initialized());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose processes end in other ways than by a return from main.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
-// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves
+// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves |
+//        cannot_start
 #include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -74,9 +75,23 @@ static int leave_after_finalize(void) {
   return 0;
 }
 
+// A program that may do without, and asks twice. 0 if it was told the same both times.
+static int ask_for_a_start(void) {
+  for (int i = 0; i < 2; ++i) {
+    int initialized = -1, provided = -1;
+    const int refused = shmem_init_thread(SHMEM_THREAD_SINGLE, &provided);
+    shmem_query_initialized(&initialized);
+    printf("refused %d, initialized %d\n", refused != 0, initialized);
+    fflush(stdout);
+    if (!refused) shmem_global_exit(9);
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
   if (strcmp(how, "leaves") == 0) return leave_after_finalize();
+  if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
   return outlive_a_child(how);
 }

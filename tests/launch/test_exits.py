@@ -43,6 +43,22 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.err), (0, ""), result)
         self.assertEqual(sorted(result.out.splitlines()), ["PE 1", "PE 2"])
 
+    def test_s4_a_start_that_fails_leaves_the_library_closed(self):
+        table = os.path.join(self.folder, "table")
+        with open(table, "w", encoding="ascii") as file:
+            file.write("no table\n")
+        for setting in ({"MESHMEM_TUNING": table}, {"MESHMEM_TRACE": "/nonexistent/trace"}):
+            for options in (["-n", 1], ["-n", 3], ["-n", 4, "--fake-nodes", 2]):
+                result = self.oshrun(*options, EXITS_PROGRAM, "cannot_start", env=setting)
+                expected = "refused 1, initialized 0\n" * 2 * options[1]
+                self.assertEqual((result.status, result.out), (0, expected), result)
+
+    def test_s4_a_pe_that_cannot_start_where_others_can_ends_the_job(self):
+        script = f"test $PMIX_RANK = 1 && export MESHMEM_TRACE=/nonexistent/trace; exec {EXITS_PROGRAM} cannot_start"
+        result = self.oshrun("-n", 3, "sh", "-c", script, env={"MESHMEM_TRACE": os.path.join(self.folder, "trace")})
+        self.assertEqual((result.status, result.out), (1, ""), result)
+        self.assertRegex(result.err, r"PE 1 .*: shmem_init_thread: MESHMEM_TRACE=/nonexistent/trace: No such file")
+
 
 if __name__ == "__main__":
     launching.main()
