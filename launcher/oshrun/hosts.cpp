@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 
 #include "base/other_variables.hpp"
@@ -52,7 +53,8 @@ Host parse_host(const std::string& text) {
   const char* end = text.data() + text.size();
   if (colon != std::string::npos) {
     const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, host.pes);
-    if (error != std::errc() || stop != end || host.pes < 1) host.name.clear();
+    if (error != std::errc() || stop != end || host.pes < 1 || host.pes > kMaxPes)
+      host.name.clear();
   }
   if (host.name.empty()) {
     refuse(fmt::format("--hosts takes names with numbers of PEs, such as a:4,b:4, not '{}'", text));
@@ -79,14 +81,20 @@ void spread(std::vector<Host>& hosts, int pes) {
   for (int i = 0; i < n_hosts; ++i) hosts[i].pes = pes / n_hosts + (i < pes % n_hosts ? 1 : 0);
 }
 
+long count_pes(const std::vector<Host>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), 0L,
+                         [](long sum, const Host& host) { return sum + host.pes; });
+}
+
 void check_numbers(const std::vector<Host>& hosts, const Options& options) {
   const auto unsaid =
       std::find_if(hosts.begin(), hosts.end(), [](auto& host) { return !host.pes; });
   if (unsaid != hosts.end()) {
     refuse(fmt::format("--hosts says for some machines how many PEs, for '{}' not", unsaid->name));
   }
-  int sum = 0;
-  for (const Host& host : hosts) sum += host.pes;
+  const long sum = count_pes(hosts);
+  if (sum > kMaxPes)
+    refuse(fmt::format("--hosts {} are {} PEs; {} are the most", options.hosts, sum, kMaxPes));
   if (options.pes > sum && !options.oversubscribe) {
     refuse(fmt::format("-n {} is more than the {} PEs of --hosts {}", options.pes, sum,
                        options.hosts));
@@ -109,9 +117,7 @@ std::vector<Host> hosts_of(const Options& options) {
 }
 
 int pes_of(const Options& options, const std::vector<Host>& hosts) {
-  int sum = 0;
-  for (const Host& host : hosts) sum += host.pes;
-  return options.pes > 0 ? options.pes : sum;
+  return options.pes > 0 ? options.pes : static_cast<int>(count_pes(hosts));
 }
 
 Words words_of_hosts(const Options& options) {

@@ -16,8 +16,6 @@
 namespace meshmem {
 namespace {
 
-constexpr int kMaxPes = 65536;
-
 constexpr const char* kExamples =
     "Options end at the program's name; what follows belongs to the program.\n"
     "Other launchers' options that mean the same are understood (--np, -wd, -l, --oversubscribe,\n"

@@ -14,6 +14,8 @@
 
 namespace meshmem {
 
+inline constexpr int kMaxPes = 65536;
+
 struct Options {
   int pes = 0;                       // over several machines 0: as many as hosts or hostfile say
   std::vector<std::string> exports;  // NAME or NAME=VALUE, in the order given
