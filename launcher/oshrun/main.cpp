@@ -11,6 +11,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/standard_descriptors.hpp"
 #include "base/standard_output.hpp"
 #include "children.hpp"
 #include "environment.hpp"
@@ -26,13 +27,6 @@
 
 namespace meshmem {
 namespace {
-
-// A pipe of ours must not become descriptor 0, 1 or 2 because a caller had closed these.
-void open_standard_descriptors() {
-  int fd = 0;
-  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
-  if (fd > STDERR_FILENO) ::close(fd);
-}
 
 void refuse_foreign_environment() {
   if (::getauxval(AT_SECURE) == 0) return;

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/launcher_variables.hpp"
 #include "base/memory_checker.hpp"
+#include "base/standard_descriptors.hpp"
 #include "base/start_obstacles.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
@@ -68,6 +69,7 @@ bool has_launcher() { return names_launcher(environ, get_env); }
 // The same whenever it is asked for. Under id_mutex.
 std::variant<UniqueId, std::string> meeting_point() {
   if (has_made_an_id()) return *made_id;
+  open_standard_descriptors();
   const char* interface = get_env("MESHMEM_NETWORK_DEVICE");
   auto opened = open_meeting_point(interface != nullptr ? interface : "");
   if (auto* id = std::get_if<UniqueId>(&opened)) {
@@ -155,6 +157,7 @@ std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe
 const Job& connect_to_launcher(double timeout_seconds) {
   if (is_connected.exchange(true)) return this_job;
   connected_process = getpid();
+  open_standard_descriptors();
   const NotLost until_it_is_finalized;
   connect(timeout_seconds);
   if (launcher == nullptr) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An OpenSHMEM program whose processes end in other ways than by a return from main.
+// An OpenSHMEM program whose processes begin or end in an odd way, or have children.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
 // Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves |
-//        cannot_start
+//        cannot_start | descriptors FOLDER
 #include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -88,10 +88,27 @@ static int ask_for_a_start(void) {
   return 0;
 }
 
+// Where 0, 1 and 2 lead, in a file of each PE.
+static int name_descriptors(const char* folder) {
+  char path[512], target[256];
+  shmem_init();
+  snprintf(path, sizeof path, "%s/%d", folder, shmem_my_pe());
+  FILE* file = fopen(path, "w");
+  for (int fd = 0; file && fd < 3; ++fd) {
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(path, target, sizeof target);
+    fprintf(file, "%.*s\n", length < 0 ? 0 : (int)length, target);
+  }
+  if (file) fclose(file);
+  shmem_finalize();
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
   if (strcmp(how, "leaves") == 0) return leave_after_finalize();
   if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
+  if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);
   return outlive_a_child(how);
 }

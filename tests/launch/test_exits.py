@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ends of a PE's process, and of its children, that are no ordinary return from main."""
+"""A PE's process that ends, or begins, in an odd way, and its children."""
 import os
 import subprocess
 
@@ -58,6 +58,19 @@ class OwnEnds(launching.LaunchTest):
         result = self.oshrun("-n", 3, "sh", "-c", script, env={"MESHMEM_TRACE": os.path.join(self.folder, "trace")})
         self.assertEqual((result.status, result.out), (1, ""), result)
         self.assertRegex(result.err, r"PE 1 .*: shmem_init_thread: MESHMEM_TRACE=/nonexistent/trace: No such file")
+
+
+class ClosedDescriptors(launching.LaunchTest):
+    def test_what_a_program_prints_does_not_go_into_the_library(self):
+        for options in ([], ["--fake-nodes", 2]):
+            for closed, fds in (("<&-", [0]), (">&-", [1]), ("2>&-", [2]), ("<&- >&- 2>&-", [0, 1, 2])):
+                result = self.oshrun("-n", 2, *options, "sh", "-c",
+                                     f"exec {EXITS_PROGRAM} descriptors {self.folder} {closed}")
+                self.assertEqual((result.status, result.err), (0, ""), result)
+                for pe in ("0", "1"):
+                    with open(os.path.join(self.folder, pe), encoding="ascii") as file:
+                        targets = file.read().splitlines()
+                    self.assertEqual([targets[fd] for fd in fds], ["/dev/null"] * len(fds), f"{closed}: {targets}")
 
 
 if __name__ == "__main__":
