@@ -80,7 +80,11 @@ void send_file(int connection, int file) {
 
 int receive_file(int connection) {
   FileMessage message;
-  if (recvmsg(connection, &message.header, MSG_CMSG_CLOEXEC) <= 0) return -1;
+  ssize_t bytes = 0;
+  do {
+    bytes = recvmsg(connection, &message.header, MSG_CMSG_CLOEXEC);
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes <= 0) return -1;
   const cmsghdr* rights = CMSG_FIRSTHDR(&message.header);
   if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) return -1;
   int file = -1;

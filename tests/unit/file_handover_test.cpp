@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +91,25 @@ TEST_F(FileHandover, TakesTheSocketWhereProcIsClosed) {
   EXPECT_EQ(by_proc(ticket), -1);
   EXPECT_EQ(write_in_other_process(take_file, ticket), 0);
   EXPECT_EQ(content(), "other");
+}
+
+// A profiler's timer, for instance. With a limit on the wait the system does not go on by itself
+// after a handler.
+TEST_F(FileHandover, WaitsOnAfterASignal) {
+  const auto take_often = [this] {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often{{0, 100}, {0, 100}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int i = 0; i < 500; ++i) {
+      const int file = by_socket(ticket_);
+      if (file < 0) return 1;
+      close(file);
+    }
+    return 0;
+  };
+  EXPECT_EQ(status_of_child(take_often), 0);
 }
 
 TEST_F(FileHandover, RefusesAnotherInode) {
