@@ -40,7 +40,7 @@ constexpr unsigned kPolls = 4000;
 // fork is not the PE.
 void disconnect_at_exit() {
   std::atexit([] {
-    if (!is_child_of_pe() && !runtime().is_active()) disconnect_from_launcher();
+    if (!is_child_of_pe()) runtime().disconnect();
   });
 }
 

@@ -82,6 +82,13 @@ void Runtime::leave() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 1) close();
   depth_.fetch_sub(1, std::memory_order_release);
+  if (is_ending_ && depth_ == 0) disconnect_from_launcher();
+}
+
+// Without the lock: a signal's handler may end the process in the middle of a start, which has it.
+void Runtime::disconnect() {
+  is_ending_ = true;
+  if (depth_ == 0) disconnect_from_launcher();
 }
 
 // Between nodes their first PEs meet, and find the highest sequence number of any team.

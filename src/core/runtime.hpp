@@ -49,6 +49,9 @@ class Runtime {
   void read_variables_of(NamesOf names) { names_of_ = names; }
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
+  // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
+  // may still come: by a destructor, or what was registered before the library.
+  void disconnect();
   // So that the next leave() closes it.
   bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
@@ -137,6 +140,7 @@ class Runtime {
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
+  std::atomic<bool> is_ending_{false};  // the process
   Environment environment_;
   std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
   std::string tuning_;

@@ -2,8 +2,9 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only
 // the launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | one_core | memory | libraries | until FILE |
-//        global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang PE | wait | work
+// Usage: shmem_program ring | rounds N | finalize_last | one_core | memory | libraries |
+//        until FILE | global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang PE |
+//        wait | work
 #define _GNU_SOURCE
 #include <link.h>
 #include <malloc.h>
@@ -54,6 +55,15 @@ static int wait_for_file(const char* path) {
   int wrong = put_around_a_ring();
   shmem_finalize();
   return wrong;
+}
+
+static void finalize(void) { shmem_finalize(); }
+
+// As a destructor of a variable does it, after all that the library does at exit.
+static int finalize_last(void) {
+  atexit(finalize);
+  shmem_init();
+  return put_around_a_ring();
 }
 
 static int count_mappings(void) {
@@ -148,6 +158,7 @@ int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "ring";
   if (strcmp(verb, "ring") == 0) return run_rounds(1);
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
+  if (strcmp(verb, "finalize_last") == 0) return finalize_last();
   if (strcmp(verb, "memory") == 0) return print_memory();
   if (strcmp(verb, "libraries") == 0) return print_libraries();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);

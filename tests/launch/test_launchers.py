@@ -71,6 +71,9 @@ class UnderALauncher:
     def test_init_and_finalize_again(self):
         self.assert_rings(self.run_job(4, "rounds", 3), 4, rounds=3)
 
+    def test_a_finalize_in_a_destructor_is_in_time(self):
+        self.assert_rings(self.run_job(3, "finalize_last"), 3)
+
     def test_global_exit_ends_the_job_with_its_code(self):
         for code in (3, 0, 255):
             result = self.run_job(4, "global_exit", 2, code)
