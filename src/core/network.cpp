@@ -5,7 +5,6 @@
 #include "core/network.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,14 +27,11 @@ constexpr int kSlotOfMeetings = kTeamAreas;
 NetworkTransport* to_abandon = nullptr;  // at the process's end
 
 // A process that ends without shmem_finalize must not have a thread that still takes messages. A
-// child of fork has none.
-void abandon_at_exit(NetworkTransport* transport) {
-  static const pid_t own_process = getpid();
-  to_abandon = transport;
-  std::atexit([] {
-    if (getpid() == own_process) to_abandon->abandon();
-  });
-}
+// child of fork has none. Registered when the library is loaded, so that it comes after the
+// destructors of the program's global variables, which may finalize.
+[[maybe_unused]] const int abandons_at_exit = std::atexit([] {
+  if (to_abandon != nullptr && !is_child_of_pe()) to_abandon->abandon();
+});
 
 }  // namespace
 
@@ -82,7 +78,7 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
        .device_place = &find_in_device_memory,
        .device = &staged_access()});
   use_transport(std::move(unconnected_));
-  abandon_at_exit(transport_);
+  to_abandon = transport_;
 }
 
 // A dissemination: after round r a node knows the greatest number of 2^(r+1) nodes.

@@ -48,6 +48,9 @@ class Nodes(launching.LaunchTest):
     def test_init_and_finalize_again(self):
         self.assert_pes(self.run_job(5, 2, SHMEM_PROGRAM, "rounds", 4), 5, 4)
 
+    def test_a_finalize_in_a_destructor_is_in_time(self):
+        self.assert_pes(self.run_job(4, 2, SHMEM_PROGRAM, "finalize_last", env={"MESHMEM_TIMEOUT": "20"}), 4)
+
     def test_settings_that_differ_are_refused(self):
         host = r"PE 0 on host \S+"
         for assignment in ("SHMEM_SYMMETRIC_SIZE=32M", "MESHMEM_DETERMINISTIC=1"):
