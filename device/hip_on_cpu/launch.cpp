@@ -20,7 +20,7 @@
 namespace hip_on_cpu {
 namespace {
 
-constexpr auto kIdleTime = std::chrono::seconds(1);
+constexpr auto kIdleThreadTime = std::chrono::seconds(1);
 constexpr auto kPatience = std::chrono::milliseconds(1);
 
 // OS threads that run blocks.
@@ -63,7 +63,7 @@ class BlockThreads {
   void work() {
     use_signal_stack();
     std::unique_lock lock(mutex_);
-    while (requested_.wait_for(lock, kIdleTime, [&] { return !requests_.empty(); })) {
+    while (requested_.wait_for(lock, kIdleThreadTime, [&] { return !requests_.empty(); })) {
       const std::shared_ptr<LaunchRun> run = std::move(requests_.front());
       requests_.pop_front();
       --idle_;

@@ -12,7 +12,7 @@
 namespace hip_on_cpu {
 namespace {
 
-constexpr auto kIdleTime = std::chrono::seconds(1);
+constexpr auto kIdleStreamTime = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -53,7 +53,7 @@ hipError_t Stream::take_error() {
 
 void Stream::work() {
   std::unique_lock lock(mutex_);
-  while (submitted_.wait_for(lock, kIdleTime, [&] { return !tasks_.empty(); })) {
+  while (submitted_.wait_for(lock, kIdleStreamTime, [&] { return !tasks_.empty(); })) {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();

@@ -15,7 +15,7 @@
 namespace hip_on_cpu {
 namespace {
 
-constexpr int kYields = 200;
+constexpr int kYieldsBeforeNaps = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 
 hipError_t check_word(const void* address, std::size_t size) {
@@ -47,7 +47,7 @@ hipError_t wait_for(hipStream_t stream, const void* address, Word value, unsigne
   return submit(stream, [=, word = static_cast<const Word*>(address)] {
     for (int polls = 0; !is_met(__atomic_load_n(word, __ATOMIC_ACQUIRE), value, mask, condition);
          ++polls) {
-      if (polls < kYields) {
+      if (polls < kYieldsBeforeNaps) {
         std::this_thread::yield();
       } else {
         std::this_thread::sleep_for(kNap);

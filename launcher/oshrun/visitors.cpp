@@ -20,7 +20,7 @@ namespace {
 
 // For the first message of a process of our own that connects and says nothing: PMIx would wait for
 // it for ever, and everybody with it. PMIx sends it at once.
-constexpr timeval kPatience{5, 0};
+constexpr timeval kFirstMessagePatience{5, 0};
 
 void (*tell_once)(void* context, uid_t user) = nullptr;
 void* tell_context = nullptr;
@@ -46,7 +46,8 @@ int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
     return -1;
   }
   if (is_welcome(connection)) {
-    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kFirstMessagePatience,
+                 sizeof(kFirstMessagePatience));
     return connection;
   }
   ::close(connection);

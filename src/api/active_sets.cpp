@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-Team& team_of(const ActiveSet& set, const char* routine) {
+Team& team_of_set(const ActiveSet& set, const char* routine) {
   require_active(routine);
   return active_set_team(set, routine);
 }
@@ -27,19 +27,19 @@ void set_broadcast(const char* routine, void* dest, const void* source, std::siz
   const ActiveSet set{PE_start, logPE_stride, PE_size};
   require_active(routine);
   require_root(set, PE_root, routine);
-  dispatch::broadcast_to_others(team_of(set, routine), dest, source,
+  dispatch::broadcast_to_others(team_of_set(set, routine), dest, source,
                                 bytes_of(routine, nelems, sizeof(E)), PE_root);
 }
 template <typename E>
 void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,
                  int PE_start, int logPE_stride, int PE_size, long*) {
-  dispatch::collect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+  dispatch::collect(team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
                     bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
 void set_fcollect(const char* routine, void* dest, const void* source, std::size_t nelems,
                   int PE_start, int logPE_stride, int PE_size, long*) {
-  dispatch::fcollect(team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+  dispatch::fcollect(team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
                      bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
@@ -47,7 +47,7 @@ void set_alltoalls(const char* routine, void* dest, const void* source, std::ptr
                    std::ptrdiff_t sst, std::size_t nelems, int PE_start, int logPE_stride,
                    int PE_size, long*) {
   dispatch::alltoall(
-      team_of({PE_start, logPE_stride, PE_size}, routine), dest, source,
+      team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
       {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
 }
 template <typename E>
@@ -59,7 +59,7 @@ void set_alltoall(const char* routine, void* dest, const void* source, std::size
 void reduce_untyped(const char* routine, const Reduction& op, void* dest, const void* source,
                     int nreduce, const ActiveSet& set) {
   if (nreduce < 0) fatal("{}: nreduce is {}", routine, nreduce);
-  dispatch::reduce(team_of(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
+  dispatch::reduce(team_of_set(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
 }
 
 #define REDUCE(name, Op)                                                              \
@@ -93,13 +93,13 @@ MESHMEM_OPS_DEPRECATED_COLLECTIVE(OF_A_SET, 64, std::uint64_t)
 #undef REDUCTIONS_OF_TYPE
 
 MESHMEM_ENTRY(void, barrier, (int PE_start, int logPE_stride, int PE_size, long*)) {
-  Team& team = team_of({PE_start, logPE_stride, PE_size}, "shmem_barrier");
+  Team& team = team_of_set({PE_start, logPE_stride, PE_size}, "shmem_barrier");
   expect_same_call(team, "");
   complete_transfers("shmem_barrier");
   sync(team);
 }
 MESHMEM_ENTRY(void, sync, (int PE_start, int logPE_stride, int PE_size, long*)) {
-  Team& team = team_of({PE_start, logPE_stride, PE_size}, "shmem_sync");
+  Team& team = team_of_set({PE_start, logPE_stride, PE_size}, "shmem_sync");
   expect_same_call(team, "");
   sync(team);
 }

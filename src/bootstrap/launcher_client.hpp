@@ -16,6 +16,9 @@
 
 namespace meshmem {
 
+// The variable that says how long the PEs wait for each other in shmem_init.
+inline constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
+
 class LauncherClient {
  public:
   virtual ~LauncherClient() = default;

@@ -16,7 +16,6 @@
 namespace meshmem {
 namespace {
 
-constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
 // Some launchers cut a line that is longer, whatever they say of values.
 constexpr std::size_t kLongestLineToSay = 1000;
 constexpr std::size_t kShortestValue = 32;

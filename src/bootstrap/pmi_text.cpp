@@ -42,7 +42,7 @@ bool take(std::string_view& text, Block& block) {
          block.n_nodes > 0 && block.pes_of_each > 0;
 }
 
-void place(const Block& block, std::size_t n_pes, std::vector<int>& nodes) {
+void add_nodes(const Block& block, std::size_t n_pes, std::vector<int>& nodes) {
   for (int i = 0; i < block.n_nodes && nodes.size() < n_pes; ++i) {
     const auto pes = std::min<std::size_t>(block.pes_of_each, n_pes - nodes.size());
     nodes.insert(nodes.end(), pes, block.first_node + i);
@@ -121,7 +121,7 @@ std::optional<std::vector<int>> nodes_of_mapping(std::string_view text, int n_pe
   if (blocks.empty() || !text.empty()) return std::nullopt;
   std::vector<int> nodes;
   while (nodes.size() < static_cast<std::size_t>(n_pes)) {
-    for (const Block& block : blocks) place(block, static_cast<std::size_t>(n_pes), nodes);
+    for (const Block& block : blocks) add_nodes(block, static_cast<std::size_t>(n_pes), nodes);
   }
   return nodes;
 }

@@ -327,10 +327,7 @@ void PmixClient::publish(std::string_view key, std::string_view value, Among who
 void PmixClient::exchange_published(Among who, double timeout_seconds) {
   check_pmix(PMIx_Commit(), "publish start-up data");
   if (who == Among::node && joined_job().node_pes.size() == 1) return;
-  run({.who = who,
-       .collects = who == Among::job,
-       .routine = "shmem_init",
-       .limit = "MESHMEM_START_TIMEOUT"},
+  run({.who = who, .collects = who == Among::job, .routine = "shmem_init", .limit = kStartLimit},
       timeout_seconds);
   if (who == Among::job) others_may_be_in_a_fence = false;
 }

@@ -32,8 +32,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
-
 struct Awaited {
   std::string what;  // goes on from "waited 60 s for "
   double seconds;    // 0: for ever

@@ -21,7 +21,7 @@ namespace meshmem {
 namespace {
 
 // What a PE has for another: so many elements, so many after the beginning of its source.
-struct Offer {
+struct BlockOffer {
   std::size_t nelems, displ;
 };
 
@@ -38,11 +38,11 @@ std::vector<std::size_t> numbers_of(const Team& team, const std::size_t* array, 
   return numbers;
 }
 
-std::vector<Offer> exchange_offers(Team& team, const Blocks& source) {
+std::vector<BlockOffer> exchange_offers(Team& team, const Blocks& source) {
   const auto n = static_cast<std::size_t>(team.n);
-  std::vector<Offer> mine(n), theirs(n);
+  std::vector<BlockOffer> mine(n), theirs(n);
   for (std::size_t pe = 0; pe < n; ++pe) mine[pe] = {source.nelems[pe], source.displs[pe]};
-  const AlltoallShape shape{.elem_bytes = sizeof(Offer), .count = 1};
+  const AlltoallShape shape{.elem_bytes = sizeof(BlockOffer), .count = 1};
   if (team.is_on_one_node()) {
     by_messages::alltoall(team, theirs.data(), mine.data(), shape);
   } else {
@@ -58,7 +58,7 @@ struct Get {
 };
 
 Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Blocks& blocks,
-                const void* source, const Offer& offer, int pe) {
+                const void* source, const BlockOffer& offer, int pe) {
   const char* const routine = team.routine();
   const auto i = static_cast<std::size_t>(pe);
   if (offer.nelems != blocks.nelems[i])
@@ -80,7 +80,7 @@ Blocks blocks_of(const Team& team, const std::size_t* nelems, const std::size_t*
 
 void alltoallv(Team& team, std::size_t elem_bytes, void* dest, const Blocks& dest_blocks,
                const void* source, const Blocks& source_blocks) {
-  const std::vector<Offer> offers = exchange_offers(team, source_blocks);
+  const std::vector<BlockOffer> offers = exchange_offers(team, source_blocks);
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
     const Get get = checked_get(team, elem_bytes, dest, dest_blocks, source,

@@ -12,8 +12,8 @@
 namespace meshmem {
 namespace {
 
-void reduce_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std::byte* source,
-                  std::size_t count) {
+void reduce_batch_in_one_shot(NodeTeam& team, const Reduction& op, std::byte* dest,
+                              const std::byte* source, std::size_t count) {
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
@@ -37,9 +37,9 @@ void reduce_one_shot(NodeTeam& team, const Reduction& op, void* dest, const void
                      std::size_t count) {
   const std::size_t most = kStageBytes / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {
-    reduce_batch(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
-                 static_cast<const std::byte*>(source) + done * op.elem_bytes,
-                 std::min(most, count - done));
+    reduce_batch_in_one_shot(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+                             static_cast<const std::byte*>(source) + done * op.elem_bytes,
+                             std::min(most, count - done));
   }
 }
 

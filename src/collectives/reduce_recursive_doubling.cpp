@@ -54,8 +54,8 @@ void take_step(const Doubling& run, const Reduction& op, std::size_t count, int 
   }
 }
 
-void reduce_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std::byte* source,
-                  std::size_t count) {
+void reduce_batch_by_doubling(NodeTeam& team, const Reduction& op, std::byte* dest,
+                              const std::byte* source, std::size_t count) {
   const Doubling run{team, begin_operation(team), slot_bytes_of(team.n)};
   reserve(team, run.sequence, kStageSlots);
   const int steps = schedule::doubling_steps(team.n);
@@ -71,9 +71,9 @@ void reduce_recursive_doubling(NodeTeam& team, const Reduction& op, void* dest, 
                                std::size_t count) {
   const std::size_t most = slot_bytes_of(team.n) / op.elem_bytes;
   for (std::size_t done = 0; done < count; done += most) {
-    reduce_batch(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
-                 static_cast<const std::byte*>(source) + done * op.elem_bytes,
-                 std::min(most, count - done));
+    reduce_batch_by_doubling(team, op, static_cast<std::byte*>(dest) + done * op.elem_bytes,
+                             static_cast<const std::byte*>(source) + done * op.elem_bytes,
+                             std::min(most, count - done));
   }
 }
 

@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-constexpr int kData = 1, kSync = 2;
+constexpr int kDataWord = 1, kSyncWord = 2;
 
 std::uint64_t word_of(int pe, int which) {
   return 0x6d6573686d656d00u + (static_cast<std::uint64_t>(pe) << 8 ^ static_cast<unsigned>(which));
@@ -43,8 +43,8 @@ std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint
   return fmt::format(
       "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
       "{:#x} is where {:#x} should be",
-      which == kData ? "data" : "sync", name_of(pe), peers_.offer(pe).bus_id, name_of(peers_.me),
-      mine().bus_id, found, word_of(pe, which));
+      which == kDataWord ? "data" : "sync", name_of(pe), peers_.offer(pe).bus_id,
+      name_of(peers_.me), mine().bus_id, found, word_of(pe, which));
 }
 
 // Whoever has mapped another file than the others, or at another place, finds it out or is found
@@ -92,15 +92,15 @@ void DeviceMemory::verify(hipStream_t stream) {
     if (!kDevicesAreProcessors)
       check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
   };
-  write(data_, word_of(peers_.me, kData));
-  write(sync_, word_of(peers_.me, kSync));
+  write(data_, word_of(peers_.me, kDataWord));
+  write(sync_, word_of(peers_.me, kSyncWord));
   finish();
   agree(std::nullopt, "write to device memory");
   const auto read = [&](const Slab& slab, int which) {
     return kDevicesAreProcessors ? read_next(slab, which) : read_all(slab, which, stream);
   };
-  std::optional<std::string> failure = read(data_, kData);
-  if (!failure) failure = read(sync_, kSync);
+  std::optional<std::string> failure = read(data_, kDataWord);
+  if (!failure) failure = read(sync_, kSyncWord);
   agree(failure, "read the device memory of the other PEs");
   write(data_, 0);
   if (kDevicesAreProcessors) {
@@ -134,7 +134,7 @@ bool DeviceMemory::stores_arrive(int index, HostPath path, hipStream_t stream) c
   auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
   std::uint64_t* const found = pinned.words + 1;
   *places = reinterpret_cast<std::uint64_t*>(place);
-  const std::uint64_t word = word_of(peers_.me, kData);
+  const std::uint64_t word = word_of(peers_.me, kDataWord);
   for (const std::uint64_t stored : {word, ~word, std::uint64_t{0}}) {
     if (!trial.try_store(place, &stored, sizeof stored)) return false;
     trial.complete();

@@ -19,7 +19,9 @@ namespace {
 constexpr std::size_t round_down(std::size_t bytes) { return bytes & ~(kMinAlignment - 1); }
 
 // Only for bytes up to a capacity, which is a multiple of kMinAlignment: then it cannot overflow.
-constexpr std::size_t round_up(std::size_t bytes) { return round_down(bytes + kMinAlignment - 1); }
+constexpr std::size_t round_up_to_unit(std::size_t bytes) {
+  return round_down(bytes + kMinAlignment - 1);
+}
 
 // From `offset` to the next multiple of `alignment`; modular, so that no sum can overflow.
 constexpr std::size_t padding(std::size_t offset, std::size_t alignment) {
@@ -47,11 +49,11 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
                                                      long hints) {
   if (bytes == 0 || bytes > capacity_ || !std::has_single_bit(alignment)) return std::nullopt;
   if (alignment < kMinAlignment) alignment = kMinAlignment;
-  std::size_t size = round_up(bytes + gap_);
+  std::size_t size = round_up_to_unit(bytes + gap_);
 
   Fits& fits = index_for(alignment).fits;
   auto fit = fits.lower_bound({size, 0});
-  if (fit == fits.end()) fit = fits.lower_bound({size = round_up(bytes), 0});
+  if (fit == fits.end()) fit = fits.lower_bound({size = round_up_to_unit(bytes), 0});
   if (fit == fits.end()) return std::nullopt;
   const auto block = blocks_.find(fit->second);
   const auto [start, whole] = std::pair(block->first, block->second.size);
@@ -86,7 +88,8 @@ bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
   if (bytes == 0 || bytes > capacity_) return false;
   const auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free()) return false;
-  if (!fit_in_place(block, round_up(bytes + gap_)) && !fit_in_place(block, round_up(bytes)))
+  if (!fit_in_place(block, round_up_to_unit(bytes + gap_)) &&
+      !fit_in_place(block, round_up_to_unit(bytes)))
     return false;
   block->second.requested = bytes;
   return true;

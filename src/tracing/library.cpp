@@ -83,7 +83,7 @@ std::string join_parts(const std::vector<PartCopy>& copies) {
 
 }  // namespace
 
-std::string open(const TraceJob& job) {
+std::string open_trace(const TraceJob& job) {
   if (job.version != kTraceJobVersion) return "libmeshmem_trace.so is of another meshmem";
   traced_file = job.file;
   traced_job = job;
@@ -103,7 +103,7 @@ std::string open(const TraceJob& job) {
   return {};
 }
 
-void close() {
+void close_trace() {
   if (part_fd() < 0) return;
   traced_job.note_work->store(nullptr, std::memory_order_release);
   stop_recording();
@@ -152,9 +152,9 @@ int join_files(const char* file) {
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 VISIBLE void meshmem_open_trace(const meshmem::TraceJob& job, std::string& error) {
-  error = meshmem::tracing::open(job);
+  error = meshmem::tracing::open_trace(job);
 }
-VISIBLE void meshmem_close_trace() { meshmem::tracing::close(); }
+VISIBLE void meshmem_close_trace() { meshmem::tracing::close_trace(); }
 VISIBLE void meshmem_leave_trace() { meshmem::tracing::say_what_is_left(); }
 VISIBLE int meshmem_join_trace(const char* file) { return meshmem::tracing::join_files(file); }
 #undef VISIBLE

@@ -60,7 +60,7 @@ bool can_use_ticks() {
   return source != "hpet" && source != "acpi_pm" && source.find("jiffies") == source.npos;
 }
 
-void* map(std::size_t offset, std::size_t bytes) {
+void* map_part(std::size_t offset, std::size_t bytes) {
   void* at =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, part.fd, static_cast<off_t>(offset));
   return at == MAP_FAILED ? nullptr : at;
@@ -80,7 +80,7 @@ bool take_room(std::size_t begin, std::size_t bytes) {
 ChunkHeader* add_window() {
   const std::optional<std::size_t> begin = next_chunk();
   if (!begin || !take_room(*begin, kChunkBytes)) return nullptr;
-  return static_cast<ChunkHeader*>(map(*begin, kChunkBytes));
+  return static_cast<ChunkHeader*>(map_part(*begin, kChunkBytes));
 }
 
 // One that cannot be written stays as it is, full.
@@ -186,7 +186,7 @@ std::string open_part(const TraceJob& job, const std::string& path) {
                                        kFewestCalls, kMostCallsOfPe);
   part.most_chunks = calls / kRecordsOfChunk;
   if (!take_room(0, kHeaderBytes)) return std::strerror(errno);
-  part.header = static_cast<PartHeader*>(map(0, kHeaderBytes));
+  part.header = static_cast<PartHeader*>(map_part(0, kHeaderBytes));
   if (!part.header) return std::strerror(errno);
   uses_ticks = can_use_ticks();
   describe(job);

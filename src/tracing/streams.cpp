@@ -24,11 +24,11 @@ struct StreamTrack {
 };
 
 TraceJob job;  // its functions
-std::mutex mutex;
+std::mutex streams_mutex;
 std::map<shmemx_stream_t, std::unique_ptr<StreamTrack>> tracks;
 
 StreamTrack& track_of(shmemx_stream_t stream) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(streams_mutex);
   std::unique_ptr<StreamTrack>& found = tracks[stream];
   if (!found) {
     found = std::make_unique<StreamTrack>();

@@ -13,7 +13,7 @@
 namespace meshmem::tracing {
 namespace {
 
-std::mutex mutex;
+std::mutex teams_mutex;
 std::map<shmem_team_t, std::uint64_t> keys;
 std::map<std::uint64_t, unsigned> teams_of_members;
 
@@ -45,13 +45,13 @@ std::vector<int> members_of(shmem_team_t team) {
 }
 
 void forget_teams() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(teams_mutex);
   keys.clear();
   teams_of_members.clear();
 }
 
 void name_predefined_teams(int node) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(teams_mutex);
   keys[SHMEM_TEAM_WORLD] = kWorldKey;
   keep_team_name(kWorldKey, "WORLD");
   name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(node)));
@@ -59,7 +59,7 @@ void name_predefined_teams(int node) {
 
 void name_team(shmem_team_t team) {
   if (team == SHMEM_TEAM_INVALID) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(teams_mutex);
   std::uint64_t hash = kWorldKey + 2;
   for (const int pe : members_of(team)) hash = mix(hash, static_cast<std::uint64_t>(pe));
   name_as(team, mix(hash, teams_of_members[hash]++));
@@ -67,7 +67,7 @@ void name_team(shmem_team_t team) {
 
 std::uint64_t key_of(shmem_team_t team) {
   if (team == SHMEM_TEAM_WORLD) return kWorldKey;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(teams_mutex);
   const auto found = keys.find(team);
   return found == keys.end() ? 0 : found->second;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMuchLocked = std::uint64_t{1} << 30;
 
-std::array<int, 2> version_in(const std::string& text) {
+std::array<int, 2> ucx_version_in(const std::string& text) {
   std::array<int, 2> version{};
   (void)std::sscanf(text.c_str(), "%d.%d", &version[0], &version[1]);
   return version;
@@ -41,7 +41,7 @@ Check check_ucx(const Machine& machine) {
       used += (used.empty() ? "" : ", ") + row.name;
   }
   const std::string built = MESHMEM_UCX_VERSION;
-  if (version_in(version) < version_in(built))
+  if (ucx_version_in(version) < ucx_version_in(built))
     return warn("networks",
                 fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
                 "install UCX " + built + " or newer, or build meshmem anew on this machine");
