@@ -35,7 +35,7 @@ case $gpu in
     for program in clang++-19 ld.lld-19 clang-offload-bundler-19; do
       command -v $program >/dev/null || skip "$program is not installed"
     done
-    options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942 -DMESHMEM_UCX=OFF -DMESHMEM_PRECOMPILE_HEADERS=ON
+    options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942 -DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON
       -DMESHMEM_HIPCC="$here/newer_hipcc" -DCMAKE_BUILD_TYPE=Release)
     ;;
   *) fail "there is no emulated $gpu" ;;

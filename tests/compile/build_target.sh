@@ -27,7 +27,7 @@ command -v "${compiler[$target]}" >/dev/null || {
 }
 
 # Most of the host's side is the same for all targets, and optimized where the tests are built for this one.
-options=(-DMESHMEM_UCX=OFF -DMESHMEM_PRECOMPILE_HEADERS=ON -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF)
+options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF)
 # Of NVIDIA's kernels nothing is read or run here. ptxas takes minutes to optimize the reductions of all types, so that
 # is done for one of them (probe_reductions.cpp) and for all else, as one source.
 if [ "$target" = cuda ]; then

@@ -86,6 +86,8 @@ std::string lookup(int pe, std::string_view key) {
 }
 void meet_at_end(double) {}
 void abort_job(int status, const char*) { _exit(status); }
+void begin_use() {}
+void end_use(double) {}
 void disconnect_from_launcher() {}
 
 namespace {
