@@ -7,6 +7,7 @@ Invariant: nothing is known here of what is right or wrong.
 amd_assembly.py --self-test  reads an assembly whose debug information has its numbers in every form
 """
 import collections
+import functools
 import re
 import sys
 
@@ -26,9 +27,10 @@ SCALAR_UNCHANGED = re.compile(r"s_(cmp|bitcmp|c?branch|waitcnt)")
 Frame = collections.namedtuple("Frame", "name file line")
 
 
+@functools.cache  # the same few thousand operands are asked about millions of times
 def registers_of(operand, kind="s"):
-    return {number for letter, first, last, single in REGISTERS.findall(operand) if letter == kind
-            for number in range(int(first or single), int(last or single) + 1)}
+    return frozenset(number for letter, first, last, single in REGISTERS.findall(operand) if letter == kind
+                     for number in range(int(first or single), int(last or single) + 1))
 
 
 def bits_of(operands):

@@ -10,6 +10,7 @@ device/memory.hpp, or plain code.
   scalar   what has been acquired is not read through the scalar cache, which no acquire empties
   end      no thread ends with stores that it has not released
 """
+import functools
 import itertools
 import re
 
@@ -181,6 +182,15 @@ def values_of(function, at, register):
     return frozenset(found)
 
 
+@functools.cache
+def first_and_other_registers_of(code):
+    """Those of an instruction's first operand, which most of them write, and those of the others."""
+    operands = code.partition(" ")[2].split(",")
+    first, *others = [frozenset((kind, number) for kind in "vs" for number in registers_of(operand, kind))
+                      for operand in operands]
+    return first, frozenset().union(*others)
+
+
 def is_compared(function, at, register):
     """Whether what is made of a register's content is compared with something."""
     held = {follower: {("v", register)} for follower in function.after[at]}  # before each instruction
@@ -188,15 +198,14 @@ def is_compared(function, at, register):
     while todo:
         here = todo.pop()
         code = function.code[here]
-        operands = code.partition(" ")[2].split(",")
-        touched = [{(kind, number) for kind in "vs" for number in registers_of(operand, kind)} for operand in operands]
-        if COMPARE.match(code) and not held[here].isdisjoint(set().union(*touched)):
+        first, others = first_and_other_registers_of(code)
+        if COMPARE.match(code) and not (held[here].isdisjoint(first) and held[here].isdisjoint(others)):
             return True
         after = set(held[here])
         if not STORE.match(code):
-            after -= touched[0]
-            if not held[here].isdisjoint(set().union(*touched[1:])):
-                after |= touched[0]
+            after -= first
+            if not held[here].isdisjoint(others):
+                after |= first
         for follower in function.after[here]:
             if not after <= held.setdefault(follower, set()):
                 held[follower] |= after
