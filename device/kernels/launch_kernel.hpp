@@ -3,8 +3,9 @@
 // What the files of the library's own kernels share: how a kernel is loaded and launched, with how
 // many threads, and how one is chosen by a type, a width or a size that is known at run time.
 // Invariant: a kernel first calls after_earlier_kernels(), then one routine that users' kernels can
-// call too (but for those of single_unit.hpp and single_wide_line.hpp); its file loads each kernel
-// that it launches. This file includes no collectives: each file includes those that it calls.
+// call too, or is the whole of an algorithm (single_unit.hpp, single_wide_line.hpp, line_ends.hpp);
+// its file loads each kernel that it launches. This file includes no collectives: each file
+// includes those that it calls.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 

@@ -9,6 +9,7 @@
 #include "device/collectives/relays.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
+#include "device/kernels/line_ends.hpp"
 #include "device/kernels/single_exchange.hpp"
 #include "device/routines.hpp"
 
@@ -184,6 +185,27 @@ hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const E
 }
 #endif
 
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// Whether it was launched so: if each block of threads has something to push between its lines.
+template <bool each_its_own>
+bool try_line_ends(const TeamHandle& team, const Exchange& exchange, std::size_t bytes, bool even,
+                   hipStream_t stream, hipError_t* error) {
+  constexpr std::size_t kMost = std::size_t{1} << 32, kGrain = 16;
+  const LineEnds ends = LineEnds::of(team.team.n);
+  const std::size_t by_lines = LineEnds::bytes_of(ends.first + ends.last);
+  if (team.team.n > kMostWithLineEnds<each_its_own> || ends.of_row() > team.space.wide_row ||
+      bytes >= kMost)
+    return false;
+  const Shape shape(bytes, kChannels, team.channels);
+  if (shape.slices.each * kGrain <= by_lines + kGrain) return false;
+  const SingleHop hop(team, shape.slices, RowsOfChannel::wide_lines(team.space));
+  const auto kernel = even ? push_with_line_ends_kernel<each_its_own, true>
+                           : push_with_line_ends_kernel<each_its_own, false>;
+  *error = launch(kernel, shape.grid(), kThreads, stream, team, hop, exchange, ends);
+  return true;
+}
+#endif
+
 // Whether it was launched so.
 template <bool each_its_own>
 bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t bytes,
@@ -209,8 +231,10 @@ bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t 
       return true;
     }
   }
-#endif
+  return try_line_ends<each_its_own>(team, exchange, bytes, even, stream, error);
+#else
   return false;
+#endif
 }
 
 #if !defined(MESHMEM_TARGET_IS_HIP)
@@ -336,6 +360,8 @@ hipError_t load_move_kernels() {
   if (error == hipSuccess)
     error = load(exchange_wide_lines_kernel<false, false>, exchange_wide_lines_kernel<false, true>,
                  exchange_wide_lines_kernel<true, false>, exchange_wide_lines_kernel<true, true>,
+                 push_with_line_ends_kernel<false, false>, push_with_line_ends_kernel<false, true>,
+                 push_with_line_ends_kernel<true, false>, push_with_line_ends_kernel<true, true>,
                  broadcast_lines_kernel<false>, broadcast_lines_kernel<true>);
 #endif
   if (error != hipSuccess) return error;

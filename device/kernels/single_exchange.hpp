@@ -122,8 +122,9 @@ struct LinesOfBytes {
   LanePosition lane;
   std::size_t bytes, units, lines;
 
-  MESHMEM_DEVICE_MEMBER explicit LinesOfBytes(std::size_t of_slice)
-      : lane(Block()),
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER LinesOfBytes(const Group& group, std::size_t of_slice)
+      : lane(group),
         bytes(of_slice),
         units((of_slice + kLineData - 1) / kLineData),
         lines((units + kUnitsOfLine - 1) / kUnitsOfLine) {}
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
   const Slice slice = job.slice<std::byte>(channel);
-  const LinesOfBytes<even> all(slice.count);
+  const LinesOfBytes<even> all(Block(), slice.count);
   std::uint64_t* const counter = job.counter(channel);
   std::size_t rows = channel * job.row_step;
   std::byte* const dest = exchange.dest + slice.first;
@@ -235,7 +236,7 @@ __global__ void __launch_bounds__(kThreads)
   const int n = handle.team.n, me = handle.team.me, root = relay.root;
   const auto relays = static_cast<unsigned>(n - 1);
   const Slice slice = job.slice<std::byte>(channel);
-  const LinesOfBytes<even> all(slice.count);
+  const LinesOfBytes<even> all(Block(), slice.count);
   const LanePosition& lane = all.lane;
   std::uint64_t* const counter = job.counter(channel);
   std::byte* const dest = relay.dest + slice.first;

@@ -66,6 +66,50 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   }
 }
 
+// One after the other of all kinds on one stream: what kernels push, with lines before and after,
+// beside what is lines or packets as a whole, at places that are multiples of 16 bytes and of none.
+TEST(LargeBlocksOnStream, FollowSmallOnes) {
+  const size_t shrunk = is_on_emulated_gpu() ? 64 : is_on_gpu() ? 1 : 16;
+  const size_t mib = (size_t{1} << 20) / shrunk;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  const std::vector<size_t> sizes{5 * mib,          8,       3 * mib - 13, 3 * mib,
+                                  700 * mib / 1024, 3 * mib, 40 << 10,     4 * mib + mib / 64,
+                                  2 * mib + 13};
+  size_t most = 0, all = 0;
+  for (const size_t bytes : sizes) most = std::max(most, bytes), all += bytes + 16;
+  Stream stream;
+  PlacedArray<unsigned char> source(Place::device, n * most + 16),
+      collected(Place::device, n * all), swapped(Place::device, n * all);
+  std::vector<unsigned char> mine(n * most + 16);
+  for (const size_t off : {size_t{0}, size_t{8}, size_t{5}}) {
+    SCOPED_TRACE(testing::Message() << off << " bytes after a multiple of 16");
+    const auto term = [off](size_t pe, size_t i) { return byte_of(pe + 100 * off, i); };
+    for (size_t i = 0; i < n * most; ++i) mine[off + i] = term(me, i);
+    source.write(mine);
+    shmem_barrier_all();
+    size_t at = off;
+    for (const size_t bytes : sizes) {
+      shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, collected.data() + at, source.data() + off,
+                                   bytes, stream);
+      shmemx_alltoallmem_on_stream(SHMEM_TEAM_WORLD, swapped.data() + at, source.data() + off,
+                                   bytes, stream);
+      at += (n * bytes + 15) / 16 * 16;
+    }
+    stream.finish();
+    const std::vector<unsigned char> got = collected.read(), exchanged = swapped.read();
+    at = off;
+    for (const size_t bytes : sizes) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes");
+      expect_each("fcollect", got.data() + at, n * bytes,
+                  [&](size_t i) { return term(i / bytes, i % bytes); });
+      expect_each("alltoall", exchanged.data() + at, n * bytes,
+                  [&](size_t i) { return term(i / bytes, me * bytes + i % bytes); });
+      at += (n * bytes + 15) / 16 * 16;
+    }
+    shmem_barrier_all();
+  }
+}
+
 TEST(LargeBlocksOnStream, AreExchangedByGraphs) {
   const size_t bytes = large_block() - 3;
   Stream stream;
