@@ -7,6 +7,7 @@
 #ifndef MESHMEM_TRANSPORT_PROXY_RING_READER_HPP_
 #define MESHMEM_TRANSPORT_PROXY_RING_READER_HPP_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "device/proxy_ring.hpp"
@@ -23,17 +24,22 @@ struct ProxyMemory {
 };
 
 // Of any thread: how many commands there are for sure, taken or not. What a kernel that has ended
-// has handed over is among them, unless the places of many others before it are still empty.
+// has handed over is among them, unless as many places in a row before it are still empty.
 inline std::uint64_t count_commands(const ProxyMemory& memory) {
-  constexpr std::uint64_t kLooksAhead = 256;
-  const std::uint64_t consumed = __atomic_load_n(&memory.progress->consumed, __ATOMIC_ACQUIRE);
-  std::uint64_t count = consumed;
-  for (std::uint64_t ticket = consumed; ticket < consumed + kLooksAhead; ++ticket) {
+  constexpr std::uint64_t kMostEmpty = 256;
+  const auto consumed = [&] {
+    return __atomic_load_n(&memory.progress->consumed, __ATOMIC_ACQUIRE);
+  };
+  const std::uint64_t first = consumed();
+  std::uint64_t count = first;
+  for (std::uint64_t ticket = first; ticket - first < memory.n_slots && ticket < count + kMostEmpty;
+       ++ticket) {
     const std::uint64_t* word = memory.slots[ticket & (memory.n_slots - 1)].word;
     const std::uint64_t phase = __atomic_load_n(word, __ATOMIC_RELAXED) & device::kPhase;
     if (phase == device::phase_of(ticket, memory.n_slots)) count = ticket + 1;
   }
-  return count;
+  // Places that have other commands by now have been consumed.
+  return std::max(count, consumed());
 }
 
 class ProxyRingReader {

@@ -59,6 +59,29 @@ TEST(ProxyRing, TakesASlotWhenAllItsWordsAreOfThisLap) {
   }
 }
 
+// What the host's quiet waits for: all that is there, also where some places are not filled yet.
+TEST(ProxyRing, HasAllCommandsCounted) {
+  constexpr std::uint64_t kSlots = 4096;
+  const FarWorld world(kSlots);
+  const ProxyMemory& memory = world.memory();
+  const auto fill = [&](std::uint64_t first, std::uint64_t end) {
+    for (std::uint64_t ticket = first; ticket < end; ++ticket)
+      memory.slots[ticket % kSlots] =
+          slot_of_command({ProxyOp::put, 0, 0, 7, {}}, phase_of(ticket, kSlots));
+  };
+  EXPECT_EQ(count_commands(memory), 0U);
+  fill(0, 1000);
+  EXPECT_EQ(count_commands(memory), 1000U);
+  fill(1100, 1300);  // those between are on their way
+  EXPECT_EQ(count_commands(memory), 1300U);
+  fill(1000, 1100);
+  fill(1300, kSlots);
+  EXPECT_EQ(count_commands(memory), kSlots);
+  memory.progress->consumed = 1000;
+  fill(kSlots, kSlots + 1000);
+  EXPECT_EQ(count_commands(memory), kSlots + 1000);
+}
+
 // Where each operation has a place of its own: 1 KiB a caller.
 template <typename Group>
 __global__ void all_operations(const State* state, std::byte* heap) {
