@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "tracing/clocks.hpp"
 #include "tracing/gather.hpp"
@@ -27,6 +30,25 @@ std::string traced_file;
 
 std::string path_of_part(const std::string& file, int pe) {
   return fmt::format("{}.pe{}.part", file, pe);
+}
+
+std::vector<std::string> paths_of_parts(const std::string& file) {
+  std::string pattern;
+  for (const char c : file) {
+    if (std::strchr("\\*?[", c)) pattern += '\\';
+    pattern += c;
+  }
+  glob_t found{};
+  glob((pattern + ".pe*.part").c_str(), 0, nullptr, &found);
+  const std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+// Of a job before that had more PEs, and failed: they would be joined with this job's.
+void remove_parts_of_more_pes(const std::string& file, int n_pes) {
+  for (const std::string& path : paths_of_parts(file))
+    if (std::atoi(path.c_str() + file.size() + std::strlen(".pe")) >= n_pes) unlink(path.c_str());
 }
 
 std::string refusal(const std::string& reason) {
@@ -90,6 +112,7 @@ std::string open_trace(const TraceJob& job) {
   traced_job.file = traced_file;
   if (job.pe == 0)
     if (const std::string error = remove_older(traced_file); !error.empty()) return refusal(error);
+  if (job.is_first_of_node) remove_parts_of_more_pes(traced_file, job.n_pes);
   if (const std::string error = open_part(traced_job, path_of_part(traced_file, job.pe));
       !error.empty())
     return refusal(error);
@@ -122,23 +145,15 @@ void close_trace() {
 
 // FILE.pe0.part, FILE.pe1.part, ... to FILE. The number of parts, or -1 and errno.
 int join_files(const char* file) {
-  std::string pattern;
-  for (const char c : std::string(file)) {
-    if (std::strchr("\\*?[", c)) pattern += '\\';
-    pattern += c;
-  }
-  glob_t found{};
-  glob((pattern + ".pe*.part").c_str(), 0, nullptr, &found);
   std::vector<PartCopy> copies;
   std::vector<std::span<std::byte>> parts;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-    const int fd = ::open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
+  for (const std::string& path : paths_of_parts(file)) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0) continue;
     copies.push_back(PartCopy::of_file(fd));
     parts.push_back(copies.back().bytes());
     ::close(fd);
   }
-  globfree(&found);
   Timeline timeline = read_parts(parts);
   if (timeline.spans.empty()) return 0;
   find_causes(timeline);

@@ -256,6 +256,16 @@ class TestFailures(TraceTest):
         self.check_parts_of("error", 1)
         self.assertEqual(len(self.join().named("shmem_long_p", 1)), 1)
 
+    def test_parts_of_a_larger_job_before_are_not_joined(self):
+        for job in ("-n", 5, PROGRAM, "error"), ("-n", 2, PROGRAM, "error"):
+            self.assertNotEqual(self.oshrun(*job).status, 0)
+        self.join()
+
+    def test_a_job_leaves_no_parts_of_a_larger_one_before(self):
+        self.assertNotEqual(self.oshrun("-n", 5, PROGRAM, "error").status, 0)
+        self.assertEqual(len(self.parts()), 5)
+        self.traced("-n", 2, PROGRAM)
+
     def test_what_a_killed_pe_has_done_can_be_read(self):
         self.check_parts_of("killed", 1)
         (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0) if "returned" in span["args"]]
