@@ -26,9 +26,12 @@ endfunction()
 # The object is made by a command of its own, with TARGET's include directories and definitions; further options for
 # it are in MESHMEM_HIPCC_OPTIONS, and what hipcc is run by, such as a cache, in MESHMEM_HIPCC_LAUNCHER.
 function(meshmem_compile_by_hipcc target source)
-  get_filename_component(name ${source} NAME)
+  # By its path, as CMake's own objects: files of a target may have one name in several folders.
+  file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${source})
+  string(REPLACE "../" "__/" name ${name})
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.hip/${name}.o)
-  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.hip)
+  get_filename_component(folder ${object} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
   set(includes $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
   set(definitions $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" kind)
