@@ -72,6 +72,7 @@ void start_node(int node) {
 // The launcher.
 const Job& connect_to_launcher(double) { return job; }
 const Job& joined_job() { return job; }
+bool is_child_of_pe() { return false; }
 void publish(std::string_view key, std::string_view value, Among who) {
   (who == Among::job ? told.of_job : told.of_node)[name_of(calling, key)] = value;
 }
