@@ -15,7 +15,7 @@ namespace {
 
 std::mutex teams_mutex;
 std::map<shmem_team_t, std::uint64_t> keys;
-std::map<std::uint64_t, unsigned> teams_of_members;
+std::map<std::uint64_t, unsigned> teams_of_members;  // by handle and members
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -60,7 +60,9 @@ void name_predefined_teams(int node) {
 void name_team(shmem_team_t team) {
   if (team == SHMEM_TEAM_INVALID) return;
   const std::lock_guard lock(teams_mutex);
-  std::uint64_t hash = kWorldKey + 2;
+  // All members have the same handle. Where threads split different teams at once, each PE names
+  // them in another order; but teams of one handle follow each other on all PEs.
+  std::uint64_t hash = mix(kWorldKey + 2, reinterpret_cast<std::uintptr_t>(team));
   for (const int pe : members_of(team)) hash = mix(hash, static_cast<std::uint64_t>(pe));
   name_as(team, mix(hash, teams_of_members[hash]++));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names for teams that are the same on all members: a key, and its members as text.
-// Invariant: teams of the same members are told apart by how many of them there were before, which
-// all members know alike, since all take part in each split. Called by the wrappers.
+// Invariant: teams of the same members are told apart by their handles, and those of one handle by
+// how many of them there were before; all members know both alike. Called by the wrappers.
 #ifndef MESHMEM_TRACING_TEAMS_HPP_
 #define MESHMEM_TRACING_TEAMS_HPP_
 

@@ -5,6 +5,7 @@
  * any case.
  *   cost   prints what calls cost, in ns; for people, not for a test
  */
+#include <pthread.h>
 #include <sched.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -304,6 +305,35 @@ static void team_of_two(void) {
   shmem_team_destroy(team);
 }
 
+/* Nor here: threads split teams of their own parents, all at once. The teams have the same members,
+   and each PE gets to know them in another order. */
+enum { kThreads = 4, kTeamsOfThread = 150 };
+static shmem_team_t parents[kThreads];
+static void* split_often(void* parent) {
+  long* const mine = heap + ((shmem_team_t*)parent - parents);
+  for (int i = 0; i < kTeamsOfThread; ++i) {
+    shmem_team_t team;
+    shmem_team_split_strided(*(shmem_team_t*)parent, 0, 1, n, NULL, 0, &team);
+    for (long value = 0; value < 2; ++value) {
+      shmem_long_put(mine, &value, 1, (me + 1) % n);
+      shmem_quiet();
+      shmem_team_sync(team);
+      (void)shmem_long_g(mine, me);
+      shmem_team_sync(team);
+    }
+    shmem_team_destroy(team);
+  }
+  return NULL;
+}
+static void teams_of_threads(void) {
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &parents[i]);
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, split_often, &parents[i]);
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < kThreads; ++i) shmem_team_destroy(parents[i]);
+}
+
 static double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -345,18 +375,20 @@ static const struct {
                                 CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)
                                     CASE(own_loads_of_signal) CASE(count_without_quiet)
                                         CASE(told_by_a_third) CASE(requests_of_nothing)
-                                            CASE(no_answer) CASE(team_of_two) CASE(cost)
+                                            CASE(no_answer) CASE(team_of_two) CASE(teams_of_threads)
+                                                CASE(cost)
 #undef CASE
 };
 
 static int is_apart(void (*run)(void)) {
-  return run == cost || run == own_loads || run == own_loads_of_signal;
+  return run == cost || run == own_loads || run == own_loads_of_signal || run == teams_of_threads;
 }
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   right = argc > 2 && strcmp(argv[2], "right") == 0;
-  shmem_init();
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
   n = shmem_n_pes();
   heap = shmem_calloc(8, sizeof *heap);

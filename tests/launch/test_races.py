@@ -44,6 +44,12 @@ class TestRaces(RacesTest):
             with self.subTest(n):
                 self.check_silence("-n", n)
 
+    def test_teams_of_threads_are_told_apart(self):
+        for n in (2, 3):
+            with self.subTest(n):
+                result = self.oshrun("-n", n, PROGRAM, "teams_of_threads", "right")
+                self.assertEqual((result.status, result.err), (0, ""), result)
+
     @unittest.skipUnless("RACES_STREAMS" in os.environ, "kernels of this target need GPUs")
     def test_what_streams_and_kernels_order_is_no_race(self):
         for program in ("RACES_STREAMS", "RACES_KERNELS"):
