@@ -49,6 +49,14 @@ int ActiveSetList::slot_of(const ActiveSet& set) {
   });
 }
 
-int slot_of(const ActiveSet& set, const EnterName& enter) { return find_slot(set, enter); }
+int slot_of(const ActiveSet& set, ActiveSetList& known, const EnterName& enter) {
+  return find_slot(set, [&](std::size_t place, std::uint64_t name) {
+    std::atomic<std::uint64_t>& here = known.names[place];
+    if (const std::uint64_t found = here.load(std::memory_order_relaxed)) return found;
+    const std::uint64_t found = enter(place, name);
+    here.store(found == 0 ? name : found, std::memory_order_relaxed);
+    return found;
+  });
+}
 
 }  // namespace meshmem

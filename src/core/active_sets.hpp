@@ -46,9 +46,10 @@ struct alignas(4096) ActiveSetList {
 };
 
 // The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
-// with what was there.
+// with what was there. `known` is this PE's own, of what it has found: each place is asked for
+// once.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
-int slot_of(const ActiveSet& set, const EnterName& enter);
+int slot_of(const ActiveSet& set, ActiveSetList& known, const EnterName& enter);
 
 }  // namespace meshmem
 

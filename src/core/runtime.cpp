@@ -232,7 +232,7 @@ void Runtime::remove_team(Team& team) {
 
 int Runtime::slot_of_active_set(const ActiveSet& set) {
   if (nodes_.is_near(0)) return memory_.active_sets()->slot_of(set);
-  return slot_of(set, [](std::size_t place, std::uint64_t name) {
+  return slot_of(set, far_sets_, [](std::size_t place, std::uint64_t name) {
     const RemotePlace there{0, RemoteSegment::control, NodeMemory::place_of_active_set(place)};
     return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});
   });

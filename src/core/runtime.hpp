@@ -172,6 +172,7 @@ class Runtime {
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
   std::mutex active_sets_mutex_;      // to make a team once
+  ActiveSetList far_sets_{};          // known of PE 0's list, where that is far
   ContextTable contexts_;
 
   ProxyRingMemory proxy_memory_;

@@ -82,5 +82,29 @@ TEST(ActiveSetList, TellsAllWhoAskAtOnceTheSame) {
   EXPECT_EQ(std::set<int>(slots[0].begin(), slots[0].end()).size(), slots[0].size());
 }
 
+// Each question is a message there and one back.
+TEST(ActiveSetList, OfAFarPeIsAskedOnceForEachPlace) {
+  auto list = std::make_unique<ActiveSetList>(), known = std::make_unique<ActiveSetList>();
+  int asked = 0;
+  const EnterName enter = [&](std::size_t place, std::uint64_t name) {
+    ++asked;
+    std::uint64_t found = 0;
+    list->names[place].compare_exchange_strong(found, name);
+    return found;
+  };
+  const std::vector<ActiveSet> sets = full_list();
+  for (std::size_t i = 0; i < sets.size(); i += 2) list->slot_of(sets[i]);  // another PE's
+  for (const ActiveSet& set : sets) {
+    const int slot = slot_of(set, *known, enter);
+    EXPECT_EQ(slot, list->slot_of(set));
+    const int before = asked;
+    EXPECT_EQ(slot_of(set, *known, enter), slot);
+    EXPECT_EQ(asked, before) << "a second time";
+  }
+  EXPECT_EQ(asked, kActiveSetSlots);
+  EXPECT_EQ(slot_of({0, 0, 9}, *known, enter), -1) << "all are taken";
+  EXPECT_EQ(asked, kActiveSetSlots);
+}
+
 }  // namespace
 }  // namespace meshmem
