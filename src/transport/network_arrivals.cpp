@@ -206,7 +206,11 @@ void Arrivals::answer_question(Flow& from, const Record& record, const std::byte
 
 void Arrivals::take_answer(Flow& from, const Record& record, const std::byte* data) {
   if (!state_.requests.answer(record.first, from.pe(), data, record.bytes)) refuse(from, record);
-  from.note_answered(record.bytes);
+  if (state_.requests.asks(record.first) == Asks::for_memory) {
+    from.note_answered(record.bytes);
+  } else {
+    from.send_open();
+  }
 }
 
 void Arrivals::take_message(Flow& from, const Record& record, const std::byte* data) {

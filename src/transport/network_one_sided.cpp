@@ -134,10 +134,10 @@ void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void
   state.will_poll();
   Flow& flow = state.server_flow(pe);
   Answers answers;
-  flow.note_requested(answer_bytes);
   const Record record{.kind = RecordKind::question,
                       .bytes = bytes,
-                      .first = state.requests.add(flow.pe(), answer, answer_bytes, &answers),
+                      .first = state.requests.add(flow.pe(), answer, answer_bytes, &answers,
+                                                  network::Asks::a_question),
                       .second = answer_bytes};
   state.send(lock, flow, record, question, Leaves::at_once);
   state.wait_for(lock, flow, answers.missing);

@@ -7,7 +7,7 @@
 
 namespace meshmem::network {
 
-std::uint64_t Requests::add(int from, void* dest, std::size_t bytes, Answers* answers) {
+std::uint64_t Requests::add(int from, void* dest, std::size_t bytes, Answers* answers, Asks asks) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(requests_.size()));
     requests_.emplace_back();
@@ -15,7 +15,7 @@ std::uint64_t Requests::add(int from, void* dest, std::size_t bytes, Answers* an
   const std::uint32_t place = free_.back();
   free_.pop_back();
   Request& request = requests_[place];
-  request = {request.uses + 1, from, dest, bytes, answers};
+  request = {request.uses + 1, from, dest, bytes, answers, asks};
   if (answers) answers->missing.fetch_add(1, std::memory_order_relaxed);
   return std::uint64_t{request.uses} << 32 | place;
 }

@@ -18,11 +18,20 @@ struct Answers {
   std::atomic<std::size_t> missing{0};
 };
 
+// Of memory answers come in the order of the requests, so quiet counts them. The answer to a
+// question may overtake them.
+enum class Asks : bool { for_memory, a_question };
+
 class Requests {
  public:
   // The number of a request to PE `from`, whose answer fills dest. `answers` is raised here;
   // nullptr: nobody waits for this one alone.
-  std::uint64_t add(int from, void* dest, std::size_t bytes, Answers* answers);
+  std::uint64_t add(int from, void* dest, std::size_t bytes, Answers* answers,
+                    Asks asks = Asks::for_memory);
+  // Of one that has been asked, also after its answer.
+  Asks asks(std::uint64_t number) const {
+    return requests_[static_cast<std::uint32_t>(number)].asks;
+  }
   // False: PE `from` has not been asked for these bytes.
   bool answer(std::uint64_t number, int from, const std::byte* data, std::uint64_t bytes);
 
@@ -33,6 +42,7 @@ class Requests {
     void* dest = nullptr;
     std::size_t bytes = 0;
     Answers* answers = nullptr;
+    Asks asks = Asks::for_memory;
   };
   std::vector<Request> requests_;
   std::vector<std::uint32_t> free_;

@@ -468,5 +468,23 @@ TEST(NetworkStart, APeOpensLate) {
   EXPECT_EQ(now(job.heap_of<uint64_t>(1)), value);
 }
 
+// A get of device memory takes a while there, and a question that comes later none.
+TEST(Questions, EndNoMarkOfAnEarlierGet) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .has_device = true});
+  for (int pe = 0; pe < job.n(); ++pe) job.of(pe).answer_with(answer_with_sums);
+  std::fill_n(job.device_memory(1), job.heap_bytes(), std::byte{7});
+  const std::vector<std::byte> question(8);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::byte> got(job.heap_bytes()), answer(8);
+    job.of(0).get_nbi(got.data(), {1, RemoteSegment::device, 0}, got.size());
+    const auto mark = job.of(0).mark();
+    job.of(0).ask(1, question.data(), question.size(), answer.data(), answer.size());
+    while (!mark->is_done()) {
+    }
+    ASSERT_EQ(got.back(), std::byte{7}) << "round " << i;
+    job.of(0).complete();
+  }
+}
+
 }  // namespace
 }  // namespace meshmem
