@@ -171,6 +171,7 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
         lock, [&] { return may_ask_for(flow, record.bytes); },
         [&] { return "an answer of " + plan.name_of(flow.pe()); });
     record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
+    if (network::is_for_device(record)) flow.note_for_device();
     flow.add(record, nullptr, is_alone ? Leaves::when_few_are_under_way : Leaves::at_once);
     flow.note_requested(record.bytes);
   }
@@ -184,6 +185,7 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
       lock, [&] { return may_ask_for(flow, sizeof *before); },
       [&] { return "an answer of " + plan.name_of(flow.pe()); });
   record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
+  if (network::is_for_device(record)) flow.note_for_device();
   flow.add(record, nullptr, answers ? Leaves::at_once : Leaves::when_few_are_under_way);
   flow.note_requested(sizeof *before);
 }
