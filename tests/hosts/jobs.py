@@ -4,6 +4,7 @@
 Invariant: a test begins and ends with all three machines up and nothing running on them. Imported by every test_*.py
 here, which call main(). The programs under test come from the environment, which ctest sets.
 """
+import contextlib
 import os
 import shutil
 import subprocess
@@ -186,7 +187,8 @@ class JobTest(unittest.TestCase):
                 machine.start()
             machine.ip("link set eth0 up")
             for pid in machine.processes():
-                os.kill(pid, 9)
+                with contextlib.suppress(ProcessLookupError):  # it may be ending
+                    os.kill(pid, 9)
 
     def start(self, pes, *words, settings=None, cyclic=False, seconds=100):
         """A job of pes[i] PEs on the i-th machine, not waited for."""
