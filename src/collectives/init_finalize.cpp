@@ -8,21 +8,17 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
-#include "collectives/by_messages.hpp"
 #include "collectives/kernel_collectives.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/same_call.hpp"
@@ -83,15 +79,10 @@ std::optional<std::string> make_ready(const char* routine, const TraceMoment& be
 // cannot where others can ends the job: they would wait for it.
 std::optional<std::string> close_again_on(const std::optional<std::string>& error,
                                           const char* routine) {
-  Team& world = runtime().world();
-  world.begin_call(routine);
-  const std::uint8_t mine = error ? 1 : 0;
-  std::vector<std::uint8_t> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  const auto n_failed = std::count(all.begin(), all.end(), 1);
-  if (n_failed == 0) return std::nullopt;
-  if (n_failed < world.n && error) fatal("{}: {}", routine, *error);
-  if (n_failed < world.n)
+  const Runtime::StartOutcome all = runtime().compare_starts(error.has_value(), routine);
+  if (!all.has_failures) return std::nullopt;
+  if (all.has_successes && error) fatal("{}: {}", routine, *error);
+  if (all.has_successes)
     for (;;) pause();
   runtime().leave();
   return error;

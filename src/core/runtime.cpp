@@ -78,6 +78,21 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
   return read_tuning_file(environment_.tuning, tuning_);
 }
 
+// Nobody looks at what each other PE has said: pages that a PE would have to map.
+Runtime::StartOutcome Runtime::compare_starts(bool has_failed, const char* where) {
+  ++starts_;
+  ArenaHeader& header = memory_.arena().header();
+  (has_failed ? header.failed_start : header.good_start).store(starts_);
+  memory_.meet(where);
+  if (network_.is_connected()) {
+    if (memory_.is_first())
+      for (std::atomic<std::uint64_t>* last : {&header.failed_start, &header.good_start})
+        last->store(network_.meet(last->load(), where));
+    memory_.meet(where);
+  }
+  return {header.failed_start.load() == starts_, header.good_start.load() == starts_};
+}
+
 void Runtime::leave() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 1) close();

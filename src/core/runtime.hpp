@@ -47,6 +47,11 @@ class Runtime {
   std::optional<std::string> enter();
   // Whose variables count beside our own for the next enter(), which reads them unless one has.
   void read_variables_of(NamesOf names) { names_of_ = names; }
+  // All PEs tell how the first initialization has gone, after enter(), and meet.
+  struct StartOutcome {
+    bool has_failures = false, has_successes = false;
+  };
+  StartOutcome compare_starts(bool has_failed, const char* where);
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
   // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
@@ -141,6 +146,7 @@ class Runtime {
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   std::atomic<bool> is_ending_{false};  // the process
+  std::uint64_t starts_ = 0;            // that have been compared
   Environment environment_;
   std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
   std::string tuning_;

@@ -77,7 +77,9 @@ struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
   std::atomic<std::uint64_t> highest_sequence{0};  // of the teams of other nodes, from the first PE
   std::atomic<std::uint64_t> agreed{0};            // of the nodes, during start-up
-  std::atomic<int> lost{0};                        // 1 + a far PE that a PE here has lost, or -1
+  // The last start, counted from 1, at whose end a PE could not go on, and one at which one could.
+  std::atomic<std::uint64_t> failed_start{0}, good_start{0};
+  std::atomic<int> lost{0};  // 1 + a far PE that a PE here has lost, or -1
 };
 
 class Arena {
