@@ -40,7 +40,7 @@ std::vector<std::string> paths_of_parts(const std::string& file) {
   }
   glob_t found{};
   glob((pattern + ".pe*.part").c_str(), 0, nullptr, &found);
-  const std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return paths;
 }
@@ -94,7 +94,7 @@ std::string join_parts(const std::vector<PartCopy>& copies) {
     if (copy.bytes().empty()) return "there is no room on the disk for the parts of all PEs";
     parts.push_back(copy.bytes());
   }
-  const std::string error = write_trace(parts, traced_file);
+  std::string error = write_trace(parts, traced_file);
   if (const std::uint64_t calls = calls_left_out(parts); error.empty() && calls > 0)
     traced_job.print_line(fmt::format(
         "MESHMEM_TRACE={}: the trace is full, and {} later calls are not in it; shmem_pcontrol(0) "
