@@ -28,8 +28,11 @@ struct LineEnds {
   unsigned first, last;
 
   static LineEnds of(int n) {
-    static_assert(32 * kLanesOfLine <= kThreads && 60 * kLanesOfLine <= kThreads - 32);
-    return n == 2 ? LineEnds{32, 60} : LineEnds{16, 16};
+    constexpr LineEnds kOfTwo{32, 60}, kOfMore{16, 16};
+    // The last ones are sent while one wave tells the others what has been pushed.
+    static_assert(kOfTwo.first * kLanesOfLine <= kThreads &&
+                  kOfTwo.last * kLanesOfLine <= kThreads - 32);
+    return n == 2 ? kOfTwo : kOfMore;
   }
   MESHMEM_HOST_DEVICE_MEMBER static std::size_t bytes_of(unsigned lines) {
     return lines * kUnitsOfLine * kLineData;

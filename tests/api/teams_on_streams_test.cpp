@@ -17,26 +17,10 @@ struct Kind {
   bool is_of_all;  // its dest or source has a block for each PE
 };
 const Kind kinds[] = {
-    {"sum",
-     [](shmem_team_t team, int* dest, const int* source, size_t count, shmemx_stream_t stream) {
-       return shmemx_int_sum_reduce_on_stream(team, dest, source, count, stream);
-     },
-     false},
-    {"reduce-scatter",
-     [](shmem_team_t team, int* dest, const int* source, size_t count, shmemx_stream_t stream) {
-       return shmemx_int_sum_reduce_scatter_on_stream(team, dest, source, count, stream);
-     },
-     true},
-    {"fcollect",
-     [](shmem_team_t team, int* dest, const int* source, size_t count, shmemx_stream_t stream) {
-       return shmemx_int_fcollect_on_stream(team, dest, source, count, stream);
-     },
-     true},
-    {"alltoall",
-     [](shmem_team_t team, int* dest, const int* source, size_t count, shmemx_stream_t stream) {
-       return shmemx_int_alltoall_on_stream(team, dest, source, count, stream);
-     },
-     true},
+    {"sum", shmemx_int_sum_reduce_on_stream, false},
+    {"reduce-scatter", shmemx_int_sum_reduce_scatter_on_stream, true},
+    {"fcollect", shmemx_int_fcollect_on_stream, true},
+    {"alltoall", shmemx_int_alltoall_on_stream, true},
     {"broadcast",
      [](shmem_team_t team, int* dest, const int* source, size_t count, shmemx_stream_t stream) {
        return shmemx_int_broadcast_on_stream(team, dest, source, count, n_pes() - 1, stream);
