@@ -78,7 +78,8 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
   return read_tuning_file(environment_.tuning, tuning_);
 }
 
-// Nobody looks at what each other PE has said: pages that a PE would have to map.
+// By two words of the header: gathering what each PE says would make every PE map pages of all
+// others.
 Runtime::StartOutcome Runtime::compare_starts(bool has_failed, const char* where) {
   ++starts_;
   ArenaHeader& header = memory_.arena().header();
