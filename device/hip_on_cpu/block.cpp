@@ -95,6 +95,7 @@ BlockRunner::BlockRunner() {
 
 BlockRunner::~BlockRunner() {
   const EndingThread until_all_are_destroyed;
+  if (!until_all_are_destroyed.is_in_time()) return;
   ending_ = true;  // each fiber ends in an orderly way, which the sanitizers want to see
   for (Fiber* fiber : idle_) resume(main_, *fiber);
   for (const auto& fiber : fibers_) destroy_fiber(*fiber);

@@ -16,12 +16,14 @@ struct EndingThreads {
   std::mutex mutex;
   std::condition_variable changed;
   int count = 0;
+  bool is_waited_for = true;
 };
 
 void wait_for_ending_threads() {
   auto& threads = ProcessState<EndingThreads>::get();
   std::unique_lock lock(threads.mutex);
   threads.changed.wait(lock, [&] { return threads.count == 0; });
+  threads.is_waited_for = false;
 }
 
 }  // namespace
@@ -34,6 +36,7 @@ void watch_end_of_process() {
 EndingThread::EndingThread() {
   auto& threads = ProcessState<EndingThreads>::get();
   const std::lock_guard lock(threads.mutex);
+  is_in_time_ = threads.is_waited_for;
   ++threads.count;
 }
 

@@ -2,7 +2,8 @@
 // The end of the process waits for threads that destroy their fibers. These run on stacks of their
 // own meanwhile, and what only the stack of their OS thread refers to is a leak to a sanitizer that
 // looks for leaks at that moment.
-// Invariant: a thread that began to end before the process did has ended. Used by block.cpp.
+// Invariant: once the end of the process has waited, no thread destroys fibers any more.
+// Used by block.cpp.
 #pragma once
 
 namespace hip_on_cpu {
@@ -17,6 +18,12 @@ class EndingThread {
   ~EndingThread();
   EndingThread(const EndingThread&) = delete;
   EndingThread& operator=(const EndingThread&) = delete;
+
+  // Whether there is time for that: the process, which waits no more, frees what is left.
+  bool is_in_time() const { return is_in_time_; }
+
+ private:
+  bool is_in_time_;
 };
 
 }  // namespace hip_on_cpu

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP on CPUs: streams, events, host functions, capture and graphs.
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "hip_on_cpu.hpp"
 
@@ -142,6 +149,39 @@ TEST(HipStreamsDeathTest, DoNotKeepAProcessFromItsEnd) {
         hipLaunchKernelGGL(wait_for_ever, 3, 40, 0, nullptr, &never);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         std::exit(5);
+      },
+      testing::ExitedWithCode(5), "");
+}
+
+__global__ void meet() { __syncthreads(); }  // so that each thread has a fiber
+
+long count_lines(const char* path) {
+  std::ifstream file(path);
+  return std::count(std::istreambuf_iterator(file), {}, '\n');
+}
+
+long count_threads() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+// At the end a sanitizer looks for leaks, and misses what the stack of a thread refers to that is
+// on a fiber to destroy it.
+void fail_if_fibers_are_destroyed() {
+  const long mappings = count_lines("/proc/self/maps"), threads = count_threads();
+  for (int i = 0; i < 5000 && count_threads() == threads; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  _exit(count_lines("/proc/self/maps") > mappings - 1024 ? 5 : 6);
+}
+
+TEST(HipStreamsDeathTest, EndTheirThreadsWhileAProcessEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        std::atexit(fail_if_fibers_are_destroyed);  // after what the library does then
+        hipLaunchKernelGGL(meet, 1, 1024, 0, nullptr);
+        EXPECT_HIP(hipDeviceSynchronize());
+        std::exit(7);
       },
       testing::ExitedWithCode(5), "");
 }
