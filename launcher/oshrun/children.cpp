@@ -44,7 +44,11 @@ void restore_signals() {
   ::setrlimit(RLIMIT_NOFILE, &files);
   if (::dup2(plan.input_fd, STDIN_FILENO) >= 0 && ::dup2(plan.output_fd, STDOUT_FILENO) >= 0 &&
       ::dup2(plan.error_fd, STDERR_FILENO) >= 0) {
-    ::execvpe(arguments[0], arguments, environment);
+    if (plan.machine_code.empty()) {
+      ::execvpe(arguments[0], arguments, environment);
+    } else {
+      ::execve(plan.machine_code.c_str(), arguments, environment);
+    }
   }
   int error = errno;
   [[maybe_unused]] ssize_t written = ::write(errors_fd, &error, sizeof(error));

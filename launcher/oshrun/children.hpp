@@ -19,6 +19,7 @@ namespace meshmem {
 
 struct ChildPlan {
   const std::vector<std::string>& program;
+  const std::string& machine_code;  // its file, where a shell must not read it; else empty
   const std::vector<std::string>& environment;  // NAME=VALUE
   int input_fd;
   int output_fd;

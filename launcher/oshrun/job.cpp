@@ -60,6 +60,7 @@ Job::Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, G
       mailbox_(mailbox),
       guard_(guard),
       where_(where),
+      file_(options.program[0]),
       starter_(files_of_pes),
       output_(options.tag_output),
       pes_(static_cast<std::size_t>(options.pes)) {
@@ -114,8 +115,8 @@ void Job::start_pe(int pe, const Environment& base, const std::vector<std::strin
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   int input_fd = pe == 0 ? input_.fd_for_pe() : nowhere_fd;
-  pes_[pe].pid = starter_.start(
-      {options_.program, environment, input_fd, out.write_end.get(), err.write_end.get()});
+  pes_[pe].pid = starter_.start({options_.program, file_.machine_code(), environment, input_fd,
+                                 out.write_end.get(), err.write_end.get()});
   pes_[pe].started_as = pes_[pe].pid;
   guard_.watch(pe, pes_[pe].pid);
   where_.note_start(pe, pes_[pe].pid);
@@ -242,7 +243,7 @@ std::optional<int> Job::find_pe(pid_t pid) const {
 void Job::take_start_errors() {
   while (std::optional<int> error = starter_.take_error()) {
     if (status_) continue;
-    output_.say(fmt::format("cannot run '{}': {}", options_.program[0], std::strerror(*error)));
+    output_.say(fmt::format("cannot run '{}': {}", options_.program[0], file_.explain(*error)));
     end_with(*error == ENOENT || *error == ENOTDIR ? kStatusNotFound : kStatusNotRunnable);
   }
 }

@@ -18,6 +18,7 @@
 #include "mailbox.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "program_file.hpp"
 #include "status.hpp"
 #include "terminal_input.hpp"
 
@@ -75,6 +76,7 @@ class Job {
   Mailbox& mailbox_;
   Guard& guard_;
   StatusFile& where_;
+  const ProgramFile file_;
   ChildStarter starter_;
   Output output_;
   TerminalInput input_;
