@@ -36,6 +36,15 @@ namespace {
 // Before a PE that has a core for itself yields: some tens of microseconds.
 constexpr unsigned kPolls = 4000;
 
+Runtime* to_abandon = nullptr;  // at the process's end
+
+// A process that ends without shmem_finalize must not have threads that still work. A child of fork
+// has none. Registered when the library is loaded, so that it comes after the destructors of the
+// program's global variables, which may finalize.
+[[maybe_unused]] const int abandons_at_exit = std::atexit([] {
+  if (to_abandon != nullptr && !is_child_of_pe()) to_abandon->abandon();
+});
+
 // A PE that exits without shmem_finalize must look like the failure that it is, and a child of
 // fork is not the PE.
 void disconnect_at_exit() {
@@ -79,6 +88,7 @@ void Runtime::join_job() {
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
   choose_network(n_pes_ - static_cast<int>(job.node_pes.size()));
   disconnect_at_exit();
+  to_abandon = this;
 }
 
 // Fake nodes do without, as one arena serves them all, unless they are asked to be as real ones.

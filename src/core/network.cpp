@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,14 +23,6 @@ namespace meshmem {
 namespace {
 
 constexpr int kSlotOfMeetings = kTeamAreas;
-NetworkTransport* to_abandon = nullptr;  // at the process's end
-
-// A process that ends without shmem_finalize must not have a thread that still takes messages. A
-// child of fork has none. Registered when the library is loaded, so that it comes after the
-// destructors of the program's global variables, which may finalize.
-[[maybe_unused]] const int abandons_at_exit = std::atexit([] {
-  if (to_abandon != nullptr && !is_child_of_pe()) to_abandon->abandon();
-});
 
 }  // namespace
 
@@ -78,7 +69,6 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
        .device_place = &find_in_device_memory,
        .device = &staged_access()});
   use_transport(std::move(unconnected_));
-  to_abandon = transport_;
 }
 
 // A dissemination: after round r a node knows the greatest number of 2^(r+1) nodes.
@@ -106,6 +96,10 @@ void Network::stop(double timeout) {
 void Network::restart() {
   if (is_stopped_) transport_->reopen();
   is_stopped_ = false;
+}
+
+void Network::abandon() {
+  if (is_connected()) transport_->abandon();
 }
 
 }  // namespace meshmem

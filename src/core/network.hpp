@@ -36,6 +36,8 @@ class Network {
   // All PEs, when all nodes have met for the last time; and again when they come back.
   void stop(double timeout);
   void restart();
+  // Ends the thread, of a process that ends.
+  void abandon();
 
  private:
   std::unique_ptr<NetworkTransport> unconnected_;

@@ -6,7 +6,6 @@
 #include "core/runtime.hpp"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -105,6 +104,12 @@ void Runtime::leave() {
 void Runtime::disconnect() {
   is_ending_ = true;
   if (depth_ == 0) disconnect_from_launcher();
+}
+
+// The proxy uses the network.
+void Runtime::abandon() {
+  proxy_.abandon();
+  network_.abandon();
 }
 
 // Between nodes their first PEs meet, and find the highest sequence number of any team.
@@ -294,11 +299,11 @@ void Runtime::close_device_segments() {
 
 namespace {
 
-// The thread must not outlive what it uses. A child of fork has none.
-void abandon_proxy_at_exit() {
-  static const pid_t own_process = getpid();
+// The driver of a GPU may take back the memory of the commands in an exit handler of its own, which
+// comes before those of libraries.
+void abandon_proxy_before_the_driver() {
   [[maybe_unused]] static const int once = std::atexit([] {
-    if (getpid() == own_process) runtime().proxy().abandon();
+    if (!is_child_of_pe()) runtime().proxy().abandon();
   });
 }
 
@@ -324,7 +329,7 @@ void Runtime::open_proxy() {
                 .n_results = ring.n_results},
                collectives_of_kernels_.begin);
   modules().when_programs_have_kernels([this] { proxy_.wake(); });
-  abandon_proxy_at_exit();
+  if constexpr (!kDevicesAreProcessors) abandon_proxy_before_the_driver();
 }
 
 // No kernel runs any more.

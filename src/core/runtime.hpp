@@ -57,6 +57,8 @@ class Runtime {
   // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
   // may still come: by a destructor, or what was registered before the library.
   void disconnect();
+  // Ends the library's threads: the process ends, and no leave() comes any more.
+  void abandon();
   // So that the next leave() closes it.
   bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }

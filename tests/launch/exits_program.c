@@ -2,9 +2,10 @@
 // An OpenSHMEM program whose processes begin or end in an odd way, or have children.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
 // Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves |
-//        cannot_start | descriptors FOLDER
+//        streams_last | cannot_start | descriptors FOLDER
 #include <pthread.h>
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,26 @@ static int leave_after_finalize(void) {
   return 0;
 }
 
+static long* from_left;
+
+static void finalize_with_streams(void) {
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  shmemx_long_p_on_stream(from_left, 42, (me + 1) % n, NULL);
+  shmem_long_wait_until(from_left, SHMEM_CMP_GE, 42);
+  printf("PE %d\n", me);
+  fflush(stdout);
+  shmemx_long_p_on_stream(from_left, 43, (me + 1) % n, NULL);
+  shmem_finalize();
+}
+
+// As a destructor of a global variable does it, after all that the start has registered.
+static int use_streams_last(void) {
+  atexit(finalize_with_streams);
+  shmem_init();
+  from_left = shmem_calloc(1, sizeof *from_left);
+  return 0;
+}
+
 // A program that may do without, and asks twice. 0 if it was told the same both times.
 static int ask_for_a_start(void) {
   for (int i = 0; i < 2; ++i) {
@@ -108,6 +129,7 @@ int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
   if (strcmp(how, "leaves") == 0) return leave_after_finalize();
+  if (strcmp(how, "streams_last") == 0) return use_streams_last();
   if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
   if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);
   return outlive_a_child(how);

@@ -43,6 +43,12 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.err), (0, ""), result)
         self.assertEqual(sorted(result.out.splitlines()), ["PE 1", "PE 2"])
 
+    def test_streams_reach_other_nodes_until_a_finalize_after_main(self):
+        for options in (["-n", 2], ["-n", 3, "--fake-nodes", 3]):
+            result = self.oshrun(*options, EXITS_PROGRAM, "streams_last", env={"MESHMEM_TIMEOUT": "20"})
+            self.assertEqual((result.status, result.err), (0, ""), result)
+            self.assertEqual(sorted(result.out.splitlines()), [f"PE {pe}" for pe in range(options[1])])
+
     def test_s4_a_start_that_fails_leaves_the_library_closed(self):
         table = os.path.join(self.folder, "table")
         with open(table, "w", encoding="ascii") as file:
