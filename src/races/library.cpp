@@ -22,8 +22,11 @@ bool has_races = false;
 std::string open(const TraceJob& job) {
   if (job.version != kTraceJobVersion) return "libmeshmem_races.so is of another meshmem";
   checked_job = job;
-  // A child of fork is not the PE, whose network it has.
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { leave_checker(); });
+  // A child of fork is not the PE, whose network it has, and ends with a status of its own.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    leave_checker();
+    has_races = false;
+  });
   if (registered != 0) return "MESHMEM_CHECK=races: no memory for a function at fork";
   tracing::forget_teams();
   tracing::name_predefined_teams(job.node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mistakes of order, each beside the program that is right: races_program MISTAKE [right]. PE 0
- * produces as a rule and PE 1 consumes. Which PE comes first does not matter: the race is there in
- * any case.
+ * Mistakes of order, each beside the program that is right: races_program MISTAKE [right | child].
+ * PE 0 produces as a rule and PE 1 consumes. Which PE comes first does not matter: the race is
+ * there in any case.
  *   cost   prints what calls cost, in ns; for people, not for a test
  */
 #include <pthread.h>
@@ -10,8 +10,11 @@
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static int me, n, right;
 static long x[8], y[8], source[64], dest[64], flag, flag2, lock;
@@ -384,6 +387,14 @@ static int is_apart(void (*run)(void)) {
   return run == cost || run == own_loads || run == own_loads_of_signal || run == teams_of_threads;
 }
 
+static int status_of_a_child(void) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) exit(0);
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   right = argc > 2 && strcmp(argv[2], "right") == 0;
@@ -405,5 +416,6 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
   }
   shmem_finalize();
+  if (argc > 2 && strcmp(argv[2], "child") == 0) printf("child %d\n", status_of_a_child());
   return found ? 0 : 2;
 }

@@ -39,6 +39,11 @@ class TestRaces(RacesTest):
             with self.subTest(name):
                 self.check_mistake(name, n_pes_of(name))
 
+    def test_children_of_fork_have_a_status_of_their_own(self):
+        result = self.oshrun("-n", 2, PROGRAM, "put_get", "child")
+        self.assertEqual(result.status, 1, result)
+        self.assertEqual(set(result.out.splitlines()), {"child 0"}, result)  # the first PE to end takes the other
+
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):
             with self.subTest(n):
