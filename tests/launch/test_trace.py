@@ -330,6 +330,19 @@ class TestSummary(TraceTest):
             file.write("[1, 2")
         self.assertIn("is no trace", self.meshmem_trace("summary", self.file, status=1))
 
+    def test_of_the_trace_of_another_program(self):
+        span = {"ph": "X", "name": "work", "pid": 1, "dur": 2.5}
+        for change in ({"name": None}, {"pid": "a"}, {"dur": "long"}, {"args": [1]}, {"args": {"bytes": "many"}},
+                       {"args": {"waited_us": 1}}, {"args": {"waited_us": 1, "waited_for": 3}}):
+            with open(self.file, "w", encoding="utf-8") as file:
+                json.dump({"traceEvents": [span, {**span, **change}]}, file)
+            for command in ("summary", "waits"):
+                line = self.meshmem_trace(command, self.file, status=1)
+                self.assertRegex(line, r"^meshmem-trace: \S+ is no trace of meshmem: a span has no .+\n$")
+        with open(self.file, "w", encoding="utf-8") as file:
+            json.dump([span, {**span, "cat": "wait"}], file)  # of such spans it tells what there is
+        self.assertIn("work", self.meshmem_trace("summary", self.file))
+
 
 if __name__ == "__main__":
     launching.main()
