@@ -21,6 +21,7 @@
 #include "job.hpp"
 #include "mailbox.hpp"
 #include "options.hpp"
+#include "roomy_stack.hpp"
 #include "scratch_folder.hpp"
 #include "server.hpp"
 #include "status.hpp"
@@ -90,9 +91,13 @@ int run(int argc, char** argv) {
   Environment base = make_base_environment(options->exports, options->pes, scratch.path());
   forget_outer_identity();
   Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
-  Server server({options->pes, options->fake_nodes, scratch.path()}, mailbox);
-  std::vector<std::vector<std::string>> variables = server.register_pes();
-  StatusFile where(options->pes, options->program[0], server.job_name());
+  std::optional<Server> server;
+  give_threads_roomy_stacks();
+  std::vector<std::vector<std::string>> variables = call_on_roomy_stack([&] {
+    server.emplace(ServerPlan{options->pes, options->fake_nodes, scratch.path()}, mailbox);
+    return server->register_pes();
+  });
+  StatusFile where(options->pes, options->program[0], server->job_name());
   for (std::vector<std::string>& of_pe : variables) of_pe.push_back(where.variable());
   Job job(*options, files_of_pes, mailbox, guard, where);
   return job.run(base, variables);

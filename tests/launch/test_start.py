@@ -32,6 +32,14 @@ class Start(launching.LaunchTest):
         result = self.oshrun("-n", 1, "sh", "-c", "ulimit -n", preexec_fn=lower)
         self.assertEqual(result.out, "40\n")
 
+    def test_a_low_limit_of_stacks(self):
+        for kib in (128, 200, 1024):
+            def lower(limit=kib << 10):
+                resource.setrlimit(resource.RLIMIT_STACK, (limit, limit))
+            self.assert_pes(self.oshrun("-n", 3, PMIX_CLIENT, "exchange", 1, preexec_fn=lower), 3)
+            result = self.oshrun("-n", 1, "sh", "-c", "ulimit -s", preexec_fn=lower)
+            self.assertEqual((result.status, result.out), (0, f"{kib}\n"), result)
+
     def test_too_low_a_limit_of_open_files_is_one_clear_line(self):
         result = self.oshrun("-n", 64, "sleep", 60,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
