@@ -149,7 +149,7 @@ class Options(launching.LaunchTest):
         return path
 
     def test_a_program_that_this_machine_cannot_run_is_no_script(self):
-        with open(launching.SHMEM_PROGRAM, "rb") as file:
+        with open(launching.PMIX_CLIENT, "rb") as file:
             own = file.read()
         s390 = self.write_program("s390", own[:18] + (22).to_bytes(2, "little") + own[20:])
         self.assert_refused(["-n", "2", s390], 126, "it is a program for ELF's machine 22, and this processor is ")
