@@ -91,6 +91,9 @@ std::optional<std::string> close_again_on(const std::optional<std::string>& erro
 // One more initialization; the first reads the environment. nullopt or why not. A thread that comes
 // meanwhile goes on when the library is ready.
 std::optional<std::string> start(const char* routine) {
+  if (is_child_of_pe())
+    return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
+           "child become a program of its own by exec";
   static std::mutex starting;
   const std::lock_guard lock(starting);
   const TraceMoment begin = TraceMoment::now_exactly();
@@ -116,7 +119,8 @@ std::optional<std::string> start_or_say_why(const char* routine) {
 // A program that must not start by its environment does not ask: PMIx would load what the
 // environment names.
 void fail_together(const std::string& message) {
-  if (!refuse_foreign_environment() && connect_to_launcher(Environment().start_timeout).pe != 0)
+  if (!is_child_of_pe() && !refuse_foreign_environment() &&
+      connect_to_launcher(Environment().start_timeout).pe != 0)
     std::this_thread::sleep_for(std::chrono::seconds(1));
   fatal_message(message);
 }

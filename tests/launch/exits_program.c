@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose processes begin or end in an odd way, or have children.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
-// Usage: exits_program exec_fails | child_mistake | child_global_exit | reads | leaves |
-//        streams_last | cannot_start | descriptors FOLDER
+// Usage: exits_program exec_fails | child_mistake | child_global_exit | child_init |
+//        child_init_thread | reads | leaves | streams_last | cannot_start | descriptors FOLDER
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -17,8 +17,11 @@ static void finalize(void) { shmem_finalize(); }
 // What a child of fork does that is to become another program.
 static void be_a_child(const char* how) {
   static long word;
+  int level;
   if (strcmp(how, "child_mistake") == 0) shmem_long_p(&word, 1, shmem_n_pes());
   if (strcmp(how, "child_global_exit") == 0) shmem_global_exit(7);
+  if (strcmp(how, "child_init") == 0) shmem_init();
+  if (strcmp(how, "child_init_thread") == 0) _exit(shmem_init_thread(SHMEM_THREAD_SINGLE, &level));
   execl("/nonexistent/program", "program", (char*)NULL);
   exit(7);  // with what is registered by atexit
 }

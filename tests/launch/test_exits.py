@@ -29,6 +29,11 @@ class ChildrenOfFork(launching.LaunchTest):
     def test_a_global_exit_in_a_child_ends_the_child(self):
         self.assertEqual(self.outlive(2, "child_global_exit", 7).err, "")
 
+    def test_a_child_cannot_start(self):
+        for how in ("child_init", "child_init_thread"):
+            for pes in (1, 2):
+                self.assertEqual(self.outlive(pes, how, 1).err.count("called by a child of fork"), pes)
+
 
 class OwnEnds(launching.LaunchTest):
     def test_s6_a_global_exit_does_not_wait_for_a_thread_that_reads(self):
