@@ -178,6 +178,15 @@ hipError_t hipStreamGetPriority(hipStream_t handle, int* priority) {
   *priority = 0;
   return hipSuccess;
 }
+hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t* device) {
+  host_only();
+  if (device == nullptr) return remember(hipErrorInvalidValue);
+  if (device_count() == 0) return remember(hipErrorNoDevice);
+  const auto stream = Streams::get().find(handle);
+  if (stream == nullptr) return remember(hipErrorInvalidHandle);
+  *device = stream->device();
+  return hipSuccess;
+}
 
 hipError_t hipStreamDestroy(hipStream_t handle) {
   host_only();

@@ -16,12 +16,16 @@
 namespace meshmem {
 namespace {
 
-hipStream_t stream_of(shmemx_stream_t stream) { return reinterpret_cast<hipStream_t>(stream); }
+hipStream_t stream_of(shmemx_stream_t handle, const char* routine) {
+  const auto stream = reinterpret_cast<hipStream_t>(handle);
+  on_stream::require_own_stream(routine, stream);
+  return stream;
+}
 
 on_stream::StreamCall call_on(shmemx_stream_t stream, const char* routine) {
   require_active(routine);
   on_stream::require_device(routine);
-  return {routine, stream_of(stream)};
+  return {routine, stream_of(stream, routine)};
 }
 
 Team& team_for_kernels(shmem_team_t handle, const char* routine) {
@@ -63,16 +67,17 @@ MESHMEM_EXTENSION_ENTRY(void, stream_mark_wait, (shmemx_mark_t * mark)) {
 }
 
 MESHMEM_EXTENSION_ENTRY(void, barrier_all_on_stream, (shmemx_stream_t stream)) {
-  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, "shmemx_barrier_all_on_stream"),
-                  stream_of(stream));
+  constexpr auto kRoutine = "shmemx_barrier_all_on_stream";
+  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, kRoutine), stream_of(stream, kRoutine));
 }
 MESHMEM_EXTENSION_ENTRY(int, team_sync_on_stream, (shmem_team_t handle, shmemx_stream_t stream)) {
-  on_stream::sync(team_for_kernels(handle, "shmemx_team_sync_on_stream"), stream_of(stream));
+  constexpr auto kRoutine = "shmemx_team_sync_on_stream";
+  on_stream::sync(team_for_kernels(handle, kRoutine), stream_of(stream, kRoutine));
   return 0;
 }
 MESHMEM_EXTENSION_ENTRY(void, sync_all_on_stream, (shmemx_stream_t stream)) {
-  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, "shmemx_sync_all_on_stream"),
-                  stream_of(stream));
+  constexpr auto kRoutine = "shmemx_sync_all_on_stream";
+  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, kRoutine), stream_of(stream, kRoutine));
 }
 
 namespace {
@@ -84,7 +89,7 @@ struct Row {
 
   on_stream::StreamCall call() const { return call_on(stream, routine); }
   Team& team(shmem_team_t handle) const { return team_for_kernels(handle, routine); }
-  hipStream_t hip() const { return stream_of(stream); }
+  hipStream_t hip() const { return stream_of(stream, routine); }
   template <typename E>
   std::size_t bytes(std::size_t nelems) const {
     return bytes_of(routine, nelems, sizeof(E));
@@ -172,7 +177,7 @@ using Kind = Computation::Kind;
 int compute(const char* routine, shmem_team_t handle, const Computation& computation, void* dest,
             const void* source, std::size_t count, shmemx_stream_t stream) {
   on_stream::compute(team_for_kernels(handle, routine), computation, dest, source, count,
-                     stream_of(stream));
+                     stream_of(stream, routine));
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "core/stream_use.hpp"
 #include "device/comparison.hpp"
 #include "device/launch.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/stream_work.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
@@ -132,6 +133,17 @@ void require_proxy(const char* routine) {
 void require_device(const char* routine) {
   if (!runtime().has_devices()) [[unlikely]]
     fatal("{}: there is no device memory (SHMEM_DEBUG=1 says why)", routine);
+}
+
+void require_own_stream(const char* routine, hipStream_t stream) {
+  thread_local hipStream_t last = nullptr;
+  if (stream == last) return;
+  require_device(routine);  // before anybody asks for its number
+  const int device = device_of_stream(stream, my_device());
+  if (device != my_device())
+    fatal("{}: the stream is of device {}, but this PE uses device {}", routine, device,
+          my_device());
+  last = stream;
 }
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {

@@ -19,6 +19,8 @@ namespace meshmem::on_stream {
 
 // What every routine begins with: ends the job where there is no device.
 void require_device(const char* routine);
+// The stream is of the PE's own device. Asked once for each stream that a thread uses.
+void require_own_stream(const char* routine, hipStream_t stream);
 // Of one that concerns PEs of other nodes.
 void require_proxy(const char* routine);
 

@@ -98,6 +98,17 @@ inline void* module_of_library([[maybe_unused]] void* library) {
   return module;
 }
 
+// The device of a stream, or `own` where that cannot be asked: CUDA refuses to launch kernels on
+// streams of others than the current device, and HIP cannot say before 6.0.
+inline int device_of_stream([[maybe_unused]] hipStream_t stream, int own) {
+#if defined(MESHMEM_TARGET_CPU) || (defined(MESHMEM_TARGET_HIP) && HIP_VERSION >= 60000000)
+  hipDevice_t device = own;
+  if (hipStreamGetDevice(stream, &device) == hipSuccess) return device;
+  (void)hipGetLastError();
+#endif
+  return own;
+}
+
 // A stream on which the library's own work never waits behind a kernel of the program. AMD's
 // runtime puts all streams of one priority on four queues, each of which runs in order
 // (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would hold up what it waits for. Programs'

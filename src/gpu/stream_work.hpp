@@ -35,7 +35,10 @@ void copy_on_stream(const char* routine, const StreamEnd& to, const StreamEnd& f
 template <typename Launch>
 void launch_on(int device, const char* routine, const Launch& launch) {
   const OnDevice current(device);
-  check(launch(), "put the kernel of {} on the stream", routine);
+  const hipError_t error = launch();
+  if (error == hipErrorInvalidHandle) [[unlikely]]
+    fatal("{}: there is no such stream of device {}, which this PE uses", routine, device);
+  check(error, "put the kernel of {} on the stream", routine);
 }
 
 }  // namespace meshmem

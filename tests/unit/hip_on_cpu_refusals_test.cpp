@@ -229,6 +229,7 @@ Calls calls_of_the_host() {
       CALL(hipDeviceGetStreamPriorityRange, &number, &number),
       CALL(hipStreamCreateWithPriority, &stream, 0, 0),
       CALL(hipStreamGetPriority, stream, &number),
+      CALL(hipStreamGetDevice, stream, &number),
       CALL(hipStreamDestroy, stream),
       CALL(hipStreamSynchronize, nullptr),
       CALL(hipStreamQuery, nullptr),

@@ -82,6 +82,21 @@ TEST(HipStreams, RecordEventsOfTheirOwnDeviceOnly) {
   EXPECT_HIP(hipEventDestroy(of_device_1));
 }
 
+TEST(HipStreams, AreOfTheDeviceThatWasCurrent) {
+  int device = -1;
+  ASSERT_HIP(hipSetDevice(1));
+  {
+    const OwnStream there;
+    ASSERT_HIP(hipSetDevice(0));
+    EXPECT_HIP(hipStreamGetDevice(there, &device));
+    EXPECT_EQ(device, 1);
+    EXPECT_HIP(hipStreamGetDevice(nullptr, &device));  // the default stream of device 0
+    EXPECT_EQ(device, 0);
+    EXPECT_EQ(hipStreamGetDevice(there, nullptr), hipErrorInvalidValue);
+  }
+  EXPECT_EQ(hipStreamGetDevice(reinterpret_cast<hipStream_t>(2), &device), hipErrorInvalidHandle);
+}
+
 TEST(HipStreams, MeasureTime) {
   const OwnStream stream;
   hipEvent_t start, stop;

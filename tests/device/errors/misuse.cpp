@@ -290,6 +290,16 @@ bool call_differently(const char* mistake, long* heap) {
     shmemx_stream_mark(&mark, stream);
     (void)hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed);
     shmemx_stream_mark_wait(&mark);
+  } else if (std::strcmp(mistake, "foreign_stream") == 0) {
+    int own = 0, devices = 1;
+    hipStream_t stream = nullptr;
+    (void)hipGetDevice(&own);
+    (void)hipGetDeviceCount(&devices);
+    (void)hipSetDevice((own + 1) % devices);
+    (void)hipStreamCreate(&stream);
+    (void)hipSetDevice(own);
+    shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);  // the default stream is right
+    shmemx_putmem_on_stream(heap, heap + 1, 8, 0, stream);
   } else {
     return false;
   }
