@@ -16,7 +16,9 @@ __device__ long long variable;
 template <typename T>
 __global__ void exchange(T* to) {
   HIP_DYNAMIC_SHARED(int, words)
-  words[threadIdx.x] = 1;
+  words[hipThreadIdx_x] = 1;
+  words[hipThreadIdx_y + hipBlockDim_y * hipThreadIdx_z] = hipBlockDim_x + hipBlockDim_z;
+  words[hipBlockIdx_x + hipBlockIdx_y + hipBlockIdx_z] = hipGridDim_x + hipGridDim_y + hipGridDim_z;
   __syncthreads();
   const T value =
       __shfl(to[0], 0) + __shfl_xor(to[0], 1) + __shfl_up(to[0], 1, 16) + __shfl_down(to[0], 1);

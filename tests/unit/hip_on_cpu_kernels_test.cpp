@@ -19,6 +19,24 @@ __global__ void write_indices(unsigned* out) {
   out[block * threads + thread] = block * threads + thread;
 }
 
+__global__ void write_indices_by_older_names(unsigned* out) {
+  const unsigned block =
+      (hipBlockIdx_z * hipGridDim_y + hipBlockIdx_y) * hipGridDim_x + hipBlockIdx_x;
+  const unsigned thread =
+      (hipThreadIdx_z * hipBlockDim_y + hipThreadIdx_y) * hipBlockDim_x + hipThreadIdx_x;
+  const unsigned threads = hipBlockDim_x * hipBlockDim_y * hipBlockDim_z;
+  out[block * threads + thread] = block * threads + thread + hipGridDim_z;
+}
+
+TEST(HipKernels, HaveOlderNamesOfThreeDimensions) {
+  const OnDevice<unsigned> out(2 * 3 * 4 * 5 * 3 * 7);
+  hipLaunchKernelGGL(write_indices_by_older_names, dim3(2, 3, 4), dim3(5, 3, 7), 0, nullptr,
+                     out.get());
+  std::vector<unsigned> expected(2 * 3 * 4 * 5 * 3 * 7);
+  std::iota(expected.begin(), expected.end(), 4u);
+  EXPECT_EQ(out.values(), expected);
+}
+
 TEST(HipKernels, HaveThreeDimensions) {
   const OnDevice<unsigned> out(2 * 3 * 4 * 5 * 3 * 7);
   EXPECT_FALSE(hip_on_cpu::in_kernel());

@@ -30,6 +30,21 @@
     kernel<<<(grid), (block), (shared_bytes), (stream)>>>(__VA_ARGS__);    \
   } while (0)
 
+// ---- HIP's older names of a thread's place
+
+#define hipThreadIdx_x threadIdx.x
+#define hipThreadIdx_y threadIdx.y
+#define hipThreadIdx_z threadIdx.z
+#define hipBlockIdx_x blockIdx.x
+#define hipBlockIdx_y blockIdx.y
+#define hipBlockIdx_z blockIdx.z
+#define hipBlockDim_x blockDim.x
+#define hipBlockDim_y blockDim.y
+#define hipBlockDim_z blockDim.z
+#define hipGridDim_x gridDim.x
+#define hipGridDim_y gridDim.y
+#define hipGridDim_z gridDim.z
+
 // ---- Constants of a module
 
 #define HIP_SYMBOL(name) name

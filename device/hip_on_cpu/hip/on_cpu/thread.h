@@ -95,6 +95,19 @@ long long nanoseconds();
 #define blockIdx (::hip_on_cpu::current_thread->block->block)
 #define blockDim (::hip_on_cpu::current_thread->block->block_size)
 #define gridDim (::hip_on_cpu::current_thread->block->grid_size)
+// HIP's older names.
+#define hipThreadIdx_x threadIdx.x
+#define hipThreadIdx_y threadIdx.y
+#define hipThreadIdx_z threadIdx.z
+#define hipBlockIdx_x blockIdx.x
+#define hipBlockIdx_y blockIdx.y
+#define hipBlockIdx_z blockIdx.z
+#define hipBlockDim_x blockDim.x
+#define hipBlockDim_y blockDim.y
+#define hipBlockDim_z blockDim.z
+#define hipGridDim_x gridDim.x
+#define hipGridDim_y gridDim.y
+#define hipGridDim_z gridDim.z
 
 // The library and a program's kernels have to be compiled alike: MESHMEM_CPU_WAVE in CMake.
 #ifndef HIP_ON_CPU_WAVE
