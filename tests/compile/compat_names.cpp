@@ -36,6 +36,12 @@ constexpr int kDeclared = 1;
       kDeclared<decltype(&rocshmem::rocshmem_##name##_wg<>)>
 #define ROC_GROUP_CTX(name, ...) ROC_GROUP(name) ROC_GROUP(ctx_##name)
 #define ROC_GROUP_COLLECTIVE(name, ...) ROC_GROUP(ctx_##name)
+// Bitwise reductions of signed types: READER(name of the reduction) for each.
+#define SIGNED_BITS(READER) \
+  SIGNED_BITS_OF(READER, and) SIGNED_BITS_OF(READER, or) SIGNED_BITS_OF(READER, xor)
+#define SIGNED_BITS_OF(READER, what) \
+  READER(short_##what##_reduce)      \
+  READER(int_##what##_reduce) READER(long_##what##_reduce) READER(longlong_##what##_reduce)
 #define ROC_STREAM(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name##_on_stream)>
 #define NONE(...)
 #define NVX(name) +kDeclared<decltype(&nvshmemx_##name)>
@@ -149,13 +155,14 @@ const Family families[] = {
     {"rocshmem", "signals, order, barriers",
      0 ROC(signal_fetch) ROC(signal_wait_until) ROC(quiet) ROC(ctx_quiet) ROC_CTX(pe_quiet)
          ROC(barrier_all) ROC(barrier) ROC(ctx_barrier) ROC(sync_all) ROC(ctx_sync)},
-    {"rocshmem", "collectives", 0 ALL(MOVE, ROC_COLLECTIVE) ALL(REDUCE, ROC_COLLECTIVE)},
+    {"rocshmem", "collectives",
+     0 ALL(MOVE, ROC_COLLECTIVE) ALL(REDUCE, ROC_COLLECTIVE) SIGNED_BITS(ROC_COLLECTIVE)},
     {"rocshmem", "by waves and work-groups",
      0 ALL(RMA, ROC_GROUP_CTX) ALL(WAIT, ROC_GROUP) ALL(MOVE, ROC_GROUP_COLLECTIVE)
-         ALL(REDUCE, ROC_GROUP_COLLECTIVE) SIZED_RMA(mem, char, ROC_GROUP_CTX)
-             ROC_GROUP(signal_fetch) ROC_GROUP(signal_wait_until) ROC_GROUP(barrier_all)
-                 ROC_GROUP(barrier) ROC_GROUP(ctx_barrier) ROC_GROUP(sync_all) ROC_GROUP(ctx_sync)
-                     ROC_GROUP(fence) ROC_GROUP(quiet)},
+         ALL(REDUCE, ROC_GROUP_COLLECTIVE) SIGNED_BITS(ROC_GROUP_COLLECTIVE) SIZED_RMA(
+             mem, char, ROC_GROUP_CTX) ROC_GROUP(signal_fetch) ROC_GROUP(signal_wait_until)
+             ROC_GROUP(barrier_all) ROC_GROUP(barrier) ROC_GROUP(ctx_barrier) ROC_GROUP(sync_all)
+                 ROC_GROUP(ctx_sync) ROC_GROUP(fence) ROC_GROUP(quiet)},
     {"rocshmem", "half and bfloat16, in kernels",
      0 MESHMEM_SHORT_FLOATS(RMA, ROC_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, ROC_SHORT)
          MESHMEM_SHORT_FLOATS(RMA, ROC_GROUP_CTX)},

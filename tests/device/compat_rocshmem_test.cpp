@@ -95,6 +95,15 @@ __global__ void signals(long* data, uint64_t* signal, int* failed) {
   rocshmem_barrier_all_wg();
 }
 
+// Programs choose by the name of an operation.
+template <ROCSHMEM_OP op>
+__device__ int reduce(rocshmem_ctx_t ctx, rocshmem_team_t team, long* dest, const long* source,
+                      int count) {
+  static_assert(op == ROCSHMEM_SUM || op == ROCSHMEM_MAX);
+  return op == ROCSHMEM_SUM ? rocshmem_ctx_long_sum_wg_reduce(ctx, team, dest, source, count)
+                            : rocshmem_ctx_long_max_reduce_wg(ctx, team, dest, source, count);
+}
+
 __global__ void collectives(rocshmem_team_t team, long* dest, long* source, int* failed) {
   __shared__ rocshmem_ctx_t ctx;
   if (rocshmem_wg_team_create_ctx(team, ROCSHMEM_CTX_ZERO, &ctx) != 0) *failed = 1;
@@ -111,11 +120,22 @@ __global__ void collectives(rocshmem_team_t team, long* dest, long* source, int*
   rocshmem_ctx_long_broadcast_wg(ctx, team, dest, source, 2, static_cast<int>(n) - 1);
   if (threadIdx.x == 0 && dest[1] != n - 1) *failed = 4;
   rocshmem_wg_team_sync(team);
-  rocshmem_ctx_long_sum_wg_reduce(ctx, team, dest, source, 2);
+  reduce<ROCSHMEM_SUM>(ctx, team, dest, source, 2);
   if (threadIdx.x == 0 && dest[1] != n * (n - 1) / 2) *failed = 5;
   rocshmem_ctx_wg_barrier_all(ctx);
-  if (rocshmem_ctx_long_max_reduce_wg(ctx, team, dest, source, 2) != 0) *failed = 6;
+  if (reduce<ROCSHMEM_MAX>(ctx, team, dest, source, 2) != 0) *failed = 6;
   if (threadIdx.x == 0 && dest[0] != n - 1) *failed = 7;
+  rocshmem_ctx_long_or_wg_reduce(ctx, team, dest, source, 2);
+  long all = 0;
+  for (long pe = 0; pe < n; ++pe) all |= pe;
+  if (threadIdx.x == 0 && dest[1] != all) *failed = 8;
+  if (threadIdx.x < 2) source[threadIdx.x] = -1 - me;
+  __syncthreads();
+  rocshmem_ctx_long_and_reduce_wg(ctx, team, dest, source, 2);
+  if (threadIdx.x == 0 && dest[0] != ~all) *failed = 9;
+  __syncthreads();
+  if (threadIdx.x < 2) source[threadIdx.x] = me;
+  __syncthreads();
   if (threadIdx.x == 0) rocshmem_long_atomic_add(dest + 1, 1L, 0);
   rocshmem_wg_ctx_destroy(&ctx);
 }
@@ -170,6 +190,14 @@ void by_host() {
   rocshmem_barrier_all();
   rocshmem_ctx_double_sum_reduce(ROCSHMEM_CTX_DEFAULT, ROCSHMEM_TEAM_WORLD, values + 1, values, 1);
   rocshmem_barrier_all();
+  auto* words = static_cast<long long*>(rocshmem_malloc(2 * sizeof(long long)));
+  const long long odd = me % 2 == 0 ? -1 : 7;
+  rocshmem_longlong_p(words, odd, me);
+  rocshmem_barrier_all();
+  rocshmem_ctx_longlong_xor_reduce(ROCSHMEM_CTX_DEFAULT, ROCSHMEM_TEAM_WORLD, words + 1, words, 1);
+  const long long of_even = (n + 1) / 2 % 2 == 0 ? 0 : -1, of_odd = n / 2 % 2 == 0 ? 0 : 7;
+  expect(rocshmem_longlong_g(words + 1, me) == (of_even ^ of_odd), "xor_reduce of long long");
+  rocshmem_free(words);
   rocshmem_double_get(values + 2, values + 1, 1, (me + 1) % n);
   expect(rocshmem_double_g(values + 2, me) == n * (n - 1) / 2.0 + 0.5 * n, "sum_reduce");
   rocshmem_barrier_all_on_stream(nullptr);

@@ -67,6 +67,17 @@ enum ROCSHMEM_SIGNAL_OPS {
   ROCSHMEM_SIGNAL_SET = SHMEM_SIGNAL_SET,
   ROCSHMEM_SIGNAL_ADD = SHMEM_SIGNAL_ADD
 };
+// No routine takes one; programs name their own templates by them.
+enum ROCSHMEM_OP {
+  ROCSHMEM_SUM,
+  ROCSHMEM_MAX,
+  ROCSHMEM_MIN,
+  ROCSHMEM_PROD,
+  ROCSHMEM_AND,
+  ROCSHMEM_OR,
+  ROCSHMEM_XOR,
+  ROCSHMEM_REPLACE
+};
 enum rocshmem_cmps {
   ROCSHMEM_CMP_EQ = SHMEM_CMP_EQ,
   ROCSHMEM_CMP_NE = SHMEM_CMP_NE,
@@ -225,6 +236,22 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
 #undef MESHMEM_COMPAT_BOTH_CTX
 #undef MESHMEM_COMPAT_COLLECTIVE
 #undef MESHMEM_COMPAT_TYPE
+/* Bitwise reductions of signed types, which the standard has not: those of the same bits. */
+#define MESHMEM_COMPAT_BITS_OF(READER, what) \
+  READER(short, short, what)                 \
+  READER(int, int, what) READER(long, long, what) READER(longlong, long long, what)
+#define MESHMEM_COMPAT_BITS(READER)   \
+  MESHMEM_COMPAT_BITS_OF(READER, and) \
+  MESHMEM_COMPAT_BITS_OF(READER, or) MESHMEM_COMPAT_BITS_OF(READER, xor)
+#define MESHMEM_COMPAT_SIGNED(NAME, TYPE, what)                                            \
+  MESHMEM_COMPAT_SIDES int rocshmem_ctx_##NAME##_##what##_reduce(                          \
+      rocshmem_ctx_t, shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) { \
+    return shmem_u##NAME##_##what##_reduce(team, reinterpret_cast<unsigned TYPE*>(dest),   \
+                                           reinterpret_cast<const unsigned TYPE*>(source), \
+                                           nreduce);                                       \
+  }
+MESHMEM_COMPAT_BITS(MESHMEM_COMPAT_SIGNED)
+#undef MESHMEM_COMPAT_SIGNED
 #if defined(MESHMEM_COMPILES_KERNELS)
 #define MESHMEM_COMPAT_ANY_TIME(name)                                                             \
   MESHMEM_COMPAT_SIDES int rocshmem_##name() {                                                    \
@@ -345,6 +372,20 @@ MESHMEM_COMPAT_MISSING(rocshmem_buffer_unregister_all,
                                   MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, or))        \
                                       MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, xor))
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
+#define MESHMEM_COMPAT_SIGNED_BY(group, NAME, TYPE, what, name)                                \
+  MESHMEM_COMPAT_KERNEL int rocshmem_ctx_##name(rocshmem_ctx_t, shmem_team_t team, TYPE* dest, \
+                                                const TYPE* source, size_t nreduce) {          \
+    return shmemx_u##NAME##_##what##_reduce_##group(                                           \
+        team, reinterpret_cast<unsigned TYPE*>(dest),                                          \
+        reinterpret_cast<const unsigned TYPE*>(source), nreduce);                              \
+  }
+#define MESHMEM_COMPAT_SIGNED(NAME, TYPE, what)                                 \
+  MESHMEM_COMPAT_SIGNED_BY(wave, NAME, TYPE, what, NAME##_##what##_reduce_wave) \
+  MESHMEM_COMPAT_SIGNED_BY(block, NAME, TYPE, what, NAME##_##what##_reduce_wg)  \
+  MESHMEM_COMPAT_SIGNED_BY(block, NAME, TYPE, what, NAME##_##what##_wg_reduce)
+MESHMEM_COMPAT_BITS(MESHMEM_COMPAT_SIGNED)
+#undef MESHMEM_COMPAT_SIGNED
+#undef MESHMEM_COMPAT_SIGNED_BY
 MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_CTX, , mem, char, void)
 /* half and bfloat16. */
 #define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args)                      \
