@@ -27,7 +27,8 @@ struct Mapping {
   std::uintptr_t own;
   int pe;
 };
-std::vector<Mapping> mappings;  // by address
+// By address. Lives for ever, as watches do: a destructor of the program may finalize.
+auto& mappings = *new std::vector<Mapping>;
 std::atomic<const Mapping*> last_mapping{nullptr};
 
 // The value is loaded after the call that tells of it.
@@ -36,7 +37,7 @@ struct Watch {
   int pe;
   Range range;
 };
-std::vector<Watch> watches;
+auto& watches = *new std::vector<Watch>;
 std::atomic<bool> has_watches{false};
 
 void map_peers(const TraceRange& own) {

@@ -23,7 +23,8 @@
 namespace meshmem::races {
 namespace {
 
-std::map<std::pair<const void*, unsigned>, std::uint32_t> sites;
+// Lives for ever: a destructor of the program may finalize.
+auto& sites = *new std::map<std::pair<const void*, unsigned>, std::uint32_t>;
 // The places of loops, before the search.
 struct Recent {
   Place place;

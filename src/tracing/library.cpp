@@ -26,7 +26,8 @@ namespace meshmem::tracing {
 namespace {
 
 TraceJob traced_job;
-std::string traced_file;
+// Lives for ever, as other things here do: a destructor of the program may finalize.
+std::string& traced_file = *new std::string;
 
 std::string path_of_part(const std::string& file, int pe) {
   return fmt::format("{}.pe{}.part", file, pe);

@@ -39,7 +39,7 @@ struct Part {
   std::size_t chunks = 0, most_chunks = 0;
   std::uint32_t threads = 0;
 };
-Part part;
+Part& part = *new Part;  // lives for ever: a destructor of the program may finalize
 
 thread_local constinit Track track;
 unsigned parts = 0;  // opened so far

@@ -25,7 +25,8 @@ struct StreamTrack {
 
 TraceJob job;  // its functions
 std::mutex streams_mutex;
-std::map<shmemx_stream_t, std::unique_ptr<StreamTrack>> tracks;
+// Live for ever: streams may be at work, and destructors may finalize, at the process's end.
+auto& tracks = *new std::map<shmemx_stream_t, std::unique_ptr<StreamTrack>>;
 
 StreamTrack& track_of(shmemx_stream_t stream) {
   const std::lock_guard lock(streams_mutex);

@@ -14,8 +14,9 @@ namespace meshmem::tracing {
 namespace {
 
 std::mutex teams_mutex;
-std::map<shmem_team_t, std::uint64_t> keys;
-std::map<std::uint64_t, unsigned> teams_of_members;  // by handle and members
+// Live for ever: a destructor of the program may finalize.
+auto& keys = *new std::map<shmem_team_t, std::uint64_t>;
+auto& teams_of_members = *new std::map<std::uint64_t, unsigned>;  // by handle and members
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;

@@ -320,6 +320,11 @@ class TestSummary(TraceTest):
                          ("shmem_long_wait_until", None, None, 1))
         self.assertRegex(self.meshmem_trace("waits", self.file), r"(?m)shmem_long_wait_until +\? +\? +PE 0$")
 
+    def test_a_finalize_after_main_writes_the_trace(self):
+        for options in ((), ("--fake-nodes", 2)):
+            self.traced("-n", 2, *options, PROGRAM, "finalize_last")
+            self.assertIn("shmem_long_sum_reduce", self.meshmem_trace("summary", self.file))
+
     def test_of_no_waits(self):
         self.traced("-n", 1, PROGRAM, "ratio")
         self.assertEqual(self.meshmem_trace("waits", self.file), "no call has waited\n")

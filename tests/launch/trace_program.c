@@ -135,8 +135,12 @@ static void ratio(void) {
   printf("%.3f\n", call_ns / clock_ns);
 }
 
+static void finalize(void) { shmem_finalize(); }
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
+  const int finalizes_last = strcmp(how, "finalize_last") == 0;
+  if (finalizes_last) atexit(finalize);  // as a destructor of a global variable does
   shmem_init();
   const int me = shmem_my_pe(), n = shmem_n_pes();
   if (strcmp(how, "cost") == 0) {
@@ -170,6 +174,6 @@ int main(int argc, char** argv) {
   } else {
     all_kinds(me, n);
   }
-  shmem_finalize();
+  if (!finalizes_last) shmem_finalize();
   return 0;
 }
