@@ -326,7 +326,8 @@ void Runtime::open_proxy() {
                 .progress = proxy_memory_.progress(),
                 .results = proxy_memory_.results(),
                 .n_slots = ring.n_slots,
-                .n_results = ring.n_results},
+                .n_results = ring.n_results,
+                .head = proxy_memory_.head()},
                collectives_of_kernels_.begin);
   modules().when_programs_have_kernels([this] { proxy_.wake(); });
   if constexpr (!kDevicesAreProcessors) abandon_proxy_before_the_driver();

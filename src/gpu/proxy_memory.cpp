@@ -7,6 +7,7 @@
 #include <new>
 
 #include "device/state.hpp"
+#include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/kernel_memory.hpp"
 
@@ -61,6 +62,10 @@ void ProxyRingMemory::open(int device, const std::vector<std::uint8_t>& is_far) 
            .n_slots = device::kProxySlots,
            .n_results = device::kProxyResults,
            .n_callers = device::kProxyCallers};
+}
+
+const std::uint64_t* ProxyRingMemory::head() const {
+  return kDevicesAreProcessors ? &counters_->head.value : nullptr;
 }
 
 void ProxyRingMemory::note_team(int slot, bool spans_nodes) {

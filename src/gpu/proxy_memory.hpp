@@ -25,6 +25,8 @@ class ProxyRingMemory {
   device::ProxySlot* slots() const { return pinned_->slots; }
   device::ProxyProgress* progress() const { return &pinned_->progress; }
   device::ProxyResult* results() const { return pinned_->results; }
+  // nullptr where the host cannot read it.
+  const std::uint64_t* head() const;
   // The team in this slot has members on other nodes, or not.
   void note_team(int slot, bool spans_nodes);
 

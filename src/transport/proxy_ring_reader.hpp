@@ -21,11 +21,16 @@ struct ProxyMemory {
   device::ProxyResult* results = nullptr;
   std::uint64_t n_slots = 0;
   std::uint64_t n_results = 0;
+  const std::uint64_t* head = nullptr;  // the next ticket, if the host can read it where it is
 };
 
 // Of any thread: how many commands there are for sure, taken or not. What a kernel that has ended
-// has handed over is among them, unless as many places in a row before it are still empty.
+// has handed over is among them. Where the host cannot read how many tickets there are, it is not
+// if as many places in a row before it are still empty. On processors these may be any number: a
+// kernel's threads run one after the other, and those that have waited for room in a full ring fill
+// their places late.
 inline std::uint64_t count_commands(const ProxyMemory& memory) {
+  if (memory.head) return __atomic_load_n(memory.head, __ATOMIC_RELAXED);
   constexpr std::uint64_t kMostEmpty = 256;
   const auto consumed = [&] {
     return __atomic_load_n(&memory.progress->consumed, __ATOMIC_ACQUIRE);

@@ -5,6 +5,7 @@
 // Invariant: every test treats all PEs alike, so both ways to a PE are taken at once and have to
 // keep the order that the memory model says (K rules of docs/memory_model.md). The routines of all
 // types are those of the other programs here.
+#include <chrono>
 #include <functional>
 #include <numeric>
 
@@ -346,6 +347,39 @@ TEST(DeviceFar, PutsWithoutEndDoNotHoldUpAnswers) {
     synchronize();
     EXPECT_LT(puts.download()[0], kMostPuts);
     EXPECT_EQ(shmem_long_g(words.data() + 1, last), 10);
+  }
+  shmem_barrier_all();
+}
+
+// All threads put until they are told to end, so the ring is full. When there is room again they
+// come late to fill their places.
+__global__ void put_until_told(long* words, uint64_t* is_told, int pe) {
+  long* const mine = words + blockIdx.x * blockDim.x + threadIdx.x;
+  while (shmem_signal_fetch(is_told) == 0)
+    for (long i = 0; i < 20; ++i) shmem_long_p(mine, i, pe);
+}
+__global__ void put_word(long* word, long value, int pe) { shmem_long_p(word, value, pe); }
+
+TEST(DeviceFar, QuietOfTheHostCompletesAKernelBesideOneThatFillsTheRing) {
+  constexpr unsigned kBlocks = 4, kThreads = 1024;
+  DeviceArray<long> words(kBlocks * kThreads, 0), word(1, 0);
+  DeviceArray<uint64_t> is_told(1, 0);
+  const int last = n_pes() - 1;
+  static long of_host;
+  shmem_barrier_all();
+  if (my_pe() == 0 && shmem_ptr(&of_host, last) == nullptr) {
+    const OwnStream filling, stream;
+    launch_on(filling, put_until_told, kBlocks, kThreads, words.data(), is_told.data(), last);
+    // Through shared memory each put is an operation of the device: a second does.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (long round = 1; round <= 40 && std::chrono::steady_clock::now() < end; ++round) {
+      launch_on(stream, put_word, 1, 1, word.data(), round, last);
+      stream.synchronize();
+      shmem_quiet();
+      EXPECT_EQ(shmem_long_g(word.data(), last), round);
+    }
+    shmem_signal_set(is_told.data(), 1, my_pe());
+    filling.synchronize();
   }
   shmem_barrier_all();
 }

@@ -82,6 +82,16 @@ TEST(ProxyRing, HasAllCommandsCounted) {
   EXPECT_EQ(count_commands(memory), kSlots + 1000);
 }
 
+// Threads that have waited for room in a full ring may leave any number of places empty.
+TEST(ProxyRing, HasAllTicketsCountedWhereTheHostReadsThem) {
+  const FarWorld world(4096);
+  ProxyMemory memory = world.memory();
+  std::uint64_t head = 1001;
+  memory.head = &head;
+  memory.slots[1000] = slot_of_command({ProxyOp::put, 0, 0, 7, {}}, phase_of(1000, 4096));
+  EXPECT_EQ(count_commands(memory), 1001U);
+}
+
 // Where each operation has a place of its own: 1 KiB a caller.
 template <typename Group>
 __global__ void all_operations(const State* state, std::byte* heap) {
