@@ -307,6 +307,17 @@ inline void rocshmem_barrier_on_stream(rocshmem_team_t team, shmemx_stream_t str
 MESHMEM_COMPAT_MISSING(rocshmem_get_device_ctx, "take rocshmem_hipmodule_init")
 MESHMEM_COMPAT_MISSING(rocshmem_buffer_unregister_all,
                        "unregister each buffer by rocshmem_buffer_unregister")
+#define MESHMEM_COMPAT_NO_WAIT(name, ...) \
+  MESHMEM_COMPAT_MISSING(rocshmem_##name, \
+                         "what is waited for is an integer of 4 or 8 bytes; take int")
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, char_, char)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, schar_, signed char)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, uchar_, unsigned char)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, short_, short)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, ushort_, unsigned short)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, float_, float)
+MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
+#undef MESHMEM_COMPAT_NO_WAIT
 
 /* ---- In kernels: by a wave, by a work-group (our block), and contexts of work-groups */
 #ifdef MESHMEM_COMPILES_KERNELS
