@@ -15,6 +15,11 @@ namespace {
 constexpr std::uint64_t kFewUnderWay = 2;
 // What follows has come by then, or does not come.
 constexpr auto kHeldInVain = std::chrono::microseconds(50);
+
+Record after_fence(Record record) {
+  record.follows_fence = 1;
+  return record;
+}
 }  // namespace
 
 void Outlet::note_peer(int peer, int pe) {
@@ -63,6 +68,8 @@ void Outlet::send_held() {
 }
 
 void Flow::add(const Record& record, const void* data, Leaves leaves) {
+  if (takes_fence_along(record.kind)) [[unlikely]]
+    return add(after_fence(record), data, leaves);
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
   pack(parcel.room.get() + parcel.used, record, data);
@@ -75,6 +82,13 @@ void Flow::add(const Record& record, const void* data, Leaves leaves) {
   const auto now = outlet_.now();
   follow_ups_.note_left(now);
   quiets_.note_left(now);
+}
+
+bool Flow::takes_fence_along(RecordKind kind) {
+  const std::uint64_t fences = outlet_.fences.load(std::memory_order_relaxed);
+  if (fences == fences_told_ || !touches_memory(kind)) return false;
+  fences_told_ = fences;
+  return true;
 }
 
 bool Flow::leaves_now(Leaves leaves, bool is_counted) {
@@ -111,6 +125,8 @@ Parcel& Flow::open_for(std::size_t bytes) {
 }
 
 void Flow::send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way) {
+  if (takes_fence_along(record.kind)) [[unlikely]]
+    return send_lone(after_fence(record), data, under_way);
   send_open();
   Parcel& parcel = outlet_.parcels.take_without_room();
   parcel.head.lone = record;

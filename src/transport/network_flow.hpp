@@ -33,6 +33,7 @@ struct Outlet {
   std::vector<Flow*> owing;     // perhaps with something to acknowledge
   std::vector<int> pe_of_peer;  // by the wire's number
   std::atomic<std::uint64_t> parcels_sent{0};
+  std::atomic<std::uint64_t> fences{0};  // so far, of all threads
   bool has_watcher = false;  // who calls send_held() within a millisecond: something may be held
   FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
 
@@ -126,6 +127,8 @@ class Flow {
   bool has_said_bye = false;  // since it has opened last
 
  private:
+  // There was a fence since the last record that touches memory, which the next one has to say.
+  bool takes_fence_along(RecordKind kind);
   bool are_few_under_way() const;
   Parcel& open_for(std::size_t bytes);
   bool leaves_now(Leaves leaves, bool is_counted);
@@ -140,10 +143,11 @@ class Flow {
   int peer_ = -1;
   bool has_greeted_ = false;
   Parcel* open_ = nullptr;
-  bool has_answers_ = false;  // in the open parcel
-  FollowUps follow_ups_;      // of puts of more than a flag
-  FollowUps quiets_;          // of flags and atomics: quiet alone follows
-  FollowUps answers_;         // of kernels to signals
+  bool has_answers_ = false;       // in the open parcel
+  std::uint64_t fences_told_ = 0;  // of the outlet's, by records so far
+  FollowUps follow_ups_;           // of puts of more than a flag
+  FollowUps quiets_;               // of flags and atomics: quiet alone follows
+  FollowUps answers_;              // of kernels to signals
   FollowUps* held_for_ = nullptr;
   FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
   bool is_listed_open_ = false, is_listed_owing_ = false;

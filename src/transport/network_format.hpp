@@ -14,7 +14,7 @@
 
 namespace meshmem::network {
 
-inline constexpr std::uint8_t kFormatVersion = 3;
+inline constexpr std::uint8_t kFormatVersion = 4;
 inline constexpr std::size_t kRoomBytes = 32 * 1024;    // of a parcel's records
 inline constexpr std::size_t kMostCombined = 8 * 1024;  // data of one record among them
 // Most data of a parcel. With its head it leaves as one segment of TCP (64 KB), and the copies of
@@ -35,6 +35,7 @@ inline constexpr std::size_t kDeviceChunkBytes = 256 * 1024;
 //   question    first (the number of the request), second (bytes of the answer), bytes; data
 //   hello       first (the second half of the token)
 //   bye         first (which opening of the transport it ends, counted from 1)
+// One that touches memory and follows a fence says so: it is seen after all before it.
 enum class RecordKind : std::uint8_t {
   none,
   hello,
@@ -53,7 +54,8 @@ inline constexpr auto kLastKind = RecordKind::question;
 
 struct Record {
   RecordKind kind = RecordKind::none;
-  std::uint8_t segment = 0;
+  std::uint8_t segment : 7 = 0;
+  std::uint8_t follows_fence : 1 = 0;
   std::uint8_t op = 0;
   std::uint8_t width = 0;
   std::uint32_t index = 0;
@@ -78,6 +80,11 @@ static_assert(sizeof(Head) == Wire::kMostOfHead);
 inline constexpr std::uint8_t kCounted = 1;  // something of it is waited for by quiet
 inline constexpr std::uint8_t kAsks = 2;     // for an acknowledgement at once
 
+// The record is executed on the memory of a PE.
+inline bool touches_memory(RecordKind kind) {
+  return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic ||
+         kind == RecordKind::fetch || kind == RecordKind::get;
+}
 // What quiet waits for is acknowledged; what is answered or received needs no more than that.
 inline bool is_counted(RecordKind kind) {
   return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues of flows. Invariant: of a queue at most the first records, all copies or all
-// operations, are with the device.
+// The queues of flows. Invariant: of a queue's records that the device has not done, those in front
+// of the first for host memory may be with it.
 #include "transport/network_held.hpp"
 
 #include <cstring>
@@ -17,6 +17,10 @@ DeviceWork::Kind kind_of(const Record& record, const std::byte* there) {
   if (record.kind == RecordKind::get) return Kind::read;
   if (record.kind != RecordKind::put) return Kind::operation;
   return is_flag(there, record.bytes) ? Kind::operation : Kind::write;
+}
+
+bool overlap(const DeviceWork& a, const DeviceWork& b) {
+  return a.there < b.there + b.bytes && b.there < a.there + a.bytes;
 }
 
 }  // namespace
@@ -73,7 +77,8 @@ bool HeldRecords::advance(FlowQueue& queue) {
   for (bool more = true; more; any = any || more) {
     more = false;
     while (end_first(queue)) more = true;
-    if (give(queue)) more = true;
+    if (give_copies(queue)) more = true;
+    if (give_operations(queue)) more = true;
   }
   return any;
 }
@@ -81,16 +86,12 @@ bool HeldRecords::advance(FlowQueue& queue) {
 // Of the first record, if nothing is missing to its end.
 bool HeldRecords::end_first(FlowQueue& queue) {
   if (queue.records.empty()) return false;
-  Held& first = *queue.records.front();
-  const bool is_end = first.record.kind == RecordKind::none;
-  if (first.is_for_device()) {
-    // Acquire: what the device has read, and what it did.
-    if (queue.n_given == 0 || !first.work.is_done.load(std::memory_order_acquire)) return false;
-  }
+  if (queue.records.front()->is_undone_by_device()) return false;
   std::unique_ptr<Held> held = std::move(queue.records.front());
   queue.records.pop_front();
-  if (queue.n_given > 0) --queue.n_given;
-  if (is_end) {
+  for (std::size_t* given : {&queue.n_copies_given, &queue.n_operations_given})
+    if (*given > 0) --*given;
+  if (held->is_end()) {
     if (held->flags & kCounted) queue.flow->note_executed();
     if (held->flags & kAsks) queue.flow->acknowledge();
   } else if (held->is_for_device()) {
@@ -101,16 +102,44 @@ bool HeldRecords::end_first(FlowQueue& queue) {
   return true;
 }
 
-// Records from the first that has not been given to the device on, as far as it does them in this
-// order.
-bool HeldRecords::give(FlowQueue& queue) {
+bool HeldRecords::give_copies(FlowQueue& queue) {
   bool any = false;
-  const auto is_operation = [&](std::size_t i) { return queue.records[i]->work.is_operation(); };
-  for (; queue.n_given < queue.records.size(); ++queue.n_given) {
-    Held& next = *queue.records[queue.n_given];
-    if (next.record.kind == RecordKind::none) continue;
+  for (std::size_t& i = queue.n_copies_given; i < queue.records.size(); ++i) {
+    Held& next = *queue.records[i];
+    if (next.is_end()) continue;
     if (!next.is_for_device()) return any;
-    if (queue.n_given > 0 && is_operation(0) != next.work.is_operation()) return any;
+    if (next.work.is_operation()) continue;
+    if (!may_be_copied(queue.records, i)) return any;
+    device_->submit(next.work);
+    any = true;
+  }
+  return any;
+}
+
+// Whether it overtakes only what it may.
+bool HeldRecords::may_be_copied(const Queue& records, std::size_t number) {
+  constexpr std::size_t kMostToLookAt = 128;
+  if (number > kMostToLookAt) return false;
+  const Held& copy = *records[number];
+  bool overtakes = false;
+  for (std::size_t i = 0; i < number; ++i) {
+    const Held& earlier = *records[i];
+    if (overtakes && earlier.record.follows_fence) return false;
+    if (!earlier.work.is_operation() || !earlier.is_undone_by_device()) continue;
+    overtakes = true;
+    if (overlap(copy.work, earlier.work)) return false;
+  }
+  return !overtakes || !copy.record.follows_fence;
+}
+
+bool HeldRecords::give_operations(FlowQueue& queue) {
+  bool any = false;
+  for (std::size_t& i = queue.n_operations_given; i < queue.records.size(); ++i) {
+    Held& next = *queue.records[i];
+    if (next.is_end()) continue;
+    if (!next.is_for_device()) return any;
+    if (!next.work.is_operation() && next.is_undone_by_device()) return any;
+    if (!next.work.is_operation()) continue;
     device_->submit(next.work);
     any = true;
   }

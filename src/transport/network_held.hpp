@@ -2,8 +2,9 @@
 //
 // Records that have arrived and are not executed yet: those for device memory, and what comes
 // behind them in the same flow.
-// Invariant: what a flow brings is seen in its order: a record is executed when all before it have
-// been; of records for device memory those that the device does in order are given to it together.
+// Invariant: what follows a fence is seen after all before it, and so is a record for host memory.
+// An operation of the device follows all that came before it. A copy may overtake operations that
+// no fence is behind, and that are elsewhere: then those of many puts with signals are one kernel.
 // A parcel counts as executed when all of its records have been. All under the lock of the
 // transport; nothing here waits, and no device is called.
 #ifndef MESHMEM_TRANSPORT_NETWORK_HELD_HPP_
@@ -51,18 +52,27 @@ class HeldRecords {
     std::unique_ptr<std::byte[]> data;      // of a put to host memory
     std::atomic<std::size_t> under_way{0};  // its answer has not left
 
+    bool is_end() const { return record.kind == RecordKind::none; }
     bool is_for_device() const { return work.there != nullptr; }
+    // Acquire: what the device has read, and what it did.
+    bool is_undone_by_device() const {
+      return is_for_device() && !work.is_done.load(std::memory_order_acquire);
+    }
   };
   using Queue = std::deque<std::unique_ptr<Held>>;
   struct FlowQueue {
     Flow* flow = nullptr;
     Queue records;
-    std::size_t n_given = 0;  // the first of them: given to the device, or ends of parcels
+    // How many of the first: have been given to the device, unless they are no copies; the same
+    // for operations.
+    std::size_t n_copies_given = 0, n_operations_given = 0;
   };
 
   bool advance(FlowQueue& queue);
   bool end_first(FlowQueue& queue);
-  bool give(FlowQueue& queue);
+  bool give_copies(FlowQueue& queue);
+  bool give_operations(FlowQueue& queue);
+  static bool may_be_copied(const Queue& records, std::size_t number);
   void answer(Flow& from, std::unique_ptr<Held> held);
   bool release_answers();
 

@@ -33,6 +33,7 @@ std::optional<AtomicRequest> atomic_of(const Record& record) {
 Record signal_of(const Record& record) {
   return {.kind = RecordKind::atomic,
           .segment = record.width,
+          .follows_fence = record.follows_fence,
           .op = record.op,
           .width = sizeof(std::uint64_t),
           .index = record.index,

@@ -61,11 +61,6 @@ inline bool is_for_device(const Record& record) {
 inline std::size_t chunk_bytes_of(const Record& record) {
   return is_for_device(record) ? kDeviceChunkBytes : kChunkBytes;
 }
-// The record is executed on the memory of a PE.
-inline bool touches_memory(RecordKind kind) {
-  return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic ||
-         kind == RecordKind::fetch || kind == RecordKind::get;
-}
 
 // The atomic that a record asks for; nullopt: none that there is.
 std::optional<AtomicRequest> atomic_of(const Record& record);

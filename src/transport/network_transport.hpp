@@ -49,7 +49,7 @@ class NetworkTransport : public Transport {
   std::uint64_t atomic(const RemotePlace& dest, const AtomicRequest& request) override;
   void fetch_nbi(const RemotePlace& dest, const AtomicRequest& request,
                  std::uint64_t* before) override;
-  void order() override {}
+  void order() override;
   void complete() override;
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;

@@ -264,5 +264,24 @@ TEST(Flow, HoldsLaterAfterItHasHeldInVain) {
   EXPECT_EQ(sender.put(), 0);
 }
 
+// Only records that touch memory: the others are in order anyway.
+TEST(Flow, TheNextRecordTellsOfAFence) {
+  Sender sender;
+  const auto tells = [&] { return sender.wire.head.lone.follows_fence == 1; };
+  sender.add(5, Leaves::at_once);
+  EXPECT_FALSE(tells());
+  sender.outlet.fences = 2;
+  sender.flow.add({.kind = RecordKind::credit}, nullptr, Leaves::at_once);
+  EXPECT_FALSE(tells());
+  sender.add(5, Leaves::at_once);
+  EXPECT_TRUE(tells());
+  sender.add(5, Leaves::at_once);
+  EXPECT_FALSE(tells());
+  sender.outlet.fences = 3;
+  const std::byte data[64] = {};
+  sender.flow.send_lone({.kind = RecordKind::put, .bytes = sizeof data}, data, nullptr);
+  EXPECT_TRUE(tells());
+}
+
 }  // namespace
 }  // namespace meshmem::network

@@ -192,7 +192,7 @@ TEST(LocalSegments, HaveBounds) {
                    Record{.offset = kHuge - 3, .bytes = 8}, Record{.offset = kHuge, .bytes = 1},
                    Record{.index = 1, .bytes = 8}, Record{.index = ~0u, .bytes = 8},
                    Record{.segment = 2, .bytes = 8}, Record{.segment = 3, .bytes = 8},
-                   Record{.segment = 255, .bytes = 8}, Record{.bytes = kHuge}}) {
+                   Record{.segment = 127, .bytes = 8}, Record{.bytes = kHuge}}) {
     EXPECT_FALSE(segments.put(r, data));
     EXPECT_FALSE(segments.put_signal(r, data));
     r.width = 8;

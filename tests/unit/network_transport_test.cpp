@@ -486,50 +486,5 @@ TEST(Questions, EndNoMarkOfAnEarlierGet) {
   }
 }
 
-// A device that does nothing for a while.
-class BusyDevice : public DeviceAccess {
- public:
-  std::atomic<bool> is_busy{true};
-  void take_room(DeviceWork&, std::size_t) override {}
-  void submit(DeviceWork& work) override { work_ = &work; }
-  void release(DeviceWork& work) override { work.data = nullptr; }
-  bool drive() override {
-    DeviceWork* const work = is_busy ? nullptr : work_.exchange(nullptr);
-    if (!work) return false;
-    work->data = reinterpret_cast<std::byte*>(value_);
-    work->is_done = true;
-    return true;
-  }
-
- private:
-  std::atomic<DeviceWork*> work_{nullptr};
-  uint64_t value_[1] = {5};
-};
-
-// They are kept there until the device has answered, so they must not be many.
-TEST(HeldRecords, BehindAGetOfDeviceMemoryAreLimited) {
-  constexpr int kPuts = 400;
-  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true});
-  BusyDevice device;
-  job.of(0).open(job.plan(0));
-  NetworkPlan plan = job.plan(1);
-  plan.device = &device;
-  job.of(1).open(std::move(plan));
-  uint64_t value = 0;
-  std::atomic<int> n_put{0};
-  std::thread sender([&] {
-    const std::vector<std::byte> data(16 << 10);
-    job.of(0).get_nbi(&value, {1, RemoteSegment::device, 0}, sizeof value);
-    for (; n_put < kPuts; ++n_put) job.of(0).put_nbi(heap_of(1, 0), data.data(), data.size());
-    job.of(0).complete();
-  });
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
-  while (n_put < kPuts && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  EXPECT_LT(n_put, kPuts / 2);
-  device.is_busy = false;
-  sender.join();
-  EXPECT_EQ(value, 5u);
-}
-
 }  // namespace
 }  // namespace meshmem
