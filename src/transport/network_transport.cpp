@@ -90,7 +90,7 @@ void NetworkTransport::reopen() {
        .arm =
            [&state] {
              const Lock lock(state.mutex);
-             return !state.outlet.acknowledge_all() && state.wire->arm();
+             return state.held.is_empty() && !state.outlet.acknowledge_all() && state.wire->arm();
            },
        .is_busy =
            [&state] {
