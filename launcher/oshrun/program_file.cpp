@@ -40,8 +40,9 @@ std::string find(const std::string& program) {
   folders += ':';
   for (std::size_t at = 0; at < folders.size();) {
     const std::size_t end = folders.find(':', at);
-    const std::string folder = folders.substr(at, end - at);
-    const std::string file = folder.empty() ? program : folder + "/" + program;
+    std::string file = folders.substr(at, end - at);
+    if (!file.empty()) file += '/';
+    file += program;
     if (kind_of(file) == S_IFREG && ::access(file.c_str(), X_OK) == 0) return file;
     at = end + 1;
   }
@@ -106,7 +107,9 @@ std::string loader_of(const std::string& path) {
   for (int i = 0; i < elf->e_phnum; ++i) {
     const auto part = read_header<Elf64_Phdr>(path, elf->e_phoff + i * sizeof(Elf64_Phdr));
     if (!part) return "";
-    if (part->p_type == PT_INTERP) return read_bytes(path, part->p_offset, 256).c_str();
+    if (part->p_type != PT_INTERP) continue;
+    const std::string name = read_bytes(path, part->p_offset, 256);
+    return name.substr(0, name.find('\0'));
   }
   return "";
 }
