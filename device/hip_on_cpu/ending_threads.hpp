@@ -19,7 +19,8 @@ class EndingThread {
   EndingThread(const EndingThread&) = delete;
   EndingThread& operator=(const EndingThread&) = delete;
 
-  // Whether there is time for that: the process, which waits no more, frees what is left.
+  // Whether the end of the process waits for this thread. Else its fibers are left as they are: the
+  // kernel takes their memory with the process.
   bool is_in_time() const { return is_in_time_; }
 
  private:

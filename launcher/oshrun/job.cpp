@@ -110,7 +110,7 @@ void Job::tell_of_lost_trace(const std::string& file) {
 void Job::start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
                    int nowhere_fd) {
   std::vector<std::string> environment;
-  for (const auto& [name, value] : base) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : base) environment.push_back(fmt::format("{}={}", name, value));
   environment.insert(environment.end(), variables.begin(), variables.end());
   Pipe out = make_pipe();
   Pipe err = make_pipe();

@@ -5,11 +5,14 @@
 #ifndef MESHMEM_OSHRUN_ROOMY_STACK_HPP_
 #define MESHMEM_OSHRUN_ROOMY_STACK_HPP_
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <future>
 #include <system_error>
+#include <utility>
 
 #include "failure.hpp"
 

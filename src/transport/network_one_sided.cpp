@@ -60,8 +60,8 @@ void NetworkTransport::put_signal(const RemotePlace& dest, const void* source, s
   pending_work.count_issued();
 }
 
-// What a device does with what follows is told by the next record of each flow. All else a process
-// executes in order anyway.
+// The next record of each flow says that it follows a fence. That is for what a device does: all
+// other records are executed in the order in which they come.
 void NetworkTransport::order() { state_->outlet.fences.fetch_add(1, std::memory_order_relaxed); }
 
 void NetworkTransport::get(void* dest, const RemotePlace& source, std::size_t bytes) {

@@ -158,14 +158,22 @@ TEST(HeldRecords, ASignalWithoutDataFollowsTheFence) {
       network::signal_of({.kind = RecordKind::put_signal, .follows_fence = 1}).follows_fence);
 }
 
+// A PE each; what comes for the device of PE 1 goes to this one.
+class TwoNodes : public NetworkPes {
+ public:
+  explicit TwoNodes(DeviceAccess& device)
+      : NetworkPes({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true}) {
+    NetworkPlan plan_of_1 = plan(1);
+    plan_of_1.device = &device;
+    of(0).open(plan(0));
+    of(1).open(std::move(plan_of_1));
+  }
+};
+
 // From the sender's order() to the device of the other.
 TEST(HeldRecords, OfASenderKeepItsFences) {
-  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true});
   ToldDevice device;
-  job.of(0).open(job.plan(0));
-  NetworkPlan plan = job.plan(1);
-  plan.device = &device;
-  job.of(1).open(std::move(plan));
+  TwoNodes job(device);
   const std::vector<std::byte> data(24);
   for (std::size_t i = 0; i < 4; ++i) {
     if (i == 2) job.of(0).order();
@@ -209,12 +217,8 @@ class BusyDevice : public DeviceAccess {
 // They are kept there until the device has answered, so they must not be many.
 TEST(HeldRecords, BehindAGetOfDeviceMemoryAreLimited) {
   constexpr int kPuts = 400;
-  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true});
   BusyDevice device;
-  job.of(0).open(job.plan(0));
-  NetworkPlan plan = job.plan(1);
-  plan.device = &device;
-  job.of(1).open(std::move(plan));
+  TwoNodes job(device);
   uint64_t value = 0;
   std::atomic<int> n_put{0};
   std::thread sender([&] {
