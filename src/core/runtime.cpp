@@ -302,6 +302,7 @@ namespace {
 // The driver of a GPU may take back the memory of the commands in an exit handler of its own, which
 // comes before those of libraries.
 void abandon_proxy_before_the_driver() {
+  if constexpr (kDevicesAreProcessors) return;
   [[maybe_unused]] static const int once = std::atexit([] {
     if (!is_child_of_pe()) runtime().proxy().abandon();
   });
@@ -330,7 +331,7 @@ void Runtime::open_proxy() {
                 .head = proxy_memory_.head()},
                collectives_of_kernels_.begin);
   modules().when_programs_have_kernels([this] { proxy_.wake(); });
-  if constexpr (!kDevicesAreProcessors) abandon_proxy_before_the_driver();
+  abandon_proxy_before_the_driver();
 }
 
 // No kernel runs any more.
