@@ -36,7 +36,7 @@ Effort thorough(std::size_t bytes, int runs) {
   if (bytes <= kMiB) return {5, 50, 10, runs};
   if (bytes <= 4 * kMiB) return {5, 20, 10, runs};
   if (bytes <= 64 * kMiB) return {5, 5, 2, runs};
-  return {5, 2, 2, runs};
+  return {5, 5, 1, runs};
 }
 
 Effort brief(std::size_t bytes) {
