@@ -66,6 +66,48 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   }
 }
 
+// One behind the other, of every root, by each of the ways there are on GPUs: pieces without flags
+// of whole multiples of 16 bytes, with the source at a multiple and not, where the last block of
+// threads has as much as the others, or little, or not whole lines; and what is no multiple.
+TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
+  if (kSanitized) GTEST_SKIP() << "it takes long";
+  const size_t shrunk = is_on_gpu() && !is_on_emulated_gpu() ? 1 : 256;
+  const size_t mib = (size_t{1} << 20) / shrunk;
+  const std::vector<size_t> sizes{32 * mib, 33 * mib + 16, 32 * mib - 16, 32 * mib + 8,
+                                  32 * mib + 1040};
+  size_t all = 0;
+  for (const size_t bytes : sizes) all += bytes + 16;
+  Stream stream;
+  const auto n = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> source(Place::device, all + 16), dest(Place::device, all + 16);
+  std::vector<unsigned char> mine(all + 16);
+  for (size_t i = 0; i < mine.size(); ++i) mine[i] = byte_of(me, i);
+  source.write(mine);
+  for (const size_t off_source : {size_t{0}, size_t{3}}) {
+    for (const size_t off_dest : {size_t{0}, size_t{8}}) {
+      SCOPED_TRACE(testing::Message() << off_source << " and " << off_dest << " bytes further");
+      shmem_barrier_all();
+      size_t at = 0, root = 0;
+      for (const size_t bytes : sizes) {
+        shmemx_broadcastmem_on_stream(SHMEM_TEAM_WORLD, dest.data() + at + off_dest,
+                                      source.data() + at + off_source, bytes,
+                                      static_cast<int>(root++ % n), stream);
+        at += (bytes + 15) / 16 * 16;
+      }
+      stream.finish();
+      const std::vector<unsigned char> got = dest.read();
+      at = root = 0;
+      for (const size_t bytes : sizes) {
+        SCOPED_TRACE(testing::Message() << bytes << " bytes");
+        expect_each("broadcast", got.data() + at + off_dest, bytes,
+                    [&](size_t i) { return byte_of(root % n, at + off_source + i); });
+        ++root;
+        at += (bytes + 15) / 16 * 16;
+      }
+    }
+  }
+}
+
 // One after the other of all kinds on one stream: what kernels push, with lines before and after,
 // beside what is lines or packets as a whole, at places that are multiples of 16 bytes and of none.
 TEST(LargeBlocksOnStream, FollowSmallOnes) {
