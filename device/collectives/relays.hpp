@@ -67,7 +67,7 @@ class RelayedBroadcast {
   MESHMEM_DEVICE_MEMBER void deal_out(std::size_t begin, std::size_t bytes) const {
     const auto ends =
         reinterpret_cast<std::uintptr_t>(dest_) | reinterpret_cast<std::uintptr_t>(source_);
-    if (((ends | bytes | chunk_) & 15) != 0) {
+    if (((ends | bytes | chunk_) & 15) != 0 || !is_alike(dest_)) {
       for (std::size_t at = 0, relay = 0; at < bytes; at += chunk_, ++relay)
         copy<OwnSource>(workers_, dest_of_relay(relay) + begin + at, source_ + begin + at,
                         at_most(chunk_, bytes - at));
