@@ -16,7 +16,7 @@
 
 // A flag behind data has a fence before it, which lasts until stores that wait for full links have
 // arrived. A relay that learns so what has come is late by 16 us (docs/measurements/four_h100.md),
-// and so is the end. Flags between the data, as in lines of 128 bytes, take 1/15 of the time.
+// and so is the end. Flags between the data, as in lines of 128 bytes, make it 1/15 longer.
 // Blanks take stores to the PE's own memory, which is fast beside a link.
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
@@ -24,9 +24,9 @@
 namespace meshmem {
 namespace device {
 
-// 16 bytes that no data has: their PE chooses them at random and tells nobody. That data has them
-// after all is as likely as to guess a key of 128 bits; that broadcast would wait for ever. Stores
-// of 16 bytes arrive as a whole, as those of 128 do that lines are (collectives/wide_lines.hpp).
+// 16 bytes that no data has: their PE chooses them at random and tells nobody. 16 bytes of data
+// equal them with a probability of 2^-128; that broadcast would never end. We rely on a store of 16
+// bytes to arrive as a whole, as lines do for 128 (collectives/wide_lines.hpp).
 struct Blank {
   std::uint64_t word[2];
 
@@ -39,7 +39,7 @@ struct Blank {
     return blank;
   }
 
-  // Another one for each operation.
+  // Another one for each epoch.
   MESHMEM_DEVICE_MEMBER Bits128 of(std::uint64_t epoch) const {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     return {{word[0] ^ epoch * kOdd, word[1] + epoch * kOdd}};
@@ -68,7 +68,7 @@ struct BroadcastOverBlanks {
 };
 
 // A block's slice. In a step the root sends each relay a chunk, a piece of 16 bytes for each
-// worker, and a relay hands its own on. The last step is a little shorter than the others.
+// worker, and a relay hands its own on. In the last step some may have no piece.
 template <bool even>
 class SliceOverBlanks {
  public:
@@ -194,6 +194,7 @@ class SliceOverBlanks {
     while (!all_of_wave(!is_relay || has_reached(load_relaxed(told), wanted))) {
     }
     acquire_mine();
+    __syncwarp();
   }
 
   MESHMEM_DEVICE_MEMBER std::byte* dest_of_relay(int relay) const {

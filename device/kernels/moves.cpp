@@ -315,7 +315,8 @@ hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* sour
 // Below, lines win (4 H100: 16 MiB in 55 us by lines, and 57; 32 MiB in 106, and 104).
 bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes) {
   constexpr std::size_t kLeast = 32 << 20;
-  return bytes >= kLeast && team.has_all() && numbers_all_steps(team, bytes) &&
+  return bytes >= kLeast && team.has_all() && team.space.wide_row > 0 &&
+         numbers_all_steps(team, bytes) &&
          (bytes | reinterpret_cast<std::uintptr_t>(dest)) % sizeof(Bits128) == 0;
 }
 hipError_t launch_broadcast_over_blanks(const TeamHandle& team, void* dest, const void* source,

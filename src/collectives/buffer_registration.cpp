@@ -25,6 +25,7 @@ enum class Buffer { unknown, device, symmetric, overlapping, unshared };
 // What a PE says of its buffer.
 struct Offer {
   SharedRange range;
+  std::uintptr_t address;
   std::size_t bytes;
   Buffer kind;
 };
@@ -52,6 +53,7 @@ Buffer kind_of(Sharing sharing) {
 
 Offer describe(void* address, std::size_t bytes) {
   Offer offer{};
+  offer.address = reinterpret_cast<std::uintptr_t>(address);
   offer.bytes = bytes;
   if (is_symmetric(address_map, address, bytes)) {
     offer.kind = Buffer::symmetric;
@@ -79,6 +81,12 @@ const char* objection(const std::vector<Offer>& offers) {
   if (offers[0].bytes == 0) return "the buffers are empty";
   const std::size_t most = std::size_t{DeviceState::kMaxBuffers} + 1;  // and the heap
   return device_segments().all().size() >= most ? "there are too many" : nullptr;
+}
+
+bool begin_alike(const std::vector<Offer>& offers) {
+  return std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
+    return (offer.address - offers[0].address) % DeviceSegment::kPiece == 0;
+  });
 }
 
 DeviceSegment map(void* address, const std::vector<Offer>& offers) {
@@ -153,6 +161,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
     return refuse(world, "a buffer cannot be mapped into all PEs");
   }
   segment.all_for_kernels = mapped.for_kernels;
+  segment.begins_alike = begin_alike(offers);
   device_segments().add(std::move(segment));
   runtime().device_state().update_buffers();
   if (!world.is_on_one_node()) sync(world);  // PEs of other nodes put by way of one that knows it

@@ -155,7 +155,7 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
 hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
                             int root, hipStream_t stream) {
   const device::TeamHandle handle = kernel_handle(team);
-  if (device::takes_blanks(handle, dest, bytes) && device_segments().all_for_kernels(dest, bytes))
+  if (device::takes_blanks(handle, dest, bytes) && device_segments().all_for_pieces(dest, bytes))
     return device::launch_broadcast_over_blanks(handle, dest, source, bytes, root, stream);
   if (!goes_by_copies(team, dest, bytes, bytes))
     return device::launch_broadcast(handle, dest, source, bytes, root, stream);
