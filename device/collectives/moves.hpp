@@ -10,6 +10,7 @@
 #define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 
 #include "device/collectives/packet_moves.hpp"
+#include "device/collectives/progress.hpp"
 #include "device/rma.hpp"
 
 namespace meshmem {
@@ -40,19 +41,13 @@ MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync
   }
 }
 
-// Whether it is certain that an address is as far behind a multiple of 16 in every PE: not of
-// registered buffers.
-MESHMEM_DEVICE bool is_alike(const void* symmetric) {
-  return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
-}
-
 // Pushes `bytes` from `source` to every member's `dest`; to this PE's only if it is another place.
 template <typename Group>
 MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::byte* dest,
                                 const std::byte* source, std::size_t bytes) {
   const auto ends =
       reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source);
-  if (((ends | bytes) & 15) == 0 && is_alike(dest)) {
+  if (((ends | bytes) & 15) == 0 && is_equally_aligned(dest)) {
     push_vectors_to_all(group, sync, reinterpret_cast<Bits128*>(dest),
                         reinterpret_cast<const Bits128*>(source), bytes / 16);
     return;

@@ -30,12 +30,16 @@ MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
+// Whether it is certain that an address is as far behind a multiple of 16 in every PE. Registered
+// buffers may lie differently.
+MESHMEM_DEVICE bool is_equally_aligned(const void* symmetric) {
+  return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
+}
 // Data of `source` begins this many bytes into a slot: as far behind a multiple of 16 as `source`
-// itself, so that it can move in pieces of 16 bytes. All PEs have to agree, which is certain for
-// addresses of the heap only; for others it is 0.
+// itself, so that it can move in pieces of 16 bytes. All PEs have to agree; where that is not
+// certain it is 0.
 MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
-  const auto address = reinterpret_cast<std::uintptr_t>(source);
-  return state().device_heap.holds(address) ? address % 16 : 0;
+  return is_equally_aligned(source) ? reinterpret_cast<std::uintptr_t>(source) % 16 : 0;
 }
 
 // What a flag holds after a step.

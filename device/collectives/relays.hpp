@@ -14,6 +14,15 @@
 namespace meshmem {
 namespace device {
 
+// All PEs but the root are relays, numbered from the one after the root on.
+MESHMEM_DEVICE int relay_of(const TeamView& team, int root, int pe) {
+  return pe > root ? pe - root - 1 : pe + team.n - root - 1;
+}
+MESHMEM_DEVICE int pe_of_relay(const TeamView& team, int root, int relay) {
+  const int pe = root + 1 + relay;
+  return pe < team.n ? pe : pe - team.n;
+}
+
 // In step k the root sends every relay its chunk k, and announces the step while it sends the next
 // one's. The chunks of a step lie side by side. A relay hands its chunk on when it has come. Only
 // the meeting at the end tells the others so.
@@ -36,8 +45,8 @@ class RelayedBroadcast {
   MESHMEM_DEVICE_MEMBER void run() const {
     enter_after_kernels(group_, sync_);
     const std::uint64_t epoch = sync_.epoch();
-    const int me = sync_.team.me, n = sync_.team.n;
-    const auto mine = static_cast<std::size_t>(me > root_ ? me - root_ - 1 : me + n - root_ - 1);
+    const int me = sync_.team.me;
+    const auto mine = static_cast<std::size_t>(relay_of(sync_.team, root_, me));
     int step = 1;
 #pragma unroll 1
     for (std::size_t begin = 0; begin < bytes_; begin += step_, ++step) {
@@ -59,15 +68,15 @@ class RelayedBroadcast {
     return a < b ? a : b;
   }
   MESHMEM_DEVICE_MEMBER std::byte* dest_of_relay(std::size_t relay) const {
-    const int pe = root_ + 1 + static_cast<int>(relay), n = sync_.team.n;
-    return translate(dest_, world_pe_of(sync_.team, pe < n ? pe : pe - n));
+    const int pe = pe_of_relay(sync_.team, root_, static_cast<int>(relay));
+    return translate(dest_, world_pe_of(sync_.team, pe));
   }
 
   // `bytes` bytes from `begin` on, to the relays that have them, and into the root's dest.
   MESHMEM_DEVICE_MEMBER void deal_out(std::size_t begin, std::size_t bytes) const {
     const auto ends =
         reinterpret_cast<std::uintptr_t>(dest_) | reinterpret_cast<std::uintptr_t>(source_);
-    if (((ends | bytes | chunk_) & 15) != 0 || !is_alike(dest_)) {
+    if (((ends | bytes | chunk_) & 15) != 0 || !is_equally_aligned(dest_)) {
       for (std::size_t at = 0, relay = 0; at < bytes; at += chunk_, ++relay)
         copy<OwnSource>(workers_, dest_of_relay(relay) + begin + at, source_ + begin + at,
                         at_most(chunk_, bytes - at));

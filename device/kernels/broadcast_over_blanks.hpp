@@ -10,7 +10,7 @@
 
 #include <random>
 
-#include "device/collectives/progress.hpp"
+#include "device/collectives/relays.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/single_unit.hpp"
 
@@ -79,7 +79,7 @@ class SliceOverBlanks {
         epoch_(epoch),
         root_(call.root),
         relays_(sync.team.n - 1),
-        mine_(sync.team.me > root_ ? sync.team.me - root_ - 1 : sync.team.me + relays_ - root_) {
+        mine_(relay_of(sync.team, root_, sync.team.me)) {
     const Slice slice = call.slice(blockIdx.x, gridDim.x);
     dest_ = call.dest + slice.first;
     source_ = call.source + slice.first;
@@ -198,8 +198,7 @@ class SliceOverBlanks {
   }
 
   MESHMEM_DEVICE_MEMBER std::byte* dest_of_relay(int relay) const {
-    const int pe = root_ + 1 + relay, n = sync_.team.n;
-    return translate(dest_, world_pe_of(sync_.team, pe < n ? pe : pe - n));
+    return translate(dest_, world_pe_of(sync_.team, pe_of_relay(sync_.team, root_, relay)));
   }
   // Of the calling worker, in the step that begins there.
   MESHMEM_DEVICE_MEMBER std::size_t place(std::size_t begin, int relay) const {
