@@ -284,10 +284,10 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
       lines_of_batch((of_block + relays - 1) / relays, team.space.wide_row / kWideLineBytes);
   const auto kernel =
       is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
-  return launch(
-      kernel, shape.grid(), kThreads, stream, team,
-      SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
-      Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root, lines});
+  return launch(kernel, shape.grid(), kThreads, stream, team,
+                SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
+                Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root,
+                      lines, DealtLine(kThreads / kLanesOfLine, static_cast<unsigned>(relays))});
 }
 #endif
 
@@ -312,7 +312,8 @@ hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* sour
                 dest, source, bytes, root);
 }
 #if defined(MESHMEM_TARGET_IS_CUDA)
-// Below, lines win (4 H100: 16 MiB in 55 us by lines, and 57; 32 MiB in 106, and 104).
+// Below, lines win (4 H100: 16 MiB in 53 us by lines, and 57; 32 MiB in 103 either way, by 3 of
+// them in 106 and 103).
 bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes) {
   constexpr std::size_t kLeast = 32 << 20;
   return bytes >= kLeast && team.has_all() && team.space.wide_row > 0 &&

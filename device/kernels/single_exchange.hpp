@@ -201,6 +201,22 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   });
 }
 
+// Where line i of a batch goes: to relay i % relays, as line i / relays of its row. To divide for
+// each line took up to 13 % of a broadcast (docs/measurements/four_h100.md).
+struct DealtLine {
+  unsigned relay, line;
+
+  MESHMEM_HOST_DEVICE_MEMBER DealtLine(unsigned i, unsigned relays)
+      : relay(i % relays), line(i / relays) {}
+  MESHMEM_DEVICE_MEMBER void advance(const DealtLine& by, unsigned relays) {
+    relay += by.relay;
+    line += by.line;
+    if (relay < relays) return;
+    relay -= relays;
+    ++line;
+  }
+};
+
 // A broadcast by relays: the root deals its lines out among the others, each of which hands its own
 // on to the rest. So no PE sends more than the data once. The lines are done in batches, each of
 // which is an operation: all tell each other that they have entered it, and look at the end whether
@@ -210,12 +226,13 @@ struct Relay {
   const std::byte* source;
   int root;
   unsigned lines_of_row;  // a relay's of a batch
+  DealtLine stride;       // from a wave's line to its next one
 };
 
 // Every so many waves of a block, which deal with lines of their own.
 struct SomeWaves {
   bool has_caller;
-  std::size_t first, stride;  // lines
+  unsigned first, stride;  // lines
 
   MESHMEM_DEVICE_MEMBER SomeWaves(unsigned part, unsigned parts) {
     constexpr unsigned kLinesOfWave = 32 / kLanesOfLine;
@@ -238,6 +255,7 @@ __global__ void __launch_bounds__(kThreads)
   const Slice slice = job.slice<std::byte>(channel);
   const LinesOfBytes<even> all(Block(), slice.count);
   const LanePosition& lane = all.lane;
+  const auto line_in_wave = static_cast<unsigned>(lane.line_in_wave);
   std::uint64_t* const counter = job.counter(channel);
   std::byte* const dest = relay.dest + slice.first;
   const std::byte* const source = relay.source + slice.first;
@@ -251,38 +269,41 @@ __global__ void __launch_bounds__(kThreads)
   std::uint64_t epoch = 0;
 #pragma unroll 1
   for (std::size_t begin = 0; begin < all.lines; begin += batch) {
-    const std::size_t in_batch = all.lines - begin < batch ? all.lines - begin : batch;
+    const auto in_batch =
+        static_cast<unsigned>(all.lines - begin < batch ? all.lines - begin : batch);
     epoch = next_single_hop_epoch(handle, counter);
     const std::size_t rows = channel * job.row_step + (epoch % 2 != 0 ? job.parity_step : 0);
-    const auto at = [&](std::size_t k) { return rows + lane.word_of(k) * sizeof(Bits128); };
+    const auto at = [&](unsigned k) { return rows + lane.word_of(k) * sizeof(Bits128); };
     // Line k of a relay, if there is one.
-    const auto line_of = [&](unsigned which, std::size_t k) { return k * relays + which; };
-    const auto lines_of = [&](unsigned which) {
-      return in_batch > which ? (in_batch - which + relays - 1) / relays : 0;
-    };
+    const auto line_of = [&](unsigned which, unsigned k) { return k * relays + which; };
     if (greeted < n) store_relaxed(sync.arrival(peer_in(handle.team, greeted), me), epoch);
     __syncthreads();
     if (threadIdx.x == 0) *counter = epoch;
     if (me == root) {
       const SomeWaves waves(0, 1);
-#pragma unroll 2
-      for (std::size_t first = waves.first; first < in_batch; first += waves.stride) {
-        const std::size_t line = first + lane.line_in_wave;
-        if (line >= in_batch) continue;
-        const auto which = static_cast<unsigned>(line % relays);
-        const Bits128 words = all.load(source, begin + line);
-        store_pair(reinterpret_cast<Bits128*>(job.to[which] + at(line / relays)),
+      unsigned i = waves.first + line_in_wave;
+      Bits128 words{};
+      if (i < in_batch) words = all.load(source, begin + i);
+      DealtLine to(i, relays);  // while the first one is loaded
+#pragma unroll 1
+      while (i < in_batch) {
+        store_pair(reinterpret_cast<Bits128*>(job.to[to.relay] + at(to.line)),
                    with_flag(lane, words, epoch));
-        if (dest != source) all.store(dest, begin + line, words);
+        if (dest != source) all.store(dest, begin + i, words);
+        i += waves.stride;
+        if (i < in_batch) words = all.load(source, begin + i);
+        to.advance(relay.stride, relays);
       }
     } else {
       const unsigned mine = after_root(me);
+      const DealtLine end(in_batch, relays);
+      const auto lines_of = [&](unsigned which) { return end.line + (which < end.relay ? 1 : 0); };
       const SomeWaves handing_on(0, n > 2 ? 2 : 1), taking(1, 2);
       if (handing_on.has_caller) {
-        const std::size_t lines = lines_of(mine);
+        const unsigned lines = lines_of(mine);
 #pragma unroll 1
-        for (std::size_t first = handing_on.first; first < lines; first += handing_on.stride) {
-          const std::size_t k = first + lane.line_in_wave;
+        for (unsigned first = handing_on.first; first < lines; first += handing_on.stride) {
+          const unsigned k = first + line_in_wave;
           const bool is_there = k < lines;
           Bits128 words{};
           for (bool has_all = false; !has_all;) {
@@ -301,10 +322,10 @@ __global__ void __launch_bounds__(kThreads)
           all.store(dest, begin + line_of(mine, k), words);
         }
       } else {
-        const std::size_t lines = lines_of(0);
+        const unsigned lines = lines_of(0);
 #pragma unroll 1
-        for (std::size_t first = taking.first; first < lines; first += taking.stride) {
-          const std::size_t k = first + lane.line_in_wave;
+        for (unsigned first = taking.first; first < lines; first += taking.stride) {
+          const unsigned k = first + line_in_wave;
           const auto is_awaited = [&](int pe) {
             return pe < n && pe != me && pe != root && k < lines_of(after_root(pe));
           };

@@ -42,6 +42,11 @@ extern "C" __global__ void planted_send_one_flag(Bits128* to, Word data, Word ep
 extern "C" __global__ void planted_send_no_flag(Bits128* to, Word data) {
   store_pair(to, Bits128{{data, data + 1}});
 }
+// A division of 64 bits for each line.
+extern "C" __global__ void planted_exchange_divides(Bits128* to, Word data, Word epoch,
+                                                    std::size_t line, std::size_t relays) {
+  send_line(to + line / relays, data, epoch);
+}
 extern "C" __global__ void planted_receive_plain(Word* to, const Bits128* from, Word epoch) {
   Bits128 line = load_plain(from);
   while (!has_come(line, epoch)) {

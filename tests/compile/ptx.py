@@ -11,6 +11,7 @@ probe_ptx.cpp.
            the flag of each half is compared, of a wide line the word that one lane hands to the others
   wait     the library's kernels, which may be started while the one before them ends, access no memory and take no branch
            before they have waited for it
+  divide   kernels that exchange or broadcast lines divide no numbers of 64 bits, which is a long loop on a GPU
 What the planted_ kernels break must be found. Exit status 77 (skipped) where nvcc is not installed.
 """
 import pathlib
@@ -29,6 +30,7 @@ SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")
 STORES_OR_MEETS = re.compile(r"(@!?%p\d+ )?(st\.|red\.|atom\.|bar\.|barrier\.|call)")
 ACCESS_OR_BRANCH = re.compile(r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|barrier|call|bra)\b(?!\.param)")
+DIVIDES = re.compile(r"(@!?%p\d+ )?(div|rem)\.[us]64 ")
 REGISTER = re.compile(r"%\w+")
 
 
@@ -137,6 +139,9 @@ class Kernel:
                 yield "does not wait for earlier kernels"
             elif early := next(filter(ACCESS_OR_BRANCH.match, self.code[:self.code.index("griddepcontrol.wait")]), None):
                 yield f"has not waited for earlier kernels: {early}"
+        if re.search("exchange_|line_ends_|broadcast_lines_", self.name):
+            for code in filter(DIVIDES.match, self.code):
+                yield f"divides numbers of 64 bits: {code}"
         if "send" in self.name and not sends:
             yield "sends nothing in one store of system scope"
         if "receive" in self.name and not polls:
