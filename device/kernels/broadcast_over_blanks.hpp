@@ -93,19 +93,23 @@ class SliceOverBlanks {
   }
 
   MESHMEM_DEVICE_MEMBER void move() {
-    if (threadIdx.x < kWorkers) {
-      sync_.team.me == root_ ? deal_out() : hand_on();
-    } else if (sync_.team.me != root_) {
-      blank_out();
+    const bool is_worker = threadIdx.x < kWorkers;
+    if (sync_.team.me == root_) {
+      if (is_worker) deal_out();
+      return;
     }
+    blank(0, end_of(1), threadIdx.x, kThreads);
+    __syncthreads();
+    is_worker ? hand_on() : blank_out();
   }
 
  private:
   static constexpr unsigned kWorkers = kThreads - 32;  // the last wave writes the blanks
   static constexpr std::size_t kPiece = sizeof(Bits128);
   static constexpr int kMostRelays = kNearMembers - 1;
-  static constexpr std::size_t kBehind = 2;  // steps, until a relay looks what others sent it
+  static constexpr std::size_t kBehind = 1;  // steps, until a relay looks what others sent it
   static constexpr int kMostBatch = 4;       // steps that are told together
+  static constexpr int kBlankAtOnce = 7;     // steps, before any data comes
 
   // By the workers of the root.
   MESHMEM_DEVICE_MEMBER void deal_out() {
@@ -155,28 +159,39 @@ class SliceOverBlanks {
       if (begin >= behind) await_others(begin - behind);
     }
   }
-  // By a relay's last wave, which tells how far it is. It is a batch of steps ahead of the data,
-  // which so finds the blanks in the second-level cache.
+  // By a relay's last wave, when the first step is blank. It tells how far it is, and is a batch of
+  // steps ahead of the data, which so finds the blanks in the second-level cache.
   MESHMEM_DEVICE_MEMBER void blank_out() const {
-    const unsigned lane = threadIdx.x % 32;
-    std::size_t begin = 0, before = 0;
+    std::size_t begin = end_of(1), before = 0;
+    tell(1);
 #pragma unroll 1
-    for (int steps = 1; begin < bytes_; steps = blank_after(steps)) {
-      if (before != 0) await_own_of_wave(before);
-      std::size_t end = static_cast<std::size_t>(steps) * step_;
-      if (end > bytes_) end = bytes_;
-#pragma unroll 4
-      for (std::size_t at = begin + lane * kPiece; at < end; at += 32 * kPiece)
-        store_plain(reinterpret_cast<Bits128*>(dest_ + at), blank_);
+    for (int steps = blank_after(1); begin < bytes_; steps = blank_after(steps)) {
+      if (steps > kBlankAtOnce) await_own_of_wave(before);
+      const std::size_t end = end_of(steps);
+      blank(begin, end, threadIdx.x % 32, 32);
       __syncwarp();
-      if (static_cast<int>(lane) < sync_.team.n) {
-        release_mine();
-        store_relaxed(sync_.progress(sync_.peer(static_cast<int>(lane)), sync_.team.me),
-                      progress_of(epoch_, steps));
-      }
+      tell(steps);
       before = begin;
       begin = end;
     }
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t end_of(int steps) const {
+    const std::size_t end = static_cast<std::size_t>(steps) * step_;
+    return end < bytes_ ? end : bytes_;
+  }
+  // By so many threads.
+  MESHMEM_DEVICE_MEMBER void blank(std::size_t begin, std::size_t end, unsigned thread,
+                                   unsigned threads) const {
+#pragma unroll 4
+    for (std::size_t at = begin + thread * kPiece; at < end; at += threads * kPiece)
+      store_plain(reinterpret_cast<Bits128*>(dest_ + at), blank_);
+  }
+  // By a wave, to all PEs.
+  MESHMEM_DEVICE_MEMBER void tell(int steps) const {
+    const auto pe = static_cast<int>(threadIdx.x % 32);
+    if (pe >= sync_.team.n) return;
+    release_mine();
+    store_relaxed(sync_.progress(sync_.peer(pe), sync_.team.me), progress_of(epoch_, steps));
   }
 
   // Batches of 1, 2, 4, 4, ... steps: the first is told soon, and few are told.
@@ -187,14 +202,17 @@ class SliceOverBlanks {
   MESHMEM_DEVICE_MEMBER void await_blank(int steps) {
     if (steps <= told_) return;
     told_ = told_ == 0 ? 1 : blank_after(told_);
-    const int pe = static_cast<int>(threadIdx.x % 32);
-    const bool is_relay = pe < sync_.team.n && pe != root_;
-    const std::uint64_t* told = sync_.progress(sync_.team.me, is_relay ? pe : sync_.team.me);
-    const std::uint64_t wanted = progress_of(epoch_, told_);
-    while (!all_of_wave(!is_relay || has_reached(load_relaxed(told), wanted))) {
+    while (!all_of_wave(is_blank_there(told_))) {
     }
     acquire_mine();
     __syncwarp();
+  }
+  // At the relay that has the number of this lane.
+  MESHMEM_DEVICE_MEMBER bool is_blank_there(int steps) const {
+    const int pe = static_cast<int>(threadIdx.x % 32);
+    const bool is_relay = pe < sync_.team.n && pe != root_;
+    const std::uint64_t* told = sync_.progress(sync_.team.me, is_relay ? pe : sync_.team.me);
+    return !is_relay || has_reached(load_relaxed(told), progress_of(epoch_, steps));
   }
 
   MESHMEM_DEVICE_MEMBER std::byte* dest_of_relay(int relay) const {

@@ -108,6 +108,39 @@ TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
   }
 }
 
+// Of a team that lacks the first PE, so that no member has its number of the world.
+TEST(LargeBlocksOnStream, OfBroadcastsReachTheMembersOfATeam) {
+  if (kSanitized) GTEST_SKIP() << "it takes long";
+  if (n_pes() == 1) GTEST_SKIP() << "there is no such team";
+  const size_t shrunk = is_on_gpu() && !is_on_emulated_gpu() ? 1 : 256;
+  const size_t mib = (size_t{1} << 20) / shrunk, most = 32 * mib + 16;
+  Stream stream;
+  const auto me = static_cast<size_t>(my_pe());
+  PlacedArray<unsigned char> source(Place::device, most), dest(Place::device, most);
+  std::vector<unsigned char> mine(most);
+  for (size_t i = 0; i < most; ++i) mine[i] = byte_of(me, i);
+  source.write(mine);
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 1, n_pes() - 1, nullptr, 0, &team), 0);
+  for (const size_t bytes : {most, 5 * mib + 8}) {
+    for (int root = 0; root < n_pes() - 1; ++root) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes of member " << root);
+      dest.write(std::vector<unsigned char>(most));
+      shmem_barrier_all();
+      if (team != SHMEM_TEAM_INVALID) {
+        EXPECT_EQ(shmemx_broadcastmem_on_stream(team, dest, source, bytes, root, stream), 0);
+        stream.finish();
+      }
+      const size_t reached = team == SHMEM_TEAM_INVALID ? 0 : bytes;
+      expect_each("broadcast", dest.read().data(), most, [&](size_t i) {
+        return i < reached ? byte_of(static_cast<size_t>(root) + 1, i) : 0;
+      });
+      shmem_barrier_all();
+    }
+  }
+  shmem_team_destroy(team);
+}
+
 // One after the other of all kinds on one stream: what kernels push, with lines before and after,
 // beside what is lines or packets as a whole, at places that are multiples of 16 bytes and of none.
 TEST(LargeBlocksOnStream, FollowSmallOnes) {
