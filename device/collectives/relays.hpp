@@ -4,7 +4,7 @@
 // their dest, and each of them hands its own on to the rest. So no PE sends more than the data
 // once.
 // Invariant: a dest is written only after its PE has entered, and is complete when the kernel ends.
-// For three PEs or more, as a kernel's only work. Called by kernels/moves.cpp.
+// For three PEs or more, as a kernel's only work. Called by kernels/broadcasts.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RELAYS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RELAYS_HPP_
 

@@ -2,7 +2,7 @@
 //
 // Broadcasts of large data by relays, straight into dest, with no flag and no fence behind the
 // data: a PE fills its dest with blanks beforehand, and what is no blank any more has come. Called
-// by moves.cpp.
+// by broadcasts.cpp.
 // Invariant: nobody stores into a dest before its PE has told that it is blank there; whoever has
 // its data knows that all have entered.
 #ifndef MESHMEM_DEVICE_KERNELS_BROADCAST_OVER_BLANKS_HPP_

@@ -105,6 +105,7 @@ hipError_t load(Kernels*... kernels) {
 hipError_t load_one_sided_kernels();
 hipError_t load_far_kernels();
 hipError_t load_move_kernels();
+hipError_t load_broadcast_kernels();
 hipError_t load_reduction_kernels();
 
 // ---- Choosing

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "device/collectives/moves.hpp"
+#include "device/collectives/progress.hpp"
 #include "device/kernels/single_exchange.hpp"
 
 // Who pushes has to know that all others have entered, and has to tell them when all is there. The

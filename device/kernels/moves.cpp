@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of a team that move data and do not compute.
+// Kernels of a team that move data and do not compute, but for broadcasts (broadcasts.cpp).
 // Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
 // and waits for no other block; how many blocks there are depends on what all PEs have in common.
-#include <algorithm>
-
 #include "device/collectives/alltoallv.hpp"
-#include "device/collectives/relays.hpp"
-#include "device/collectives/slices.hpp"
-#include "device/kernels/broadcast_over_blanks.hpp"
-#include "device/kernels/launch_kernel.hpp"
 #include "device/kernels/line_ends.hpp"
+#include "device/kernels/move_slices.hpp"
 #include "device/kernels/single_exchange.hpp"
 #include "device/routines.hpp"
 
@@ -19,58 +14,17 @@ namespace device {
 namespace {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// Of wide kernels, whose threads take turns there, and blocks too, on processors that PEs share.
-constexpr unsigned kMoveThreads = 64;
-constexpr int kMostMoveBlocks = 2;
-constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;
 constexpr int kBlocksOfAlltoallv = 1;
 constexpr std::size_t kMostByUnits = 512;
 #else
-constexpr unsigned kMoveThreads = 512;
-constexpr int kMostMoveBlocks = kChannels;
-constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
 constexpr int kBlocksOfAlltoallv = 16;
 constexpr std::size_t kMostByUnits = 32 * 1024;
 #endif
-
-// What a block moves of `bytes` bytes, and where it meets the others that do.
-struct BlockSlice {
-  TeamSync sync;
-  Slice slice;
-
-  __device__ BlockSlice(const TeamHandle& handle, std::size_t bytes)
-      : sync(handle, static_cast<int>(blockIdx.x)),
-        slice(slice_of<std::byte>(bytes, sync.channel, static_cast<int>(gridDim.x))) {}
-  __device__ std::byte* of(void* dest) const { return static_cast<std::byte*>(dest) + slice.first; }
-  __device__ const std::byte* of(const void* source) const {
-    return static_cast<const std::byte*>(source) + slice.first;
-  }
-};
 
 __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle) {
   after_earlier_kernels();
   barrier(Block(), TeamSync(handle));
 }
-__global__ void __launch_bounds__(kMoveThreads)
-    broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
-                     std::size_t bytes, int root) {
-  after_earlier_kernels();
-  const BlockSlice mine(handle, bytes);
-  broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
-            Caller::kernel);
-}
-#if !defined(MESHMEM_TARGET_IS_HIP)
-__global__ void __launch_bounds__(kMoveThreads)
-    relayed_broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,
-                             const void* source, std::size_t bytes, int root, std::size_t chunk) {
-  after_earlier_kernels();
-  const BlockSlice mine(handle, bytes);
-  const Block block;
-  RelayedBroadcast<Block>(block, mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
-                          chunk)
-      .run();
-}
-#endif
 __global__ void __launch_bounds__(kMoveThreads)
     fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
                     std::size_t bytes) {
@@ -116,45 +70,8 @@ hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* s
                 dest_stride, source_stride, nelems);
 }
 
-// Few bytes for each block while there are channels left: it then moves them as packets.
-dim3 blocks_for(const TeamHandle& team, std::size_t bytes) {
-  if (!kernels_are_wide()) return dim3(1);
-  const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
-  const auto most =
-      static_cast<std::size_t>(kMostMoveBlocks < team.channels ? kMostMoveBlocks : team.channels);
-  return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
-}
-
 // ---- In one hop, by kernels that get all addresses from the host. What is launched depends on
 // what all PEs have in common, but for the evenness of their addresses.
-
-bool is_even(const void* dest, const void* source, std::size_t bytes) {
-  return (reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source) |
-          bytes) %
-             kLineData ==
-         0;
-}
-
-// How many blocks there are, with how many threads, and what each moves.
-struct Shape {
-  int blocks;
-  unsigned threads;
-  Slices slices;
-  std::size_t units;  // of the longest slice
-
-  Shape(std::size_t bytes, std::size_t wanted, int channels)
-      : blocks(Slices::most<std::byte>(
-            bytes, static_cast<int>(std::min(wanted, static_cast<std::size_t>(channels))))),
-        threads(0),
-        slices(Slices::of<std::byte>(bytes, blocks)),
-        units((slices.longest<std::byte>() + kLineData - 1) / kLineData) {}
-  void use_threads(std::size_t wanted, std::size_t least, std::size_t most) {
-    constexpr std::size_t kGrain = 32;
-    threads = static_cast<unsigned>(
-        std::min(std::max((wanted + kGrain - 1) / kGrain * kGrain, least), most));
-  }
-  dim3 grid() const { return dim3(static_cast<unsigned>(blocks)); }
-};
 
 // What a block moves by packets, of which a thread has one. Measured on 4 H100.
 constexpr std::size_t bytes_of_unit_block(std::size_t bytes) {
@@ -238,105 +155,12 @@ bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t 
 #endif
 }
 
-#if !defined(MESHMEM_TARGET_IS_HIP)
-// Broadcasts by relays that push: below, lines win (32 MiB by 4 H100: 106 us by lines, 116 by
-// pushing; 64 MiB: 210 and 206). Not on AMD GPUs, where the root has a link to each PE.
-#if defined(MESHMEM_TARGET_IS_CPU)
-constexpr std::size_t kLeastToPushByRelays = 128 << 10;
-#else
-constexpr std::size_t kLeastToPushByRelays = 64 << 20;
-#endif
-// A piece of 16 bytes for each thread but the last wave's, which announces.
-constexpr std::size_t kChunkOfRelay = 7680;
-
-// Whether relays have a number for each step. There are two relays or more.
-bool numbers_all_steps(const TeamHandle& team, std::size_t bytes) {
-  constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) / 2;
-  const auto relays = static_cast<std::size_t>(team.team.n - 1);
-  return relays > 1 && bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
-}
-bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
-  return kernels_are_wide() && bytes >= kLeastToPushByRelays && numbers_all_steps(team, bytes);
-}
-#endif
-
-#if defined(MESHMEM_TARGET_IS_CUDA)
-// Broadcasts by relays: below, packets win, and with two PEs pushing does above.
-bool takes_relays(int n, std::size_t bytes) {
-  constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20, kMost = std::size_t{1} << 32;
-  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes < kMost);
-}
-// A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
-// few lines of a last one, and are whole turns of a block.
-unsigned lines_of_batch(std::size_t lines, std::size_t row) {
-  constexpr std::size_t kMost = 256, kTurn = kThreads / kLanesOfLine;
-  const std::size_t most = std::min(row, kMost);
-  const std::size_t batches = (lines + most - 1) / most;
-  const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
-  return static_cast<unsigned>(std::min(most, turns * kTurn));
-}
-hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
-                                  std::size_t bytes, int root, hipStream_t stream) {
-  const Shape shape(bytes, kChannels, team.channels);
-  const auto relays = static_cast<std::size_t>(team.team.n - 1);
-  const std::size_t of_block = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
-  const unsigned lines =
-      lines_of_batch((of_block + relays - 1) / relays, team.space.wide_row / kWideLineBytes);
-  const auto kernel =
-      is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
-  return launch(kernel, shape.grid(), kThreads, stream, team,
-                SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
-                Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root,
-                      lines, DealtLine(kThreads / kLanesOfLine, static_cast<unsigned>(relays))});
-}
-#endif
-
 }  // namespace
 
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
   return launch(sync_kernel, dim3(1), any_threads(kThreadsForPes), stream, team);
 }
 
-hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
-                            std::size_t bytes, int root, hipStream_t stream) {
-#if !defined(MESHMEM_TARGET_IS_HIP)
-  if (pushes_by_relays(team, bytes))
-    return launch(relayed_broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team,
-                  dest, source, bytes, root, kChunkOfRelay);
-#endif
-#if defined(MESHMEM_TARGET_IS_CUDA)
-  if (team.has_all() && team.space.wide_row > 0 && takes_relays(team.team.n, bytes))
-    return launch_broadcast_lines(team, dest, source, bytes, root, stream);
-#endif
-  return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
-                dest, source, bytes, root);
-}
-#if defined(MESHMEM_TARGET_IS_CUDA)
-// Below, lines win (4 H100: 16 MiB in 53 us by lines, and 57; 32 MiB in 103 either way, by 3 of
-// them in 106 and 103).
-bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes) {
-  constexpr std::size_t kLeast = 32 << 20;
-  return bytes >= kLeast && team.has_all() && team.space.wide_row > 0 &&
-         numbers_all_steps(team, bytes) &&
-         (bytes | reinterpret_cast<std::uintptr_t>(dest)) % sizeof(Bits128) == 0;
-}
-hipError_t launch_broadcast_over_blanks(const TeamHandle& team, void* dest, const void* source,
-                                        std::size_t bytes, int root, hipStream_t stream) {
-  const auto kernel = reinterpret_cast<std::uintptr_t>(source) % sizeof(Bits128) == 0
-                          ? broadcast_over_blanks_kernel<true>
-                          : broadcast_over_blanks_kernel<false>;
-  return launch(
-      kernel, blocks_for(team, bytes), kThreads, stream, team,
-      BroadcastOverBlanks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
-                          bytes, root, Blank::of_this_process()});
-}
-#else
-bool takes_blanks(const TeamHandle&, const void*, std::size_t) { return false; }
-hipError_t launch_broadcast_over_blanks(const TeamHandle&, void*, const void*, std::size_t, int,
-                                        hipStream_t) {
-  return hipErrorNotSupported;
-}
-#endif
 hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
                            std::size_t bytes, hipStream_t stream) {
   const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
@@ -379,21 +203,16 @@ hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipSt
 
 hipError_t load_move_kernels() {
   hipError_t error =
-      load(sync_kernel, broadcast_kernel, fcollect_kernel, collect_kernel, alltoall_kernel,
-           alltoallv_kernel, alltoalls_kernel<Bits128>, exchange_single_unit_kernel<false, false>,
+      load(sync_kernel, fcollect_kernel, collect_kernel, alltoall_kernel, alltoallv_kernel,
+           alltoalls_kernel<Bits128>, exchange_single_unit_kernel<false, false>,
            exchange_single_unit_kernel<false, true>, exchange_single_unit_kernel<true, false>,
            exchange_single_unit_kernel<true, true>);
-#if !defined(MESHMEM_TARGET_IS_HIP)
-  if (error == hipSuccess) error = load(relayed_broadcast_kernel);
-#endif
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (error == hipSuccess)
     error = load(exchange_wide_lines_kernel<false, false>, exchange_wide_lines_kernel<false, true>,
                  exchange_wide_lines_kernel<true, false>, exchange_wide_lines_kernel<true, true>,
                  push_with_line_ends_kernel<false, false>, push_with_line_ends_kernel<false, true>,
-                 push_with_line_ends_kernel<true, false>, push_with_line_ends_kernel<true, true>,
-                 broadcast_lines_kernel<false>, broadcast_lines_kernel<true>,
-                 broadcast_over_blanks_kernel<false>, broadcast_over_blanks_kernel<true>);
+                 push_with_line_ends_kernel<true, false>, push_with_line_ends_kernel<true, true>);
 #endif
   if (error != hipSuccess) return error;
   return with_each_bits(

@@ -16,7 +16,8 @@ for toolkit in "${toolkits[@]}"; do
   [ -x "$nvcc" ] || continue
   version=$("$nvcc" --version | sed -nE 's/.*release ([0-9.]+),.*/\1/p')
   found=$((found + 1))
-  for file in tests/compile/hip_on_cuda.cpp tests/compile/outside/outside.hip device/kernels/startup.cpp device/kernels/moves.cpp; do
+  for file in tests/compile/hip_on_cuda.cpp tests/compile/outside/outside.hip device/kernels/startup.cpp device/kernels/moves.cpp \
+              device/kernels/broadcasts.cpp; do
     "$nvcc" -x cu -arch=sm_90 -std=c++17 -O1 -Werror all-warnings -I"$source" -I"$source/include" -I"$source/device/hip_on_cuda" \
       -c "$source/$file" -o /dev/null
     echo "$file compiles by CUDA $version"

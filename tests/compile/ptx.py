@@ -24,7 +24,7 @@ import tempfile
 from amd_assembly import loops_without
 from instructions import KERNELS
 
-FILES = ["device/kernels/moves.cpp", "device/kernels/one_sided.cpp", "device/kernels/startup.cpp", "device/kernels/located.cpp",
+FILES = ["device/kernels/moves.cpp", "device/kernels/broadcasts.cpp", "device/kernels/one_sided.cpp", "device/kernels/startup.cpp", "device/kernels/located.cpp",
          "tests/compile/probe_reductions.cpp", "tests/compile/probe_ptx.cpp"]
 SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w+)\}")
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Broadcasts: by packets, by lines that relays hand on, by relays that push, and over blanks.
+// Invariant: as in moves.cpp.
+#include "device/collectives/relays.hpp"
+#include "device/kernels/broadcast_lines.hpp"
+#include "device/kernels/broadcast_over_blanks.hpp"
+#include "device/kernels/move_slices.hpp"
+
+namespace meshmem {
+namespace device {
+namespace {
+
+__global__ void __launch_bounds__(kMoveThreads)
+    broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
+                     std::size_t bytes, int root) {
+  after_earlier_kernels();
+  const BlockSlice mine(handle, bytes);
+  broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
+            Caller::kernel);
+}
+#if !defined(MESHMEM_TARGET_IS_HIP)
+__global__ void __launch_bounds__(kMoveThreads)
+    relayed_broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,
+                             const void* source, std::size_t bytes, int root, std::size_t chunk) {
+  after_earlier_kernels();
+  const BlockSlice mine(handle, bytes);
+  const Block block;
+  RelayedBroadcast<Block>(block, mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
+                          chunk)
+      .run();
+}
+
+// Broadcasts by relays that push: below, lines win (32 MiB by 4 H100: 106 us by lines, 116 by
+// pushing; 64 MiB: 210 and 206). Not on AMD GPUs, where the root has a link to each PE.
+#if defined(MESHMEM_TARGET_IS_CPU)
+constexpr std::size_t kLeastToPushByRelays = 128 << 10;
+#else
+constexpr std::size_t kLeastToPushByRelays = 64 << 20;
+#endif
+// A piece of 16 bytes for each thread but the last wave's, which announces.
+constexpr std::size_t kChunkOfRelay = 7680;
+
+// Whether relays have a number for each step. There are two relays or more.
+bool numbers_all_steps(const TeamHandle& team, std::size_t bytes) {
+  constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) / 2;
+  const auto relays = static_cast<std::size_t>(team.team.n - 1);
+  return relays > 1 && bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
+}
+bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
+  return kernels_are_wide() && bytes >= kLeastToPushByRelays && numbers_all_steps(team, bytes);
+}
+#endif
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// Broadcasts by relays: below, packets win, and with two PEs pushing does above.
+bool takes_relays(int n, std::size_t bytes) {
+  constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20, kMost = std::size_t{1} << 32;
+  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes < kMost);
+}
+// A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
+// few lines of a last one, and are whole turns of a block.
+unsigned lines_of_batch(std::size_t lines, std::size_t row) {
+  constexpr std::size_t kMost = 256, kTurn = kThreads / kLanesOfLine;
+  const std::size_t most = std::min(row, kMost);
+  const std::size_t batches = (lines + most - 1) / most;
+  const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
+  return static_cast<unsigned>(std::min(most, turns * kTurn));
+}
+hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
+                                  std::size_t bytes, int root, hipStream_t stream) {
+  const Shape shape(bytes, kChannels, team.channels);
+  const auto relays = static_cast<std::size_t>(team.team.n - 1);
+  const std::size_t of_block = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
+  const unsigned lines =
+      lines_of_batch((of_block + relays - 1) / relays, team.space.wide_row / kWideLineBytes);
+  const auto kernel =
+      is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
+  return launch(kernel, shape.grid(), kThreads, stream, team,
+                SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
+                Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root,
+                      lines, DealtLine(kThreads / kLanesOfLine, static_cast<unsigned>(relays))});
+}
+#endif
+
+}  // namespace
+
+hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
+                            std::size_t bytes, int root, hipStream_t stream) {
+#if !defined(MESHMEM_TARGET_IS_HIP)
+  if (pushes_by_relays(team, bytes))
+    return launch(relayed_broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team,
+                  dest, source, bytes, root, kChunkOfRelay);
+#endif
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (team.has_all() && team.space.wide_row > 0 && takes_relays(team.team.n, bytes))
+    return launch_broadcast_lines(team, dest, source, bytes, root, stream);
+#endif
+  return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
+                dest, source, bytes, root);
+}
+#if defined(MESHMEM_TARGET_IS_CUDA)
+// Below, lines win (4 H100: 16 MiB in 53 us by lines, and 57; 32 MiB in 103 either way, by 3 of
+// them in 106 and 103).
+bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes) {
+  constexpr std::size_t kLeast = 32 << 20;
+  return bytes >= kLeast && team.has_all() && team.space.wide_row > 0 &&
+         numbers_all_steps(team, bytes) &&
+         (bytes | reinterpret_cast<std::uintptr_t>(dest)) % sizeof(Bits128) == 0;
+}
+hipError_t launch_broadcast_over_blanks(const TeamHandle& team, void* dest, const void* source,
+                                        std::size_t bytes, int root, hipStream_t stream) {
+  const auto kernel = reinterpret_cast<std::uintptr_t>(source) % sizeof(Bits128) == 0
+                          ? broadcast_over_blanks_kernel<true>
+                          : broadcast_over_blanks_kernel<false>;
+  return launch(
+      kernel, blocks_for(team, bytes), kThreads, stream, team,
+      BroadcastOverBlanks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
+                          bytes, root, Blank::of_this_process()});
+}
+#else
+bool takes_blanks(const TeamHandle&, const void*, std::size_t) { return false; }
+hipError_t launch_broadcast_over_blanks(const TeamHandle&, void*, const void*, std::size_t, int,
+                                        hipStream_t) {
+  return hipErrorNotSupported;
+}
+#endif
+
+hipError_t load_broadcast_kernels() {
+  hipError_t error = load(broadcast_kernel);
+#if !defined(MESHMEM_TARGET_IS_HIP)
+  if (error == hipSuccess) error = load(relayed_broadcast_kernel);
+#endif
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (error == hipSuccess)
+    error = load(broadcast_lines_kernel<false>, broadcast_lines_kernel<true>,
+                 broadcast_over_blanks_kernel<false>, broadcast_over_blanks_kernel<true>);
+#endif
+  return error;
+}
+
+}  // namespace device
+}  // namespace meshmem
