@@ -55,8 +55,8 @@ bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
 // Broadcasts by relays: below, packets win, and with two PEs pushing does above.
 bool takes_relays(int n, std::size_t bytes) {
-  constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20, kMost = std::size_t{1} << 32;
-  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes < kMost);
+  constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
+  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes <= SingleHop::kMost);
 }
 // A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
 // few lines of a last one, and are whole turns of a block.

@@ -108,11 +108,11 @@ hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const E
 template <bool each_its_own>
 bool try_line_ends(const TeamHandle& team, const Exchange& exchange, std::size_t bytes, bool even,
                    hipStream_t stream, hipError_t* error) {
-  constexpr std::size_t kMost = std::size_t{1} << 32, kGrain = 16;
+  constexpr std::size_t kGrain = 16;
   const LineEnds ends = LineEnds::of(team.team.n);
   const std::size_t by_lines = LineEnds::bytes_of(ends.first + ends.last);
   if (team.team.n > kMostWithLineEnds<each_its_own> || ends.of_row() > team.space.wide_row ||
-      bytes >= kMost)
+      bytes > SingleHop::kMost)
     return false;
   const Shape shape(bytes, kChannels, team.channels);
   if (shape.slices.each * kGrain <= by_lines + kGrain) return false;

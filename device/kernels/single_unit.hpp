@@ -50,6 +50,10 @@ struct SingleHop {
   std::byte* from[kNearMembers];    // what comes from each PE
   std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
+  // Bytes at most, so that the end of the last slice, which has whole grains, has 32 bits, too.
+  static constexpr std::size_t kMost = 0xfffffff0;
+  static_assert(kMost % Slices::grain<std::byte>() == 0);
+
   SingleHop(const TeamHandle& handle, const Slices& slices, const RowsOfChannel& rows)
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
