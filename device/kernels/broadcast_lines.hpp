@@ -14,7 +14,7 @@ namespace meshmem {
 namespace device {
 
 // Where line i of a batch goes: to relay i % relays, as line i / relays of its row. To divide for
-// each line took up to 13 % of a broadcast (docs/measurements/four_h100.md).
+// each line took up to 12 % of a broadcast (docs/measurements/four_h100.md).
 struct DealtLine {
   unsigned relay, line;
 

@@ -179,7 +179,7 @@ class SliceOverBlanks {
     const std::size_t end = static_cast<std::size_t>(steps) * step_;
     return end < bytes_ ? end : bytes_;
   }
-  // By so many threads.
+  // Writes the calling thread's share of the blanks, of which so many threads have one.
   MESHMEM_DEVICE_MEMBER void blank(std::size_t begin, std::size_t end, unsigned thread,
                                    unsigned threads) const {
 #pragma unroll 4
@@ -207,7 +207,7 @@ class SliceOverBlanks {
     acquire_mine();
     __syncwarp();
   }
-  // At the relay that has the number of this lane.
+  // Whether the PE of this lane's number has told so, if it is a relay.
   MESHMEM_DEVICE_MEMBER bool is_blank_there(int steps) const {
     const int pe = static_cast<int>(threadIdx.x % 32);
     const bool is_relay = pe < sync_.team.n && pe != root_;
