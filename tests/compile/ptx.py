@@ -30,6 +30,8 @@ SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")
 STORES_OR_MEETS = re.compile(r"(@!?%p\d+ )?(st\.|red\.|atom\.|bar\.|barrier\.|call)")
 ACCESS_OR_BRANCH = re.compile(r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|barrier|call|bra)\b(?!\.param)")
+# Parts of the names of kernels that exchange or broadcast lines.
+OF_LINES = ("exchange_", "line_ends_", "broadcast_lines_")
 DIVIDES = re.compile(r"(@!?%p\d+ )?(div|rem)\.[us]64 ")
 REGISTER = re.compile(r"%\w+")
 
@@ -139,7 +141,7 @@ class Kernel:
                 yield "does not wait for earlier kernels"
             elif early := next(filter(ACCESS_OR_BRANCH.match, self.code[:self.code.index("griddepcontrol.wait")]), None):
                 yield f"has not waited for earlier kernels: {early}"
-        if re.search("exchange_|line_ends_|broadcast_lines_", self.name):
+        if any(part in self.name for part in OF_LINES):
             for code in filter(DIVIDES.match, self.code):
                 yield f"divides numbers of 64 bits: {code}"
         if "send" in self.name and not sends:
@@ -166,6 +168,7 @@ def main():
     verbs = pathlib.Path(top, "device/memory_cuda.hpp").read_text().splitlines()
     lines_of_gets = [number + 2 for number, line in enumerate(verbs) if " load_of_get(" in line]
     failed = False
+    unseen = set(OF_LINES)
     for file in FILES:
         with tempfile.TemporaryDirectory() as folder:
             output = pathlib.Path(folder, "kernels.ptx")
@@ -176,11 +179,16 @@ def main():
             found = list(dict.fromkeys(kernel.violations()))
             if kernel.name.startswith("planted_"):
                 found = [] if found else ["breaks a rule on purpose, and that was not seen"]
+            else:
+                unseen -= {part for part in unseen if part in kernel.name}
             for text in found:
                 print(f"ptx.py: {kernel.name}: {text}", file=sys.stderr)
             failed |= bool(found)
         print(f"sm_90, {file}: {len(kernels)} kernels")
         failed |= not kernels
+    for part in sorted(unseen):
+        print(f"ptx.py: no kernel is called {part}... any more; OF_LINES says whose divisions are looked for", file=sys.stderr)
+        failed = True
     return 1 if failed else 0
 
 
