@@ -29,7 +29,7 @@ struct CooperativeGrid {
   }
 };
 
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
 // False where it is known that the launch was not cooperative, so that some blocks may never run.
 MESHMEM_DEVICE bool is_cooperative() {
 #if defined(MESHMEM_TARGET_IS_CPU)
@@ -46,9 +46,9 @@ MESHMEM_DEVICE bool is_cooperative() {
 }
 #endif
 
-// Debug builds look at how the grid was launched, and say what is wrong with it.
+// Checks how the grid was launched, and says what is wrong with it.
 MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (grid.blocks() == 1 || thread_in_block() != 0 || is_cooperative()) return;
   printf(
       "meshmem: PE %d, in a kernel: %d blocks call a _grid routine, and were not launched by "

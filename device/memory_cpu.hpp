@@ -91,9 +91,10 @@ inline void raise_to(std::uint64_t* at, std::uint64_t value) {
 }
 
 [[noreturn]] inline void trap() {
-#ifdef NDEBUG
+#if !MESHMEM_KERNEL_CHECKS
   std::fputs(
-      "meshmem: a kernel called the library with a mistake; compile it without -DNDEBUG to be told "
+      "meshmem: a kernel called the library with a mistake; compile it with oshhip --check to be "
+      "told "
       "which\n",
       stderr);
 #endif

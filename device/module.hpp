@@ -63,9 +63,9 @@ MESHMEM_DEVICE const State& state() {
   return module_state;
 }
 
-// What all mistakes look like where the state is not there. Debug builds look.
+// What all mistakes look like where the state is not there. For checks.
 MESHMEM_DEVICE void check_job() {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (state().n_pes > 0) return;
   printf(
       "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
@@ -75,10 +75,10 @@ MESHMEM_DEVICE void check_job() {
 #endif
 }
 
-// Ends the kernel. Debug builds say why.
+// Ends the kernel; with checks it says why.
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
   check_job();
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   printf(
       "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
       "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the stack\n",
@@ -90,7 +90,7 @@ MESHMEM_DEVICE void check_job() {
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_pe(int pe) {
   check_job();
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes))
     printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d\n", state().me, pe,
            state().n_pes - 1);
@@ -102,9 +102,9 @@ MESHMEM_DEVICE void check_job() {
   trap();
 }
 
-// Collectives in kernels need a way from every PE's kernels to each other one. Debug builds look.
+// Collectives in kernels need a way from every PE's kernels to each other one; checked on request.
 MESHMEM_DEVICE void check_all_are_reached() {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (state().sync.base != 0) return;
   check_job();
   printf("meshmem: PE %d, in a kernel: a collective, but not all PEs' devices reach each other\n",
@@ -115,7 +115,7 @@ MESHMEM_DEVICE void check_all_are_reached() {
 
 [[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
   check_job();
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   printf(
       "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
       state().me, slot);
@@ -126,17 +126,17 @@ MESHMEM_DEVICE void check_all_are_reached() {
 }
 
 [[noreturn]] MESHMEM_DEVICE void refuse_comparison(int cmp) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   printf("meshmem: PE %d, in a kernel: %d is not a comparison of SHMEM_CMP_*\n", state().me, cmp);
 #else
   (void)cmp;
 #endif
   trap();
 }
-// Debug builds end a kernel whose signal would be set where it was meant to be added to, or the
+// With checks ends a kernel whose signal would be set where it was meant to be added to, or the
 // other way round.
 MESHMEM_DEVICE void check_signal_op(int sig_op) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
   printf(
       "meshmem: PE %d, in a kernel: sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD\n",
@@ -146,9 +146,9 @@ MESHMEM_DEVICE void check_signal_op(int sig_op) {
   (void)sig_op;
 #endif
 }
-// Debug builds end a kernel whose broadcast would wait for a PE that is not in the team.
+// With checks ends a kernel whose broadcast would wait for a PE that is not in the team.
 MESHMEM_DEVICE void check_root(int root, int n_pes) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (static_cast<unsigned>(root) < static_cast<unsigned>(n_pes)) return;
   printf("meshmem: PE %d, in a kernel: PE_root %d is not in 0..%d of the team\n", state().me, root,
          n_pes - 1);
@@ -158,10 +158,10 @@ MESHMEM_DEVICE void check_root(int root, int n_pes) {
 #endif
 }
 
-// Debug builds end a kernel that uses a word in one piece where it does not lie in one: GPUs fault,
+// With checks ends a kernel that uses a word in one piece where it does not lie in one: GPUs fault,
 // or lose other threads' updates.
 MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
   printf(
       "meshmem: PE %d, in a kernel: %p is not aligned to %d bytes, as atomics, p, g, signals and "
@@ -173,9 +173,9 @@ MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
   (void)address, (void)bytes;
 #endif
 }
-// Debug builds end a kernel whose elements would all lie at one place, or be none.
+// With checks ends a kernel whose elements would all lie at one place, or be none.
 MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (dst > 0 && sst > 0 && bsize > 0) return;
   printf(
       "meshmem: PE %d, in a kernel: dst %lld, sst %lld, blocks of %lld: strides and blocks are of "
@@ -189,9 +189,9 @@ MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::s
 #endif
 }
 
-// Debug builds end a kernel whose count is negative, or of more bytes than a number counts.
+// With checks ends a kernel whose count is negative, or of more bytes than a number counts.
 MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std::size_t times = 1) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
   if (times == 0 || nelems <= kMostBytes / elem_bytes / times) return;
   printf(
@@ -207,7 +207,7 @@ MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std:
 // And one whose collective would write what is yet to be read.
 MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const void* source,
                                 std::size_t source_bytes) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
   if (to - from >= source_bytes && from - to >= dest_bytes) return;
@@ -261,10 +261,10 @@ MESHMEM_DEVICE_COLD std::byte* must_find_rare(const void* address, int pe) {
   return there;
 }
 
-// Debug builds end a kernel whose argument is in no symmetric heap where nothing is translated
+// With checks ends a kernel whose argument is in no symmetric heap where nothing is translated
 // either.
 MESHMEM_DEVICE void check_symmetric(const void* address) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (!try_translate(address, state().me)) refuse_address(address);
 #else
   (void)address;

@@ -16,10 +16,10 @@
 namespace meshmem {
 namespace device {
 
-// Lines move in one access each. Debug builds say what is wrong, where hardware would stop without
+// Lines move in one access each. Checks say what is wrong, where hardware would stop without
 // a word.
 MESHMEM_DEVICE void check_packets(const void* packets) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;
   printf("meshmem: PE %d, in a kernel: %p is no multiple of %d, as packets' addresses must be\n",
          state().me, packets, static_cast<int>(kLineBytes));

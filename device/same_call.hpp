@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What debug builds check before a collective in a kernel: its count, whether its buffers overlap,
+// What checks look at before a collective in a kernel: its count, whether its buffers overlap,
 // and whether all PEs of the team call the same. Each PE leaves a description of its call, marked
 // with its epoch, with each other one, and looks at theirs: the later of two sees a difference.
 // Invariant: nobody waits for a description, and a PE that leaves none (a release build, a call on
@@ -54,7 +54,7 @@ struct Call {
   }
 };
 
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
 
 // Who calls, as a number: the kind of group, and the blocks of a grid.
 MESHMEM_DEVICE std::uint64_t caller_of(const Thread&) { return 0; }
@@ -242,10 +242,10 @@ MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* 
 
 #endif
 
-// Debug builds end a kernel whose PEs call differently.
+// With checks ends a kernel whose PEs call differently.
 template <typename Group>
 MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const Call& call) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   if (sync.team.n > 1 && leads(group)) check_same_call(sync, CallWords::of(call, caller_of(group)));
 #else
   (void)group, (void)sync, (void)call;
@@ -255,7 +255,7 @@ MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const C
 template <typename Group>
 MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const Call& call,
                                const void* dest, const void* source) {
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   check_count(call.elem_bytes, call.nelems, static_cast<std::size_t>(sync.team.n));
   if (call.nelems > 0 && leads(group)) check_overlap(call, dest, source, sync.team.me, sync.team.n);
   if (call.nelems > 0 || call.routine == Routine::collect) check_call(group, sync, call);

@@ -51,7 +51,7 @@ struct TeamView {
 };
 
 // A line of memory, for one word that is polled or counted, with nothing else beside it; or for
-// words of several PEs. Beside a PE's progress debug builds describe its calls (same_call.hpp).
+// words of several PEs. Beside a PE's progress checks describe its calls (same_call.hpp).
 struct alignas(128) Flag {
   static constexpr std::size_t kWords = 16;
   std::uint64_t value;

@@ -48,6 +48,12 @@
 #define MESHMEM_TARGET_IS_CPU 1
 #endif
 
+// Whether kernels look for mistakes of their callers, and say what they find: `oshhip --check`, or
+// -DMESHMEM_KERNEL_CHECKS. All files of a program should say the same.
+#if !defined(MESHMEM_KERNEL_CHECKS)
+#define MESHMEM_KERNEL_CHECKS 0
+#endif
+
 // A struct among a kernel's parameters that is read where it lies, and not copied first.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 #define MESHMEM_GRID_CONSTANT __grid_constant__

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A routine of a group that only a part of the group calls: some of its work is left undone, or its
-// threads wait for ever. Found on the cpu target always, and in debug builds on GPUs.
+// threads wait for ever. Found on the cpu target always, and with checks on GPUs.
 // Invariant: release builds for GPUs have nothing of it. Called by the routines with endings in
 // shmem/device.hpp, before anything else.
 #ifndef MESHMEM_DEVICE_WHOLE_GROUP_HPP_
@@ -24,7 +24,7 @@ inline void note_call(const Block&, const char* routine) {
 inline void note_call(const CooperativeGrid&, const char* routine) {
   hip_on_cpu::note_call_of_grid(routine);
 }
-#elif !defined(NDEBUG)
+#elif MESHMEM_KERNEL_CHECKS
 [[noreturn]] MESHMEM_DEVICE void refuse_part(const char* routine, int callers, int size) {
   printf("meshmem: PE %d, in a kernel: %s takes all %d threads of the group, and %d called it\n",
          state().me, routine, size, callers);

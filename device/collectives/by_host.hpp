@@ -36,7 +36,7 @@ MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
 // Ends the kernel where MESHMEM_PROXY=off.
 MESHMEM_DEVICE void check_proxy() {
   if (has_proxy()) return;
-#ifndef NDEBUG
+#if MESHMEM_KERNEL_CHECKS
   printf(
       "meshmem: PE %d, in a kernel: a collective of a team with PEs on other machines, which "
       "MESHMEM_PROXY=off does not reach\n",

@@ -47,8 +47,8 @@ if [ "$step" = build ]; then
   "$cmake" -S "$here/../.." -B "$build" "${options[@]}" >"$build/log" || fail "configure: $(cat "$build/log")"
   "$cmake" --build "$build" --target "${programs[@]}" oshrun meshmem-info >"$build/log" ||
     fail "build: $(cat "$build/log")"
-  "$build/bin/oshhip" -O3 -DNDEBUG -c "$here/many_registers.hip" -o "$build/many_registers.o"
-  "$build/bin/oshhip" -O2 -DNDEBUG "$here/coarse_memory.hip" -o "$build/bin/coarse_memory"
+  "$build/bin/oshhip" -O3 -c "$here/many_registers.hip" -o "$build/many_registers.o"
+  "$build/bin/oshhip" -O2 "$here/coarse_memory.hip" -o "$build/bin/coarse_memory"
   exit
 fi
 

@@ -71,7 +71,7 @@ def build_programs(gpu, top, build, folder, edits, file):
     programs = []
     for source, more in ((LITMUS, [f"{build}/tests/harness/libmeshmem_pe_main.a", "-lgtest"]), (COARSE, [])):
         program = folder / pathlib.Path(source).stem
-        subprocess.run([*clang, "-x", "hip", f"--offload-arch={gpu}", "-std=c++17", "-O1", "-DNDEBUG", "-fPIC",
+        subprocess.run([*clang, "-x", "hip", f"--offload-arch={gpu}", "-std=c++17", "-O1", "-fPIC",
                         "-D__HIP_PLATFORM_AMD__=1", "-w", f"-I{folder}", f"-I{folder}/include", "-c", folder / source, "-o",
                         f"{program}.o"], check=True)
         subprocess.run(["c++", f"{program}.o", "-o", program, *more, *libraries], check=True)

@@ -33,8 +33,8 @@ options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DME
 if [ "$target" = cuda ]; then
   quickly=
   [[ $(nvcc --help) != *--Ofast-compile* ]] || quickly=-Ofc=max
-  options+=(-DCMAKE_C_FLAGS_RELEASE='-O0 -DNDEBUG' -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG'
-    -DCMAKE_CUDA_FLAGS_RELEASE="-O3 -DNDEBUG $quickly")
+  options+=(-DCMAKE_C_FLAGS_RELEASE='-O0' -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG'
+    -DCMAKE_CUDA_FLAGS_RELEASE="-O3 $quickly")
 fi
 
 mkdir -p "$build"
@@ -45,7 +45,7 @@ if [ "$target" = cuda ]; then
   for kernels in "$source"/device/kernels/*.cpp "$source/tests/compile/probe_reductions.cpp"; do
     [[ $kernels == */device/kernels/reductions* ]] || printf '#include "%s"\n' "$kernels"
   done >"$build/kernels.cpp"
-  nvcc -x cu -arch=sm_90 -std=c++17 -O3 -DNDEBUG -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror -I"$source" \
+  nvcc -x cu -arch=sm_90 -std=c++17 -O3 -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror -I"$source" \
     -I"$source/include" -I"$source/device/hip_on_cuda" -c "$build/kernels.cpp" -o "$build/kernels.o"
 fi
 

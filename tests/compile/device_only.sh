@@ -20,7 +20,7 @@ echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 || {
 }
 for architecture; do
   for file in "$source"/device/kernels/reductions*.cpp "$source"/tests/compile/outside/outside.hip; do
-    "$clang" -x hip --offload-arch="$architecture" --offload-device-only -nogpulib -std=c++17 -O3 -DNDEBUG \
+    "$clang" -x hip --offload-arch="$architecture" --offload-device-only -nogpulib -std=c++17 -O3 \
       -Wall -Wextra -Werror -I"$source" -I"$source/include" -fsyntax-only "$file"
     echo "${file#"$source"/} compiles for $architecture"
   done

@@ -191,7 +191,7 @@ def compile_kernels(top, files, compiler, architecture):
         source, output = pathlib.Path(folder, "all.cpp"), pathlib.Path(folder, "all.s")
         source.write_text("".join(f'#include "{file}"\n' for file in files))
         subprocess.run([compiler, "-x", "hip", f"--offload-arch={architecture}", "--offload-device-only", *library,
-                        "-std=c++17", "-O3", "-DNDEBUG", "-gline-tables-only", "-Wall", "-Wextra", "-Werror", "-I.",
+                        "-std=c++17", "-O3", "-gline-tables-only", "-Wall", "-Wextra", "-Werror", "-I.",
                         "-Iinclude", "-S", source, "-o", output], check=True, cwd=top)
         return output.read_text()
 

