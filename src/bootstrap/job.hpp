@@ -57,6 +57,8 @@ void publish(std::string_view key, std::string_view value, Among who);
 void exchange_published(Among who, double timeout_seconds);
 std::string lookup(int pe, std::string_view key);
 
+// A meeting of all PEs by the launcher in start-up, after an exchange of the job.
+void meet_at_start(double timeout_seconds);
 // A meeting of all PEs by the launcher, for their last one. 0: without a limit.
 void meet_at_end(double timeout_seconds);
 

@@ -193,6 +193,10 @@ std::string lookup(int pe, std::string_view key) {
   return launcher->lookup(pe, key);
 }
 
+void meet_at_start(double timeout_seconds) {
+  if (launcher != nullptr) launcher->meet_at_start(timeout_seconds);
+}
+
 void meet_at_end(double timeout_seconds) {
   if (launcher != nullptr) launcher->meet_at_end(timeout_seconds);
 }

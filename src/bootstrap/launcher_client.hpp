@@ -27,6 +27,9 @@ class LauncherClient {
   virtual void publish(std::string_view key, std::string_view value, Among who) = 0;
   virtual void exchange_published(Among who, double timeout_seconds) = 0;
   virtual std::string lookup(int pe, std::string_view key) = 0;
+  virtual void meet_at_start(double timeout_seconds) {
+    exchange_published(Among::job, timeout_seconds);
+  }
   virtual void meet_at_end(double timeout_seconds) = 0;
   virtual void begin_use() {}
   virtual void end_use(double /*timeout_seconds*/) {}

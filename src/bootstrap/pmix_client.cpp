@@ -306,11 +306,19 @@ class PmixClient final : public LauncherClient {
   void publish(std::string_view key, std::string_view value, Among who) override;
   void exchange_published(Among who, double timeout_seconds) override;
   std::string lookup(int pe, std::string_view key) override;
-  void meet_at_end(double timeout_seconds) override;
+  void meet_at_start(double timeout_seconds) override {
+    meet("shmem_init", kStartLimit, timeout_seconds);
+  }
+  void meet_at_end(double timeout_seconds) override {
+    meet("shmem_finalize", "MESHMEM_TIMEOUT", timeout_seconds);
+  }
   void disconnect() override { PMIx_Finalize(nullptr, 0); }
   void abort(int status, const char* reason) override {
     if (!others_may_be_in_a_fence) PMIx_Abort(status, reason, nullptr, 0);
   }
+
+ private:
+  static void meet(const char* routine, const char* limit, double timeout_seconds);
 };
 
 void PmixClient::publish(std::string_view key, std::string_view value, Among who) {
@@ -332,13 +340,9 @@ void PmixClient::exchange_published(Among who, double timeout_seconds) {
   if (who == Among::job) others_may_be_in_a_fence = false;
 }
 
-void PmixClient::meet_at_end(double timeout_seconds) {
+void PmixClient::meet(const char* routine, const char* limit, double timeout_seconds) {
   others_may_be_in_a_fence = true;
-  run({.who = Among::job,
-       .collects = false,
-       .routine = "shmem_finalize",
-       .limit = "MESHMEM_TIMEOUT"},
-      timeout_seconds);
+  run({.who = Among::job, .collects = false, .routine = routine, .limit = limit}, timeout_seconds);
   others_may_be_in_a_fence = false;
 }
 

@@ -39,6 +39,7 @@ void publish_card(const NodeMemory& memory) {
                 .host = host_name(),
                 .cores = name_of_cores(memory.directory(), memory.n()),
                 .n_cores = static_cast<std::uint32_t>(count_cores(memory.directory(), memory.n())),
+                .machine = own_addresses(),
                 .facts = facts_of_node(memory.directory(), memory.layout())};
   for (int index = 0; index < memory.n(); ++index) {
     const WireAddress& address = memory.arena().wire_address(index);
@@ -56,7 +57,8 @@ void exchange_cards(const NodeMemory& memory, double start_timeout) {
   exchange_published(Among::job, start_timeout);
 }
 
-NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
+                     std::vector<MachineAddresses>& others) {
   std::optional<NodeFacts> all;
   Settings first;
   const std::uint64_t cores = name_of_cores(memory.directory(), memory.n());
@@ -69,7 +71,8 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share) {
       fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
             first_pe, *error);
     fewest_cores.add(card.cores, static_cast<int>(card.n_cores), static_cast<int>(card.pes.size()));
-    const bool is_mine = nodes.node_of(first_pe) == nodes.mine();
+    const bool is_mine = first_pe == memory.pes().front();  // nodes is not filled yet
+    if (!is_mine) others.push_back(card.machine);
     if (is_mine || (cores != 0 && card.cores == cores)) {
       if (is_mine) {
         share.index = share.nodes;

@@ -8,6 +8,7 @@
 #define MESHMEM_CORE_CARD_EXCHANGE_HPP_
 
 #include <string>
+#include <vector>
 
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
@@ -19,8 +20,10 @@ namespace meshmem {
 // By all PEs, when those of the node have told the arena what a card says.
 void exchange_cards(const NodeMemory& memory, double start_timeout);
 
-// By all PEs after it. Fills the table and the share, and returns what all nodes have in common.
-NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share);
+// By all PEs after it. Fills the table, the share and where the other nodes are, and returns what
+// all nodes have in common.
+NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
+                     std::vector<MachineAddresses>& others);
 
 // Of any PE of the world.
 std::string wire_address_of(const Nodes& nodes, int pe);

@@ -158,7 +158,9 @@ void Runtime::find_nodes() {
   require_same_settings(directory, memory_.n(), memory_.index());
   if (uses_network_) {
     nodes_ = Nodes(n_pes_, me_, memory_.index());
-    facts_ = read_cards(memory_, nodes_, core_share_);
+    std::vector<MachineAddresses> others;
+    facts_ = read_cards(memory_, nodes_, core_share_, others);
+    network_.admit_only(others, environment_.start_timeout);
   } else {
     facts_ = facts_of_node(directory, memory_.layout());
     core_share_.pes = pes_of_machine();

@@ -44,6 +44,12 @@ void Network::open_wire(const Environment& environment, bool is_first) {
   transport_->use_wire(std::move(wire));
 }
 
+// A connection before the peer's call would be lost, and TCP tries again after a second only.
+void Network::admit_only(const std::vector<MachineAddresses>& others, double start_timeout) {
+  if (transport_->admit_only(addresses_to_admit(own_addresses(), others)))
+    meet_at_start(start_timeout);
+}
+
 void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts) {
   nodes_ = &nodes;
   const auto far_pes = static_cast<std::size_t>(nodes.n_pes() - memory.n());

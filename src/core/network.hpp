@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/environment.hpp"
 #include "core/node_card.hpp"
@@ -24,6 +25,9 @@ class Network {
   // What fails on one PE of a node fails on all: `is_first` says it.
   void open_wire(const Environment& environment, bool is_first);
   std::string wire_address() const { return transport_->wire_address(); }
+
+  // Keeps strangers out, where the wire does it by addresses. By all PEs.
+  void admit_only(const std::vector<MachineAddresses>& others, double start_timeout);
 
   // From now on other nodes can send. All three live for ever.
   void connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a card: a version, the facts, the host's name and cores, then number and address of
-// each PE.
+// The text of a card: a version, the facts, the host's name, cores and addresses, then number and
+// address of each PE.
 // Numbers are as the processor has them; a node of another byte order finds another version.
 #include "core/node_card.hpp"
 
@@ -14,7 +14,7 @@
 namespace meshmem {
 namespace {
 
-constexpr std::uint64_t kVersion = 0x3364726163686d;  // "mhcard3"
+constexpr std::uint64_t kVersion = 0x3464726163686d;  // "mhcard4"
 static_assert(std::is_trivially_copyable_v<NodeFacts>);
 static_assert(std::has_unique_object_representations_v<NodeFacts>, "no bytes without a meaning");
 
@@ -60,6 +60,14 @@ class Reader {
   bool is_good_ = true;
 };
 
+MachineAddresses machine_in(Reader& reader) {
+  MachineAddresses machine;
+  machine.network = reader.number<std::uint64_t>();
+  for (auto n = reader.number<std::uint16_t>(); n > 0 && reader.is_good(); --n)
+    machine.all.push_back(reader.text(kMostIpBytes));
+  return machine;
+}
+
 }  // namespace
 
 NodeFacts facts_of_node(const DirectoryEntry* directory, const ArenaLayout& layout) {
@@ -90,6 +98,9 @@ std::string pack_card(const NodeCard& card) {
   write_text(text, std::string_view(card.host).substr(0, kMostHostBytes));
   write(text, card.cores);
   write(text, card.n_cores);
+  write(text, card.machine.network);
+  write(text, static_cast<std::uint16_t>(card.machine.all.size()));
+  for (const std::string& address : card.machine.all) write_text(text, address);
   write(text, static_cast<std::uint32_t>(card.pes.size()));
   for (std::size_t i = 0; i < card.pes.size(); ++i) {
     write(text, static_cast<std::uint32_t>(card.pes[i]));
@@ -105,6 +116,7 @@ std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCar
   card.host = reader.text(kMostHostBytes);
   card.cores = reader.number<std::uint64_t>();
   card.n_cores = reader.number<std::uint32_t>();
+  card.machine = machine_in(reader);
   const auto n = reader.number<std::uint32_t>();
   if (n > static_cast<std::uint32_t>(n_pes))
     return fmt::format("names {} PEs of the job's {}", n, n_pes);

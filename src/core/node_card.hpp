@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/machine_addresses.hpp"
 #include "memory/arena.hpp"
 
 namespace meshmem {
@@ -41,6 +42,7 @@ struct NodeCard {
   std::string host;
   std::uint64_t cores = 0;  // the same for nodes that share the cores of one machine; 0: unknown
   std::uint32_t n_cores = 0;
+  MachineAddresses machine;
   NodeFacts facts;
 };
 

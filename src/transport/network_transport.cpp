@@ -54,6 +54,9 @@ void NetworkTransport::use_wire(std::unique_ptr<Wire> wire) {
   state_->outlet.wire = state_->wire.get();
 }
 std::string NetworkTransport::wire_address() const { return state_->wire->address(); }
+bool NetworkTransport::admit_only(const std::vector<std::string>& addresses) {
+  return state_->wire->admit_only(addresses);
+}
 
 void NetworkTransport::open(NetworkPlan plan) {
   state_->plan = std::move(plan);

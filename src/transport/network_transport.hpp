@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/trace_job.hpp"
 #include "transport/network_plan.hpp"
@@ -30,6 +31,7 @@ class NetworkTransport : public Transport {
   WireListener* listener();
   void use_wire(std::unique_ptr<Wire> wire);
   std::string wire_address() const;
+  bool admit_only(const std::vector<std::string>& addresses);  // as the wire's
 
   // From now on messages are taken in, by a thread of its own and by whoever waits.
   void open(NetworkPlan plan);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace meshmem {
 
@@ -55,6 +56,10 @@ class Wire {
   // A peer to send to, from 0 on, the same for the same address. Returns at once: the first message
   // makes the connection.
   virtual int connect(std::string_view address) = 0;
+  // The machines of all peers have these addresses (of 4 or 16 bytes each). A wire that cannot tell
+  // strangers by what they say admits connections from there only, and none before this call; it
+  // returns true, and then a peer connects only after this one's call.
+  virtual bool admit_only(const std::vector<std::string>& /*addresses*/) { return false; }
   virtual void send(int peer, const Message& message) = 0;
   // Sends and takes what can be, without waiting. True: something was done.
   virtual bool progress() = 0;
@@ -78,7 +83,7 @@ struct WireRequest {
   double keepalive_seconds;  // a silent peer is lost after so long; 0: never
   bool debug;                // the network's own messages are shown
 };
-inline constexpr int kWireVersion = 3;
+inline constexpr int kWireVersion = 4;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
 

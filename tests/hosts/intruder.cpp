@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stranger on the network: sends to a process of a job what it must not believe.
 // Invariant: it knows where a PE listens, as anybody on the network can, and nothing that only the
-// job knows. Run by test_start.py on a machine that is not the job's.
+// job knows. Run by test_start.py on a machine of the job.
 // Usage: intruder raw IP PORT | intruder wire IP PORT OWN_IP PLUGIN
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -7,6 +7,7 @@ here, which call main(). The programs under test come from the environment, whic
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -257,6 +258,18 @@ def is_pe(pid):
         return os.path.samefile(f"/proc/{pid}/exe", SHMEM_PROGRAM)
     except OSError:
         return False
+
+
+def listening(pid):
+    """(IP, port) of each socket by which PE `pid` takes connections."""
+    if not is_pe(pid):
+        return
+    own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as file:
+        for words in map(str.split, file.readlines()[1:]):
+            ip, port = words[1].split(":")
+            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
+                yield socket.inet_ntoa(bytes.fromhex(ip)[::-1]), int(port, 16)
 
 
 def main():

@@ -4,7 +4,6 @@
 doctor's job tells of the machines."""
 import os
 import re
-import socket
 
 import jobs
 from jobs import SHMEM_PROGRAM
@@ -114,8 +113,9 @@ class Strangers(jobs.JobTest):
         said = []
         for machine in ("nodea", "nodeb"):
             for pid in jobs.simulated[machine].processes():
-                for ip, port in listening(pid):
-                    said += self.intrude(ip, port)
+                for ip, port in jobs.listening(pid):
+                    if not ip.startswith("127."):
+                        said += self.intrude(ip, port, "nodeb" if machine == "nodea" else "nodea")
         with open(go, "wb"):
             pass
         result = self.finish(process)
@@ -129,27 +129,15 @@ class Strangers(jobs.JobTest):
             self.assertEqual(got, 0, said)
         self.assert_nothing_left()
 
-    def intrude(self, ip, port):
-        stranger = jobs.simulated["nodec"]
+    def intrude(self, ip, port, machine):
+        """From another machine of the job: connections of others do not reach the PE (test_attacks.py)."""
+        stranger = jobs.simulated[machine]
         lines = []
         for words in (["raw", ip, port], ["wire", ip, port, stranger.ip_address, MESHMEM_UCX]):
             result = self.finish(self.popen(stranger.words(INTRUDER, *map(str, words))))
             self.assertEqual(result.status, 0, result)
             lines += result.out.splitlines()
         return lines
-
-
-def listening(pid):
-    """(IP, port) of each socket on the network by which PE `pid` takes connections of UCX."""
-    if not jobs.is_pe(pid):
-        return
-    own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
-    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as file:
-        for words in map(str.split, file.readlines()[1:]):
-            ip, port = words[1].split(":")
-            ip = socket.inet_ntoa(bytes.fromhex(ip)[::-1])
-            if words[3] == "0A" and f"socket:[{words[9]}]" in own and not ip.startswith("127."):
-                yield ip, int(port, 16)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,13 @@ namespace meshmem {
 namespace {
 
 NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
-  NodeCard card{.pes = pes, .addresses = {}, .host = host, .cores = 42, .n_cores = 6, .facts = {}};
+  NodeCard card{.pes = pes,
+                .addresses = {},
+                .host = host,
+                .cores = 42,
+                .n_cores = 6,
+                .machine = {.network = 9, .all = {"1234", "0123456789abcdef"}},
+                .facts = {}};
   for (const int pe : pes) card.addresses.push_back(fmt::format("address of {}", pe));
   card.facts = {.settings = {.heap_bytes = 1u << 20,
                              .heap_is_asked_for = 0,
@@ -51,6 +57,8 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.host, "b.example");
   EXPECT_EQ(read.cores, 42u);
   EXPECT_EQ(read.n_cores, 6u);
+  EXPECT_EQ(read.machine.network, 9u);
+  EXPECT_EQ(read.machine.all, card.machine.all);
   EXPECT_EQ(read.facts.settings.plans, 0xfedcba9876543210);
   EXPECT_EQ(read.facts.token, card.facts.token);
   EXPECT_EQ(read.facts.static_bytes, 8192u);

@@ -127,7 +127,8 @@ TEST_F(StartMessages, AreReadOnceByEachPe) {
   Nodes nodes(kPes, calling, 0);
   told.lookups = 0;
   CoreShare share;
-  read_cards(memory, nodes, share);
+  std::vector<MachineAddresses> others;
+  read_cards(memory, nodes, share, others);
   EXPECT_EQ(told.lookups, kNodes);
   EXPECT_EQ(nodes.n(), kNodes);
   EXPECT_LE(nodes.bytes(), std::size_t{kNodes} * 300 + std::size_t{kPes} * 8);

@@ -21,6 +21,7 @@
 
 #include "base/network_library.hpp"
 #include "child.hpp"
+#include "core/machine_addresses.hpp"
 #include "transport/wire_library.hpp"
 
 namespace meshmem {
@@ -50,6 +51,7 @@ class End : public WireListener {
     std::string error;
     wire_ = try_make_wire("ucx", {0, this, device, keepalive, false}, &error);
     EXPECT_NE(wire_, nullptr) << error;
+    if (wire_ != nullptr) wire_->admit_only(own_addresses().all);
   }
 
   void take(int sender, const std::byte* head, std::size_t head_bytes, const std::byte* body,

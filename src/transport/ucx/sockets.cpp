@@ -11,10 +11,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
+
+#include "transport/ucx/address_filter.hpp"
 
 namespace meshmem {
 namespace {
@@ -87,16 +91,36 @@ void be_patient(int descriptor, double seconds) {
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 1);
 }
 
+// UCX's thread is about to accept these; at most so long.
+void let_accept(int listening) {
+  for (int look = 0; look < 100; ++look) {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(listening, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return;
+    if (info.tcpi_unacked == 0) return;  // of a listening socket: those that wait
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// UCX reads the end of the connection, and nothing of what has come by it.
+void turn_away(int connection) {
+  ::shutdown(connection, SHUT_RDWR);
+  char bytes[4096];
+  while (::recv(connection, bytes, sizeof bytes, MSG_DONTWAIT) > 0) continue;
+}
+
 }  // namespace
 
 UcxSockets::Opening::Opening(UcxSockets& sockets)
     : sockets_(sockets), before_(open_descriptors()) {}
 
 UcxSockets::Opening::~Opening() {
+  const std::size_t listening = sockets_.listening_.size();
   for (const int descriptor : open_descriptors()) {
     if (!std::binary_search(before_.begin(), before_.end(), descriptor))
       sockets_.take_care_of(descriptor);
   }
+  if (sockets_.listening_.size() > listening) sockets_.turn_away_accepted();
 }
 
 void UcxSockets::take_care_of(int descriptor) {
@@ -105,7 +129,28 @@ void UcxSockets::take_care_of(int descriptor) {
   close_on_exec(descriptor);
   if (!is_socket) return;
   if (patience_seconds_ > 0) be_patient(descriptor, patience_seconds_);
-  if (has_option(descriptor, SO_ACCEPTCONN, 1)) ports_.push_back(port_of(descriptor));
+  if (has_option(descriptor, SO_ACCEPTCONN, 1)) guard(descriptor);
+}
+
+void UcxSockets::guard(int listening) {
+  are_guarded_ = admit_nobody(listening) && are_guarded_;
+  listening_.push_back(listening);
+  ports_.push_back(port_of(listening));
+}
+
+// Those who came before the guard. UCX reads by progress only, so it has read nothing yet.
+void UcxSockets::turn_away_accepted() const {
+  for (const int listening : listening_) let_accept(listening);
+  for (const int descriptor : open_descriptors()) {
+    const bool is_accepted =
+        is_tcp(descriptor) && !has_option(descriptor, SO_ACCEPTCONN, 1) &&
+        std::find(ports_.begin(), ports_.end(), port_of(descriptor)) != ports_.end();
+    if (is_accepted) turn_away(descriptor);
+  }
+}
+
+void UcxSockets::admit_only(const std::vector<std::string>& addresses) const {
+  for (const int listening : listening_) meshmem::admit_only(listening, addresses);
 }
 
 // A connection that the other process has ended had an answer to the last probe at least.

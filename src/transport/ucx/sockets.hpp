@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What UCX does not tell the kernel of its descriptors: how long TCP waits for a machine that is
-// silent (UCX has settings for idle connections only, and on others TCP sends again for a quarter
-// of an hour), and that programs which this process starts are not to inherit them.
+// What UCX does not tell the kernel of its descriptors: who may connect, how long TCP waits for a
+// machine that is silent (UCX has settings for idle connections only), and that programs which this
+// process starts do not inherit them.
 // Invariant: only descriptors of UCX's are changed: those that are new after a call of it, and
 // connections that its listening sockets have accepted. Used by ucx_wire.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 #define MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace meshmem {
@@ -33,6 +34,11 @@ class UcxSockets {
     const std::vector<int> before_;  // ascending
   };
 
+  // From these IP addresses only peers may connect from now on; before it, from nowhere.
+  void admit_only(const std::vector<std::string>& addresses) const;
+  // False: this kernel cannot keep strangers from UCX's ports.
+  bool are_guarded() const { return are_guarded_; }
+
   // Whether TCP has just ended a connection since nothing came from the other machine for so long.
   // UCX gives the same reason where the other process has ended.
   bool have_given_up() const;
@@ -42,8 +48,12 @@ class UcxSockets {
 
  private:
   void take_care_of(int descriptor);
+  void guard(int listening);
+  void turn_away_accepted() const;
 
   const double patience_seconds_;
+  bool are_guarded_ = true;
+  std::vector<int> listening_;
   std::vector<std::uint16_t> ports_;  // of listening sockets
 };
 

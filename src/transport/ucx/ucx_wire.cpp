@@ -58,8 +58,12 @@ std::unique_ptr<UcxWire> UcxWire::open(const WireRequest& request, std::string* 
   if (context == nullptr) return nullptr;
   std::unique_ptr<UcxWire> wire(new UcxWire(request.listener, sockets, std::move(context)));
   const ucs_status_t status = wire->start();
-  if (status == UCS_OK) return wire;
-  *error = fmt::format("UCX cannot open its networks: {}", reason_of(status));
+  if (status != UCS_OK)
+    *error = fmt::format("UCX cannot open its networks: {}", reason_of(status));
+  else if (!wire->sockets_.are_guarded())
+    *error = "this kernel cannot keep strangers from UCX's ports: it refuses SO_ATTACH_FILTER";
+  else
+    return wire;
   return nullptr;
 }
 
@@ -108,6 +112,11 @@ int UcxWire::connect(std::string_view address) {
     peers_.emplace_back(new Peer{this, place->second, place->first, nullptr, false, UCS_OK, false});
   }
   return place->second;
+}
+
+bool UcxWire::admit_only(const std::vector<std::string>& addresses) {
+  sockets_.admit_only(addresses);
+  return true;
 }
 
 void UcxWire::make_endpoint(Peer& peer) {

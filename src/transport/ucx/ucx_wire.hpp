@@ -31,6 +31,7 @@ class UcxWire final : public Wire {
 
   std::string address() const override { return address_; }
   int connect(std::string_view address) override;
+  bool admit_only(const std::vector<std::string>& addresses) override;
   void send(int peer, const Message& message) override;
   bool progress() override;
   int event_fd() const override { return event_fd_; }
