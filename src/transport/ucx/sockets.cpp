@@ -138,7 +138,7 @@ void UcxSockets::guard(int listening) {
   ports_.push_back(port_of(listening));
 }
 
-// Those who came before the guard. UCX reads by progress only, so it has read nothing yet.
+// Connections that came before the guard, in a moment of UCX's start. UCX has read few of them yet.
 void UcxSockets::turn_away_accepted() const {
   for (const int listening : listening_) let_accept(listening);
   for (const int descriptor : open_descriptors()) {
