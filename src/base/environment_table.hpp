@@ -40,11 +40,11 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "The members of a team compare what they call: routine, type, counts, root and addresses of "
   "collectives, allocations and splits; on streams in the order in which they are put there. Two "
   "calls that differ end the job with a line that shows both. Also refused: buffers of collectives "
-  "that overlap or are not symmetric; every put, get, atomic, wait or collective of the host that "
-  "is not within one allocated block; and shmem_free of a block that work on a stream still uses. "
-  "A put, get or atomic takes about 0.1 us more, a collective about three times as long. races: "
-  "instead, tell of two accesses to the same symmetric bytes that nothing orders, one of them a "
-  "write, with both calls and their lines; the job then ends with status 1 (docs/debugging.md). "
+  "that overlap; every put, get, atomic, wait or collective of the host that is not within one "
+  "allocated block; and shmem_free of a block that work on a stream still uses. A put, get or "
+  "atomic takes about 0.1 us more, a collective about three times as long. races: instead, tell of "
+  "two accesses to the same symmetric bytes that nothing orders, one of them a write, with both "
+  "calls and their lines; the job then ends with status 1 (docs/debugging.md). "
   "races-polled: the same for programs that wait by loads of their own. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "

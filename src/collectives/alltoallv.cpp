@@ -67,7 +67,7 @@ Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Bloc
   const Get get{static_cast<std::byte*>(dest) + bytes_of(routine, blocks.displs[i], elem_bytes),
                 static_cast<const std::byte*>(source) + bytes_of(routine, offer.displ, elem_bytes),
                 bytes_of(routine, offer.nelems, elem_bytes)};
-  check_room(routine, get.dest, get.bytes);
+  check_room(routine, "dest", get.dest, get.bytes);
   return get;
 }
 

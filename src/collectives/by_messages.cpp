@@ -112,7 +112,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   std::vector<std::size_t> begins;
   std::size_t total = 0;
   for (const std::size_t size : sizes) begins.push_back(std::exchange(total, total + size));
-  check_room(team.routine(), dest, total);
+  check_room(team.routine(), "dest", dest, total);
   exchange_in_batches(team, source, bytes, *std::max_element(sizes.begin(), sizes.end()),
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         const std::size_t size = sizes[static_cast<std::size_t>(pe)];

@@ -67,8 +67,8 @@ template <typename... Values>
 [[gnu::always_inline]] inline void check(Team& team, const Buffers& buffers, Rule rule,
                                          fmt::format_string<const Values&...> arguments,
                                          const Values&... values) {
-  check_room(team.routine(), buffers.dest, buffers.dest_bytes);
-  check_room(team.routine(), buffers.source, buffers.source_bytes);
+  check_room(team.routine(), "dest", buffers.dest, buffers.dest_bytes);
+  check_room(team.routine(), "source", buffers.source, buffers.source_bytes);
   if (calls_are_compared) [[unlikely]]
     compare(team, buffers, rule, fmt::format(arguments, values...));
 }
@@ -78,11 +78,15 @@ std::size_t for_all(const Team& team, std::size_t bytes) {
 }
 
 // Of the other members' sources nothing is read, and an active set's root does not write to dest.
+// They are symmetric nevertheless: all members choose by both addresses who does it.
 void check_broadcast(Team& team, const void* dest, const void* source, std::size_t bytes, int root,
                      bool root_has_dest) {
   const bool is_root = team.me == root;
-  check_room(team.routine(), dest, is_root && !root_has_dest ? 0 : bytes);
-  check_room(team.routine(), source, is_root ? bytes : 0);
+  const bool writes = !is_root || root_has_dest;
+  check_room(team.routine(), "dest", dest, writes ? bytes : 0);
+  check_room(team.routine(), "source", source, is_root ? bytes : 0);
+  if (!writes) check_untouched(team.routine(), "dest", dest, bytes);
+  if (!is_root) check_untouched(team.routine(), "source", source, bytes);
   if (calls_are_compared) [[unlikely]]
     compare(team, {dest, bytes, source, bytes}, Rule::same_or_disjoint,
             fmt::format("{} bytes, PE_root {}", bytes, root));
@@ -163,7 +167,7 @@ namespace with_checks {
     return meshmem::collect(team.node, dest, source, bytes);
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
   if (!on_host(dest, source) && !is_symmetric(address_map, source, 1))
-    refuse_address(address_map, source, 1, team.routine());
+    refuse_address(address_map, source, 1, team.routine(), "source");
   if (!team.is_on_one_node()) return between_nodes::collect(team, dest, source, bytes);
   if (by_kernels(dest, source)) return on_device::collect(team, dest, source, bytes);
   by_messages::collect(team, dest, source, bytes);

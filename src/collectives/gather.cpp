@@ -62,7 +62,7 @@ void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes) 
     std::size_t length = 0;
     receive_message(team, sequence, &length, sizeof length, pe);
     if (length == 0) continue;
-    check_room(team.routine, dest, at + length);
+    check_room(team.routine, "dest", dest, at + length);
     copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
     at += length;
   }

@@ -5,6 +5,7 @@
 #include "memory/address_map.hpp"
 
 #include <initializer_list>
+#include <string>
 
 #include "base/error.hpp"
 
@@ -20,27 +21,28 @@ void refuse_pe(const AddressMap& map, int pe, const char* routine) {
 }
 
 void refuse_address(const AddressMap& map, const void* address, std::size_t bytes,
-                    const char* routine) {
+                    const char* routine, const char* argument) {
+  const std::string name = argument ? fmt::format("{}, ", argument) : "";
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   if (const auto as_signed = static_cast<std::ptrdiff_t>(bytes); as_signed < 0)
-    fatal("{}: {} bytes ({}?) at {}: a count that is negative, or more than any memory has",
-          routine, bytes, as_signed, address);
+    fatal("{}: {}{} bytes ({}?) at {}: a count that is negative, or more than any memory has",
+          routine, name, bytes, as_signed, address);
   for (const Segment* segment : {&map.heap, &map.statics}) {
     const std::uintptr_t offset = number - segment->base;
     if (offset < segment->bytes) {
-      fatal("{}: {} bytes at {} reach {} bytes past the end of the {}", routine, bytes, address,
-            bytes - (segment->bytes - offset),
+      fatal("{}: {}{} bytes at {} reach {} bytes past the end of the {}", routine, name, bytes,
+            address, bytes - (segment->bytes - offset),
             segment == &map.heap ? "symmetric heap" : "program's static data");
     }
   }
   if (const auto past = device_segments().bytes_past_end(address, bytes)) {
-    fatal("{}: {} bytes at {} reach {} bytes past the end of the {}", routine, bytes, address,
-          *past, "device heap or registered buffer");
+    fatal("{}: {}{} bytes at {} reach {} bytes past the end of the {}", routine, name, bytes,
+          address, *past, "device heap or registered buffer");
   }
   fatal(
-      "{}: {} is not a symmetric address: neither in a heap of shmem_malloc nor a global or "
+      "{}: {}{} is not a symmetric address: neither in a heap of shmem_malloc nor a global or "
       "static variable of the executable, nor in a buffer of shmemx_buffer_register",
-      routine, address);
+      routine, name, address);
 }
 
 DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,

@@ -68,12 +68,13 @@ extern constinit AddressMap address_map;
 extern constinit AddressMap direct_map;
 
 // The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the
-// API's name.
+// API's name, `argument` the standard's for the address, where the routine has several.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_pe(const AddressMap& map, int pe,
                                                       const char* routine);
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_address(const AddressMap& map,
                                                            const void* address, std::size_t bytes,
-                                                           const char* routine);
+                                                           const char* routine,
+                                                           const char* argument = nullptr);
 
 // Where `bytes` bytes at `address` of this PE are in PE `pe`, mapped here. Not is_mapped() if they
 // are not within one segment, or the PE is far.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The slow side of the checks in room.hpp.
-// Invariant: check_room() refuses an address outside of all symmetric segments only if blocks are
-// watched.
+// Invariant: only cold code here.
 #include "memory/room.hpp"
 
 #include <string>
@@ -16,10 +15,6 @@ namespace {
 SymmetricHeap* watched_heaps[2] = {};
 
 bool blocks_are_watched() { return watched_heaps[0] != nullptr; }
-
-bool begins_in(const Segment& segment, const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) - segment.base < segment.bytes;
-}
 
 }  // namespace
 
@@ -37,11 +32,10 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
         count, stride, name);
 }
 
-void check_rare(const char* routine, const void* address, std::size_t bytes) {
-  if (is_symmetric(address_map, address, bytes)) return check_block(routine, address, bytes);
-  if (blocks_are_watched() || begins_in(address_map.heap, address) ||
-      begins_in(address_map.statics, address) || device_segments().holds(address))
-    refuse_address(address_map, address, bytes, routine);
+void check_rare(const char* routine, const char* argument, const void* address, std::size_t bytes) {
+  if (!is_symmetric(address_map, address, bytes))
+    refuse_address(address_map, address, bytes, routine, argument);
+  check_block(routine, address, bytes);
 }
 
 void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap) {

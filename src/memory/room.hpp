@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks what a caller asks for: that the count of elements is possible, and that the bytes lie
-// within one symmetric segment.
+// Checks what a caller asks for: that the count of elements is possible, and that the buffers of a
+// collective are symmetric to their ends.
 // Invariant: each check is one comparison if all is right; otherwise the job ends with a line.
 // Called by the API and the collectives. Puts and gets check the segment when they translate the
 // address.
@@ -32,15 +32,22 @@ namespace meshmem {
   return static_cast<std::size_t>(bytes);
 }
 
-// Checks the buffer of a collective; it may have 0 bytes. Memory that is not symmetric is refused
-// under MESHMEM_CHECK only; otherwise by whoever needs a peer's copy of it.
-[[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const void* address,
-                                             std::size_t bytes);
-[[gnu::always_inline]] inline void check_room(const char* routine, const void* address,
-                                              std::size_t bytes) {
+// Refuses a buffer of a collective unless it is symmetric and has room; it may have 0 bytes. So one
+// rule holds for all algorithms, also for those that would reach any memory. `argument` is the
+// standard's name for the buffer.
+[[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const char* argument,
+                                             const void* address, std::size_t bytes);
+[[gnu::always_inline]] inline void check_room(const char* routine, const char* argument,
+                                              const void* address, std::size_t bytes) {
   note_access(AccessKind::collective, address, bytes, address_map.my_pe);
   if (bytes != 0 && !is_in_segment(direct_map, address, bytes)) [[unlikely]]
-    check_rare(routine, address, bytes);
+    check_rare(routine, argument, address, bytes);
+}
+// The same of a buffer of `bytes` bytes that this PE does not touch, so only its begin matters.
+inline void check_untouched(const char* routine, const char* argument, const void* address,
+                            std::size_t bytes) {
+  if (bytes != 0 && !is_symmetric(address_map, address, 1)) [[unlikely]]
+    refuse_address(address_map, address, 1, routine, argument);
 }
 
 // Makes direct_map, the map of the fast paths, from address_map. Under MESHMEM_CHECK start-up gives

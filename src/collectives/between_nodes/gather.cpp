@@ -150,7 +150,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, reinterpret_cast<std::byte*>(sizes.data()), &bytes, sizeof bytes);
   const Layout layout(sizes);
-  check_room(team.routine(), dest, layout.total());
+  check_room(team.routine(), "dest", dest, layout.total());
   gather_blocks(team, layout, dest, source);
 }
 
