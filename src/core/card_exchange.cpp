@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
+#include "core/same_build.hpp"
 #include "core/same_settings.hpp"
 
 namespace meshmem {
@@ -19,9 +20,15 @@ namespace {
 
 constexpr const char* kCardKey = "meshmem.node";
 
-NodeCard card_of(const Nodes& nodes, int first_pe) {
+// `speaks`: of the PEs that find another build, this one says so at once.
+NodeCard card_of(const Nodes& nodes, int first_pe, bool speaks = true) {
   NodeCard card;
-  if (const auto error = unpack_card(lookup(first_pe, kCardKey), nodes.n_pes(), card))
+  const std::string text = lookup(first_pe, kCardKey);
+  if (const std::string build = build_of_card(text); build != build_name()) {
+    if (!speaks) leave_word_to_others();
+    fatal_message(other_build_line(first_pe, build));
+  }
+  if (const auto error = unpack_card(text, nodes.n_pes(), card))
     fatal("the start-up data of PE {}'s node {}; start the same meshmem on all machines", first_pe,
           *error);
   return card;
@@ -66,7 +73,9 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
   FewestCores fewest_cores;
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
-    const NodeCard card = card_of(nodes, first_pe);
+    const bool is_me = memory.is_first() && memory.pes().front() == first_pe;
+    // A node of another build than the first node finds so by the first card.
+    const NodeCard card = card_of(nodes, first_pe, memory.is_first() && !all);
     if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
             first_pe, *error);
@@ -85,11 +94,7 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
       all = card.facts;
       first = card.facts.settings;
     }
-    const bool is_me = memory.is_first() && memory.pes().front() == first_pe;
     require_same_settings(card.facts.settings, first, nodes.name_of(0), is_me);
-    if (card.facts.control_bytes != all->control_bytes)
-      fatal("{} runs another build of meshmem; start the same on all machines",
-            nodes.name_of(first_pe));
     add_facts(*all, card.facts);
   }
   share.fewest_cores = fewest_cores.count();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a card: a version, the facts, the host's name, cores and addresses, then number and
-// address of each PE.
+// The text of a card: a version, the build's name, the facts, the host's name, cores and addresses,
+// then number and address of each PE.
 // Numbers are as the processor has them; a node of another byte order finds another version.
 #include "core/node_card.hpp"
 
@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+
+#include "core/same_build.hpp"
 
 namespace meshmem {
 namespace {
@@ -94,6 +96,7 @@ void add_facts(NodeFacts& all, const NodeFacts& node) {
 std::string pack_card(const NodeCard& card) {
   std::string text;
   write(text, kVersion);
+  write_text(text, build_name());
   write(text, card.facts);
   write_text(text, std::string_view(card.host).substr(0, kMostHostBytes));
   write(text, card.cores);
@@ -109,9 +112,16 @@ std::string pack_card(const NodeCard& card) {
   return text;
 }
 
+std::string build_of_card(std::string_view text) {
+  Reader reader(text);
+  if (reader.number<std::uint64_t>() != kVersion) return {};
+  return reader.text(kMostBuildBytes);
+}
+
 std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCard& card) {
   Reader reader(text);
-  if (reader.number<std::uint64_t>() != kVersion) return "is of another version of meshmem";
+  if (reader.number<std::uint64_t>() != kVersion || reader.text(kMostBuildBytes) != build_name())
+    return "is of another version of meshmem";
   card.facts = reader.number<NodeFacts>();
   card.host = reader.text(kMostHostBytes);
   card.cores = reader.number<std::uint64_t>();

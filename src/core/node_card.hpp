@@ -49,7 +49,9 @@ struct NodeCard {
 inline constexpr std::size_t kMostHostBytes = 255;
 
 std::string pack_card(const NodeCard& card);
-// nullopt, or why the text is not a card of a job of `n_pes`.
+// The build that made the card; empty: the text is no card, or one of another version.
+std::string build_of_card(std::string_view text);
+// nullopt, or why the text is not a card of this build in a job of `n_pes`.
 std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCard& card);
 
 }  // namespace meshmem

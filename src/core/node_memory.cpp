@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/own_status.hpp"
 #include "base/wait.hpp"
+#include "core/same_build.hpp"
 
 namespace meshmem {
 namespace {
@@ -43,20 +44,37 @@ void number_rows(const StatusBoard& board, const std::vector<int>& pes) {
 void NodeMemory::open(Plan plan) {
   pes_ = std::move(plan.pes);
   index_ = index_of(plan.me);
+  std::string mine = build_name();
   if (is_first()) {
     plan.pes = pes_;
     layout_ = layout_of(plan);
     arena_.emplace(Arena::create(layout_));
     if (pes_.back() != n() - 1) number_rows(arena_->status_board(), pes_);
-    publish(kArenaKey, arena_->ticket(), plan.exchange);
+    mine += ' ' + arena_->ticket();
   }
+  publish(kArenaKey, mine, plan.exchange);
   exchange_published(plan.exchange, plan.start_timeout);
   if (!is_first()) {
-    const std::string ticket = lookup(pes_.front(), kArenaKey);
+    const std::string told = lookup(pes_.front(), kArenaKey);
+    require_build(told);
+    const std::string ticket = told.substr(build_name().size() + 1);
     layout_ = Arena::layout_of(ticket);
     arena_.emplace(Arena::attach(ticket, index_));
   }
   open_board(arena_->status_board(), index_);
+}
+
+// Of several PEs that differ from the first, the first one says so.
+void NodeMemory::require_build(const std::string& told_by_first) const {
+  const auto build_of = [](const std::string& told) { return told.substr(0, told.find(' ')); };
+  const std::string build = build_of(told_by_first);
+  if (build == build_name()) return;
+  for (int i = 1; i < index_; ++i) {
+    if (build_of(lookup(pes_[static_cast<std::size_t>(i)], kArenaKey)) == build) continue;
+    leave_word_to_others();
+    break;
+  }
+  fatal_message(other_build_line(pes_.front(), build));
 }
 
 int NodeMemory::index_of(int pe) const {

@@ -65,6 +65,8 @@ class NodeMemory {
   void meet(const char* where);
 
  private:
+  void require_build(const std::string& told_by_first) const;
+
   std::optional<Arena> arena_;
   ArenaLayout layout_;
   std::vector<int> pes_;

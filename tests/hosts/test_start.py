@@ -6,6 +6,7 @@ import os
 import re
 
 import jobs
+import launching
 from jobs import SHMEM_PROGRAM
 from launching import MESHMEM_INFO
 
@@ -36,6 +37,12 @@ class Refusals(jobs.JobTest):
                 result = self.run_job([2, 2], *self.on_nodeb(assignment), SHMEM_PROGRAM, "ring",
                                       settings={"SHMEM_SYMMETRIC_SIZE": "64M"})
                 self.assert_refused(result, name, "nodeb")
+
+    def test_builds_that_differ_are_refused(self):
+        build = launching.copy_as_other_build(self.folder)
+        result = self.run_job([2, 2], *self.on_nodeb(f"LD_LIBRARY_PATH={self.folder}"), SHMEM_PROGRAM, "ring")
+        self.assert_refused(result, "nodeb", rf"this PE runs build {build}-\w+ of meshmem \({self.folder}/\S+\) and PE 0 "
+                                             r"runs build [0-9a-z.-]+; start the same on all PEs")
 
     def test_a_missing_library_of_the_network_is_named_with_its_package(self):
         with open(os.path.join(self.folder, "libucp.so.0"), "wb"):  # the first that the loader finds

@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 
+#include "core/same_build.hpp"
 #include "core/same_settings.hpp"
 #include "core/spread.hpp"
 
@@ -90,6 +91,26 @@ TEST(NodeCard, OfAnotherVersionIsToldSo) {
   std::string text = pack_card(make_card({0}, "a"));
   text[0] ^= 1;
   EXPECT_EQ(refusal(text, 1), "is of another version of meshmem");
+}
+
+TEST(NodeCard, OfAnotherBuildNamesItsBuild) {
+  std::string text = pack_card(make_card({0}, "a"));
+  EXPECT_EQ(build_of_card(text), build_name());
+  const std::size_t last = text.find(build_name()) + build_name().size() - 1;
+  text[last] = text[last] == '0' ? '1' : '0';
+  EXPECT_EQ(refusal(text, 1), "is of another version of meshmem");
+  std::string other = build_name();
+  other.back() = text[last];
+  EXPECT_EQ(build_of_card(text), other);
+  EXPECT_NE(other_build_line(7, other).find("PE 7 runs build " + other), std::string::npos);
+}
+
+TEST(NodeCard, OfABuildThatIsNoNameIsNotPrinted) {
+  for (const std::string name : {"", "0.1.0", "\x1b[2J-", "a-\n"}) {
+    EXPECT_FALSE(is_build_name(name));
+    EXPECT_NE(other_build_line(0, name).find("runs another version"), std::string::npos);
+  }
+  EXPECT_TRUE(is_build_name(build_name()));
 }
 
 TEST(NodeCard, OfAnyBytesIsReadWithoutHarm) {
