@@ -4,6 +4,10 @@
 
 symbols.py --names PROGRAM --library LIBMESHMEM --readme README
 symbols.py --self-test
+symbols.py --list LIBMESHMEM: the lines of exported_symbols.txt, for a name that a release adds
+
+What programs are linked with stays (docs/abi.md): the library's soname, and the version of each symbol, which is
+FIRST_VERSION for the standard's and as exported_symbols.txt has it for the others.
 
 The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
 standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
@@ -18,6 +22,9 @@ import sys
 # What code that the headers bring into programs calls, and no program.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread",
             "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm", "shmemx_module_of_library"}
+EXPORTED = pathlib.Path(__file__).with_name("exported_symbols.txt")
+SONAME = "libmeshmem.so.0"
+FIRST_VERSION = "MESHMEM_0.1"
 GOLDEN = pathlib.Path(__file__).with_name("symbols_1.6.txt")
 
 
@@ -34,6 +41,40 @@ def exported(library):
     """Name -> (kind letter of nm, address) of each dynamic symbol that the library defines."""
     rows = (line.split() for line in run("nm", "-D", "--defined-only", library).splitlines())
     return {row[-1].split("@")[0]: (row[-2], row[0]) for row in rows if row[-2] != "A"}
+
+
+def versions(library):
+    """Name -> symbol version; "" for none."""
+    rows = (line.split() for line in run("nm", "-D", "--defined-only", library).splitlines())
+    names = (row[-1].partition("@") for row in rows if row[-2] != "A")
+    return {name: version.lstrip("@") for name, _, version in names}
+
+
+def soname(library):
+    found = re.search(r"\(SONAME\).*\[(.+)\]", run("readelf", "-dW", library))
+    return found[1] if found else ""
+
+
+def listed_versions():
+    lines = (line.split() for line in EXPORTED.read_text().splitlines())
+    return {words[0]: words[1] for words in lines if words and words[0] != "#"}
+
+
+def is_twin(name, all_names):
+    return name.startswith("p") and name[1:] in all_names
+
+
+def complaints_about_versions(golden, listed, found):
+    """Programs that are linked already ask for the names that are in the lists, of their versions."""
+    promised = {name: FIRST_VERSION for name in golden} | listed
+    promised |= {twin(name): version for name, version in promised.items() if name not in INTERNAL}
+    for name, version in sorted(promised.items()):
+        if name not in found:
+            yield f"{name} of {version} is not exported; programs that call it do not start: keep it, or raise the soname"
+        elif found[name] != version:
+            yield f"{name} is of version '{found[name]}' and was of {version}; programs that call it do not start"
+    for name in sorted(set(found) - set(promised)):
+        yield f"{name} is exported and not in {EXPORTED.name}; symbols.py --list prints its line"
 
 
 def references(library):
@@ -113,6 +154,18 @@ EXTENSIONS = [
 ]
 
 
+# What is exported of the standard's shmem_p and of the extensions in {"shmemx_y": "MESHMEM_0.2"}, and what has to be said.
+KEPT = {"shmem_p": "MESHMEM_0.1", "pshmem_p": "MESHMEM_0.1", "shmemx_y": "MESHMEM_0.2", "pshmemx_y": "MESHMEM_0.2"}
+VERSIONS = [
+    ({}, None),
+    ({"shmem_p": None}, "shmem_p of MESHMEM_0.1 is not exported"),
+    ({"pshmemx_y": None}, "pshmemx_y of MESHMEM_0.2 is not exported"),
+    ({"shmemx_y": "MESHMEM_0.1"}, "shmemx_y is of version 'MESHMEM_0.1' and was of MESHMEM_0.2"),
+    ({"shmem_p": ""}, "shmem_p is of version '' and was of MESHMEM_0.1"),
+    ({"shmemx_z": "MESHMEM_0.2"}, "shmemx_z is exported and not in exported_symbols.txt"),
+]
+
+
 def self_test():
     golden, wrong = ["shmem_p", "shmem_g"], 0
     cases = [(RIGHT | change, ["shmem_p"], said) for change, said in SPOILT]
@@ -128,7 +181,13 @@ def self_test():
         if len(found) != bool(said) or not all(said in text for text in found):
             print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
             wrong += 1
-    cases += EXTENSIONS
+    for change, said in VERSIONS:
+        exports = {name: version for name, version in (KEPT | change).items() if version is not None}
+        found = list(complaints_about_versions(["shmem_p"], {"shmemx_y": "MESHMEM_0.2"}, exports))
+        if len(found) != bool(said) or not all(said in text for text in found):
+            print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
+            wrong += 1
+    cases += EXTENSIONS + VERSIONS
     print(f"{len(cases)} libraries judged, {wrong} of them wrongly")
     return 1 if wrong else 0
 
@@ -136,6 +195,12 @@ def self_test():
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
+    if sys.argv[1:2] == ["--list"]:
+        found, golden = versions(sys.argv[2]), golden_names()
+        for name in sorted(found):
+            if not is_twin(name, found) and name not in golden:
+                print(name, found[name])
+        return 0
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", required=True)
     parser.add_argument("--library", required=True)
@@ -146,6 +211,9 @@ def main():
     symbols = exported(arguments.library)
     found = list(complaints(golden, run(arguments.names).split(), symbols, references(arguments.library)))
     found += complaints_about_extensions(run(arguments.names, "extensions").split(), symbols)
+    found += complaints_about_versions(golden, listed_versions(), versions(arguments.library))
+    if soname(arguments.library) != SONAME:
+        found.append(f"the soname is '{soname(arguments.library)}' and not {SONAME}")
     count = len(set(symbols) & set(golden))
     found += filter(None, [readme_complaint(arguments.readme, count, len(golden))])
     print(f"{count} of {len(golden)} routines of OpenSHMEM 1.6 are exported")
