@@ -28,7 +28,7 @@ def run(*command, text=None, **more):
 
 def extensions(library):
     """The routines of shmemx.h."""
-    exported = re.findall(r" (shmemx_\w+)$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)
+    exported = re.findall(r" (shmemx_\w+)(?:@.*)?$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)
     return {name for name in exported if name not in INTERNAL and not re.fullmatch(OLDER, name)}
 
 
