@@ -12,7 +12,8 @@ X(SHMEM_SYMMETRIC_SIZE, symmetric_size, heap_size, 0,
   "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. "
   "0 means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
 X(SHMEM_DEBUG, debug, presence, false,
-  "Print debugging messages, such as why an allocation failed or a variable is not known.")
+  "Print debugging messages, such as why an allocation failed, a variable is not known, or a call "
+  "takes a slow way.")
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceRule::automatic,
   kAboutAlgorithms)
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,

@@ -14,9 +14,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/slow_ways.hpp"
+
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 6;
+inline constexpr unsigned kTraceJobVersion = 7;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -90,6 +92,7 @@ struct TraceJob {
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives
+  const SlowWayCounts* slow_ways = nullptr;        // likewise; of all jobs of the process
   // Whether the stream will call the function, in its order; whether a graph captures it.
   bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
   bool (*is_captured)(void* stream) = nullptr;

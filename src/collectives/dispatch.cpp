@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/device_collectives.hpp"
@@ -30,6 +31,18 @@ bool by_kernels(const void* dest, const void* source) {
 }
 bool by_kernels(const Reduction& op, const void* dest, const void* source) {
   return op.kernel_type != device::ElemType::none && by_kernels(dest, source);
+}
+SlowWay way_without_kernels(const Reduction& op, const void* dest, const void* source) {
+  return by_kernels(dest, source) && op.kernel_type == device::ElemType::none
+             ? SlowWay::type_without_kernels
+             : SlowWay::memory_without_kernels;
+}
+
+// A team over several nodes: the algorithms there stage device memory.
+bool is_between_nodes(const Team& team, const void* dest, const void* source) {
+  if (team.is_on_one_node()) return false;
+  if (!on_host(dest, source)) note_slow_way(SlowWay::collective_through_host, team.routine());
+  return true;
 }
 
 struct Buffers {
@@ -130,9 +143,11 @@ namespace with_checks {
   check_broadcast(team, dest, source, bytes, root, true);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::broadcast(team.node, dest, source, bytes, root);
-  if (!team.is_on_one_node()) return between_nodes::broadcast(team, dest, source, bytes, root);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::broadcast(team, dest, source, bytes, root);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::broadcast(team, dest, source, bytes, root);
+  note_slow_way(SlowWay::memory_without_kernels, team.routine());
   by_messages::broadcast(team, dest, source, bytes, root);
 }
 
@@ -144,9 +159,10 @@ namespace with_checks {
     return meshmem::broadcast(team.node, own_dest, source, bytes, root);
   if (!team.is_on_one_node() && on_host(dest, source))
     return between_nodes::broadcast(team, own_dest, source, bytes, root);
-  if (!team.is_on_one_node())
+  if (is_between_nodes(team, dest, source))
     return between_nodes::broadcast_of_any_memory(team, own_dest, source, bytes, root);
   // A kernel would write to all.
+  note_slow_way(SlowWay::set_broadcast_by_messages, team.routine());
   by_messages::broadcast(team, own_dest, source, bytes, root);
 }
 
@@ -154,9 +170,11 @@ namespace with_checks {
   check(team, {dest, for_all(team, bytes), source, bytes}, Rule::disjoint, "{} bytes", bytes);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::fcollect(team.node, dest, source, bytes);
-  if (!team.is_on_one_node()) return between_nodes::fcollect(team, dest, source, bytes);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::fcollect(team, dest, source, bytes);
   if (bytes == 0) return;
   if (by_kernels(dest, source)) return on_device::fcollect(team, dest, source, bytes);
+  note_slow_way(SlowWay::memory_without_kernels, team.routine());
   by_messages::fcollect(team, dest, source, bytes);
 }
 
@@ -168,8 +186,10 @@ namespace with_checks {
   // Of those who bring nothing, too: all PEs take the same way by where their sources are.
   if (!on_host(dest, source) && !is_symmetric(address_map, source, 1))
     refuse_address(address_map, source, 1, team.routine(), "source");
-  if (!team.is_on_one_node()) return between_nodes::collect(team, dest, source, bytes);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::collect(team, dest, source, bytes);
   if (by_kernels(dest, source)) return on_device::collect(team, dest, source, bytes);
+  note_slow_way(SlowWay::memory_without_kernels, team.routine());
   by_messages::collect(team, dest, source, bytes);
 }
 
@@ -178,9 +198,11 @@ namespace with_checks {
   check_alltoall(team, dest, source, shape);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::alltoall(team.node, dest, source, shape);
-  if (!team.is_on_one_node()) return between_nodes::alltoall(team, dest, source, shape);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::alltoall(team, dest, source, shape);
   if (shape.count == 0) return;
   if (by_kernels(dest, source)) return on_device::alltoall(team, dest, source, shape);
+  note_slow_way(SlowWay::memory_without_kernels, team.routine());
   by_messages::alltoall(team, dest, source, shape);
 }
 
@@ -189,9 +211,11 @@ namespace with_checks {
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::reduce(team.node, op, dest, source, count);
-  if (!team.is_on_one_node()) return between_nodes::reduce(team, op, dest, source, count);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::reduce(team, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(op, dest, source)) return on_device::reduce(team, op, dest, source, count);
+  note_slow_way(way_without_kernels(op, dest, source), team.routine());
   by_messages::reduce(team, op, dest, source, count);
 }
 
@@ -202,9 +226,11 @@ namespace with_checks {
   check(team, {dest, bytes, source, for_all(team, bytes)}, Rule::any, "nreduce {}", count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::reduce_scatter(team.node, op, dest, source, count);
-  if (!team.is_on_one_node()) return between_nodes::reduce_scatter(team, op, dest, source, count);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::reduce_scatter(team, op, dest, source, count);
   if (count == 0) return;
   if (by_kernels(dest, source)) return on_device::reduce_scatter(team, op, dest, source, count);
+  note_slow_way(SlowWay::memory_without_kernels, team.routine());
   by_messages::reduce_scatter(team, op, dest, source, count);
 }
 
@@ -213,10 +239,12 @@ namespace with_checks {
   check_elementwise(team, op, dest, source, count);
   if (within_reach(team, dest, source)) [[likely]]
     return meshmem::scan(team.node, op, dest, source, count, inclusive);
-  if (!team.is_on_one_node()) return between_nodes::scan(team, op, dest, source, count, inclusive);
+  if (is_between_nodes(team, dest, source))
+    return between_nodes::scan(team, op, dest, source, count, inclusive);
   if (count == 0) return;
   if (by_kernels(op, dest, source))
     return on_device::scan(team, op, dest, source, count, inclusive);
+  note_slow_way(way_without_kernels(op, dest, source), team.routine());
   by_messages::scan(team, op, dest, source, count, inclusive);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/slow_ways.hpp"
 #include "collectives/reduce_tables.hpp"
 #include "gpu/device_target.hpp"
 
@@ -78,7 +79,11 @@ std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t b
       algorithm = settings.rule.algorithm;
       break;
   }
-  if (algorithm && settings.deterministic && !adds_in_pe_order(*algorithm)) return std::nullopt;
+  if (algorithm && settings.deterministic && !adds_in_pe_order(*algorithm)) {
+    if (settings.rule.kind == ReduceRule::one)
+      note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
+    return std::nullopt;
+  }
   return algorithm;
 }
 
@@ -87,7 +92,9 @@ ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_
   const ReduceAlgorithm algorithm =
       by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;
   const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
-  return row.is_on_host ? algorithm : row.fallback;
+  if (row.is_on_host) return algorithm;
+  note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
+  return row.fallback;
 }
 
 device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/slow_ways.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
 #include "collectives/team_steps.hpp"
@@ -60,7 +61,10 @@ void copy_result(const Ring& ring, int left, int step) {
 
 void reduce_ring(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                  std::size_t count) {
-  if (team.n > kMostPes) return reduce_two_shot(team, op, dest, source, count);
+  if (team.n > kMostPes) [[unlikely]] {
+    note_slow_way(SlowWay::ring_of_too_many_pes, team.routine);
+    return reduce_two_shot(team, op, dest, source, count);
+  }
   const Ring ring{team,
                   op,
                   static_cast<std::byte*>(dest),

@@ -5,6 +5,7 @@
 #include "core/stream_transfers.hpp"
 
 #include "base/error.hpp"
+#include "base/slow_ways.hpp"
 #include "base/trace.hpp"
 #include "core/runtime.hpp"
 #include "core/stream_use.hpp"
@@ -183,6 +184,8 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
   const StreamEnd from = end_here(source);
   std::uint64_t* word = word_for_kernels(call.routine, signal.address, pe);
   const bool by_kernel = suits_kernel(to, from, bytes);
+  if (bytes > 0 && (!to.for_kernels || !from.for_kernels))
+    note_slow_way(SlowWay::signal_behind_copy, call.routine);
   if (!by_kernel) copy_on_stream(call.routine, to, from, bytes, my_device(), call.stream);
   launch_on(my_device(), call.routine, [&] {
     return by_kernel && bytes > 0

@@ -106,6 +106,7 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
                .note_work = &note_work,
+               .slow_ways = &slow_way_counts,
                .call_on_stream = call_on_stream,
                .is_captured = is_stream_captured};
   job.is_first_of_node = job.pe == 0;

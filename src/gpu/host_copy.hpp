@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/slow_ways.hpp"
 #include "gpu/device_transfer.hpp"
 
 namespace meshmem {
@@ -18,7 +19,9 @@ template <typename T>
 class HostCopy {
  public:
   HostCopy(const char* routine, const T* source, std::size_t count)
-      : routine_(routine), source_(source), host_(count) {}
+      : routine_(routine), source_(source), host_(count) {
+    note_slow_way(SlowWay::looks_by_copies, routine);
+  }
   const T* data() const { return host_.data(); }
   const T* source() const { return source_; }
   void refresh() {

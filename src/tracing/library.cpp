@@ -29,6 +29,8 @@ TraceJob traced_job;
 // Lives for ever, as other things here do: a destructor of the program may finalize.
 std::string& traced_file = *new std::string;
 
+std::uint64_t slow_ways_before[std::size(kSlowWays)];  // of earlier jobs of the process
+
 std::string path_of_part(const std::string& file, int pe) {
   return fmt::format("{}.pe{}.part", file, pe);
 }
@@ -64,6 +66,13 @@ std::string remove_older(const std::string& file) {
   if (stat(file.c_str(), &about) != 0) return {};
   if (!S_ISREG(about.st_mode)) return "it is there and no ordinary file";
   return unlink(file.c_str()) == 0 ? "" : std::strerror(errno);
+}
+
+void count_slow_ways() {
+  PartHeader& header = part_header();
+  for (std::size_t i = 0; i < std::size(kSlowWays); ++i)
+    header.slow_ways[i] =
+        (*traced_job.slow_ways)[i].load(std::memory_order_relaxed) - slow_ways_before[i];
 }
 
 void record_init(const TraceJob& job) {
@@ -117,6 +126,8 @@ std::string open_trace(const TraceJob& job) {
   if (const std::string error = open_part(traced_job, path_of_part(traced_file, job.pe));
       !error.empty())
     return refusal(error);
+  for (std::size_t i = 0; i < std::size(kSlowWays); ++i)
+    slow_ways_before[i] = (*job.slow_ways)[i].load(std::memory_order_relaxed);
   record_init(job);
   forget_teams();
   name_predefined_teams(job.node);
@@ -133,6 +144,7 @@ void close_trace() {
   stop_recording();
   note_moment();
   part_header().at_end = measure_clock(traced_job);
+  count_slow_ways();
   std::string error;
   const bool is_joined = gather_parts(traced_job, part_fd(), join_parts, error);
   if (!error.empty())
@@ -142,6 +154,11 @@ void close_trace() {
                     "trace of those of one machine",
                     traced_file, error, traced_file));
   close_part(is_joined);
+}
+
+void leave_trace() {
+  if (part_fd() >= 0) count_slow_ways();
+  say_what_is_left();
 }
 
 // FILE.pe0.part, FILE.pe1.part, ... to FILE. The number of parts, or -1 and errno.
@@ -171,6 +188,6 @@ VISIBLE void meshmem_open_trace(const meshmem::TraceJob& job, std::string& error
   error = meshmem::tracing::open_trace(job);
 }
 VISIBLE void meshmem_close_trace() { meshmem::tracing::close_trace(); }
-VISIBLE void meshmem_leave_trace() { meshmem::tracing::say_what_is_left(); }
+VISIBLE void meshmem_leave_trace() { meshmem::tracing::leave_trace(); }
 VISIBLE int meshmem_join_trace(const char* file) { return meshmem::tracing::join_files(file); }
 #undef VISIBLE

@@ -53,7 +53,7 @@ struct TeamName {
 };
 
 struct PartHeader {
-  static constexpr char kMagic[16] = "meshmem trace 2";
+  static constexpr char kMagic[16] = "meshmem trace 3";
   static constexpr std::size_t kTeams = 192;
   char magic[16];
   std::uint32_t n_routines;  // of the library that wrote it
@@ -66,6 +66,7 @@ struct PartHeader {
   ClockOffset at_start, at_end;
   char host[64];
   char program[64];
+  std::uint64_t slow_ways[std::size(kSlowWays)];  // calls of each kind; until the end, as at start
   std::uint32_t n_teams;
   TeamName teams[kTeams];
 };

@@ -80,6 +80,7 @@ class JsonFile {
       add("{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{},"
           "\"args\":{{\"sort_index\":{}}}}}",
           pe, pe);
+      write_slow_ways(pe, *header);
     }
     for (const Thread& thread : timeline_.threads) {
       begin_event();
@@ -87,6 +88,20 @@ class JsonFile {
           "\"args\":{{\"name\":{}}}}}",
           thread.pe, thread.number, quoted(thread.name));
     }
+  }
+
+  // Of those that the PE has taken. Viewers leave out metadata that they do not know.
+  void write_slow_ways(std::size_t pe, const PartHeader& header) {
+    has_argument_ = false;
+    for (std::size_t i = 0; i < std::size(kSlowWays); ++i) {
+      if (header.slow_ways[i] == 0) continue;
+      if (!has_argument_) {
+        begin_event();
+        add("{{\"ph\":\"M\",\"name\":\"slow_ways\",\"pid\":{},\"args\":{{", pe);
+      }
+      add_argument(kSlowWays[i].name, "{}", header.slow_ways[i]);
+    }
+    if (has_argument_) add("}}}}");
   }
 
   void write_span(const Span& span) {

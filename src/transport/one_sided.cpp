@@ -9,7 +9,9 @@
 #include <bit>
 
 #include "base/copy_bytes.hpp"
+#include "base/slow_ways.hpp"
 #include "gpu/device_transfer.hpp"
+#include "gpu/host_stores.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "shmem.h"
@@ -56,6 +58,7 @@ void copy(const char* routine, const End& to, const End& from, std::size_t bytes
              device.try_store(to.address(), from.address(), bytes)) {
     return;  // fence and quiet complete it
   } else if (is_element(to, bytes) && !from.on_device && until != Until::done) {
+    if (!host_stores().holds(to.address(), bytes)) note_slow_way(SlowWay::store_by_kernel, routine);
     device.issue_store(to.place, from.address(), bytes);
   } else if (is_element(from, bytes) && !to.on_device) {
     std::uint64_t value = 0;

@@ -4,6 +4,7 @@
 // members, and the results of the nodes by the leaders; large data by columns.
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
+#include "base/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/columns.hpp"
@@ -98,6 +99,8 @@ void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const v
 void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
   if (count == 0) return;
   const bool is_deterministic = reduce_policy.settings.deterministic;
+  if (reduce_policy.settings.rule.kind == ReduceRule::one)
+    note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
   const Order order = is_deterministic ? Order::pes : Order::nodes;
   const std::size_t bytes = count * op.elem_bytes;
   // Messages of all to all would round after each PE.
@@ -108,7 +111,10 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
     if (can_be_staged(team, dest, source, bytes))
       return reduce_in_staged_columns(team, op, order, dest, source, count);
   }
-  if (is_deterministic) return by_messages::reduce(team, op, dest, source, count);
+  if (is_deterministic) {
+    note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
+    return by_messages::reduce(team, op, dest, source, count);
+  }
   reduce_through_leaders(team, op, dest, source, count);
 }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls that take a slower way than their routine has. SHMEM_DEBUG=1 says each kind once in each
+// process, and a trace counts them.
+// Invariant: only code that is on the slow way already calls note_slow_way(), so fast paths pay
+// nothing. Called by every layer; the counts are read by the library of traces.
+#ifndef MESHMEM_BASE_SLOW_WAYS_HPP_
+#define MESHMEM_BASE_SLOW_WAYS_HPP_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace meshmem {
+
+// X(kind, what happens, what helps)
+#define MESHMEM_SLOW_WAYS(X)                                                                      \
+  X(memory_without_kernels,                                                                       \
+    "kernels do not reach both buffers on all PEs, so the host sends the data in messages",       \
+    "take both from the device heap, not from static data, or where one is in the host heap set " \
+    "MESHMEM_REGISTER_HOST_HEAP=1")                                                               \
+  X(type_without_kernels,                                                                         \
+    "kernels have no reduction of this type, so the host reduces device memory by messages",      \
+    "use a type of up to 8 bytes, or keep the buffers in the host heap")                          \
+  X(set_broadcast_by_messages,                                                                    \
+    "a broadcast of an active set leaves the root's dest alone, which kernels cannot, so the "    \
+    "host sends the data in messages",                                                            \
+    "broadcast in a team")                                                                        \
+  X(collective_through_host,                                                                      \
+    "device memory goes to other machines through pinned memory of the host",                     \
+    "send fewer and larger pieces, or reduce within each machine first")                          \
+  X(transfer_through_host,                                                                        \
+    "this end is device memory, which is copied through pinned memory of the host",               \
+    "send fewer and larger pieces, or keep what other machines read in the host heap")            \
+  X(store_by_kernel,                                                                              \
+    "the processor cannot store into the device's memory, so a kernel stores this value",         \
+    "put more at a time, or from a kernel, or turn on Resizable BAR (meshmem-info --doctor)")     \
+  X(looks_by_copies, "the host looks at device memory by copies, a wait by one for each look",    \
+    "wait for a variable in the host heap (SHMEMX_MALLOC_HOST), on a stream or in a kernel")      \
+  X(signal_behind_copy,                                                                           \
+    "kernels do not reach an end of the data, so a copy goes first and the signal after it",      \
+    "keep both ends in the device heap, or set MESHMEM_REGISTER_HOST_HEAP=1")                     \
+  X(one_block, "this team's kernels have one block, as other teams have all of the larger slots", \
+    "destroy teams that are no longer used before this one is split off")                         \
+  X(gathered_in_pe_order,                                                                         \
+    "MESHMEM_DETERMINISTIC=1 has every PE gather all data before it combines them",               \
+    "unset it, or make the data smaller")                                                         \
+  X(forced_algorithm,                                                                             \
+    "the algorithm of MESHMEM_REDUCE_ALGORITHM cannot do this reduction, so another does",        \
+    "unset it, or see docs/collectives.md for what each algorithm can do")                        \
+  X(ring_of_too_many_pes, "a ring of so many PEs has no room, so two_shot reduces",               \
+    "unset MESHMEM_REDUCE_ALGORITHM and MESHMEM_REDUCE_RING_MIN_BYTES, or use smaller teams")
+
+enum class SlowWay : unsigned {
+#define MESHMEM_SLOW_WAY_NAME(kind, what, help) kind,
+  MESHMEM_SLOW_WAYS(MESHMEM_SLOW_WAY_NAME)
+#undef MESHMEM_SLOW_WAY_NAME
+};
+
+struct SlowWayText {
+  std::string_view name, what, help;
+};
+inline constexpr SlowWayText kSlowWays[] = {
+#define MESHMEM_SLOW_WAY_TEXT(kind, what, help) {#kind, what, help},
+    MESHMEM_SLOW_WAYS(MESHMEM_SLOW_WAY_TEXT)
+#undef MESHMEM_SLOW_WAY_TEXT
+};
+
+// How many calls have taken each. For as long as the process lives.
+using SlowWayCounts = std::array<std::atomic<std::uint64_t>, std::size(kSlowWays)>;
+extern constinit SlowWayCounts slow_way_counts;
+
+// `routine`: the API's name, or the variable that asks for what cannot be.
+[[gnu::cold, gnu::noinline]] void note_slow_way(SlowWay kind, const char* routine);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_SLOW_WAYS_HPP_
