@@ -25,6 +25,7 @@
 #include "collectives/reduction.hpp"
 #include "core/team.hpp"
 #include "core/team_area.hpp"
+#include "memory/address_map.hpp"
 
 namespace meshmem {
 
@@ -88,6 +89,8 @@ class PeThreads {
     wait_policy.polls = 1;  // there are more threads than cores
     wait_policy.timeout_seconds = 60;
     wait_policy.timeout_name = "of the test";
+    // A process has one map, and here are the heaps of several PEs: to its checks all is symmetric.
+    direct_map.heap = Segment(0, SIZE_MAX, nullptr);
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed_memory(heap_bytes));
       heap_of_pe_.push_back(heaps_.back().get());
