@@ -66,6 +66,12 @@ int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
 
+// Of a team whose slot has one block, in a job whose first teams have more.
+void note_one_block(const Team& team) {
+  if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
+    note_slow_way(SlowWay::one_block, team.routine());
+}
+
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
   hipError_t error = hipSuccess;
@@ -184,12 +190,6 @@ hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
       team, {mine, static_cast<const std::byte*>(source), block_bytes, block_bytes}, true, stream);
 }
 
-// Large enough that more blocks would be faster, had the team a larger slot.
-void note_one_block(const Team& team) {
-  if (runtime().device_state().state().sync_layout.channels_of(0) > 1)
-    note_slow_way(SlowWay::one_block, team.routine());
-}
-
 hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
                          std::size_t count, hipStream_t stream) {
   const device::Plan plan =
@@ -198,7 +198,7 @@ hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, cons
   const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
                          count >= least && !device::is_located(op.kernel_type) &&
                          device_segments().all_for_kernels(dest, count * op.elem_bytes);
-  if (channels_of(team) == 1) note_one_block(team);
+  note_one_block(team);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
   return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,
                                source, count, false, stream);
