@@ -126,7 +126,7 @@ void Job::start_pe(int pe, const Environment& base, const std::vector<std::strin
 }
 
 bool Job::is_over(Clock::time_point now) const {
-  if (running_ > 0) return false;
+  if (running_ > 0 || awaits_word_of_leavers()) return false;
   bool awaits_output = std::any_of(output_.streams().begin(), output_.streams().end(),
                                    [](const Stream& stream) { return stream.fd.is_open(); });
   return !awaits_output || now >= last_end_ + kLastOutputDelay;
@@ -308,14 +308,20 @@ void Job::judge_early_leavers() {
   end_with(kSystemError);
 }
 
-// A PE that took part and left with status 0 but without a word: the others would wait for it.
+// A PE that took part and left with status 0 but without a word, past all exit handlers: others
+// would wait for it, so this is a failure also where no other is left.
 void Job::judge_silent_leavers(Clock::time_point now) {
   if (silent_leavers_.empty() || now < leavers_judged_at_) return;
   for (int pe : std::exchange(silent_leavers_, {})) {
-    if (status_ || running_ == 0 || pes_[pe].finalized) continue;
+    if (status_ || pes_[pe].finalized) continue;
     report(pe, "ended without shmem_finalize");
     end_with(kSystemError);
   }
+}
+
+bool Job::awaits_word_of_leavers() const {
+  return !status_ && std::any_of(silent_leavers_.begin(), silent_leavers_.end(),
+                                 [this](int pe) { return !pes_[pe].finalized; });
 }
 
 void Job::act_on_deadlines(Clock::time_point now) {

@@ -64,6 +64,7 @@ class Job {
   std::string suspect_of(const ChildEnd& end) const;
   void judge_early_leavers();
   void judge_silent_leavers(Clock::time_point now);
+  bool awaits_word_of_leavers() const;
   void act_on_deadlines(Clock::time_point now);
   std::optional<int> find_pe(pid_t pid) const;
 

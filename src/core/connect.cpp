@@ -38,12 +38,16 @@ constexpr unsigned kPolls = 4000;
 
 Runtime* to_abandon = nullptr;  // at the process's end
 
-// A process that ends without shmem_finalize must not have threads that still work. A child of fork
-// has none. Registered when the library is loaded, so that it comes after the destructors of the
-// program's global variables, which may finalize.
-[[maybe_unused]] const int abandons_at_exit = std::atexit([] {
-  if (to_abandon != nullptr && !is_child_of_pe()) to_abandon->abandon();
-});
+// A process that ends without shmem_finalize must not have threads that still work, nor look like a
+// success. A child of fork has no threads and is no PE. Registered when the library is loaded, so
+// that it comes after the destructors of the program's global variables, which may finalize.
+[[maybe_unused]] const int abandons_at_exit = on_exit(
+    [](int status, void*) {
+      if (to_abandon == nullptr || is_child_of_pe()) return;
+      to_abandon->abandon();
+      if (status == 0 && to_abandon->is_active()) to_abandon->end_unfinished();
+    },
+    nullptr);
 
 // A PE that exits without shmem_finalize must look like the failure that it is, and a child of
 // fork is not the PE.

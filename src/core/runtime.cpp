@@ -112,6 +112,18 @@ void Runtime::abandon() {
   network_.abandon();
 }
 
+// Programs forget shmem_finalize on all PEs at once, and one line is enough. So the first PE on PE
+// 0's node says it at once; the first PE of another node says it if it still lives seconds later.
+void Runtime::end_unfinished() {
+  std::fflush(nullptr);  // the program's output, which exit() would write after this
+  const bool is_first = !memory_.arena().header().names_leaver.exchange(true);
+  if (!is_first || !nodes_.is_near(0)) leave_word_to_others();
+  if (is_first)
+    print_line(
+        "the program has ended without shmem_finalize; call it on every PE before main returns");
+  end_job_on_error();
+}
+
 // Between nodes their first PEs meet, and find the highest sequence number of any team.
 void Runtime::meet(const char* where) {
   memory_.meet(where);

@@ -59,6 +59,8 @@ class Runtime {
   void disconnect();
   // Ends the library's threads: the process ends, and no leave() comes any more.
   void abandon();
+  // The program has ended with status 0 and without shmem_finalize: ends the job with a line.
+  [[noreturn]] void end_unfinished();
   // So that the next leave() closes it.
   bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }

@@ -79,7 +79,8 @@ struct alignas(64) ArenaHeader {
   std::atomic<std::uint64_t> agreed{0};            // of the nodes, during start-up
   // The last start, counted from 1, at whose end a PE could not go on, and one at which one could.
   std::atomic<std::uint64_t> failed_start{0}, good_start{0};
-  std::atomic<int> lost{0};  // 1 + a far PE that a PE here has lost, or -1
+  std::atomic<bool> names_leaver{false};  // a PE here has ended without shmem_finalize and says so
+  std::atomic<int> lost{0};               // 1 + a far PE that a PE here has lost, or -1
 };
 
 class Arena {

@@ -2,7 +2,8 @@
 // An OpenSHMEM program whose processes begin or end in an odd way, or have children.
 // Invariant: what a PE prints is right only if its job went on undisturbed.
 // Usage: exits_program exec_fails | child_mistake | child_global_exit | child_init |
-//        child_init_thread | reads | leaves | streams_last | cannot_start | descriptors FOLDER
+//        child_init_thread | reads | leaves | returns WHO | streams_last | cannot_start |
+//        descriptors FOLDER
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -79,6 +80,20 @@ static int leave_after_finalize(void) {
   return 0;
 }
 
+// main returns, or _exit is called, without shmem_finalize; of the others `who` leaves out, each
+// waits for that PE.
+static int return_unfinished(const char* who) {
+  shmem_init();
+  const int me = shmem_my_pe(), last = shmem_n_pes() - 1;
+  shmem_barrier_all();
+  if (strcmp(who, "first") == 0 && me != 0) shmem_barrier_all();
+  if (strcmp(who, "last") == 0 && me != last) shmem_finalize();
+  if (strcmp(who, "late") == 0 && me == last) usleep(500000);
+  if (strcmp(who, "at_once") == 0) _exit(0);
+  printf("PE %d\n", me);  // kept in a buffer
+  return 0;
+}
+
 static long* from_left;
 
 static void finalize_with_streams(void) {
@@ -132,6 +147,7 @@ int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
   if (strcmp(how, "leaves") == 0) return leave_after_finalize();
+  if (strcmp(how, "returns") == 0 && argc > 2) return return_unfinished(argv[2]);
   if (strcmp(how, "streams_last") == 0) return use_streams_last();
   if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
   if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);

@@ -90,9 +90,9 @@ class Endings(launching.LaunchTest):
     def test_pes_that_all_end_without_init_may_take_their_time(self):
         self.assert_ended(self.shell(4, f"sleep 0.{PE}"), 0)
 
-    def test_all_leaving_without_finalize_is_no_failure(self):
+    def test_a_lone_pe_that_leaves_without_finalize_fails_too(self):
         result = self.oshrun("-n", 1, PMIX_CLIENT, "leave", 0)
-        self.assert_ended(result, 0)
+        self.assert_ended(result, 1, r"PE 0 \(pid \d+\) ended without shmem_finalize")
 
 
 class Signals(launching.LaunchTest):

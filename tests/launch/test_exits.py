@@ -48,6 +48,26 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.err), (0, ""), result)
         self.assertEqual(sorted(result.out.splitlines()), ["PE 1", "PE 2"])
 
+    def test_a_main_that_returns_without_finalize_is_an_error(self):
+        line = r"meshmem: PE \d+ \(.*\): the program has ended without shmem_finalize; call it .*"
+        # All at once, one PE while others work, and one that is late; also without a launcher.
+        for pes, who in ((1, "all"), (4, "all"), (4, "first"), (4, "last"), (4, "late")):
+            for options in ([], ["--fake-nodes", 2] if pes > 1 else []):
+                result = self.oshrun("-n", pes, *options, EXITS_PROGRAM, "returns", who)
+                said = [text for text in result.err.splitlines() if text.startswith("meshmem: ")]
+                self.assertEqual((result.status, len(said)), (1, 1), result)
+                self.assertRegex(said[0], f"^{line}$")
+                self.assert_nothing_left()
+        alone = subprocess.run([EXITS_PROGRAM, "returns", "all"], capture_output=True, text=True, check=False)
+        self.assertEqual((alone.returncode, alone.stdout), (1, "PE 0\n"))
+        self.assertRegex(alone.stderr, f"^{line}\n$")
+
+    def test_an_end_by__exit_without_finalize_is_an_error(self):
+        for pes in (1, 3):
+            result = self.oshrun("-n", pes, EXITS_PROGRAM, "returns", "at_once")
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, r"^oshrun: PE \d \(pid \d+\) ended without shmem_finalize.*\n$")
+
     def test_streams_reach_other_nodes_until_a_finalize_after_main(self):
         for options in (["-n", 2], ["-n", 3, "--fake-nodes", 3]):
             result = self.oshrun(*options, EXITS_PROGRAM, "streams_last", env={"MESHMEM_TIMEOUT": "20"})
