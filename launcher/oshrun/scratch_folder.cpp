@@ -31,9 +31,10 @@ void refuse_if_others_may_rename(const std::string& parent) {
   struct stat about;
   if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp says why
   if ((about.st_mode & S_IWOTH) == 0 || (about.st_mode & S_ISVTX) != 0) return;
-  throw Failure(kSystemError, fmt::format("everybody may rename what is in '{}' (TMPDIR); set its "
-                                          "sticky bit (chmod +t) or TMPDIR to another folder",
-                                          parent));
+  throw Failure(kSystemError,
+                fmt::format("everybody may rename what is in '{}' (TMPDIR); set its "
+                            "sticky bit (`chmod +t {}`) or set TMPDIR to another folder",
+                            parent, parent));
 }
 
 // The folder's descriptor with the lock on it, or none if it is in use, foreign or gone.
