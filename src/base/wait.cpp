@@ -29,7 +29,6 @@ constexpr unsigned kYieldsPerLook = 4;  // the clock is read at every fourth yie
 // Who waits on a core of its own also answers other machines, at once as long as it does not sleep;
 // a thread that has to wake up for it takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
-constexpr unsigned kLongestNapUs = 1000;
 // Where PEs share cores, each look at the network delays the one who is waited for; so a wait looks
 // at every so many yields, unless something arrives.
 constexpr unsigned kYieldsPerProgress = 4;
@@ -103,7 +102,7 @@ bool Backoff::pause() {
     const timespec nap{0, static_cast<long>(nap_us_) * 1000};
     nanosleep(&nap, nullptr);
     const bool is_short = Clock::now() < cores_are_busy_until;
-    nap_us_ = std::min(nap_us_ * 2, is_short ? kShortNapUs : kLongestNapUs);
+    nap_us_ = std::min(nap_us_ * 2, is_short ? kShortNapUs : wait_policy.longest_nap_us);
   } else {
     yield_core();
     if (!answers_ && rounds_ % kYieldsPerLook != 1) return false;
@@ -120,7 +119,8 @@ void Backoff::say(const std::string& what) {
   const bool is_first = !shown_;
   const std::chrono::nanoseconds since = start_.time_since_epoch();
   if (is_first) shown_.emplace(static_cast<std::uint64_t>(since.count()));
-  shown_->say("waits for " + what, is_first && !is_late_ ? "" : calling_function());
+  if ((!is_first || is_late_) && !caller_) caller_ = calling_function();
+  shown_->say("waits for " + what, caller_.value_or(""));
   say_at_ = Clock::now() + kSayAgain;
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +22,11 @@
 
 namespace meshmem {
 
+inline constexpr unsigned kLongestNapUs = 1000;
+
 struct WaitPolicy {
-  unsigned polls = 1;          // before the first yield; 1 when PEs outnumber cores
+  unsigned polls = 1;  // before the first yield; 1 when PEs outnumber cores
+  unsigned longest_nap_us = kLongestNapUs;
   double timeout_seconds = 0;  // 0: wait for ever
   const char* timeout_name = "MESHMEM_TIMEOUT";
 };
@@ -35,6 +39,14 @@ extern constinit Progress progress_of_waits;
 // whoever sent them most likely waits for an answer.
 extern constinit std::atomic<std::uint32_t> arrivals_of_waits;
 
+// How long a wait naps at most where so many PEs share so many cores. The naps of all PEs together
+// must leave the cores to the PE that works: at start-up each PE waits for the last one's process.
+constexpr unsigned longest_nap_us_for(std::size_t pes, std::size_t cores) {
+  constexpr std::size_t kPesOfACoreNapOften = 32;
+  const std::size_t times = pes / (std::max<std::size_t>(cores, 1) * kPesOfACoreNapOften);
+  return kLongestNapUs * static_cast<unsigned>(std::clamp<std::size_t>(times, 1, 100));
+}
+
 // Who makes progress in a wait: the wait, or ready() itself.
 enum class ProgressBy { wait, ready };
 
@@ -44,8 +56,9 @@ enum class ProgressBy { wait, ready };
 // yield to each other stay there for long.
 void keep_to_core(int core);
 
-// What a wait does after polling in vain: yields, then naps that grow to a millisecond. From the
-// first nap on all can see what it waits for. Where there is a transport, it makes progress too.
+// What a wait does after polling in vain: yields, then naps that grow to a millisecond, or longer
+// where very many PEs share a core. From the first nap on all can see what it waits for. Where
+// there is a transport, it makes progress too.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds, ProgressBy by = ProgressBy::wait)
@@ -77,6 +90,7 @@ class Backoff {
   Clock::time_point quiet_since_{};  // nothing has arrived since
   Clock::time_point say_at_{};
   std::optional<ShownWait> shown_;
+  std::optional<std::string> caller_;  // stays the same while this wait lasts
 };
 
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file_handover.hpp"
+#include "base/machine.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
 #include "base/schedule_fuzzing.hpp"
@@ -74,9 +75,9 @@ void Runtime::connect() {
   end_offer();
   memory_.arena().close_file();
   connect_device();
-  wait_policy = {.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls),
-                 .timeout_seconds = environment_.timeout,
-                 .timeout_name = "MESHMEM_TIMEOUT"};
+  wait_policy.polls = environment_.spin.value_or(more_pes_than_cores_ ? 1 : kPolls);
+  wait_policy.timeout_seconds = environment_.timeout;
+  wait_policy.timeout_name = "MESHMEM_TIMEOUT";
 }
 
 // Who this PE is and who the others are. From here on a mistake ends the job, not this PE only.
@@ -89,6 +90,8 @@ void Runtime::join_job() {
   if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
   n_pes_ = job.n_pes;
   me_ = job.pe;
+  wait_policy.longest_nap_us =
+      longest_nap_us_for(static_cast<std::size_t>(pes_of_machine()), allowed_cpus().size());
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);
   choose_network(n_pes_ - static_cast<int>(job.node_pes.size()));
   disconnect_at_exit();

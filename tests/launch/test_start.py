@@ -4,12 +4,20 @@
 import os
 import resource
 import shutil
+import signal
+import time
 import unittest
 
 import launching
-from launching import OSHRUN, PMIX_CLIENT
+from launching import OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM
 
 NOBODY = 65534
+
+
+def switches_of(pid):
+    """How often a process has gone to sleep."""
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
 
 
 class Start(launching.LaunchTest):
@@ -21,6 +29,24 @@ class Start(launching.LaunchTest):
     def test_1_2_3_8_and_64_pes(self):
         for pes in (1, 2, 3, 8, 64):
             self.assert_pes(self.oshrun("-n", pes, PMIX_CLIENT, "exchange", 1, seconds=60), pes)
+
+    def test_pes_that_outnumber_the_cores_by_far_nap_long(self):
+        core = min(os.sched_getaffinity(0))
+        process = self.start("-n", 96, SHMEM_PROGRAM, "hang", 0,
+                             preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+        for _ in range(96):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(0.5)  # naps grow
+        waiters = [pid for pid in self.processes() if pid != process.pid]
+        before = sum(map(switches_of, waiters))
+        time.sleep(1)
+        naps = (sum(map(switches_of, waiters)) - before) / len(waiters)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process).status, 143)
+        print(f"each PE napped {naps:.0f} times a second; the job ended {time.monotonic() - begin:.2f} s after SIGTERM")
+        # By naps of 3 ms; naps of 1 ms would take the whole core where PEs are some hundreds.
+        self.assertLess(naps, 500)
 
     def test_rounds_of_exchange(self):
         self.assert_pes(self.oshrun("-n", 4, PMIX_CLIENT, "exchange", 5), 4)
