@@ -69,7 +69,7 @@ void Arrivals::lose(int peer, const std::string& why, bool was_silent) {
   const int pe = pes[static_cast<std::size_t>(peer)];
   const Flow* const flow = state_.find_flow(pe);
   if (!flow || flow->has_said_bye) return;
-  state_.end_for_loss(pe, why, was_silent);
+  state_.note_loss(pe, why, was_silent);
 }
 
 bool Arrivals::is_of_job(const Head& head) const {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "base/error.hpp"
@@ -30,6 +32,8 @@ constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a devic
 constexpr std::uint64_t kMostRequests = 1024;
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
+constexpr auto kOthersNotice = std::chrono::milliseconds(2500);   // probes have whole seconds
+constexpr auto kAtOnce = std::chrono::milliseconds(0);
 constexpr auto kLook = std::chrono::milliseconds(5);
 // From a signal's arrival to the command of the kernel that has waited for it: three trips over
 // PCIe, of the look that finds the signal, of the data and of the command.
@@ -66,6 +70,8 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   expects_answer = false;
   acknowledge_if_answer_is_late();
   bool any = wire->progress();
+  if (!losses.empty()) [[unlikely]]
+    end_if_losses_are_known();
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
   if (!any) {
@@ -190,14 +196,54 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
   flow.note_requested(sizeof *before);
 }
 
-// Of a node's PEs only the first to see it says anything. A launcher that sees how the other
-// process ended says it better, and ends the job with its status. While a PE was silent the
-// launcher had its turn.
-void NetworkState::end_for_loss(int pe, const std::string& why, bool was_silent) {
+bool NetworkState::has_third_node() const {
+  for (int pe = 0; pe < plan.n_pes; ++pe)
+    if (plan.node_of(pe) > 1) return true;
+  return false;
+}
+
+// A launcher that sees how the other process ended says it better, and ends the job with its status.
+// While a PE was silent the launcher had its turn. But where there are three machines or more, this
+// PE stays until the others have noticed the silence too: its own end would be what they blame.
+void NetworkState::note_loss(int pe, const std::string& why, bool was_silent) {
+  const auto wait = !was_silent ? kLaunchersTurn : has_third_node() ? kOthersNotice : kAtOnce;
+  const auto is_silent = [](const Loss& loss) { return loss.was_silent; };
+  const bool is_first_silence = was_silent && std::none_of(losses.begin(), losses.end(), is_silent);
+  if (losses.empty() || is_first_silence) losses_known_at = Time::clock::now() + wait;
+  losses.push_back({pe, why, was_silent});
+}
+
+// A PE whose connection has ended may have left because of the silent one.
+void NetworkState::end_if_losses_are_known() {
+  if (is_ending || Time::clock::now() < losses_known_at) return;
+  const auto silent =
+      std::find_if(losses.begin(), losses.end(), [](const Loss& loss) { return loss.was_silent; });
+  end_for(silent != losses.end() ? *silent : losses.front());
+}
+
+// All machines that this PE is connected to are silent, and they are several.
+bool NetworkState::is_cut_off() const {
+  std::set<int> silent, connected;
+  for (const Loss& loss : losses)
+    if (loss.was_silent) silent.insert(plan.node_of(loss.pe));
+  for (const auto& flow : flows)
+    if (flow->peer() >= 0) connected.insert(plan.node_of(flow->pe()));
+  return silent.size() > 1 && silent == connected;
+}
+
+void NetworkState::end_for(const Loss& loss) {
+  if (is_cut_off())
+    end_with_line(loss.pe, fmt::format("lost all other machines: each {}; this machine's network "
+                                       "is most likely down",
+                                       std::string_view(loss.why).substr(loss.why.find(' ') + 1)));
+  end_with_line(loss.pe, fmt::format("lost {}: {}", plan.name_of(loss.pe), loss.why));
+}
+
+// Of a node's PEs only the first to see it says anything.
+void NetworkState::end_with_line(int pe, const std::string& line) {
   int none = 0;
   if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
-  if (!was_silent) std::this_thread::sleep_for(kLaunchersTurn);
-  print_line(fmt::format("lost {}: {}", plan.name_of(pe), why));
+  print_line(line);
   if (plan.lost) plan.lost->store(kLossIsSaid);
   end_job_on_error();
 }

@@ -44,11 +44,18 @@ struct NetworkState {
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
   std::atomic<bool> is_open{false};
+  struct Loss {
+    int pe;
+    std::string why;
+    bool was_silent;
+  };
+  std::vector<Loss> losses;
   bool is_ending = false;     // who disappears now is not missed
   std::uint64_t opening = 0;  // the number of this one, the same on all PEs
   bool takes_in_for_kernels = false;
   bool expects_answer = false;  // of a kernel, to what was taken in last
   using Time = network::FollowUps::Clock::time_point;
+  Time losses_known_at{};
   Time answer_comes_until{};      // 0: none is expected
   std::atomic<Time> polled_at{};  // by others than the network's thread; in a poll Time::max()
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
@@ -78,8 +85,14 @@ struct NetworkState {
   void wait_for_room(Lock& lock, network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
 
-  // Ends the job because of a PE that this one has lost.
-  [[noreturn]] void end_for_loss(int pe, const std::string& why, bool was_silent);
+  // Notes that this PE has lost `pe`, which ends the job a moment later: losses that follow tell
+  // which machine is to blame.
+  void note_loss(int pe, const std::string& why, bool was_silent);
+  void end_if_losses_are_known();
+  [[noreturn]] void end_for(const Loss& loss);
+  [[noreturn]] void end_with_line(int pe, const std::string& line);
+  bool is_cut_off() const;
+  bool has_third_node() const;
   // The same if another PE of the node has lost one.
   void follow_loss();
   [[noreturn]] void end_after_others() const;

@@ -75,6 +75,16 @@ class Mpirun(UnderALauncher, LossTest):
                                   launcher_ends=False)
         self.assert_named(result, "2|3", "nodeb", f"it was silent for {KEEPALIVE} s .*")
 
+    def test_a_machine_that_is_cut_off_is_to_blame(self):
+        process, _ = self.ready_job([1, 2, 1], settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        jobs.simulated["nodec"].ip("link set eth0 down")
+        result = self.assert_ends(process, "nodec's eth0 down", KEEPALIVE + LATE, launcher_ends=False)
+        lines = self.meshmem_lines(result)
+        self.assertIn(": lost PE 3 on host nodec: it was silent", lines[0])
+        for line in lines:  # nodec's own come when its network is back
+            self.assertRegex(line, r"host nodec, .*: lost all other machines: each was silent"
+                             if "(host nodec" in line else "lost PE 3 on host nodec: it was silent")
+
     def test_a_stopped_pe_is_not_lost(self):
         process, pes = self.ready_job(words=("until", os.path.join(self.folder, "go")),
                                       settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
