@@ -28,7 +28,7 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
   return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_ERROR_TTY=") ||
          name.starts_with("MESHMEM_OSHRUN_PES=") ||
          name.starts_with("MESHMEM_OSHRUN_FAKE_NODES=") ||
-         name.starts_with("MESHMEM_OSHRUN_STATUS=");
+         name.starts_with("MESHMEM_OSHRUN_STATUS=") || name.starts_with("MESHMEM_OSHRUN_RECORD=");
 }
 
 void apply_export(Environment& environment, const std::string& text) {

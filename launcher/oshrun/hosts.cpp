@@ -20,6 +20,7 @@
 #include "base/other_variables.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
+#include "handed_job.hpp"
 #include "launcher_choice.hpp"
 
 namespace meshmem {
@@ -276,22 +277,19 @@ std::string as_shell_word(const std::string& word) {
 
 }  // namespace
 
-void hand_over(const Options& options) {
+int hand_over(const Options& options) {
   const bool is_pe = std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
   if (is_pe) forget_outer_identity();
+  JobRecord record;  // before the words, which name its variable
   const Words words = command_for(choose_launcher(options), options);
   std::string line = "oshrun: several machines:";
-  std::vector<char*> arguments;
   for (const std::string& word : words) {
     line += ' ';
     line += as_shell_word(word);
-    arguments.push_back(const_cast<char*>(word.c_str()));
   }
-  arguments.push_back(nullptr);
   std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
-  ::execvp(arguments[0], arguments.data());
-  throw Failure(kSystemError, fmt::format("cannot run {}: {}", words[0], std::strerror(errno)));
+  return run_launcher(words, record);
 }
 
 }  // namespace meshmem

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs over several machines: oshrun starts none itself, it becomes the launcher that can.
+// Jobs over several machines: oshrun starts none itself, it runs the launcher that can.
 // Invariant: every option of oshrun is translated or refused by name, and one line says what is
 // run. What the user has set for the library (SHMEM_*, MESHMEM_*, UCX_*) goes to all machines.
 // Called by main().
@@ -10,8 +10,9 @@
 
 namespace meshmem {
 
-// Does not return; throws Failure where there is no such launcher, or an option has no translation.
-[[noreturn]] void hand_over(const Options& options);
+// Returns oshrun's status. Throws Failure where there is no such launcher, or an option has no
+// translation.
+int hand_over(const Options& options);
 
 }  // namespace meshmem
 

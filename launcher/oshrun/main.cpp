@@ -81,7 +81,7 @@ int run(int argc, char** argv) {
     show_status_of(*options->status_of);
     return 0;
   }
-  if (options->is_for_several_machines()) hand_over(*options);
+  if (options->is_for_several_machines()) return hand_over(*options);
   enter_working_folder(options->working_folder);
   set_up_signals();
   const rlimit files_of_pes = raise_file_limit(options->pes);

@@ -24,6 +24,10 @@ const std::vector<LaunchVariable>& launch_variables() {
       {"MESHMEM_OSHRUN_STATUS",
        "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
        "Without it, as under other launchers, they write it to memory of their own."},
+      {"MESHMEM_OSHRUN_RECORD",
+       "Where PE 0 tells the oshrun that started a job over several machines that the job has "
+       "begun "
+       "and that it has ended well. Other launchers may report success after they lost a machine."},
   };
   return variables;
 }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/job_record.hpp"
 #include "base/launcher_variables.hpp"
 #include "base/memory_checker.hpp"
 #include "base/standard_descriptors.hpp"
@@ -169,6 +170,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   set_abort_job([](int status) { abort_job(status, "error"); });
   if (place) return this_job;
   compare_with_oshrun();
+  if (this_job.pe == 0) note_for_oshrun(JobNote::begun);
   this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;
 }
@@ -203,14 +205,18 @@ void meet_at_end(double timeout_seconds) {
 
 void begin_use() {
   if (launcher != nullptr) launcher->begin_use();
+  if (this_job.pe == 0) note_for_oshrun(JobNote::begun);
 }
 
 void end_use(double timeout_seconds) {
   if (launcher != nullptr) launcher->end_use(timeout_seconds);
+  if (this_job.pe == 0) note_for_oshrun(JobNote::ended_well);
 }
 
 void abort_job(int status, const char* reason) {
-  if (launcher != nullptr && !is_child_of_pe()) launcher->abort(status, reason);
+  if (is_child_of_pe()) _exit(status);
+  if (status == 0) note_for_oshrun(JobNote::ended_well);
+  if (launcher != nullptr) launcher->abort(status, reason);
   _exit(status);
 }
 

@@ -120,6 +120,13 @@ class Oshrun(Mpirun):
         return words + [word for item in settings.items() for word in ("-x", "=".join(item))]
 
 
+class OshrunPrterun(Oshrun):
+    @classmethod
+    def find(cls):
+        Prterun.find.__func__(cls)
+        cls.variables = {**cls.variables, "PATH": cls.programs + ":" + os.environ["PATH"]}
+
+
 class Hydra(Mpirun):
     """MPICH's or Intel MPI's. It speaks PMI-1, and its status after a failure is not always the PE's."""
 

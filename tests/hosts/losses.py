@@ -18,9 +18,9 @@ KEEPALIVE = 2
 class LossTest(jobs.JobTest):
     tells_of_lost_daemons = True  # by its status
 
-    def ready_job(self, pes=tuple(PES), words=("hang", 0), **options):
+    def ready_job(self, pes=tuple(PES), words=("hang", 0), program=None, **options):
         """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid on login}."""
-        process = self.start(pes, SHMEM_PROGRAM, *words, **options)
+        process = self.start(pes, *(program or (SHMEM_PROGRAM, *words)), **options)
         for _ in range(sum(pes)):
             line = process.stdout.readline()
             if line != b"ready\n":

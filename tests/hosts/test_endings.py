@@ -3,10 +3,12 @@
 """How jobs over several machines end when a PE, a machine, the launcher or the network fails: everywhere, and soon."""
 import os
 import signal
+import sys
 import time
 import unittest
 
 import jobs
+from jobs import SHMEM_PROGRAM
 from losses import KEEPALIVE, LATE, LossTest
 
 
@@ -76,14 +78,21 @@ class Mpirun(UnderALauncher, LossTest):
         self.assert_named(result, "2|3", "nodeb", f"it was silent for {KEEPALIVE} s .*")
 
     def test_a_machine_that_is_cut_off_is_to_blame(self):
-        process, _ = self.ready_job([1, 2, 1], settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+        # A file has the lines of nodec too.
+        script = f"exec {SHMEM_PROGRAM} hang 0 2>> {self.folder}/errors"
+        process, _ = self.ready_job([1, 2, 1], settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)},
+                                    program=("sh", "-c", script))
         jobs.simulated["nodec"].ip("link set eth0 down")
-        result = self.assert_ends(process, "nodec's eth0 down", KEEPALIVE + LATE, launcher_ends=False)
-        lines = self.meshmem_lines(result)
-        self.assertIn(": lost PE 3 on host nodec: it was silent", lines[0])
-        for line in lines:  # nodec's own come when its network is back
-            self.assertRegex(line, r"host nodec, .*: lost all other machines: each was silent"
-                             if "(host nodec" in line else "lost PE 3 on host nodec: it was silent")
+        self.assert_ends(process, "nodec's eth0 down", KEEPALIVE + LATE, launcher_ends=False)
+        with open(os.path.join(self.folder, "errors"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        print(lines, file=sys.stderr)
+        self.assertEqual([line for line in lines if "(host nodec" not in line and
+                          "lost PE 3 on host nodec: it was silent for" not in line], [])
+        own = [line for line in lines if "(host nodec" in line]
+        self.assertEqual(len(own), 1, lines)
+        self.assertIn(": lost all other machines: each was silent for", own[0])
+        self.assertGreater(len(lines), 1)
 
     def test_a_stopped_pe_is_not_lost(self):
         process, pes = self.ready_job(words=("until", os.path.join(self.folder, "go")),
@@ -102,6 +111,43 @@ class Mpirun(UnderALauncher, LossTest):
 class Prterun(UnderALauncher, LossTest):
     launcher = jobs.Prterun
     tells_of_lost_daemons = False
+
+
+class ByOshrun:
+    """oshrun stays, and makes a failure of what the launcher takes for a success."""
+
+    def test_a_killed_machine_ends_the_job(self):
+        for name in ("nodea", "nodeb"):  # that of PE 0, and another
+            process, _ = self.ready_job(settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+            jobs.simulated[name].kill()
+            result = self.assert_ends(process, f"the end of machine {name}")
+            self.assertNotIn(result.status, (0, 124), result)
+            self.assert_nothing_left()
+            self.bring_machines_back()
+
+    def test_a_launcher_that_waits_for_a_machine_is_ended(self):
+        for name in ("nodea", "nodeb"):
+            process, _ = self.ready_job(settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
+            jobs.simulated[name].ip("link set eth0 down")
+            self.assertTrue(jobs.wait_until(lambda p=process: p.poll() is not None, 60), "it hangs")
+            self.bring_machines_back()  # daemons hold the pipes open
+            result = self.assert_ends(process, f"{name}'s eth0 down")
+            self.assertNotIn(result.status, (0, 124), result)
+
+    def test_a_request_to_end_reaches_the_launcher(self):
+        process, _ = self.ready_job()
+        os.kill(self.launcher_pid(process), signal.SIGTERM)
+        self.assertNotEqual(self.assert_ends(process, "SIGTERM to oshrun").status, 0)
+        self.assert_nothing_left()
+
+
+class OshrunMpirun(ByOshrun, LossTest):
+    launcher = jobs.Oshrun
+
+
+@unittest.skipUnless(jobs.LONG, "MESHMEM_TEST_LONG is not set")
+class OshrunPrterun(ByOshrun, LossTest):
+    launcher = jobs.OshrunPrterun
 
 
 class Hydra(UnderALauncher, LossTest):
