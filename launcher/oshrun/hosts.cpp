@@ -277,19 +277,20 @@ std::string as_shell_word(const std::string& word) {
 
 }  // namespace
 
+// The line is one that the user can type: it is made without the record's variable.
 int hand_over(const Options& options) {
   const bool is_pe = std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
   if (is_pe) forget_outer_identity();
-  JobRecord record;  // before the words, which name its variable
-  const Words words = command_for(choose_launcher(options), options);
+  const FoundLauncher launcher = choose_launcher(options);
   std::string line = "oshrun: several machines:";
-  for (const std::string& word : words) {
+  for (const std::string& word : command_for(launcher, options)) {
     line += ' ';
     line += as_shell_word(word);
   }
   std::fprintf(stderr, "%s\n", line.c_str());
   std::fflush(stderr);
-  return run_launcher(words, record);
+  JobRecord record;
+  return run_launcher(command_for(launcher, options), record);
 }
 
 }  // namespace meshmem

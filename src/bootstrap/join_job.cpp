@@ -170,7 +170,6 @@ const Job& connect_to_launcher(double timeout_seconds) {
   set_abort_job([](int status) { abort_job(status, "error"); });
   if (place) return this_job;
   compare_with_oshrun();
-  if (this_job.pe == 0) note_for_oshrun(JobNote::begun);
   this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;
 }

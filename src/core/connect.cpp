@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file_handover.hpp"
+#include "base/job_record.hpp"
 #include "base/machine.hpp"
 #include "base/memory_checker.hpp"
 #include "base/own_status.hpp"
@@ -90,6 +91,7 @@ void Runtime::join_job() {
   if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
   n_pes_ = job.n_pes;
   me_ = job.pe;
+  if (me_ == 0) note_for_oshrun(JobNote::begun);
   wait_policy.longest_nap_us =
       longest_nap_us_for(static_cast<std::size_t>(pes_of_machine()), allowed_cpus().size());
   if (environment_.fuzz_seed) start_schedule_fuzzing(*environment_.fuzz_seed, me_);

@@ -53,7 +53,7 @@ class HandOver(launching.LaunchTest):
         self.assertEqual(len(result.err.splitlines()), 1, result)
         self.assertTrue(result.err.startswith("oshrun: several machines: "), result)
         got = result.out.splitlines()[0]
-        for of_all in ("[--bind-to] [none]", f"[-x] [{launching.IDENTITY}]"):
+        for of_all in ("[--bind-to] [none]", f"[-x] [{launching.IDENTITY}]", "[-x] [MESHMEM_OSHRUN_RECORD]"):
             self.assertIn(of_all, got)
             got = got.replace(" " + of_all, "")
         return got
