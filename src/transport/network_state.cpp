@@ -203,8 +203,8 @@ bool NetworkState::has_third_node() const {
 }
 
 // A launcher that sees how the other process ended says it better, and ends the job with its
-// status. While a PE was silent the launcher had its turn. But where there are three machines or more, this
-// PE stays until the others have noticed the silence too: its own end would be what they blame.
+// status. While a PE was silent the launcher had its turn. With three machines or more, this PE
+// stays until the others have noticed the silence too: they would blame its own end instead.
 void NetworkState::note_loss(int pe, const std::string& why, bool was_silent) {
   const auto wait = !was_silent ? kLaunchersTurn : has_third_node() ? kOthersNotice : kAtOnce;
   const auto is_silent = [](const Loss& loss) { return loss.was_silent; };
