@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The allocator on offsets: one tree of all blocks by offset, and for every alignment in use one
-// tree of the free blocks by the bytes they can offer at that alignment.
+// The allocator on offsets: all blocks by offset, and for every alignment in use the free blocks by
+// the bytes that they can offer at that alignment. Called by the symmetric heaps, under their lock.
 //
 // Why an index for each alignment: what a free block has to give depends on the alignment, since
-// the bytes before its first aligned offset are of no use. In a tree ordered by plain size, the
-// block that fits exactly once aligned may hide behind many that are as large but badly placed.
-// Ordered by the usable bytes, the tightest fit is the first entry that is not too small: one
-// descent, no scan. Called by the symmetric heaps, under their lock.
+// the bytes before its first aligned offset are of no use. Ordered by plain size, the block that
+// fits exactly once aligned may hide behind many that are as large but badly placed. Ordered by
+// the usable bytes, the tightest fit is the first entry that is not too small: no scan.
 #include "memory/allocator.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <iterator>
 
 namespace meshmem {
 namespace {
-
-constexpr std::size_t round_down(std::size_t bytes) { return bytes & ~(kMinAlignment - 1); }
-
-// Only for bytes up to a capacity, which is a multiple of kMinAlignment: then it cannot overflow.
-constexpr std::size_t round_up_to_unit(std::size_t bytes) {
-  return round_down(bytes + kMinAlignment - 1);
-}
 
 // From `offset` to the next multiple of `alignment`; modular, so that no sum can overflow.
 constexpr std::size_t padding(std::size_t offset, std::size_t alignment) {
@@ -35,50 +27,61 @@ constexpr std::size_t usable(std::size_t offset, std::size_t size, std::size_t a
 
 }  // namespace
 
-OffsetAllocator::OffsetAllocator(std::size_t capacity, std::size_t gap)
-    : capacity_(round_down(capacity)),
-      gap_(gap),
-      blocks_(CountingLess<std::size_t>{&comparisons_}) {
-  index_for(kMinAlignment);
+OffsetAllocator::OffsetAllocator(std::size_t capacity, std::size_t gap, std::size_t unit)
+    : unit_(unit), capacity_(round_down(capacity)), gap_(gap), blocks_(&comparisons_) {
+  index_for(unit_);
   if (capacity_ == 0) return;
-  make_free(0, capacity_);
+  blocks_.insert(0, {});
+  add_to_indexes(0, capacity_);
   free_bytes_ = capacity_;
 }
 
 std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::size_t alignment,
                                                      long hints) {
   if (bytes == 0 || bytes > capacity_ || !std::has_single_bit(alignment)) return std::nullopt;
-  if (alignment < kMinAlignment) alignment = kMinAlignment;
-  std::size_t size = round_up_to_unit(bytes + gap_);
+  alignment = std::max(alignment, unit_);
+  std::size_t size = round_up(bytes + gap_);
 
-  Fits& fits = index_for(alignment).fits;
+  const Fits& fits = index_for(alignment).fits;
   auto fit = fits.lower_bound({size, 0});
-  if (fit == fits.end()) fit = fits.lower_bound({size = round_up_to_unit(bytes), 0});
-  if (fit == fits.end()) return std::nullopt;
-  const auto block = blocks_.find(fit->second);
-  const auto [start, whole] = std::pair(block->first, block->second.size);
-  const std::size_t pad = padding(start, alignment);
-  remove_from_indexes(start, whole);
+  if (fits.is_end(fit)) fit = fits.lower_bound({size = round_up(bytes), 0});
+  if (fits.is_end(fit)) return std::nullopt;
+  const std::size_t free_start = fits.at(fit).key.offset;
+  const Place block = blocks_.find(free_start);
+  const std::size_t whole = size_at(block);
+  const std::size_t pad = padding(free_start, alignment);
+  const std::size_t start = free_start + pad;
+  remove_from_indexes(free_start, whole);
 
-  auto live = block;
-  if (pad != 0) {
-    block->second.size = pad;
-    add_to_indexes(start, pad);
-    live = blocks_.emplace_hint(std::next(block), start + pad, Block{});
+  if (pad == 0) {
+    blocks_.value_at(block) = {bytes, hints};
+  } else {
+    add_to_indexes(free_start, pad);
+    blocks_.insert(start, {bytes, hints});
   }
-  live->second = {whole - pad, bytes, hints};
-  give_back_tail(live, size);
+  if (const std::size_t tail = whole - pad - size; tail != 0) {
+    blocks_.insert(start + size, {});
+    add_to_indexes(start + size, tail);
+  }
   free_bytes_ -= size;
   ++live_blocks_;
-  return start + pad;
+  return start;
 }
 
 bool OffsetAllocator::release(std::size_t offset) {
-  const auto block = blocks_.find(offset);
-  if (block == blocks_.end() || block->second.is_free()) return false;
-  const std::size_t size = block->second.size;
-  blocks_.erase(block);
-  make_free(offset, size);
+  const Place block = blocks_.find(offset);
+  if (blocks_.is_end(block) || is_free_at(block)) return false;
+  const std::size_t size = size_at(block);
+  std::size_t start = offset, end = offset + size;
+  if (const Place next = blocks_.next(block); is_free_at(next)) end += absorb_free(next);
+  if (!blocks_.is_begin(block) && is_free_at(blocks_.previous(block))) {
+    start = blocks_.at(blocks_.previous(block)).key;
+    remove_from_indexes(start, offset - start);
+    blocks_.erase(block);
+  } else {
+    blocks_.value_at(block) = {};
+  }
+  add_to_indexes(start, end - start);
   free_bytes_ += size;
   --live_blocks_;
   return true;
@@ -86,19 +89,18 @@ bool OffsetAllocator::release(std::size_t offset) {
 
 bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
   if (bytes == 0 || bytes > capacity_) return false;
-  const auto block = blocks_.find(offset);
-  if (block == blocks_.end() || block->second.is_free()) return false;
-  if (!fit_in_place(block, round_up_to_unit(bytes + gap_)) &&
-      !fit_in_place(block, round_up_to_unit(bytes)))
+  const Place block = blocks_.find(offset);
+  if (blocks_.is_end(block) || is_free_at(block)) return false;
+  if (!fit_in_place(block, round_up(bytes + gap_)) && !fit_in_place(block, round_up(bytes)))
     return false;
-  block->second.requested = bytes;
+  blocks_.value_at(blocks_.find(offset)).requested = bytes;
   return true;
 }
 
 std::optional<std::size_t> OffsetAllocator::start_of_block_at(std::size_t offset) const {
   if (offset >= capacity_) return std::nullopt;
-  const auto block = std::prev(blocks_.upper_bound(offset));
-  return block->second.is_free() ? std::nullopt : std::optional(block->first);
+  const Place block = blocks_.previous(blocks_.lower_bound(offset + 1));
+  return is_free_at(block) ? std::nullopt : std::optional(blocks_.at(block).key);
 }
 
 std::optional<std::size_t> OffsetAllocator::size_of(std::size_t offset) const {
@@ -112,13 +114,13 @@ std::optional<long> OffsetAllocator::hints_of(std::size_t offset) const {
 }
 
 std::size_t OffsetAllocator::largest_free() const {
-  const Fits& by_size = indexes_.front().fits;  // at kMinAlignment all of a block is usable
-  return by_size.empty() ? 0 : by_size.rbegin()->first;
+  const Fits& by_size = indexes_.front().fits;  // at the unit all of a block is usable
+  return by_size.size() == 0 ? 0 : by_size.last().key.bytes;
 }
 
 std::size_t OffsetAllocator::end_of_blocks() const {
-  if (blocks_.empty() || !blocks_.rbegin()->second.is_free()) return capacity_;
-  return blocks_.rbegin()->first;
+  if (blocks_.size() == 0 || !blocks_.last().value.is_free()) return capacity_;
+  return blocks_.last().key;
 }
 
 std::size_t OffsetAllocator::nodes() const {
@@ -127,19 +129,25 @@ std::size_t OffsetAllocator::nodes() const {
   return count;
 }
 
+std::size_t OffsetAllocator::size_at(Place place) const {
+  const Place next = blocks_.next(place);
+  return (blocks_.is_end(next) ? capacity_ : blocks_.at(next).key) - blocks_.at(place).key;
+}
+
 const OffsetAllocator::Block* OffsetAllocator::find_live(std::size_t offset) const {
-  const auto block = blocks_.find(offset);
-  return block == blocks_.end() || block->second.is_free() ? nullptr : &block->second;
+  const Place block = blocks_.find(offset);
+  return blocks_.is_end(block) || is_free_at(block) ? nullptr : &blocks_.at(block).value;
 }
 
 OffsetAllocator::Index& OffsetAllocator::index_for(std::size_t alignment) {
   for (Index& index : indexes_) {
     if (index.alignment == alignment) return index;
   }
-  Index& index = indexes_.emplace_back(Index{alignment, Fits(CountingLess<Fit>{&comparisons_})});
-  for (const auto& [offset, block] : blocks_) {
-    const std::size_t bytes = block.is_free() ? usable(offset, block.size, alignment) : 0;
-    if (bytes != 0) index.fits.emplace(bytes, offset);
+  Index& index = indexes_.emplace_back(Index{alignment, Fits(&comparisons_)});
+  for (Place at = blocks_.begin(); !blocks_.is_end(at); at = blocks_.next(at)) {
+    const std::size_t offset = blocks_.at(at).key;
+    const std::size_t bytes = is_free_at(at) ? usable(offset, size_at(at), alignment) : 0;
+    if (bytes != 0) index.fits.insert({bytes, offset}, {});
   }
   return index;
 }
@@ -147,57 +155,40 @@ OffsetAllocator::Index& OffsetAllocator::index_for(std::size_t alignment) {
 void OffsetAllocator::add_to_indexes(std::size_t offset, std::size_t size) {
   for (auto& [alignment, fits] : indexes_) {
     const std::size_t bytes = usable(offset, size, alignment);
-    if (bytes != 0) fits.emplace(bytes, offset);
+    if (bytes != 0) fits.insert({bytes, offset}, {});
   }
 }
 
 void OffsetAllocator::remove_from_indexes(std::size_t offset, std::size_t size) {
   for (auto& [alignment, fits] : indexes_) {
     const std::size_t bytes = usable(offset, size, alignment);
-    if (bytes != 0) fits.erase({bytes, offset});
+    if (bytes != 0) fits.erase(fits.find({bytes, offset}));
   }
 }
 
-// Enters a range that no block holds at the moment as free, merged with its free neighbours.
-void OffsetAllocator::make_free(std::size_t offset, std::size_t size) {
-  auto next = blocks_.lower_bound(offset);
-  if (next != blocks_.end() && next->second.is_free()) {
-    remove_from_indexes(next->first, next->second.size);
-    size += next->second.size;
-    next = blocks_.erase(next);
-  }
-  if (next != blocks_.begin() && std::prev(next)->second.is_free()) {
-    const auto previous = std::prev(next);
-    remove_from_indexes(previous->first, previous->second.size);
-    previous->second.size += size;
-    add_to_indexes(previous->first, previous->second.size);
-    return;
-  }
-  blocks_.emplace_hint(next, offset, Block{size});
-  add_to_indexes(offset, size);
+// The free block becomes part of the block before it; its size.
+std::size_t OffsetAllocator::absorb_free(Place place) {
+  const std::size_t size = size_at(place);
+  remove_from_indexes(blocks_.at(place).key, size);
+  blocks_.erase(place);
+  return size;
 }
 
-bool OffsetAllocator::fit_in_place(Blocks::iterator live, std::size_t size) {
-  const std::size_t before = live->second.size;
-  if (size > before) {
-    const auto next = std::next(live);
-    if (next == blocks_.end() || !next->second.is_free()) return false;
-    if (size - before > next->second.size) return false;
-    remove_from_indexes(next->first, next->second.size);
-    live->second.size += next->second.size;
-    blocks_.erase(next);
-  }
-  give_back_tail(live, size);
+bool OffsetAllocator::fit_in_place(Place live, std::size_t size) {
+  const std::size_t before = size_at(live);
+  const Place next = blocks_.next(live);
+  const std::size_t behind = is_free_at(next) ? size_at(next) : 0;
+  if (size > before + behind) return false;
+  if (size == before) return true;
+  if (behind != 0) absorb_free(next);
   free_bytes_ += before;
   free_bytes_ -= size;
+  if (const std::size_t tail = before + behind - size; tail != 0) {
+    const std::size_t start = blocks_.at(live).key + size;
+    blocks_.insert(start, {});
+    add_to_indexes(start, tail);
+  }
   return true;
-}
-
-void OffsetAllocator::give_back_tail(Blocks::iterator live, std::size_t size) {
-  const std::size_t tail = live->second.size - size;
-  if (tail == 0) return;
-  live->second.size = size;
-  make_free(live->first + size, tail);
 }
 
 }  // namespace meshmem

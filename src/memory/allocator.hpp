@@ -11,10 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <optional>
-#include <set>
-#include <utility>
+
+#include "memory/sorted_pages.hpp"
 
 namespace meshmem {
 
@@ -26,17 +25,18 @@ inline constexpr std::size_t kMinAlignment = 64;
 // std::bad_alloc is the only exception; after it the allocator must not be used any more.
 class OffsetAllocator {
  public:
-  // A capacity that is no multiple of kMinAlignment is rounded down. Behind every block at least
-  // `gap` bytes stay free, unless the block fits only without them.
-  explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0);
+  // Blocks are multiples of `unit`, a power of two, in place and size; a capacity that is none is
+  // rounded down. Behind every block at least `gap` bytes stay free, unless the block fits only
+  // without them.
+  explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0,
+                           std::size_t unit = kMinAlignment);
   OffsetAllocator(const OffsetAllocator&) = delete;
   OffsetAllocator& operator=(const OffsetAllocator&) = delete;
 
   // The offset of a new block, a multiple of `alignment`; nullopt if nothing fits, if `bytes` is
   // zero or if `alignment` is not a power of two. What lies at offset 0 must itself be aligned as
   // strictly.
-  std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment = kMinAlignment,
-                                      long hints = 0);
+  std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment = 1, long hints = 0);
 
   // False if no live block starts at `offset`; nothing has changed then.
   bool release(std::size_t offset);
@@ -56,50 +56,55 @@ class OffsetAllocator {
   std::size_t end_of_blocks() const;  // no block lies beyond
   std::size_t live_blocks() const { return live_blocks_; }
 
-  // For the tests of the promises above: tree nodes held now, key comparisons made so far.
+  // For the tests of the promises above: entries held now, key comparisons made so far.
   std::size_t nodes() const;
   std::uint64_t comparisons() const { return comparisons_; }
 
  private:
   struct Block {
-    std::size_t size = 0;       // a multiple of kMinAlignment
     std::size_t requested = 0;  // zero for a free block
     long hints = 0;
     bool is_free() const { return requested == 0; }
   };
-
-  template <typename Key>
-  struct CountingLess {
-    std::uint64_t* count;
-    bool operator()(const Key& a, const Key& b) const {
-      ++*count;
-      return a < b;
+  using Blocks = SortedPages<std::size_t, Block>;  // by offset; each ends where the next begins
+  using Place = Blocks::Place;
+  struct Fit {
+    std::size_t bytes;   // usable at an alignment
+    std::size_t offset;  // of the block
+    bool operator==(const Fit&) const = default;
+    bool operator<(const Fit& other) const {
+      return (bytes < other.bytes) | ((bytes == other.bytes) & (offset < other.offset));
     }
   };
-  using Blocks = std::map<std::size_t, Block, CountingLess<std::size_t>>;  // by offset
-  using Fit =
-      std::pair<std::size_t, std::size_t>;  // usable bytes at an alignment, offset of the block
-  using Fits = std::set<Fit, CountingLess<Fit>>;
+  struct Nothing {};
+  using Fits = SortedPages<Fit, Nothing>;
   struct Index {
     std::size_t alignment;
     Fits fits;
   };
 
+  std::size_t round_down(std::size_t bytes) const { return bytes & ~(unit_ - 1); }
+  // Only for bytes up to a capacity, which is a multiple of the unit: then it cannot overflow.
+  std::size_t round_up(std::size_t bytes) const { return round_down(bytes + unit_ - 1); }
+  bool is_free_at(Place place) const {
+    return !blocks_.is_end(place) && blocks_.at(place).value.is_free();
+  }
+  std::size_t size_at(Place place) const;
   const Block* find_live(std::size_t offset) const;
   Index& index_for(std::size_t alignment);
   void add_to_indexes(std::size_t offset, std::size_t size);
   void remove_from_indexes(std::size_t offset, std::size_t size);
-  void make_free(std::size_t offset, std::size_t size);
-  bool fit_in_place(Blocks::iterator live, std::size_t size);
-  void give_back_tail(Blocks::iterator live, std::size_t size);
+  std::size_t absorb_free(Place place);
+  bool fit_in_place(Place live, std::size_t size);
 
+  std::size_t unit_;
   std::size_t capacity_;
   std::size_t gap_;
   std::size_t free_bytes_ = 0;
   std::size_t live_blocks_ = 0;
   std::uint64_t comparisons_ = 0;
   Blocks blocks_;
-  std::list<Index> indexes_;  // the one for kMinAlignment first
+  std::list<Index> indexes_;  // the one for the unit first
 };
 
 }  // namespace meshmem

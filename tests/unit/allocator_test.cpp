@@ -295,6 +295,17 @@ TEST(Allocator, ResizesInPlaceAndKeepsHints) {
   EXPECT_EQ(allocator.hints_of(*second), 0);
 }
 
+TEST(Allocator, GivesMultiplesOfItsUnit) {
+  constexpr std::size_t kUnit = 256;
+  OffsetAllocator allocator(4 * kUnit + 255, 0, kUnit);
+  EXPECT_EQ(allocator.capacity(), 4 * kUnit);
+  EXPECT_EQ(allocator.allocate(1), 0u);
+  EXPECT_EQ(allocator.allocate(257, 64), kUnit);
+  EXPECT_EQ(allocator.largest_free(), kUnit);
+  EXPECT_EQ(allocator.allocate(kUnit), 3 * kUnit);
+  EXPECT_EQ(allocator.free_bytes(), 0u);
+}
+
 TEST(Allocator, LeavesAGapBehindEveryBlock) {
   constexpr std::size_t kGap = 16;
   OffsetAllocator allocator(kMiB, kGap);
