@@ -18,6 +18,7 @@
     F(init_mpi_comm, init_mpi_comm, void, int, (const void *communicator), (communicator)) \
     F(buffer_register, buffer_register, void, int, (void *ptr, size_t bytes), (ptr, bytes)) \
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
+    F(align_with_hints, align_with_hints, void, void *, (size_t alignment, size_t size, long hints), (alignment, size, hints)) \
     F(reached_on_stream, reached_on_stream, void, int, (const void *ptr, size_t bytes), (ptr, bytes)) \
     F(host_ptr, host_ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
     F(module_init, module_init, void, void, (void), ()) \

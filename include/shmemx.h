@@ -79,6 +79,10 @@ int shmemx_init_mpi_comm(const void* communicator);
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
+/* shmem_align with the hints of shmem_malloc_with_hints: of a GPU's heap any power of two up to
+ * 2 MiB at least. Blocks of the device heap without it are aligned to 256 bytes. */
+void* shmemx_align_with_hints(size_t alignment, size_t size, long hints);
+
 /* 1 if the `bytes` bytes at `ptr` are symmetric memory that kernels of all PEs reach, so that
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);

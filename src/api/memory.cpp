@@ -4,6 +4,8 @@
 // of a program that is not between init and finalize ends the job.
 #include "api/entry.hpp"
 #include "collectives/allocation.hpp"
+#include "core/runtime.hpp"
+#include "meshmem/compat/other_names.h"
 
 namespace meshmem {
 namespace {
@@ -25,12 +27,21 @@ MESHMEM_ENTRY(void*, align, (std::size_t alignment, std::size_t size)) {
 MESHMEM_ENTRY(void*, malloc_with_hints, (std::size_t size, long hints)) {
   return allocate(size, kMinAlignment, hints, active("shmem_malloc_with_hints"));
 }
+MESHMEM_EXTENSION_ENTRY(void*, align_with_hints,
+                        (std::size_t alignment, std::size_t size, long hints)) {
+  return allocate(size, alignment, hints, active("shmemx_align_with_hints"));
+}
 MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
   return allocate_cleared(count, size, active("shmem_calloc"));
 }
 MESHMEM_ENTRY(void, free, (void* ptr)) { release(ptr, active("shmem_free")); }
 MESHMEM_ENTRY(void*, realloc, (void* ptr, std::size_t size)) {
   return resize(ptr, size, active("shmem_realloc"));
+}
+
+// For the names of libraries whose memory is the device's.
+extern "C" MESHMEM_VISIBLE int shmemx_has_device_memory(void) {
+  return runtime().has_devices() ? 1 : 0;
 }
 
 // Deprecated names.

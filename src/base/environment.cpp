@@ -342,21 +342,29 @@ std::string printable(std::string_view value) {
 }
 
 // The names by which a variable may be set, the first that is counts.
-std::vector<std::string> names_for(std::string_view ours, NamesOf library) {
-  std::vector<std::string> names{std::string(ours)};
-  if (std::string alias = alias_of(ours); !alias.empty()) names.push_back(std::move(alias));
+struct NameFor {
+  std::string name;
+  std::size_t on_top = 0;
+};
+std::vector<NameFor> names_for(std::string_view ours, NamesOf library) {
+  std::vector<NameFor> names{{std::string(ours)}};
+  if (std::string alias = alias_of(ours); !alias.empty()) names.push_back({std::move(alias)});
   for (const OtherVariable& other : other_variables())
-    if (other.library == library && other.ours == ours) names.emplace_back(other.name);
+    if (other.library == library && other.ours == ours)
+      names.push_back({std::string(other.name), other.on_top});
   return names;
 }
 
 template <Kind kind>
 std::optional<std::string> read(std::string_view ours, typename Value<kind>::Type& out,
                                 const GetEnv& get_env, NamesOf library) {
-  for (const std::string& name : names_for(ours, library)) {
+  for (const auto& [name, on_top] : names_for(ours, library)) {
     const char* const text = get_env(name.c_str());
     if (text == nullptr) continue;
-    if (Syntax<kind>::parse(text, out)) return std::nullopt;
+    if (Syntax<kind>::parse(text, out)) {
+      if constexpr (kind == Kind::optional_heap_size) *out += on_top;
+      return std::nullopt;
+    }
     return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
                        Syntax<kind>::accepted);
   }

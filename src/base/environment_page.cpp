@@ -67,7 +67,7 @@ Scripts of programs that were written for these libraries set variables of their
 ours is not set, and only for programs that start under that library's names
 ([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
 The first start of a process reads variables, and its heap serves later ones too, under whichever
-names.
+names. A heap has 16 MiB beyond what they say: one block of that size fits beside small ones.
 
 )";
 

@@ -14,6 +14,7 @@
 #include "core/runtime.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/stream_uses.hpp"
+#include "memory/failed_allocation.hpp"
 #include "shmemx.h"
 #include "transport/completion.hpp"
 #include "transport/one_sided.hpp"
@@ -42,13 +43,13 @@ void expect_same_request(const char* routine, fmt::format_string<const Values&..
 
 // nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say
 // nothing.
-SymmetricHeap* heap_for(long hints, const char* routine) {
+SymmetricHeap* heap_for(std::size_t bytes, long hints, const char* routine) {
   const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
   const bool by_default = runtime().environment().heap == HeapKind::device;
   const bool on_device = asks_device == asks_host ? by_default : asks_device;
   if (!on_device) return &runtime().heap();
   if (runtime().has_devices()) return &runtime().device_heap();
-  debug("{}: there is no device memory", routine);
+  note_failed_allocation(routine, bytes, "there is no device memory");
   return nullptr;
 }
 SymmetricHeap& heap_of(const void* block) {
@@ -96,7 +97,7 @@ void* reallocate(void* block, std::size_t bytes, const char* routine) {
 void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine) {
   if (bytes == 0) return nullptr;
   expect_same_request(routine, "size {}, alignment {}, hints {}", bytes, alignment, hints);
-  SymmetricHeap* heap = heap_for(hints, routine);
+  SymmetricHeap* heap = heap_for(bytes, hints, routine);
   if (std::has_single_bit(alignment)) alignment = std::max(alignment, kMinAlignment);
   void* block = heap ? heap->allocate(bytes, alignment, hints, routine) : nullptr;
   meet(routine);
@@ -108,7 +109,7 @@ void* allocate_cleared(std::size_t count, std::size_t size, const char* routine)
   if (__builtin_mul_overflow(count, size, &bytes)) bytes = ~std::size_t{0};  // fits nowhere
   if (bytes == 0) return nullptr;
   expect_same_request(routine, "count {}, size {}", count, size);
-  SymmetricHeap* heap = heap_for(0, routine);
+  SymmetricHeap* heap = heap_for(bytes, 0, routine);
   void* block = heap ? heap->allocate(bytes, kMinAlignment, 0, routine) : nullptr;
   if (block) clear(block, bytes, routine);
   meet(routine);

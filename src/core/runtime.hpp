@@ -176,8 +176,8 @@ class Runtime {
   // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
   std::vector<std::byte*> registered_heaps_;
 
-  SymmetricHeap heap_{"SHMEM_SYMMETRIC_SIZE"};
-  SymmetricHeap device_heap_{"MESHMEM_DEVICE_HEAP_SIZE"};
+  SymmetricHeap heap_{"symmetric heap", "SHMEM_SYMMETRIC_SIZE", kMinAlignment};
+  SymmetricHeap device_heap_{"device heap", "MESHMEM_DEVICE_HEAP_SIZE", kMinDeviceAlignment};
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "memory/failed_allocation.hpp"
 
 namespace meshmem {
 
@@ -39,6 +40,8 @@ void refuse_address(const AddressMap& map, const void* address, std::size_t byte
     fatal("{}: {}{} bytes at {} reach {} bytes past the end of the {}", routine, name, bytes,
           address, *past, "device heap or registered buffer");
   }
+  if (const auto earlier = failed_allocation_at(address))
+    fatal("{}: {} is not a symmetric address: {}", routine, address, *earlier);
   fatal(
       "{}: {}{} is not a symmetric address: neither in a heap of shmem_malloc nor a global or "
       "static variable of the executable, nor in a buffer of shmemx_buffer_register",

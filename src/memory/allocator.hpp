@@ -18,6 +18,7 @@
 namespace meshmem {
 
 inline constexpr std::size_t kMinAlignment = 64;
+inline constexpr std::size_t kMinDeviceAlignment = 256;  // as GPUs' own allocators have it
 
 // Cost of a call: O(log blocks) comparisons for each alignment used so far (programs use two or
 // three). The first use of an alignment also indexes the free blocks once. Memory is proportional

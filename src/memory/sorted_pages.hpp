@@ -2,8 +2,8 @@
 //
 // An ordered map in pages of neighbouring entries, for a million blocks and more: a call finds its
 // page by the pages' first keys, which lie together, and touches little other memory.
-// Invariant: no page is empty, and firsts_ has the first key of each. insert() makes places invalid;
-// erase() only those at or behind its own. Called by the allocator.
+// Invariant: no page is empty, and firsts_ has the first key of each. insert() makes places
+// invalid, erase() only those at or behind its own. Called by the allocator.
 #ifndef MESHMEM_MEMORY_SORTED_PAGES_HPP_
 #define MESHMEM_MEMORY_SORTED_PAGES_HPP_
 

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "base/error.hpp"
+#include "memory/failed_allocation.hpp"
 
 namespace meshmem {
 
@@ -17,7 +18,7 @@ void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t alignme
   base_ = base;
   bytes_ = bytes;
   alignment_ = alignment;
-  allocator_.emplace(bytes, gap);
+  allocator_.emplace(bytes, gap, unit_);
   if (below) watch_.open(base, bytes, *below);
 }
 
@@ -37,26 +38,26 @@ void SymmetricHeap::close() {
 void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hints,
                               const char* routine) {
   const std::lock_guard lock(mutex_);
-  if (!std::has_single_bit(alignment)) {
-    debug("{}: alignment {} is no power of two", routine, alignment);
+  const std::optional<std::size_t> offset =
+      alignment <= alignment_ ? allocator_->allocate(bytes, alignment, hints) : std::nullopt;
+  if (!offset) {
+    note_failed_allocation(routine, bytes, why_not(alignment));
     return nullptr;
   }
-  if (alignment > alignment_) {  // the same offset would not be aligned in every PE
-    debug("{}: alignment {} is more than the {} that the heaps of all PEs have", routine, alignment,
-          alignment_);
-    return nullptr;
-  }
-  const std::optional<std::size_t> offset = allocator_->allocate(bytes, alignment, hints);
-  if (offset) {
-    watch_.add(*offset, bytes);
-    return base_ + *offset;
-  }
-  debug(
-      "{}: {} bytes asked for, {} of {} bytes free, the largest piece {}; {} sets the size of the "
-      "heap",
-      routine, bytes, allocator_->free_bytes(), allocator_->capacity(), allocator_->largest_free(),
+  watch_.add(*offset, bytes);
+  return base_ + *offset;
+}
+
+std::string SymmetricHeap::why_not(std::size_t alignment) const {
+  if (!std::has_single_bit(alignment))
+    return fmt::format("alignment {} is no power of two", alignment);
+  if (alignment > alignment_)  // the same offset would not be aligned in every PE
+    return fmt::format("alignment {} is more than the {} that the {}s of all PEs have", alignment,
+                       alignment_, name_);
+  return fmt::format(
+      "{} of the {} bytes of the {} are free, at most {} of them in one piece; {} sets its size",
+      allocator_->free_bytes(), allocator_->capacity(), name_, allocator_->largest_free(),
       size_variable_);
-  return nullptr;
 }
 
 void SymmetricHeap::release(void* block, const char* routine) {

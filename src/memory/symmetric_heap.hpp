@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "memory/allocator.hpp"
 #include "memory/heap_watch.hpp"
@@ -19,8 +20,9 @@ namespace meshmem {
 
 class SymmetricHeap {
  public:
-  // The variable that sets its size, for messages.
-  explicit SymmetricHeap(const char* size_variable) : size_variable_(size_variable) {}
+  // `name` and the variable that sets its size: for messages. `unit`: as OffsetAllocator's.
+  SymmetricHeap(const char* name, const char* size_variable, std::size_t unit)
+      : name_(name), size_variable_(size_variable), unit_(unit) {}
 
   // `alignment`: what base has, and that of every other PE. `gap` as OffsetAllocator's. `below`:
   // bytes before it that belong to nobody; none: memory that this process does not touch itself, so
@@ -35,7 +37,7 @@ class SymmetricHeap {
     return allocator_ && address >= base_ && address < base_ + bytes_;
   }
 
-  // nullptr if it does not fit; with SHMEM_DEBUG a line says why.
+  // nullptr if it does not fit, which is noted (failed_allocation.hpp).
   void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine);
   // A pointer that is not the start of a live block ends the job.
   void release(void* block, const char* routine);
@@ -53,9 +55,12 @@ class SymmetricHeap {
   std::size_t offset_of(void* block) const {
     return static_cast<std::size_t>(static_cast<std::byte*>(block) - base_);
   }
+  std::string why_not(std::size_t alignment) const;
   [[noreturn]] void refuse(void* block, const char* routine) const;
 
+  const char* name_;
   const char* size_variable_;
+  std::size_t unit_;
   std::mutex mutex_;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;

@@ -43,7 +43,7 @@ Kind kind_of(std::string_view op) {
   if (op == "broadcast" || op == "set_broadcast") return Kind::broadcast;
   if (is_one_of(op, {"malloc", "free", "realloc", "align", "malloc_with_hints", "calloc", "init",
                      "init_thread", "init_attr", "init_mpi_comm", "finalize", "start_pes",
-                     "buffer_register", "buffer_unregister"}))
+                     "buffer_register", "buffer_unregister", "align_with_hints"}))
     return Kind::allocation;
   if (op.starts_with("barrier") || op.starts_with("sync") || op.starts_with("team_sync") ||
       op.starts_with("team_split") || op == "team_destroy")

@@ -2,6 +2,7 @@
 //
 // The device heap, registered buffers, and what the host API says of their addresses.
 // Invariant: what is in device memory is read by the GPU's runtime.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -46,6 +47,25 @@ TEST(DeviceHeap, TheEnvironmentChoosesTheHeapOfTheOtherRoutines) {
   expect_success(hipMemcpy(got.data(), zeros, 5000, hipMemcpyDefault));
   expect_all("calloc", got.data(), 5000, char{0});
   shmem_free(zeros);
+}
+
+TEST(DeviceHeap, GivesTheAlignmentThatIsAskedFor) {
+  const auto modulo = [](const void* block, size_t alignment) {
+    return reinterpret_cast<uintptr_t>(block) % alignment;
+  };
+  std::vector<void*> blocks;
+  for (size_t alignment = 1; alignment <= size_t{2} << 20; alignment *= 2) {
+    for (const size_t bytes : {1, 300}) {
+      blocks.push_back(shmemx_align_with_hints(alignment, bytes, SHMEMX_MALLOC_DEVICE));
+      ASSERT_NE(blocks.back(), nullptr) << alignment;
+      EXPECT_EQ(modulo(blocks.back(), std::max(alignment, size_t{256})), 0u) << alignment;
+    }
+    blocks.push_back(shmem_malloc_with_hints(1, SHMEMX_MALLOC_DEVICE));
+    EXPECT_EQ(modulo(blocks.back(), 256), 0u);
+  }
+  for (void* block : blocks) shmem_free(block);
+  EXPECT_EQ(shmemx_align_with_hints(96, 100, SHMEMX_MALLOC_DEVICE), nullptr);
+  EXPECT_EQ(shmemx_align_with_hints(0, 100, SHMEMX_MALLOC_DEVICE), nullptr);
 }
 
 TEST(DeviceHeap, AlignsLikeThatOfTheHostWhereDevicesAreProcessors) {

@@ -14,11 +14,12 @@ MIB = 1 << 20
 
 @unittest.skipUnless(COMPAT_HEAP, "this build is for GPUs, whose heaps take memory")
 class OtherVariables(launching.LaunchTest):
-    def run_program(self, way, size, pes=2, **variables):
-        return self.oshrun("-n", pes, COMPAT_HEAP, way, size, env=variables)
+    def run_program(self, way, *sizes, pes=2, **variables):
+        return self.oshrun("-n", pes, COMPAT_HEAP, way, *sizes, env=variables)
 
     def assert_has(self, way, size, has, **variables):
-        result = self.run_program(way, size, **variables)
+        sizes = size if isinstance(size, tuple) else (size,)
+        result = self.run_program(way, *sizes, **variables)
         self.assertEqual((result.status, result.out.strip(), result.err), (0, "yes" if has else "no", ""),
                          f"{way} {variables}: {result}")
 
@@ -30,6 +31,26 @@ class OtherVariables(launching.LaunchTest):
                 self.assert_has(way, 64 * MIB, False, **{name: value})
                 self.assert_has(way, 64 * MIB, True)
                 self.assert_has(way, 64 * MIB, True, **{name: value, "MESHMEM_DEVICE_HEAP_SIZE": "128m"})
+
+    def test_small_blocks_leave_room_for_one_as_large_as_the_variable_says(self):
+        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"), ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
+            for size in (2 * MIB, 32 * MIB, 2 * MIB + 1):
+                self.assert_has(way, (8, 4096, size), True, **{name: str(size)})
+
+    def test_a_full_heap_is_null_and_no_host_memory(self):
+        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"), ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
+            self.assert_has(way, (30 * MIB, 30 * MIB), False, **{name: "32m"})
+            result = self.run_program(way, 30 * MIB, 30 * MIB, SHMEM_DEBUG="1", **{name: "32m"})
+            self.assertIn(f"shmem_malloc_with_hints: {30 * MIB} bytes asked for: ", result.err)
+
+    def test_the_line_of_a_call_that_uses_null_names_the_allocation(self):
+        result = self.run_program("nvshmem", 64 * MIB, "use", NVSHMEM_SYMMETRIC_SIZE="32m")
+        self.assertNotEqual(result.status, 0, result)
+        lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
+        self.assertEqual(len(lines), 1, result)
+        self.assertRegex(lines[0], f"shmem_putmem: .* not a symmetric address: shmem_malloc_with_hints of {64 * MIB} bytes "
+                         r"returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
+                         "MESHMEM_DEVICE_HEAP_SIZE sets its size")
 
     def test_a_size_above_what_is_the_default(self):
         self.assert_has("nvshmem", 400 * MIB, False)

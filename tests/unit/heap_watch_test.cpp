@@ -81,7 +81,7 @@ class HeapWatchTest : public testing::Test {
     EXPECT_FALSE(may_touch(block, bytes));
     EXPECT_FALSE(may_touch(block, bytes + static_cast<std::ptrdiff_t>(kRedZone) - 1));
   }
-  SymmetricHeap heap_{"TEST"};
+  SymmetricHeap heap_{"heap", "TEST", kMinAlignment};
 };
 
 TEST_F(HeapWatchTest, LetsTheProgramTouchItsBlocksOnly) {

@@ -45,18 +45,14 @@ inline int start(const UniqueIdArguments* by_id) {
   return shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
 }
 
-/* Memory of the device where there is one, as in libraries that have no other. */
-inline void* allocate(size_t bytes) {
-  void* memory = shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
-  return memory ? memory : shmem_malloc(bytes);
+/* Memory of the device, as in libraries that have no other, and NULL where it is full; of the host
+ * in a job without devices. */
+inline long where_allocated() {
+  return shmemx_has_device_memory() ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST;
 }
-
-/* That of a power of two which the heap's blocks have by themselves; else NULL on all PEs. */
+inline void* allocate(size_t bytes) { return shmem_malloc_with_hints(bytes, where_allocated()); }
 inline void* allocate_aligned(size_t alignment, size_t bytes) {
-  void* memory = allocate(bytes < alignment ? alignment : bytes);
-  if (!memory || (reinterpret_cast<uintptr_t>(memory) & (alignment - 1)) == 0) return memory;
-  shmem_free(memory);
-  return nullptr;
+  return shmemx_align_with_hints(alignment, bytes, where_allocated());
 }
 
 #ifdef MESHMEM_COMPILES_KERNELS

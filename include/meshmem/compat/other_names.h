@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the start routines of the compat headers call. Invariant: nobody else calls it.
+ * What the compat headers alone call. Invariant: nobody else does.
  */
 #ifndef MESHMEM_COMPAT_OTHER_NAMES_H
 #define MESHMEM_COMPAT_OTHER_NAMES_H
@@ -16,6 +16,8 @@ extern "C" {
 void shmemx_start_under_names_of(int library);
 /* shmemx_init_mpi_comm, which ends the program where it cannot start, as shmem_init does. */
 void shmemx_start_by_mpi_comm(const void* communicator);
+/* 1 if the job has a device heap. */
+int shmemx_has_device_memory(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The last allocation that returned NULL, for the line about a program that uses that NULL.
+// Invariant: only cold code here. Written by the heaps and the API's allocations; read where an
+// address is refused.
+#ifndef MESHMEM_MEMORY_FAILED_ALLOCATION_HPP_
+#define MESHMEM_MEMORY_FAILED_ALLOCATION_HPP_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace meshmem {
+
+// Prints the reason with SHMEM_DEBUG, and keeps it.
+void note_failed_allocation(const char* routine, std::size_t bytes, const std::string& why);
+
+// What the line says if the address would lie in a block of that allocation that begins at NULL.
+std::optional<std::string> failed_allocation_at(const void* address);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_MEMORY_FAILED_ALLOCATION_HPP_
