@@ -6,7 +6,8 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshmem)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-set(libraries meshmem meshmem_hip meshmem_device_code meshmem_device meshmem_kernel_checks)
+set(libraries meshmem meshmem_hip meshmem_device_code meshmem_device meshmem_kernel_checks meshmem_nvshmem_names
+    meshmem_rocshmem_names)
 if(MESHMEM_TARGET STREQUAL "cpu")
   set_target_properties(meshmem_hip_on_cpu PROPERTIES EXPORT_NAME hip_on_cpu)
   list(APPEND libraries meshmem_hip_on_cpu)

@@ -4,6 +4,14 @@
 # stands for itself, and there is no device link step.
 # Included by the project's build and by the installed package; reads MESHMEM_TARGET.
 function(meshmem_device_sources target)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(language CXX)
+  if(MESHMEM_TARGET STREQUAL "cuda")
+    set(language CUDA)
+  endif()
+  if(NOT language IN_LIST languages)
+    message(FATAL_ERROR "meshmem_device_sources(${target}): the project has to enable ${language} for kernels: project(... LANGUAGES ${language})")
+  endif()
   foreach(source IN LISTS ARGN)
     get_filename_component(source ${source} ABSOLUTE)
     if(MESHMEM_TARGET STREQUAL "hip")

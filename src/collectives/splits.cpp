@@ -122,8 +122,7 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
 
 void destroy_team(Team& team) {
   const shmem_team_t handle = handle_of(team.slot);
-  if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
-    fatal("{}: a predefined team cannot be destroyed", team.routine());
+  if (team.is_predefined) fatal("{}: a predefined team cannot be destroyed", team.routine());
   expect_same_call(team, "");
   if (team.mark) team.mark->wait(team.routine());
   sync(team);

@@ -71,13 +71,11 @@ hipError_t launch_by_host(const Team& team, const Computation& computation, void
   return launch_by_host(command, stream);
 }
 
-// The end of the team waits for it; WORLD and SHARED stay.
+// The end of the team waits for it; predefined ones stay.
 template <typename Launch>
 void launch(Team& team, hipStream_t stream, const Launch& launch_kernel) {
   launch_on(my_device(), team.routine(), launch_kernel);
-  const shmem_team_t handle = handle_of(team.slot);
-  const bool stays = handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED;
-  if (stays || is_captured(stream)) return;
+  if (team.is_predefined || is_captured(stream)) return;
   if (!team.mark) team.mark = std::make_shared<StreamMark>(my_device());
   team.mark->set(stream);
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -28,6 +29,7 @@
 #include "gpu/modules.hpp"
 #include "gpu/stream_uses.hpp"
 #include "memory/room.hpp"
+#include "meshmem/compat/other_names.h"
 
 namespace meshmem {
 namespace {
@@ -35,6 +37,7 @@ namespace {
 static_assert(device::kTeamSlots == kMaxTeams);
 constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
+static_assert(MESHMEM_COMPAT_TEAM_SAME_NUMBER == kSameNumberSlot + 1);
 
 }  // namespace
 
@@ -56,6 +59,7 @@ std::optional<std::string> Runtime::enter() {
     if (environment_.heap == HeapKind::device && !device_memory_.is_open())
       return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
     set_phase(PePhase::starting);
+    names_ = names;
     open();
     set_phase(PePhase::running);
     malloc_trim(0);  // start-up has freed much: a PE among many should be small
@@ -168,8 +172,24 @@ void Runtime::add_predefined_teams() {
   std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
   std::iota(everyone.begin(), everyone.end(), 0);
   world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
+  world_->is_predefined = true;
+  if (names_ == NamesOf::nvshmem)
+    add_team(pes_with_my_number(everyone), kSameNumberSlot, first_sequence_, {}).is_predefined =
+        true;
   std::erase_if(everyone, [this](int pe) { return !nodes_.is_near(pe); });
-  add_team(everyone, kSharedSlot, first_sequence_, {});
+  add_team(everyone, kSharedSlot, first_sequence_, {}).is_predefined = true;
+}
+
+// Of PEs in order those that have as many PEs of their machine before them as this PE.
+std::vector<int> Runtime::pes_with_my_number(const std::vector<int>& pes) const {
+  std::map<int, int> on_node;
+  std::vector<int> numbers;
+  for (const int pe : pes) numbers.push_back(on_node[nodes_.node_of(pe)]++);
+  std::vector<int> found;
+  for (const int pe : pes)
+    if (numbers[static_cast<std::size_t>(pe)] == numbers[static_cast<std::size_t>(me_)])
+      found.push_back(pe);
+  return found;
 }
 
 void Runtime::spread_over_cores() {

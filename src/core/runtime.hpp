@@ -137,6 +137,7 @@ class Runtime {
   void find_device_routes();
   std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
+  std::vector<int> pes_with_my_number(const std::vector<int>& pes) const;
   int slot_of_active_set(const ActiveSet& set);
   void spread_over_cores();
   void close();
@@ -153,6 +154,7 @@ class Runtime {
   std::uint64_t starts_ = 0;            // that have been compared
   Environment environment_;
   std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
+  NamesOf names_ = NamesOf::openshmem;                 // of the round
   std::string tuning_;
   bool uses_network_ = false;
   NodeMemory memory_;

@@ -41,6 +41,9 @@ inline constexpr int kTeamAreas = 2 * kMaxTeams;
 // the others are for teams that programs make, and the predefined ones.
 inline constexpr int kActiveSetSlots = 512;
 inline constexpr int kFirstActiveSetSlot = kMaxTeams - kActiveSetSlots;
+// Under NVSHMEM's names the last before them is a predefined team: the PEs that have one number on
+// their machines. It leaves the first slots, which have more blocks, to the program.
+inline constexpr int kSameNumberSlot = kFirstActiveSetSlot - 1;
 
 struct TeamArea {
   Line arrive;   // the last operation that this PE has announced

@@ -12,9 +12,9 @@ import sys
 
 MISSING = ["nvshmemx_qp_create(1)", "nvshmemx_qp_float_put(nullptr, nullptr, 1, 0, 0)", "nvshmemx_mc_ptr(nullptr, nullptr)",
            "nvshmemx_int_g_on_stream(nullptr, 0, nullptr)", "nvshmemx_team_init(nullptr)", "nvshmemx_qp_int_put_nbi_warp(1)",
-           "nvshmem_short_wait_until(nullptr, 0, 0)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
+           "nvshmemx_short_wait_until_on_stream(nullptr, 0, 0, nullptr)", "nvshmem_team_init(nullptr)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
            "nvshmemx_buffer_unregister_all()", "rocshmem_get_device_ctx()", "rocshmem_buffer_unregister_all()",
-           "rocshmem_short_test(nullptr, 0, 0)", "rocshmem_float_wait_until(nullptr, 0, 0)",
+           "rocshmem_schar_test(nullptr, 0, 0)", "rocshmem_float_wait_until(nullptr, 0, 0)",
            "rocshmem_uchar_wait_until_some_vector(nullptr, 0, nullptr, nullptr, 0, nullptr)"]
 
 

@@ -29,6 +29,9 @@ constexpr int kDeclared = 1;
 #define NV_SCATTER_STREAM(NAME, TYPE, op) \
   +kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_on_stream)>
 #define ROC(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name)>
+// Those of vectors are overloaded.
+#define ROC_WAIT(name, op, E, result, params, args) \
+  +kDeclared<decltype(static_cast<result(*) params>(&rocshmem::rocshmem_##name))>
 #define ROC_CTX(name, ...) ROC(name) ROC(ctx_##name)
 #define ROC_COLLECTIVE(name, ...) ROC(ctx_##name)
 #define ROC_GROUP(name, ...)                                  \
@@ -77,6 +80,13 @@ constexpr int kDeclared = 1;
   MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(F, NAME##_, TYPE))
 #define TEST(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
   MESHMEM_IN_##amo(MESHMEM_OPS_TEST(F, NAME##_, TYPE))
+#define SCALAR(NAME, TYPE, rma, ext, amo, ...) MESHMEM_IN_##amo(SCALARS(NAME, TYPE))
+#define SCALARS(NAME, TYPE)                                                                    \
+  ROC_WAIT(NAME##_wait_until_all_vector, , , void, (TYPE*, size_t, const int*, int, TYPE), )   \
+  ROC_WAIT(NAME##_wait_until_any_vector, , , size_t, (TYPE*, size_t, const int*, int, TYPE), ) \
+  ROC_WAIT(NAME##_wait_until_some_vector, , , size_t,                                          \
+           (TYPE*, size_t, size_t*, const int*, int, TYPE), )
+#define SHORTS(F) MESHMEM_OPS_WAIT(F, short_, short) MESHMEM_OPS_WAIT(F, ushort_, unsigned short)
 #define MOVE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F) \
   MESHMEM_IN_##rma(MESHMEM_OPS_MOVE(F, NAME##_, , TYPE, TYPE))
 #define REDUCE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)                \
@@ -106,7 +116,7 @@ const Family families[] = {
     {"nvshmem", "atomics",
      0 ALL(ATOMIC, NV) NVX(float_atomic_add) NVX(float_atomic_fetch_add) NVX(double_atomic_add)
          NVX(double_atomic_fetch_add)},
-    {"nvshmem", "waits and tests", 0 ALL(WAIT, NV) ALL(TEST, NV)},
+    {"nvshmem", "waits and tests", 0 ALL(WAIT, NV) ALL(TEST, NV) SHORTS(NV)},
     {"nvshmem", "signals and order",
      0 NV(signal_fetch) NV(signal_wait_until) NV(fence) NV(quiet) NVX(signal_op)
          NVX(signal_counted_reset) NVX(flush)},
@@ -151,7 +161,9 @@ const Family families[] = {
     {"rocshmem", "puts and gets",
      0 ALL(RMA, ROC_CTX) ALL(SINGLE, ROC_CTX) SIZED_RMA(mem, char, ROC_CTX)},
     {"rocshmem", "atomics", 0 ALL(ATOMIC, ROC_CTX)},
-    {"rocshmem", "waits and tests", 0 ALL(WAIT, ROC) ALL(TEST, ROC)},
+    {"rocshmem", "waits and tests",
+     0 ALL(WAIT, ROC_WAIT) ALL(TEST, ROC) SHORTS(ROC_WAIT) ALL(SCALAR, ) SCALARS(short, short)
+         SCALARS(ushort, unsigned short)},
     {"rocshmem", "signals, order, barriers",
      0 ROC(signal_fetch) ROC(signal_wait_until) ROC(quiet) ROC(ctx_quiet) ROC_CTX(pe_quiet)
          ROC(barrier_all) ROC(barrier) ROC(ctx_barrier) ROC(sync_all) ROC(ctx_sync)},

@@ -96,8 +96,28 @@ through_find_package() {
   "$cmake" --build "$scratch/cmake" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
   run_program find_package "$scratch/cmake/outside_c" '2 PEs in C'
   run_program find_package "$scratch/cmake/outside_cpp" '2 PEs in C++'
+  run_program meshmem::nvshmem_names "$scratch/cmake/outside_nvshmem" '2 PEs of NVSHMEM'
+  run_program meshmem::rocshmem_names "$scratch/cmake/outside_rocshmem" '2 PEs of rocSHMEM'
   run_kernels meshmem_device_sources "$scratch/cmake/outside_hip"
   [ "$target" != cpu ] || run_program meshmem::device "$scratch/cmake/outside_kernel" '2 PEs in HIP'
+}
+
+# A project without the language of kernels is told so.
+kernels_in_a_project_of_c() {
+  mkdir "$scratch/only_c"
+  cat >"$scratch/only_c/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.16)
+project(only_c LANGUAGES C)
+find_package(meshmem REQUIRED)
+add_executable(kernels)
+meshmem_device_sources(kernels kernels.hip)
+target_link_libraries(kernels PRIVATE meshmem::device)
+EOF
+  "$cmake" -S "$scratch/only_c" -B "$scratch/only_c/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" >"$scratch/log" 2>&1 && fail 'a project of C alone has kernels'
+  [ "$(grep -c 'CMake Error' "$scratch/log")" = 1 ] || fail "a project of C alone: $(cat "$scratch/log")"
+  tr -s '\n ' ' ' <"$scratch/log" | grep -q 'the project has to enable C[A-Z]* for kernels' ||
+    fail "a project of C alone: $(cat "$scratch/log")"
 }
 
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
@@ -127,6 +147,7 @@ through_oshhip
 through_links
 through_pkg_config
 through_find_package
+kernels_in_a_project_of_c
 if [ "$target" = cpu ]; then
   "$prefix/bin/oshrun" -n 2 --timeout 60 "$prefix/bin/meshmem-bench" --max-bytes 16 --runs 1 --check >"$scratch/log" 2>&1 ||
     fail "meshmem-bench: $(cat "$scratch/log")"

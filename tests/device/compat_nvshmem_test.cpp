@@ -122,6 +122,51 @@ __global__ void count_everywhere(int* counter, float* halves, double* quarters, 
   nvshmem_barrier_all();
 }
 
+__global__ void sum_of_team(nvshmem_team_t team, int* dest, int* source) {
+  nvshmemx_int_sum_reduce_block(team, dest, source, 1);
+}
+
+// TEAM_SAME_MYPE_NODE: all PEs that have this number on their machines, on the host and in kernels.
+void of_one_number_on_their_machines(hipStream_t stream, int on_node) {
+  const nvshmem_team_t team = NVSHMEMX_TEAM_SAME_MYPE_NODE;
+  const int me = nvshmem_team_my_pe(team), n = nvshmem_team_n_pes(team);
+  expect(nvshmem_team_translate_pe(team, me, NVSHMEM_TEAM_WORLD) == nvshmem_my_pe(), "SAME_MYPE");
+  int *sum = allocate<int>(2), *source = allocate<int>(1);
+  nvshmemx_int_p_on_stream(source, on_node + 1, nvshmem_my_pe(), stream);
+  nvshmemx_int_sum_reduce_on_stream(team, sum, source, 1, stream);
+  hipLaunchKernelGGL(sum_of_team, dim3(1), dim3(64), 0, stream, team, sum + 1, source);
+  must(hipStreamSynchronize(stream));
+  expect(read(sum, 2) == std::vector<int>(2, n * (on_node + 1)), "sums of SAME_MYPE_NODE");
+  // Each PE is in one such team.
+  nvshmemx_int_p_on_stream(source, me == 0 ? n : 0, nvshmem_my_pe(), stream);
+  nvshmemx_int_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, sum, source, 1, stream);
+  must(hipStreamSynchronize(stream));
+  expect(read(sum, 1)[0] == nvshmem_n_pes(), "the teams of all numbers have all PEs");
+  nvshmem_free(source);
+  nvshmem_free(sum);
+}
+
+// A short that a kernel waits for, and one that the host waits for.
+__global__ void next_short(short* ivar, unsigned short* other) {
+  const int next = (nvshmem_my_pe() + 1) % nvshmem_n_pes();
+  nvshmem_short_p(ivar, -7, next);
+  nvshmem_short_wait_until(ivar, NVSHMEM_CMP_EQ, -7);
+  nvshmem_short_wait_until_all(ivar, 1, nullptr, NVSHMEM_CMP_LT, 0);
+  nvshmem_ushort_p(other, 60000, next);
+}
+void waits_of_shorts(hipStream_t stream) {
+  short* ivar = allocate<short>(1);
+  unsigned short* other = allocate<unsigned short>(1);
+  hipLaunchKernelGGL(next_short, dim3(1), dim3(1), 0, stream, ivar, other);
+  nvshmem_ushort_wait_until(other, NVSHMEM_CMP_GT, 59999);
+  expect(nvshmem_ushort_test(other, NVSHMEM_CMP_EQ, 60000) == 1, "ushort_test");
+  must(hipStreamSynchronize(stream));
+  expect(nvshmem_short_test(ivar, NVSHMEM_CMP_EQ, -7) == 1, "short_test");
+  nvshmem_barrier_all();
+  nvshmem_free(other);
+  nvshmem_free(ivar);
+}
+
 void shift_and_ring(hipStream_t stream) {
   const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
   int* destination = allocate<int>(1);
@@ -133,6 +178,7 @@ void shift_and_ring(hipStream_t stream) {
   const int on_node = nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE);
   expect(nvshmem_team_translate_pe(NVSHMEMX_TEAM_NODE, on_node, NVSHMEM_TEAM_WORLD) == me,
          "TEAM_NODE");
+  of_one_number_on_their_machines(stream, on_node);
 
   long* data = allocate<long>(kElems);
   uint64_t* flag = allocate<uint64_t>(1);
@@ -263,6 +309,7 @@ int main() {
   nvshmemx_hostlib_finalize();
   hipStream_t stream = nullptr;
   must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  waits_of_shorts(stream);
   shift_and_ring(stream);
   on_stream(stream);
   short_floats_on_stream(stream);

@@ -194,6 +194,13 @@ void by_host() {
   const long long odd = me % 2 == 0 ? -1 : 7;
   rocshmem_longlong_p(words, odd, me);
   rocshmem_barrier_all();
+  size_t index = 7;
+  rocshmem_longlong_wait_until_all_vector(words, 1, nullptr, ROCSHMEM_CMP_EQ, odd);
+  expect(rocshmem_longlong_wait_until_any_vector(words, 1, nullptr, ROCSHMEM_CMP_GE, odd) == 0 &&
+             rocshmem_longlong_wait_until_some_vector(words, 1, &index, nullptr, ROCSHMEM_CMP_LE,
+                                                      odd) == 1 &&
+             index == 0,
+         "vectors of waits with one value");
   rocshmem_ctx_longlong_xor_reduce(ROCSHMEM_CTX_DEFAULT, ROCSHMEM_TEAM_WORLD, words + 1, words, 1);
   const long long of_even = (n + 1) / 2 % 2 == 0 ? 0 : -1, of_odd = n / 2 % 2 == 0 ? 0 : 7;
   expect(rocshmem_longlong_g(words + 1, me) == (of_even ^ of_odd), "xor_reduce of long long");
@@ -209,8 +216,9 @@ void by_host() {
 void aligned_memory_and_teams_on_streams() {
   const int me = rocshmem_my_pe(), n = rocshmem_n_pes();
   auto* zeros = static_cast<long*>(rocshmem_calloc(3, sizeof(long)));
-  auto* aligned = static_cast<long*>(rocshmem_align(64, 3 * sizeof(long)));
-  expect(zeros && aligned && reinterpret_cast<uintptr_t>(aligned) % 64 == 0, "calloc and align");
+  auto* aligned = static_cast<long*>(rocshmem_align(1 << 20, 3 * sizeof(long)));
+  expect(zeros && aligned && reinterpret_cast<uintptr_t>(aligned) % (1 << 20) == 0,
+         "calloc and align");
   expect(read(zeros, 3) == std::vector<long>(3, 0), "calloc gives zeros");
   expect(rocshmem_calloc(SIZE_MAX, 2) == nullptr, "calloc of more than there can be");
   rocshmem_team_t row = ROCSHMEM_TEAM_INVALID, column = ROCSHMEM_TEAM_INVALID;

@@ -114,6 +114,30 @@ MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
   }
 }
 
+/* Waits and tests of short and unsigned short, which the standard does not have for one variable:
+ * under the names of a library. */
+#define MESHMEM_COMPAT_ARGUMENTS(...) __VA_ARGS__
+#if defined(MESHMEM_COMPILES_KERNELS)
+#define MESHMEM_COMPAT_WAIT_OF(LIBRARY, name, result, params, in_kernel, on_host) \
+  MESHMEM_COMPAT_SIDES result LIBRARY##_##name params {                           \
+    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return shmem_##on_host)   \
+  }
+#else
+#define MESHMEM_COMPAT_WAIT_OF(LIBRARY, name, result, params, in_kernel, on_host) \
+  inline result LIBRARY##_##name params { return shmem_##on_host; }
+#endif
+#define MESHMEM_COMPAT_SHORT_WAITS(LIBRARY, WAIT, TEST)            \
+  MESHMEM_COMPAT_SHORT_WAITS_OF(LIBRARY, WAIT, TEST, short, short) \
+  MESHMEM_COMPAT_SHORT_WAITS_OF(LIBRARY, WAIT, TEST, ushort, unsigned short)
+#define MESHMEM_COMPAT_SHORT_WAITS_OF(LIBRARY, WAIT, TEST, NAME, TYPE)                          \
+  MESHMEM_COMPAT_WAIT_OF(LIBRARY, NAME##_wait_until, void, (TYPE * ivar, int cmp, TYPE value),  \
+                         wait_until(meshmem::device::Thread(), ivar, cmp, value),               \
+                         NAME##_wait_until_all(ivar, 1, nullptr, cmp, value))                   \
+  MESHMEM_COMPAT_WAIT_OF(LIBRARY, NAME##_test, int, (TYPE * ivar, int cmp, TYPE value),         \
+                         test(ivar, cmp, value), NAME##_test_all(ivar, 1, nullptr, cmp, value)) \
+  MESHMEM_OPS_WAIT_UNTIL_OF_MANY(WAIT, NAME##_, TYPE)                                           \
+  MESHMEM_OPS_TEST_OF_MANY(TEST, NAME##_, TYPE)
+
 #if defined(MESHMEM_COMPILES_KERNELS)
 /* half and bfloat16 as what they move as: call(arguments) with their bits. */
 template <typename T>

@@ -12,7 +12,22 @@
 #error "meshmem/compat/nvshmem.h is for C++17; in C include <shmem.h>, whose names have no nv"
 #endif
 
+#include <stdio.h>
+
 #include "meshmem/compat/forward.hpp"
+
+/* Those of the version whose names these are. */
+#define NVSHMEM_VENDOR_MAJOR_VERSION 3
+#define NVSHMEM_VENDOR_MINOR_VERSION 8
+#define NVSHMEM_VENDOR_PATCH_VERSION 0
+#define NVSHMEM_VENDOR_PACKAGE_VERSION 0
+#define NVSHMEM_VENDOR_VERSION                                                 \
+  (NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 + \
+   NVSHMEM_VENDOR_PATCH_VERSION)
+/* Programs check calls of CUDA by macros of their own around this one. */
+#define NVSHMEMI_ERROR_PRINT(...)                                      \
+  ((void)fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, __func__), \
+   (void)fprintf(stderr, __VA_ARGS__), (void)fputc('\n', stderr))
 
 #define NVSHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
 #define NVSHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
@@ -34,9 +49,17 @@
 #define NVSHMEM_TEAM_WORLD SHMEM_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED SHMEM_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE SHMEM_TEAM_SHARED
+#define NVSHMEMX_TEAM_SAME_MYPE_NODE ((shmem_team_t)MESHMEM_COMPAT_TEAM_SAME_NUMBER)
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS SHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_CONFIG_INITIALIZER \
   { 0 }
+
+/* No routine takes one; programs compare numbers of PEs with them. */
+enum nvshmem_pe_index_t {
+  NVSHMEM_PE_INVALID = -1,
+  NVSHMEMX_PE_ANY = 1 << 15,
+  NVSHMEMX_PE_ALL = NVSHMEMX_PE_ANY
+};
 
 typedef shmem_team_t nvshmem_team_t;
 typedef shmem_team_t nvshmemx_team_t;
@@ -90,6 +113,15 @@ inline void nvshmem_team_destroy(nvshmem_team_t team) { shmem_team_destroy(team)
   MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmem_##name args; }
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH, MESHMEM_COMPAT_BOTH)
 #undef MESHMEM_COMPAT_BOTH
+/* Of 2 bytes. */
+#define MESHMEM_COMPAT_WAIT(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_WAIT_OF(nvshmem, name, result, params,        \
+                         op(meshmem::device::Thread(), MESHMEM_COMPAT_ARGUMENTS args), name args)
+#define MESHMEM_COMPAT_TEST(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_WAIT_OF(nvshmem, name, result, params, op args, name args)
+MESHMEM_COMPAT_SHORT_WAITS(nvshmem, MESHMEM_COMPAT_WAIT, MESHMEM_COMPAT_TEST)
+#undef MESHMEM_COMPAT_WAIT
+#undef MESHMEM_COMPAT_TEST
 MESHMEM_COMPAT_SIDES int nvshmem_barrier(nvshmem_team_t team) {
   return meshmem::compat::barrier(team);
 }

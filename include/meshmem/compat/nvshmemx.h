@@ -26,30 +26,46 @@ enum {
 MESHMEM_COMPAT_SIDES const char* nvshmemx_status_string(int status) {
   return status == NVSHMEMX_SUCCESS ? "NVSHMEMX_SUCCESS" : "NVSHMEMX_ERROR";
 }
-/* The version of OpenSHMEM, since programs ask what there is. */
 inline void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch) {
-  shmem_info_get_version(major, minor);
-  *patch = 0;
+  *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+  *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+  *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 #define NVSHMEMX_INIT_THREAD_PES (1U << 0)
 #define NVSHMEMX_INIT_WITH_MPI_COMM (1U << 1)
 #define NVSHMEMX_INIT_WITH_SHMEM (1U << 2)
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1U << 3)
 typedef shmemx_uniqueid_t nvshmemx_uniqueid_t;
+/* The id is read by nvshmemx_init_attr. */
+struct nvshmemx_uniqueid_args_t {
+  int version = 0;
+  const nvshmemx_uniqueid_t* id = nullptr;
+  int myrank = -1, nranks = -1;
+};
+struct nvshmemx_init_args_t {
+  int version = 0;
+  nvshmemx_uniqueid_args_t uid_args;
+};
 struct nvshmemx_init_attr_t {
+  int version = 0;
   void* mpi_comm = nullptr;
-  meshmem::compat::UniqueIdArguments uid;
+  nvshmemx_init_args_t args;
 };
 #define NVSHMEMX_INIT_ATTR_INITIALIZER \
+  {}
+#define NVSHMEMX_INIT_ARGS_INITIALIZER \
+  {}
+#define NVSHMEMX_UNIQUEID_ARGS_INITIALIZER \
   {}
 #define NVSHMEMX_UNIQUEID_INITIALIZER \
   {}
 inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id) { return shmemx_get_uniqueid(id); }
 inline int nvshmemx_set_attr_uniqueid_args(int rank, int ranks, const nvshmemx_uniqueid_t* id,
                                            nvshmemx_init_attr_t* attributes) {
-  attributes->uid.rank = rank;
-  attributes->uid.ranks = ranks;
-  attributes->uid.id = *id;
+  attributes->args.uid_args = nvshmemx_uniqueid_args_t();
+  attributes->args.uid_args.id = id;
+  attributes->args.uid_args.myrank = rank;
+  attributes->args.uid_args.nranks = ranks;
   return 0;
 }
 inline int nvshmemx_set_attr_mpi_comm_args(void* communicator, nvshmemx_init_attr_t* attributes) {
@@ -60,8 +76,13 @@ inline int nvshmemx_init_attr(unsigned flags, nvshmemx_init_attr_t* attributes) 
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_NVSHMEM);
   if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0 && attributes)
     return shmemx_init_mpi_comm(attributes->mpi_comm);
-  const bool by_id = (flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0 && attributes;
-  return meshmem::compat::start(by_id ? &attributes->uid : nullptr);
+  if ((flags & NVSHMEMX_INIT_WITH_UNIQUEID) == 0 || !attributes || !attributes->args.uid_args.id)
+    return meshmem::compat::start(nullptr);
+  meshmem::compat::UniqueIdArguments by_id;
+  by_id.rank = attributes->args.uid_args.myrank;
+  by_id.ranks = attributes->args.uid_args.nranks;
+  by_id.id = *attributes->args.uid_args.id;
+  return meshmem::compat::start(&by_id);
 }
 inline int nvshmemx_init_thread(int requested, int* provided) {
   return nvshmem_init_thread(requested, provided);
@@ -412,15 +433,11 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
 MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
+MESHMEM_COMPAT_MISSING(nvshmem_team_init, "split a team by nvshmem_team_split_strided")
 MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
-#define MESHMEM_COMPAT_NO_WAIT(name, ...) \
-  MESHMEM_COMPAT_MISSING(nvshmem_##name, "what is waited for has 4 or 8 bytes; take int")
-MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, short_, short)
-MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, ushort_, unsigned short)
-#undef MESHMEM_COMPAT_NO_WAIT
 #define MESHMEM_COMPAT_NO_WAIT(name)                  \
   MESHMEM_COMPAT_MISSING(nvshmemx_##name##_on_stream, \
-                         "what is waited for has 4 or 8 bytes; take int")
+                         "what a stream waits for has 4 or 8 bytes; take int")
 MESHMEM_COMPAT_NO_WAIT(short_wait_until)
 MESHMEM_COMPAT_NO_WAIT(short_wait_until_all)
 MESHMEM_COMPAT_NO_WAIT(short_wait_until_all_vector)

@@ -14,6 +14,8 @@ extern "C" {
 #define SHMEMX_NAMES_OF_NVSHMEM 1
 #define SHMEMX_NAMES_OF_ROCSHMEM 2
 void shmemx_start_under_names_of(int library);
+/* The number that the team of PEs with the same number on their machines has, under NVSHMEM's. */
+#define MESHMEM_COMPAT_TEAM_SAME_NUMBER 1536
 /* shmemx_init_mpi_comm, which ends the program where it cannot start, as shmem_init does. */
 void shmemx_start_by_mpi_comm(const void* communicator);
 /* 1 if the job has a device heap. */

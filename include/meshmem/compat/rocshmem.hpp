@@ -93,6 +93,14 @@ enum rocshmem_thread_ops {
   ROCSHMEM_THREAD_SERIALIZED = SHMEM_THREAD_SERIALIZED,
   ROCSHMEM_THREAD_MULTIPLE = SHMEM_THREAD_MULTIPLE
 };
+/* Of the arrays that collectives of active sets took, which are not there. */
+constexpr size_t ROCSHMEM_SYNC_VALUE = SHMEM_SYNC_VALUE;
+constexpr size_t ROCSHMEM_BARRIER_SYNC_SIZE = SHMEM_BARRIER_SYNC_SIZE;
+constexpr size_t ROCSHMEM_BCAST_SYNC_SIZE = SHMEM_BCAST_SYNC_SIZE;
+constexpr size_t ROCSHMEM_REDUCE_SYNC_SIZE = SHMEM_REDUCE_SYNC_SIZE;
+constexpr size_t ROCSHMEM_ALLTOALL_SYNC_SIZE = SHMEM_ALLTOALL_SYNC_SIZE;
+constexpr size_t ROCSHMEM_FCOLLECT_SYNC_SIZE = SHMEM_COLLECT_SYNC_SIZE;
+constexpr size_t ROCSHMEM_REDUCE_MIN_WRKDATA_SIZE = SHMEM_REDUCE_MIN_WRKDATA_SIZE;
 enum rocshmem_team_configs { ROCSHMEM_TEAM_DEFAULT_CONFIGS = 0, ROCSHMEM_TEAM_NUM_CONTEXTS = 1 };
 constexpr int ROCSHMEM_CTX_ZERO = 0;
 constexpr int ROCSHMEM_CTX_NOSTORE = SHMEM_CTX_NOSTORE;
@@ -231,6 +239,36 @@ inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) 
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH_CTX, MESHMEM_COMPAT_BOTH)
 #undef rocshmem_my_pe
 #undef rocshmem_n_pes
+/* Of 2 bytes. */
+#define MESHMEM_COMPAT_WAIT(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_WAIT_OF(rocshmem, name, result, params,       \
+                         op(meshmem::device::Thread(), MESHMEM_COMPAT_ARGUMENTS args), name args)
+#define MESHMEM_COMPAT_TEST(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_WAIT_OF(rocshmem, name, result, params, op args, name args)
+MESHMEM_COMPAT_SHORT_WAITS(rocshmem, MESHMEM_COMPAT_WAIT, MESHMEM_COMPAT_TEST)
+#undef MESHMEM_COMPAT_WAIT
+#undef MESHMEM_COMPAT_TEST
+/* There kernels compare all variables with one value under the names of vectors too. */
+#define MESHMEM_COMPAT_SCALAR_WAITS(NAME, TYPE, rma, ext, amo, ...) \
+  MESHMEM_IN_##amo(MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE))
+#define MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE)                                               \
+  MESHMEM_COMPAT_SIDES void rocshmem_##NAME##_wait_until_all_vector(                         \
+      TYPE* ivars, size_t nelems, const int* status, int cmp, TYPE value) {                  \
+    rocshmem_##NAME##_wait_until_all(ivars, nelems, status, cmp, value);                     \
+  }                                                                                          \
+  MESHMEM_COMPAT_SIDES size_t rocshmem_##NAME##_wait_until_any_vector(                       \
+      TYPE* ivars, size_t nelems, const int* status, int cmp, TYPE value) {                  \
+    return rocshmem_##NAME##_wait_until_any(ivars, nelems, status, cmp, value);              \
+  }                                                                                          \
+  MESHMEM_COMPAT_SIDES size_t rocshmem_##NAME##_wait_until_some_vector(                      \
+      TYPE* ivars, size_t nelems, size_t* indices, const int* status, int cmp, TYPE value) { \
+    return rocshmem_##NAME##_wait_until_some(ivars, nelems, indices, status, cmp, value);    \
+  }
+MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_SCALAR_WAITS, )
+MESHMEM_COMPAT_SCALAR_WAIT(short, short)
+MESHMEM_COMPAT_SCALAR_WAIT(ushort, unsigned short)
+#undef MESHMEM_COMPAT_SCALAR_WAITS
+#undef MESHMEM_COMPAT_SCALAR_WAIT
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
 #undef MESHMEM_COMPAT_BOTH
 #undef MESHMEM_COMPAT_BOTH_CTX
@@ -309,12 +347,10 @@ MESHMEM_COMPAT_MISSING(rocshmem_buffer_unregister_all,
                        "unregister each buffer by rocshmem_buffer_unregister")
 #define MESHMEM_COMPAT_NO_WAIT(name, ...) \
   MESHMEM_COMPAT_MISSING(rocshmem_##name, \
-                         "what is waited for is an integer of 4 or 8 bytes; take int")
+                         "what is waited for is an integer of 2 bytes or more; take int")
 MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, char_, char)
 MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, schar_, signed char)
 MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, uchar_, unsigned char)
-MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, short_, short)
-MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, ushort_, unsigned short)
 MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, float_, float)
 MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
 #undef MESHMEM_COMPAT_NO_WAIT
