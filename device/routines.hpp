@@ -42,6 +42,7 @@ template <typename Group>
 MESHMEM_DEVICE void barrier_all(const Group& group) {
   if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
+  const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   barrier(group, sync);
 }
@@ -49,6 +50,7 @@ template <typename Group>
 MESHMEM_DEVICE void sync_all(const Group& group) {
   if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
+  const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
 }
@@ -56,6 +58,7 @@ template <typename Group>
 MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
   if (spans_nodes(team)) return meet_by_host(group, team);
   const TeamSync sync(team);
+  const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
   return 0;
@@ -83,18 +86,26 @@ MESHMEM_DEVICE void pe_quiet(Pes, const int* pes, std::size_t n) {
   quiet_of(Thread(), pes, n);
 }
 
-// The team of a collective that is called so, with these buffers.
+// The team of a collective that is called so, with these buffers; for as long as it lasts.
+struct SyncInCall : TeamSync {
+  InCall in_call;
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER SyncInCall(const Group& group, const TeamSync& sync, const Call& call,
+                                   const void* dest, const void* source)
+      : TeamSync(sync), in_call(group, sync, call) {
+    check_call(group, sync, call, dest, source);
+  }
+};
 template <typename Group>
-MESHMEM_DEVICE TeamSync sync_of(const Group& group, shmem_team_t team, const Call& call,
-                                const void* dest, const void* source) {
+MESHMEM_DEVICE SyncInCall sync_of(const Group& group, shmem_team_t team, const Call& call,
+                                  const void* dest, const void* source) {
   if (call.nelems > 0) {
     check_symmetric(dest);
     check_symmetric(source);
   }
   const TeamSync sync(team);
   if (call.routine == Routine::broadcast) check_root(call.root, sync.team.n);
-  check_call(group, sync, call, dest, source);
-  return sync;
+  return {group, sync, call, dest, source};
 }
 
 template <typename E, typename Group>

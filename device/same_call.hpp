@@ -215,6 +215,30 @@ MESHMEM_DEVICE_COLD void check_same_call(TeamSync sync, CallWords words) {
   release_fence();
 }
 
+// A team's collectives on this PE are of one group at a time. The group that is in one holds a word
+// beside the PE's own progress, where no PE leaves a description.
+MESHMEM_DEVICE std::uint64_t* holder_of(const TeamSync& sync) {
+  return description(sync, sync.team.me, sync.team.me);
+}
+constexpr std::uint64_t kHeld = 0x6d65;  // in the upper bits: flags are first filled with an epoch
+MESHMEM_DEVICE std::uint64_t block_number() {
+  return static_cast<std::uint64_t>(CooperativeGrid().block());
+}
+MESHMEM_DEVICE_COLD void enter(const TeamSync& sync, const Call& call) {
+  const CallWords words = CallWords::of(call, 0);
+  const std::uint64_t holder = exchange(
+      holder_of(sync), kHeld << 48 | (words.what & 0xffff) << 32 | (block_number() & 0xffffffff));
+  if (holder >> 48 != kHeld) return;
+  const CallWords theirs{holder >> 32 & 0xffff, 0, 0};
+  printf(
+      "meshmem: PE %d, in a kernel: %s%s of team %d%s by block %lld while block %lld is in "
+      "%s%s: a team has one collective at a time\n",
+      state().me, words.op(), words.routine(), sync.slot + 1,
+      sync.slot == 0 ? " (SHMEM_TEAM_WORLD)" : "", static_cast<long long>(block_number()),
+      static_cast<long long>(holder & 0xffffffff), theirs.op(), theirs.routine());
+  trap();
+}
+
 // By the leader: blocks for each PE are in the dest, the source or both.
 MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* source, int me,
                                        int n) {
@@ -241,6 +265,30 @@ MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* 
 }
 
 #endif
+
+// With checks ends a kernel in which a second group of this PE calls a collective of the team
+// before the first has left its own.
+class InCall {
+ public:
+#if MESHMEM_KERNEL_CHECKS
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER InCall(const Group& group, const TeamSync& sync, const Call& call)
+      : holder_(sync.team.n > 1 && leads(group) ? holder_of(sync) : nullptr) {
+    if (holder_) enter(sync, call);
+  }
+  MESHMEM_DEVICE_MEMBER ~InCall() {
+    if (holder_) store_relaxed(holder_, std::uint64_t{0});
+  }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+
+ private:
+  std::uint64_t* holder_;
+#else
+  template <typename Group>
+  MESHMEM_DEVICE_MEMBER InCall(const Group&, const TeamSync&, const Call&) {}
+#endif
+};
 
 // With checks ends a kernel whose PEs call differently.
 template <typename Group>

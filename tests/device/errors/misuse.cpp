@@ -106,6 +106,10 @@ __global__ void exchange_strided(long* heap, ptrdiff_t dst) {
 }
 __global__ void store_at(int* address) { *address = 1; }
 
+__global__ void sum_by_all_blocks(long* heap) {
+  shmemx_long_sum_reduce_block(SHMEM_TEAM_WORLD, heap + 1, heap, 1);
+}
+__global__ void meet_by_all_blocks() { shmemx_team_sync_block(SHMEM_TEAM_SHARED); }
 __global__ void sync_no_team() { shmemx_team_sync_block(SHMEM_TEAM_INVALID); }
 __global__ void meet_as_grid() { shmemx_barrier_all_grid(); }
 
@@ -240,7 +244,11 @@ bool launch_differently(const char* mistake, long* heap) {
   const bool am_last = shmem_my_pe() == shmem_n_pes() - 1;
   const size_t n = am_last ? 2 : 3;
   const dim3 one(1), block(40);
-  if (is("kernel_count")) {
+  if (is("two_blocks")) {
+    hipLaunchKernelGGL(sum_by_all_blocks, dim3(2), block, 0, nullptr, heap);
+  } else if (is("two_blocks_meet")) {
+    hipLaunchKernelGGL(meet_by_all_blocks, dim3(am_last ? 2 : 1), block, 0, nullptr);
+  } else if (is("kernel_count")) {
     hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 4, n);
   } else if (is("kernel_count_alone")) {
     hipLaunchKernelGGL(add_up_alone, one, one, 0, nullptr, heap, n);
