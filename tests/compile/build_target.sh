@@ -33,7 +33,7 @@ options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DME
 if [ "$target" = cuda ]; then
   quickly=
   [[ $(nvcc --help) != *--Ofast-compile* ]] || quickly=-Ofc=max
-  options+=(-DCMAKE_C_FLAGS_RELEASE='-O0' -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG'
+  options+=(-DCMAKE_C_FLAGS_RELEASE='-O0' -DCMAKE_CXX_FLAGS_RELEASE='-O0'
     -DCMAKE_CUDA_FLAGS_RELEASE="-O3 $quickly")
 fi
 
