@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which networks are built: MESHMEM_UCX=ON asks for UCX and ends without it, OFF does without, AUTO (the default)
 # takes it where its headers are. What was decided is printed, and meshmem-info says it.
-set(MESHMEM_UCX AUTO CACHE STRING "Build libmeshmem_ucx.so, for jobs of several machines: AUTO, ON or OFF")
+set(MESHMEM_UCX AUTO CACHE STRING "Build libmeshmem_ucx.so, for RDMA networks: AUTO, ON or OFF")
 set_property(CACHE MESHMEM_UCX PROPERTY STRINGS AUTO ON OFF)
 if(NOT MESHMEM_UCX MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "MESHMEM_UCX=${MESHMEM_UCX} is unknown; it is one of AUTO, ON, OFF")
@@ -14,11 +14,11 @@ if(NOT MESHMEM_UCX STREQUAL "OFF")
     set(MESHMEM_HAS_UCX TRUE)
   elseif(MESHMEM_UCX STREQUAL "ON")
     message(FATAL_ERROR "MESHMEM_UCX=ON needs UCX 1.13 or newer with its headers (in Debian: libucx-dev); "
-                        "-DMESHMEM_UCX=OFF builds for jobs of one machine")
+                        "-DMESHMEM_UCX=OFF builds for jobs over TCP")
   endif()
 endif()
 if(MESHMEM_HAS_UCX)
-  message(STATUS "Machines are connected by UCX, built with ${UCX_VERSION} (MESHMEM_UCX=${MESHMEM_UCX})")
+  message(STATUS "Machines are connected by TCP, and by UCX, built with ${UCX_VERSION} (MESHMEM_UCX=${MESHMEM_UCX})")
 else()
-  message(STATUS "Jobs of one machine only: built without UCX (MESHMEM_UCX=${MESHMEM_UCX})")
+  message(STATUS "Machines are connected by TCP: built without UCX (MESHMEM_UCX=${MESHMEM_UCX})")
 endif()

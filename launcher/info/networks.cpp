@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks as the library of UCX shows them, asked by a child process, which writes the rows into a
-// pipe. Invariant: says the same as start-up does: MESHMEM_NETWORK_DEVICE, else UCX's own
-// variables, else UCX's choice.
+// The networks of the wire that a job takes: interfaces, or what the library of UCX shows, asked by
+// a child process, which writes the rows into a pipe.
+// Invariant: says the same as start-up does: MESHMEM_NETWORK and MESHMEM_NETWORK_DEVICE, else UCX's
+// own variables, else the choice of the wire.
 #include "info/networks.hpp"
 
 #include <fmt/format.h>
@@ -17,10 +18,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "base/environment.hpp"
+#include "base/interfaces.hpp"
 #include "base/network_library.hpp"
 #include "transport/wire.hpp"
 
@@ -39,16 +42,43 @@ std::string without_use(std::string_view about) {
   return std::string(about.substr(0, about.find("used "))) + "not used";
 }
 
+using Add = std::function<void(std::string_view name, std::string_view about)>;
+
+void list_interfaces(const std::string& device, const Add& add) {
+  std::string error;
+  const std::vector<Interface> all = interfaces_up();
+  const auto chosen = choose_interface(all, device, &error);
+  if (!chosen) return add("none", error);
+  for (const Interface& one : all) {
+    const char* use = one.name != chosen->name ? "not used"
+                      : one.is_loopback        ? "used between PEs of this machine alone"
+                                               : "used where it reaches a peer";
+    add("tcp over " + one.name, fmt::format("{}, {}", one.text(), use));
+  }
+}
+
+// Where meshmem chooses, UCX carries nothing over TCP.
+bool is_for_ucx(const Environment& environment) {
+  return environment.network == NetworkKind::ucx ||
+         (environment.network == NetworkKind::automatic && has_rdma());
+}
+
 Rows ask_library() {
   Environment environment;
   (void)parse_environment(environment, std::getenv);  // a bad value is reported elsewhere
   Rows rows;
   const bool is_refused = environment.network == NetworkKind::none;
+  const bool is_named = environment.network == NetworkKind::ucx;
   if (is_refused) rows.push_back({"not used", "MESHMEM_NETWORK is none"});
-  const auto add = [&](std::string_view name, std::string_view about) {
-    const bool is_used = is_refused && about.find("used ") != about.npos;
+  const Add add = [&](std::string_view name, std::string_view about) {
+    const bool is_slow_way = is_for_ucx(environment) && !is_named && name.starts_with("tcp over ");
+    const bool is_used = (is_refused || is_slow_way) && about.find("used ") != about.npos;
     rows.push_back({std::string(name), is_used ? without_use(about) : std::string(about)});
   };
+  if (!is_for_ucx(environment)) {
+    list_interfaces(environment.network_device, add);
+    return rows;
+  }
   std::string error;
   void* library = open_network_library("ucx", false, &error);
   void* symbol =

@@ -270,15 +270,26 @@ struct Syntax<Kind::heap_kind> {
 
 template <>
 struct Syntax<Kind::network_kind> {
-  static constexpr std::string_view accepted = "auto, ucx or none";
+  static constexpr std::string_view accepted = "auto, tcp, ucx or none";
   static bool parse(std::string_view text, NetworkKind& out) {
-    out = text == "ucx"    ? NetworkKind::ucx
+    out = text == "tcp"    ? NetworkKind::tcp
+          : text == "ucx"  ? NetworkKind::ucx
           : text == "none" ? NetworkKind::none
                            : NetworkKind::automatic;
-    return text == "auto" || text == "ucx" || text == "none";
+    return text == "auto" || text == "tcp" || text == "ucx" || text == "none";
   }
   static std::string show(NetworkKind value) {
-    return value == NetworkKind::ucx ? "ucx" : value == NetworkKind::none ? "none" : "auto";
+    switch (value) {
+      case NetworkKind::tcp:
+        return "tcp";
+      case NetworkKind::ucx:
+        return "ucx";
+      case NetworkKind::none:
+        return "none";
+      case NetworkKind::automatic:
+        break;
+    }
+    return "auto";
   }
 };
 

@@ -50,10 +50,10 @@ enum class Check { off, calls, races, races_polled };
 inline bool is_for_races(Check check) {
   return check == Check::races || check == Check::races_polled;
 }
-enum class AbortBy { exit, core };                // how the library ends a job on an error
-enum class HeapKind { host, device };             // where shmem_malloc takes memory from
-enum class ProxyKind { automatic, off };          // how kernels reach PEs of other machines
-enum class NetworkKind { automatic, ucx, none };  // how PEs of other machines are reached
+enum class AbortBy { exit, core };                     // how the library ends a job on an error
+enum class HeapKind { host, device };                  // where shmem_malloc takes memory from
+enum class ProxyKind { automatic, off };               // how kernels reach PEs of other machines
+enum class NetworkKind { automatic, tcp, ucx, none };  // how PEs of other machines are reached
 
 std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
 

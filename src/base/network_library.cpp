@@ -36,15 +36,10 @@ class Defaults {
   std::vector<const char*> set_;
 };
 
-bool has_infiniband() {
-  std::error_code ignored;
-  return !std::filesystem::is_empty("/sys/class/infiniband", ignored) && !ignored;
-}
-
 // UCX's plugins for what this machine has not or meshmem does not use: each costs a start as much
 // as all that it needs, the drivers of InfiniBand the most.
 const char* needless_plugins() {
-  return has_infiniband() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
+  return has_rdma() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
 }
 
 void add_defaults_of_ucx(Defaults& defaults, bool debug) {
@@ -78,6 +73,11 @@ std::string missing(const std::string& network, const std::string& name,
 }
 
 }  // namespace
+
+bool has_rdma() {
+  std::error_code ignored;
+  return !std::filesystem::is_empty("/sys/class/infiniband", ignored) && !ignored;
+}
 
 void* open_network_library(const std::string& network, bool debug, std::string* error) {
   Defaults defaults;

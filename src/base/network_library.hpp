@@ -16,6 +16,9 @@ namespace meshmem {
 // network's own libraries print what they think is wrong.
 void* open_network_library(const std::string& network, bool debug, std::string* error);
 
+// Whether this machine has a network that UCX serves by more than TCP.
+bool has_rdma();
+
 // A symbol of it; nullptr and a line in *error where it has none.
 void* network_symbol(void* library, const char* name, std::string* error);
 

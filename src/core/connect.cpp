@@ -103,7 +103,8 @@ void Runtime::join_job() {
 // Fake nodes do without, as one arena serves them all, unless they are asked to be as real ones.
 void Runtime::choose_network(int far_pes) {
   const bool is_real = !joined_job().has_fake_nodes;
-  uses_network_ = far_pes != 0 && (is_real || environment_.network == NetworkKind::ucx);
+  uses_network_ = far_pes != 0 && (is_real || environment_.network == NetworkKind::tcp ||
+                                   environment_.network == NetworkKind::ucx);
   if (uses_network_ && environment_.network == NetworkKind::none) {
     if (me_ != 0) leave_word_to_others();
     fatal(
@@ -133,7 +134,7 @@ void Runtime::open_memory(std::size_t static_bytes) {
                 .heap_bytes = heap_bytes(environment_, pes_of_machine()),
                 .start_timeout = environment_.start_timeout});
   if (uses_network_) {
-    network_.open_wire(environment_, memory_.is_first());
+    network_.open_wire(environment_, joined_job().has_fake_nodes, memory_.is_first());
     memory_.tell_wire_address(network_.wire_address());
   }
 }
@@ -144,6 +145,7 @@ void Runtime::fill_directory_entry(std::uint64_t program) {
   mine.program = program;
   mine.node = joined_job().node_pes.front();
   tell_settings(mine, memory_.layout(), environment_, tuning_);
+  if (uses_network_) mine.settings.wire = static_cast<std::uint64_t>(network_.wire_kind());
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.heap_alignment = alignment_of(memory_.base_of(memory_.index(), RemoteSegment::heap));
   mine.present.store(1, std::memory_order_release);

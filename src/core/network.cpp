@@ -7,41 +7,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/hmac.hpp"
 #include "base/machine.hpp"
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/team_area.hpp"
 #include "gpu/staged_access.hpp"
-#include "transport/wire_library.hpp"
 
 namespace meshmem {
 namespace {
 
 constexpr int kSlotOfMeetings = kTeamAreas;
 
+// The job's secret is in no message: what is in them, and what proves that a process knows it, are
+// made from it.
+Digest made_from(const std::array<std::uint64_t, 2>& secret, std::string_view purpose) {
+  return hmac({reinterpret_cast<const char*>(secret.data()), sizeof secret}, purpose);
+}
+
 }  // namespace
 
-void Network::open_wire(const Environment& environment, bool is_first) {
+void Network::open_wire(const Environment& environment, bool on_one_machine, bool is_first) {
   unconnected_ = std::make_unique<NetworkTransport>();
   transport_ = unconnected_.get();
   std::string error;
-  std::unique_ptr<Wire> wire = try_make_wire("ucx",
-                                             {.version = kWireVersion,
-                                              .listener = transport_->listener(),
-                                              .device = environment.network_device.c_str(),
-                                              .keepalive_seconds = environment.keepalive,
-                                              .debug = environment.debug},
-                                             &error);
-  if (wire == nullptr) {
+  MadeWire made = make_wire(environment.network, on_one_machine,
+                            {.version = kWireVersion,
+                             .listener = transport_->listener(),
+                             .device = environment.network_device.c_str(),
+                             .keepalive_seconds = environment.keepalive,
+                             .debug = environment.debug},
+                            &error);
+  if (made.wire == nullptr) {
     if (!is_first) leave_word_to_others();
-    fatal("no network ucx: {}", error);
+    fatal("no network {}: {}", name_of(made.kind), error);
   }
-  transport_->use_wire(std::move(wire));
+  debug("the job takes the network {}: {}", name_of(made.kind), made.why);
+  wire_kind_ = made.kind;
+  transport_->use_wire(std::move(made.wire));
 }
 
 // A connection before the peer's call would be lost, and TCP tries again after a second only.
@@ -57,10 +68,14 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
   if (descriptors < far_pes)
     debug("{} PEs of other machines may connect, and {} descriptors are allowed", far_pes,
           descriptors);
+  std::array<std::uint64_t, 2> token{};
+  const Digest in_messages = made_from(facts.token, "meshmem: in messages");
+  std::memcpy(token.data(), in_messages.data(), sizeof token);
   transport_->open(
       {.me = me,
        .n_pes = nodes.n_pes(),
-       .token = {facts.token[0], facts.token[1]},
+       .token = {token[0], token[1]},
+       .key = made_from(facts.token, "meshmem: membership"),
        .n_local = memory.n(),
        .base_of = [&memory](int index,
                             RemoteSegment segment) { return memory.base_of(index, segment); },

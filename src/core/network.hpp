@@ -17,13 +17,15 @@
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
 #include "transport/network_transport.hpp"
+#include "transport/wire_library.hpp"
 
 namespace meshmem {
 
 class Network {
  public:
   // What fails on one PE of a node fails on all: `is_first` says it.
-  void open_wire(const Environment& environment, bool is_first);
+  void open_wire(const Environment& environment, bool on_one_machine, bool is_first);
+  WireKind wire_kind() const { return wire_kind_; }
   std::string wire_address() const { return transport_->wire_address(); }
 
   // Keeps strangers out, where the wire does it by addresses. By all PEs.
@@ -47,6 +49,7 @@ class Network {
   std::unique_ptr<NetworkTransport> unconnected_;
   NetworkTransport* transport_ = nullptr;
   const Nodes* nodes_ = nullptr;
+  WireKind wire_kind_ = WireKind::none;
   std::uint64_t meetings_ = 0;
   bool is_stopped_ = false;
 };

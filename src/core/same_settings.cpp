@@ -19,6 +19,7 @@
 #include "bootstrap/job.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/allocator.hpp"
+#include "transport/wire_library.hpp"
 
 namespace meshmem {
 namespace {
@@ -59,6 +60,10 @@ std::optional<std::string> difference_of(const Settings& settings, const Setting
         "MESHMEM_COPY_MIN_BYTES, MESHMEM_CPU_WIDE_KERNELS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
         "MESHMEM_DEVICE_FIRST_EPOCH is another here than in {}",
         where);
+  if (settings.wire != first.wire)
+    return fmt::format("MESHMEM_NETWORK is {} here but {} in {}",
+                       name_of(static_cast<WireKind>(settings.wire)),
+                       name_of(static_cast<WireKind>(first.wire)), where);
   return std::nullopt;
 }
 

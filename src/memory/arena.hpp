@@ -55,6 +55,7 @@ struct Settings {
   std::uint64_t heap_is_asked_for = 0;  // by SHMEM_SYMMETRIC_SIZE, so nothing else will do
   std::uint64_t tuning = 0;             // a hash of what MESHMEM_TUNING names
   std::uint64_t plans = 0;  // a hash of the variables that choose how reductions are done
+  std::uint64_t wire = 0;   // what carries messages between machines: a WireKind
 };
 
 // What a PE tells the others of its node.

@@ -85,6 +85,8 @@ inline bool touches_memory(RecordKind kind) {
   return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic ||
          kind == RecordKind::fetch || kind == RecordKind::get;
 }
+static_assert(kDeviceChunkBytes <= Wire::kMostOfBody && kRoomBytes <= Wire::kMostOfBody);
+
 // What quiet waits for is acknowledged; what is answered or received needs no more than that.
 inline bool is_counted(RecordKind kind) {
   return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic;

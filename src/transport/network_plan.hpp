@@ -13,6 +13,7 @@
 
 #include "gpu/device_access.hpp"
 #include "transport/transport.hpp"
+#include "transport/wire.hpp"
 
 namespace meshmem {
 
@@ -21,7 +22,8 @@ inline constexpr int kLossIsSaid = -1;
 struct NetworkPlan {
   int me;                  // of the world
   int n_pes;               // of the world
-  std::uint64_t token[2];  // of the job, secret
+  std::uint64_t token[2];  // of the job, in its messages
+  WireKey key;             // of the job, in none
   int n_local;             // PEs of this node
   // Memory of this node's PEs, mapped here.
   std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;

@@ -65,6 +65,7 @@ void NetworkTransport::open(NetworkPlan plan) {
   outlet.me = static_cast<std::uint32_t>(known.me);
   std::copy_n(known.token, 2, outlet.token);
   outlet.wire_address_of = known.wire_address_of;
+  state_->wire->admit(known.key);
   state_->segments.map_device(known.device_place);
   state_->held.use(known.device);
   debug("other machines are reached by {}", state_->wire->description());

@@ -8,6 +8,7 @@
 #ifndef MESHMEM_TRANSPORT_WIRE_HPP_
 #define MESHMEM_TRANSPORT_WIRE_HPP_
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -34,6 +35,8 @@ class WireListener {
   virtual void lose(int peer, const std::string& why, bool was_silent) = 0;
 };
 
+using WireKey = std::array<unsigned char, 32>;
+
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -50,9 +53,13 @@ class Wire {
     void* argument;
   };
   static constexpr std::size_t kMostOfHead = 64;
+  static constexpr std::size_t kMostOfBody = 1 << 20;
 
   // Where other processes reach this one: bytes for connect(), at most some hundred.
   virtual std::string address() const = 0;
+  // From now on who proves that it knows the key may come. A wire that asks for no proof takes all,
+  // from the start. Before the first send().
+  virtual void admit(const WireKey& key) { (void)key; }
   // A peer to send to, from 0 on, the same for the same address. Returns at once: the first message
   // makes the connection.
   virtual int connect(std::string_view address) = 0;
@@ -82,6 +89,7 @@ struct WireRequest {
   const char* device;
   double keepalive_seconds;  // a silent peer is lost after so long; 0: never
   bool debug;                // the network's own messages are shown
+  bool rdma_only = false;    // no network that takes what strangers send
 };
 inline constexpr int kWireVersion = 4;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);

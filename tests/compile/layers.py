@@ -32,7 +32,7 @@ for index, layer in enumerate(LAYERS):
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
 # A library of its own, which shares one header with the library that loads it, and with meshmem-info.
 ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
-WIRE, KNOW_THE_WIRE = "src/transport/wire.hpp", {"src/transport/ucx", "launcher/info"}
+WIRES, KNOW_THE_WIRE = {"src/transport/wire.hpp", "src/transport/socket_patience.hpp"}, {"src/transport/ucx", "launcher/info"}
 # Another, which calls the API as a program does.
 ALLOWED["src/tracing"] = {"src/tracing", "include"}
 ALLOWED["src/races"] = {"src/races", "src/tracing", "include"}
@@ -103,7 +103,7 @@ def complaint_about(top, source, quoted, angled):
         allowed = used in ALLOWED[area] or (str(source) == KERNEL_API and used == "device")
         if area == "launcher" and name in HIP_FOR_THE_HOST:
             allowed = True
-        if str(header) == WIRE and area in KNOW_THE_WIRE:
+        if str(header) in WIRES and area in KNOW_THE_WIRE:
             allowed = True
         if str(header) == TRACE_JOB and area in ("src/tracing", "src/races"):
             allowed = True

@@ -3,7 +3,7 @@
 """Some programs of the suite over a UCX that is newer than the one that meshmem was built with, and the test of the
 wire itself.
 
-PROGRAMS are those of the suite; UNIT_UCX_WIRE is the other. With MESHMEM_TEST_LONG over more machines, too.
+PROGRAMS are those of the suite; UNIT_WIRE is the other. With MESHMEM_TEST_LONG over more machines, too.
 """
 import os
 import re
@@ -18,7 +18,7 @@ import find_ucx  # noqa: E402  (its folder has to be on the path)
 
 PROGRAMS = os.environ["PROGRAMS"].split(":")
 LAYOUTS = ([2, 1], [1, 3], [2, 1, 2]) if jobs.LONG else ([2, 1],)
-NEWER = {}
+NEWER = {"MESHMEM_NETWORK": "ucx", "TEST_WIRE": "ucx"}
 
 
 class NewerUcx(jobs.JobTest):
@@ -32,7 +32,7 @@ class NewerUcx(jobs.JobTest):
         self.assertGreater(tuple(map(int, versions.pop().split("."))), (1, 13, 1))
 
     def test_carries_messages(self):
-        result = subprocess.run([os.environ["UNIT_UCX_WIRE"]], env={**os.environ, **NEWER}, stdin=subprocess.DEVNULL,
+        result = subprocess.run([os.environ["UNIT_WIRE"]], env={**os.environ, **NEWER}, stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, timeout=200, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 

@@ -100,7 +100,8 @@ Places all_places(const Library& library) {
 std::string networks_between_nodes(const Machine& machine, const Checks& checks) {
   Environment environment;
   (void)parse_environment(environment, machine.variable);  // a bad value is a check of its own
-  if (machine.variable("MESHMEM_OSHRUN_FAKE_NODES") && environment.network != NetworkKind::ucx)
+  if (machine.variable("MESHMEM_OSHRUN_FAKE_NODES") && environment.network != NetworkKind::ucx &&
+      environment.network != NetworkKind::tcp)
     return "shared memory, since the nodes are one machine";
   const auto networks = std::find_if(checks.begin(), checks.end(),
                                      [](const Check& check) { return check.name == "networks"; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks: an interface for PMIx, UCX and its devices for jobs over several machines.
+// Networks: an interface for PMIx, what carries jobs over several machines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,13 +26,14 @@ Check check_interface(const Machine& machine) {
   return ok("interfaces", "one is up");
 }
 
-Check check_ucx(const Machine& machine) {
+Check check_networks_of_jobs(const Machine& machine) {
   const std::vector<NetworkRow> rows = machine.networks();
   std::string version, used;
   for (const NetworkRow& row : rows) {
     if (row.name == "none")
       return warn("networks", fmt::format("jobs of one machine only: {}", row.about),
-                  "apt-get install libucx0, and build meshmem with -DMESHMEM_UCX=ON");
+                  "ip link set up an interface; for MESHMEM_NETWORK=ucx: apt-get install libucx0, "
+                  "and build meshmem with -DMESHMEM_UCX=ON");
     if (row.name == "not used")
       return warn("networks", fmt::format("jobs of one machine only: {}", row.about),
                   "unset MESHMEM_NETWORK");
@@ -41,6 +42,10 @@ Check check_ucx(const Machine& machine) {
       used += (used.empty() ? "" : ", ") + row.name;
   }
   const std::string built = MESHMEM_UCX_VERSION;
+  if (version.empty() && used.empty())
+    return warn("networks", "jobs of one machine only: no interface leads to another",
+                "ip link set up an interface, or name one in MESHMEM_NETWORK_DEVICE");
+  if (version.empty()) return ok("networks", used);
   if (ucx_version_in(version) < ucx_version_in(built))
     return warn("networks",
                 fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
@@ -65,7 +70,7 @@ Check check_locked(const Machine& machine) {
 }  // namespace
 
 Checks check_networks(const Machine& machine) {
-  return {check_ucx(machine), check_interface(machine), check_locked(machine)};
+  return {check_networks_of_jobs(machine), check_interface(machine), check_locked(machine)};
 }
 
 }  // namespace meshmem::doctor

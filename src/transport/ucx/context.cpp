@@ -52,9 +52,9 @@ class Settings {
   ucp_config_t* config_ = nullptr;
 };
 
-void set_all(Settings& settings, const std::string& device) {
+void set_all(Settings& settings, const std::string& device, bool rdma_only = false) {
   // Networks only: within a machine there is the arena.
-  settings.set_unless_told("TLS", "^shm,cma,self");
+  settings.set_unless_told("TLS", rdma_only ? "^shm,cma,self,tcp" : "^shm,cma,self");
   settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
   // A chunk of 60 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
   settings.set_tcp_unless_told("TX_SEG_SIZE", "68k");
@@ -158,9 +158,9 @@ std::vector<std::string> networks_to_itself(ucp_context_h context) {
   return networks;
 }
 
-UcxContext open_context(const std::string& device, std::string* error) {
+UcxContext open_context(const std::string& device, std::string* error, bool rdma_only) {
   Settings settings;
-  set_all(settings, device);
+  set_all(settings, device, rdma_only);
   ucs_status_t status = UCS_OK;
   UcxContext context = try_open(settings, &status);
   if (context == nullptr && !device.empty()) {

@@ -20,8 +20,8 @@ struct CloseContext {
 };
 using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 
-// `device`: as in WireRequest. nullptr and a line in *error if UCX finds no network there.
-UcxContext open_context(const std::string& device, std::string* error);
+// `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network there.
+UcxContext open_context(const std::string& device, std::string* error, bool rdma_only = false);
 
 // As in "tcp over eth0".
 std::vector<std::string> networks_of(ucp_context_h context);

@@ -6,18 +6,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "transport/socket_patience.hpp"
 #include "transport/ucx/address_filter.hpp"
 
 namespace meshmem {
@@ -68,27 +67,6 @@ std::uint16_t port_of(int descriptor) {
 void close_on_exec(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFD);
   if (flags >= 0) ::fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
-}
-
-void set_option(int descriptor, int level, int option, int value) {
-  ::setsockopt(descriptor, level, option, &value, sizeof value);
-}
-
-// Before it gives up; seconds.
-double limit_of(double patience) { return patience - std::min(1.0, patience / 4); }
-double first_probe_of(double patience) {
-  return std::clamp(std::floor(patience / 2), 1.0, 32767.0);
-}
-
-// Sent data that stays without an answer, or probes of a connection on which nothing is sent. TCP
-// counts those in whole seconds and gives up with the first probe behind its limit, so the limit is
-// up to a second before the end of patience.
-void be_patient(int descriptor, double seconds) {
-  set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
-             static_cast<int>(std::clamp(limit_of(seconds) * 1000, 1.0, 2e9)));
-  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(first_probe_of(seconds)));
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 1);
 }
 
 // UCX's thread is about to accept these; at most so long.

@@ -53,7 +53,7 @@ std::unique_ptr<UcxWire> UcxWire::open(const WireRequest& request, std::string* 
   UcxSockets sockets(request.keepalive_seconds);
   UcxContext context = [&] {
     const UcxSockets::Opening opening(sockets);
-    return open_context(device, error);
+    return open_context(device, error, request.rdma_only);
   }();
   if (context == nullptr) return nullptr;
   std::unique_ptr<UcxWire> wire(new UcxWire(request.listener, sockets, std::move(context)));

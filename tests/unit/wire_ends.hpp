@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ends of a wire of UCX, over this machine's TCP, which check what they take.
+// Two ends of a wire, over this machine's TCP, which check what they take. TEST_WIRE=ucx: of UCX,
+// else of meshmem's own.
 // Invariant: each test runs in children of its own, so that no process forks after it has loaded
-// UCX. Included by the tests of the wire, which end with 77 where UCX is not installed.
-#ifndef MESHMEM_TESTS_UNIT_UCX_ENDS_HPP_
-#define MESHMEM_TESTS_UNIT_UCX_ENDS_HPP_
+// UCX. Included by the tests of the wires, which end with 77 where UCX is asked for and not there.
+#ifndef MESHMEM_TESTS_UNIT_WIRE_ENDS_HPP_
+#define MESHMEM_TESTS_UNIT_WIRE_ENDS_HPP_
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -44,14 +46,22 @@ inline void fill(std::vector<std::byte>& body, std::uint64_t seed) {
   }
 }
 
+inline WireKind tested_wire() {
+  const char* name = std::getenv("TEST_WIRE");
+  return name != nullptr && std::string(name) == "ucx" ? WireKind::ucx : WireKind::tcp;
+}
+
 // One end: a wire and what it has been told.
 class End : public WireListener {
  public:
-  explicit End(const char* device = "", double keepalive = 10) {
+  static constexpr WireKey kKey = {1, 2, 3};
+
+  explicit End(const char* device = "", double keepalive = 10, bool admits_the_job = true) {
     std::string error;
-    wire_ = try_make_wire("ucx", {0, this, device, keepalive, false}, &error);
+    wire_ = try_make_wire(tested_wire(), {0, this, device, keepalive, false}, &error);
     EXPECT_NE(wire_, nullptr) << error;
     if (wire_ != nullptr) wire_->admit_only(own_addresses().all);
+    if (wire_ != nullptr && admits_the_job) wire_->admit(kKey);
   }
 
   void take(int sender, const std::byte* head, std::size_t head_bytes, const std::byte* body,
@@ -185,8 +195,9 @@ void in_two_processes(const First& first, const Second& second) {
   ::close(sockets[1]);
 }
 
-inline int run_ucx_tests(int argc, char** argv) {
+inline int run_wire_tests(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (tested_wire() == WireKind::tcp) return RUN_ALL_TESTS();
   const int can_be_loaded = status_of_child([] {
     std::string error;
     if (open_network_library("ucx", false, &error) != nullptr) return 0;
@@ -199,4 +210,4 @@ inline int run_ucx_tests(int argc, char** argv) {
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_TESTS_UNIT_UCX_ENDS_HPP_
+#endif  // MESHMEM_TESTS_UNIT_WIRE_ENDS_HPP_

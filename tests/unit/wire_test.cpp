@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wire of UCX: order, contents, introductions, sleep, and what it leaves as it was.
+// A wire: order, contents, introductions, sleep, and what it leaves as it was.
 #include <fcntl.h>
 
 #include <cstdlib>
 #include <deque>
 
-#include "ucx_ends.hpp"
+#include "wire_ends.hpp"
 
 namespace meshmem {
 namespace {
@@ -24,7 +24,7 @@ void exchange_many(End& end, int peer, std::uint64_t count, const std::vector<En
   }
 }
 
-TEST(UcxWire, KeepsOrderAndContentsBothWays) {
+TEST(WireTest, KeepsOrderAndContentsBothWays) {
   constexpr std::uint64_t kMessages = 3000;
   const auto side = [](int fd) {
     End end;
@@ -44,7 +44,7 @@ TEST(UcxWire, KeepsOrderAndContentsBothWays) {
   in_two_processes([&](int fd, pid_t) { side(fd); }, side);
 }
 
-TEST(UcxWire, TwoInOneProcessMeetInTheMiddle) {
+TEST(WireTest, TwoInOneProcessMeetInTheMiddle) {
   in_child([] {
     End a, b;
     const int to_b = a.wire().connect(b.wire().address());
@@ -62,7 +62,7 @@ TEST(UcxWire, TwoInOneProcessMeetInTheMiddle) {
   });
 }
 
-TEST(UcxWire, AnswersWhoIntroducedItself) {
+TEST(WireTest, AnswersWhoIntroducedItself) {
   in_child([] {
     End a, b;
     b.answer_introductions();
@@ -79,7 +79,7 @@ TEST(UcxWire, AnswersWhoIntroducedItself) {
   });
 }
 
-TEST(UcxWire, WakesWhoSleepsOnItsDescriptor) {
+TEST(WireTest, WakesWhoSleepsOnItsDescriptor) {
   in_two_processes(
       [](int fd, pid_t) {
         End end;
@@ -102,7 +102,7 @@ TEST(UcxWire, WakesWhoSleepsOnItsDescriptor) {
       });
 }
 
-TEST(UcxWire, ReachesManyPeers) {
+TEST(WireTest, ReachesManyPeers) {
   in_child([] {
     constexpr int kPeers = 40;
     End hub;
@@ -132,7 +132,7 @@ std::vector<int> inherited() {
   return all;
 }
 
-TEST(UcxWire, KeepsItsDescriptorsFromProgramsThatAreStarted) {
+TEST(WireTest, KeepsItsDescriptorsFromProgramsThatAreStarted) {
   in_child([] {
     const std::vector<int> before = inherited();
     End a, b;
@@ -142,7 +142,7 @@ TEST(UcxWire, KeepsItsDescriptorsFromProgramsThatAreStarted) {
   });
 }
 
-TEST(UcxWire, KeepsNoAddressOfWhoIsNotAdmitted) {
+TEST(WireTest, KeepsNoAddressOfWhoIsNotAdmitted) {
   in_child([] {
     End stranger, other, end;
     end.admit_nobody();
@@ -153,27 +153,29 @@ TEST(UcxWire, KeepsNoAddressOfWhoIsNotAdmitted) {
   });
 }
 
-TEST(UcxWire, SaysWhichNetworksThereAre) {
+TEST(WireTest, SaysWhichNetworksThereAre) {
   in_child([] {
     std::string error;
     End listener;
-    const auto none = try_make_wire("ucx", {0, &listener, "no_such0", 10, false}, &error);
+    const auto none = try_make_wire(tested_wire(), {0, &listener, "no_such0", 10, false}, &error);
     EXPECT_EQ(none, nullptr);
     EXPECT_NE(error.find("no network device \"no_such0\"; it finds "), std::string::npos) << error;
     EXPECT_NE(error.find("tcp over "), std::string::npos) << error;
-    EXPECT_NE(listener.wire().description().find(", UCX "), std::string::npos);
+    const std::string over_loopback =
+        tested_wire() == WireKind::ucx ? "tcp over lo, UCX " : "tcp over lo";
     End on_loopback("lo");
-    EXPECT_EQ(on_loopback.wire().description().rfind("tcp over lo, UCX ", 0), 0u)
+    EXPECT_EQ(on_loopback.wire().description().rfind(over_loopback, 0), 0u)
         << on_loopback.wire().description();
     End peer("lo");
     on_loopback.send(on_loopback.wire().connect(peer.wire().address()), 8, true);
     ASSERT_TRUE(progress_until({&on_loopback, &peer}, [&] { return peer.taken() == 1; }));
-    EXPECT_EQ(on_loopback.wire().description().rfind("tcp over lo, UCX ", 0), 0u)
+    EXPECT_EQ(on_loopback.wire().description().rfind(over_loopback, 0), 0u)
         << on_loopback.wire().description();
   });
 }
 
-TEST(UcxWire, RefusesAnotherVersion) {
+TEST(WireTest, RefusesAnotherVersion) {
+  if (tested_wire() == WireKind::tcp) GTEST_SKIP() << "it is no library";
   in_child([] {
     std::string error;
     void* library = open_network_library("ucx", false, &error);
@@ -181,13 +183,13 @@ TEST(UcxWire, RefusesAnotherVersion) {
     const auto make = reinterpret_cast<MakeWire>(network_symbol(library, kMakeWireSymbol, &error));
     ASSERT_NE(make, nullptr) << error;
     End listener;
-    EXPECT_EQ(make({kWireVersion + 1, &listener, "", 10, false}, &error), nullptr);
+    EXPECT_EQ(make(WireRequest{kWireVersion + 1, &listener, "", 10, false}, &error), nullptr);
     EXPECT_NE(error.find("another version"), std::string::npos) << error;
     EXPECT_EQ(network_symbol(library, "meshmem_no_such", &error), nullptr);
   });
 }
 
-TEST(UcxWire, SaysWhatIsMissing) {
+TEST(WireTest, SaysWhatIsMissing) {
   in_child([] {
     std::string error;
     EXPECT_EQ(open_network_library("no_such", false, &error), nullptr);
@@ -196,7 +198,7 @@ TEST(UcxWire, SaysWhatIsMissing) {
   });
 }
 
-TEST(UcxWire, LeavesTheProcessAsItWas) {
+TEST(WireTest, LeavesTheProcessAsItWas) {
   in_child([] {
     std::vector<struct sigaction> before(32), after(32);
     for (int signal = 1; signal < 32; ++signal) sigaction(signal, nullptr, &before[signal]);
@@ -213,4 +215,4 @@ TEST(UcxWire, LeavesTheProcessAsItWas) {
 }  // namespace
 }  // namespace meshmem
 
-int main(int argc, char** argv) { return meshmem::run_ucx_tests(argc, argv); }
+int main(int argc, char** argv) { return meshmem::run_wire_tests(argc, argv); }

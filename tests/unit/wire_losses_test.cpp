@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the wire of UCX does when a peer ends, or is not there, or when it is closed itself: each
+// What a wire does when a peer ends, or is not there, or when it is closed itself: each
 // loss is told once, and nothing stays in flight.
-#include "ucx_ends.hpp"
+#include "wire_ends.hpp"
 
 namespace meshmem {
 namespace {
@@ -42,10 +42,10 @@ void lose_a_killed_peer(bool introduced) {
       });
 }
 
-TEST(UcxWireLosses, LosesAKilledPeerThatItConnectedTo) { lose_a_killed_peer(false); }
-TEST(UcxWireLosses, LosesAKilledPeerThatIntroducedItself) { lose_a_killed_peer(true); }
+TEST(WireLosses, LosesAKilledPeerThatItConnectedTo) { lose_a_killed_peer(false); }
+TEST(WireLosses, LosesAKilledPeerThatIntroducedItself) { lose_a_killed_peer(true); }
 
-TEST(UcxWireLosses, GivesBackWhatIsInFlightToAKilledPeer) {
+TEST(WireLosses, GivesBackWhatIsInFlightToAKilledPeer) {
   in_two_processes(
       [](int fd, pid_t other) {
         End end;
@@ -63,7 +63,7 @@ TEST(UcxWireLosses, GivesBackWhatIsInFlightToAKilledPeer) {
       });
 }
 
-TEST(UcxWireLosses, GivesBackWhatIsInFlightWhenItCloses) {
+TEST(WireLosses, GivesBackWhatIsInFlightWhenItCloses) {
   in_child([] {
     End a, b;
     const int peer = a.wire().connect(b.wire().address());
@@ -75,7 +75,7 @@ TEST(UcxWireLosses, GivesBackWhatIsInFlightWhenItCloses) {
   });
 }
 
-TEST(UcxWireLosses, LosesWhoIsNotThere) {
+TEST(WireLosses, LosesWhoIsNotThere) {
   in_child([] {
     End end;
     std::string address;
@@ -95,4 +95,4 @@ TEST(UcxWireLosses, LosesWhoIsNotThere) {
 }  // namespace
 }  // namespace meshmem
 
-int main(int argc, char** argv) { return meshmem::run_ucx_tests(argc, argv); }
+int main(int argc, char** argv) { return meshmem::run_wire_tests(argc, argv); }

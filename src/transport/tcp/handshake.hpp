@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What two processes say before the first parcel, so that each knows that the other has the job's
+// key. Three messages of fixed size: the accepting end's nonce; the connecting end's nonce, address
+// and proof; the accepting end's proof. A proof is a MAC over its maker's role, both nonces and both
+// addresses, so none serves a second time, for the other role, or at another port.
+// Invariant: an end says nothing that depends on the key before what it has read is proved, but for
+// the connecting end's proof. Used by tcp/connection.
+#ifndef MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
+#define MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/hmac.hpp"
+#include "transport/wire.hpp"
+
+namespace meshmem::tcp {
+
+// Where a process listens, and 64 random bits that are of no other process: 32 bytes.
+using Address = std::array<char, 32>;
+inline std::string_view as_text(const Address& address) { return {address.data(), address.size()}; }
+// `at`: an interface's address with the port. Random bits are drawn.
+Address make_address(const sockaddr_storage& at);
+// 0: no address. Else the bytes of *at.
+socklen_t read_address(std::string_view address, sockaddr_storage* at);
+
+struct Greeting {
+  std::array<char, 8> magic;
+  std::array<char, 32> nonce;
+};
+struct Claim {
+  std::array<char, 8> magic;
+  std::array<char, 32> nonce;
+  Address address;
+  Digest proof;
+};
+static_assert(sizeof(Greeting) == 40 && sizeof(Claim) == 104 && sizeof(Digest) == 32);
+
+Greeting make_greeting();
+bool is_greeting(const Greeting& greeting);
+// Of who connects to `accepting`.
+Claim make_claim(const WireKey& key, const Greeting& greeting, const Address& connecting,
+                 const Address& accepting);
+bool is_proved(const WireKey& key, const Greeting& greeting, const Claim& claim,
+               const Address& accepting);
+// The accepting end's.
+Digest make_answer(const WireKey& key, const Greeting& greeting, const Claim& claim,
+                   const Address& accepting);
+
+}  // namespace meshmem::tcp
+
+#endif  // MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A parcel that comes in pieces is read straight to where it is put together; with the same call
+// what is behind it goes to the room that all connections share.
+#include "transport/tcp/parcels.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace meshmem::tcp {
+namespace {
+
+constexpr std::size_t kMostAtOnce = 16;  // parcels of a call
+
+// What is left of a parcel, of which so much has left already. Returns the place behind it.
+iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message,
+                 std::size_t n_sent) {
+  const iovec parts[] = {{const_cast<Lengths*>(&lengths), sizeof lengths},
+                         {const_cast<void*>(message.head), message.head_bytes},
+                         {const_cast<void*>(message.body), message.body_bytes}};
+  for (const iovec& part : parts) {
+    const std::size_t gone = std::min(n_sent, part.iov_len);
+    n_sent -= gone;
+    if (gone == part.iov_len) continue;
+    *to++ = {static_cast<char*>(part.iov_base) + gone, part.iov_len - gone};
+  }
+  return to;
+}
+
+// Bytes, or an errno as a negative number; 0 where the socket is full.
+long send_parts(int descriptor, iovec* parts, std::size_t n) {
+  msghdr header{};
+  header.msg_iov = parts;
+  header.msg_iovlen = n;
+  for (;;) {
+    const ssize_t sent = ::sendmsg(descriptor, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return sent;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return 0;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+std::size_t bytes_of(const Lengths& lengths) {
+  return sizeof lengths + lengths.head_bytes + lengths.body_bytes;
+}
+
+void hand_on(const Lengths& lengths, const std::byte* behind, const TakeParcel& take) {
+  alignas(std::max_align_t) std::byte head[Wire::kMostOfHead];
+  std::memcpy(head, behind, lengths.head_bytes);
+  take(lengths, head, behind + lengths.head_bytes);
+}
+
+}  // namespace
+
+Lengths lengths_of(const Wire::Message& message) {
+  return {.body_bytes = static_cast<std::uint32_t>(message.body_bytes),
+          .head_bytes = static_cast<std::uint8_t>(message.head_bytes),
+          .introduces = message.introduces,
+          .mark = kMark};
+}
+
+bool are_possible(const Lengths& lengths) {
+  return lengths.mark == kMark && lengths.head_bytes <= Wire::kMostOfHead &&
+         lengths.body_bytes <= Wire::kMostOfBody && lengths.introduces <= 1;
+}
+
+// ---- Outgoing
+
+int Outgoing::send(int descriptor, const Wire::Message& message) {
+  const Lengths lengths = lengths_of(message);
+  if (!waiting_.empty()) {
+    waiting_.push_back({message, lengths, 0});
+    return 0;
+  }
+  std::array<iovec, 3> parts;
+  const iovec* const end = add_parts(parts.data(), lengths, message, 0);
+  const long sent =
+      send_parts(descriptor, parts.data(), static_cast<std::size_t>(end - parts.data()));
+  const auto n_sent = static_cast<std::size_t>(std::max(sent, 0L));
+  if (n_sent == bytes_of(lengths)) {
+    message.sent(message.argument);
+    return 0;
+  }
+  waiting_.push_back({message, lengths, n_sent});
+  return sent < 0 ? static_cast<int>(-sent) : 0;
+}
+
+int Outgoing::flush(int descriptor) {
+  while (!waiting_.empty()) {
+    std::array<iovec, 3 * kMostAtOnce> parts;
+    iovec* end = parts.data();
+    const std::size_t n = std::min(waiting_.size(), kMostAtOnce);
+    std::size_t asked = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      end = add_parts(end, waiting_[i].lengths, waiting_[i].message, waiting_[i].n_sent);
+      asked += bytes_of(waiting_[i].lengths) - waiting_[i].n_sent;
+    }
+    const long sent =
+        send_parts(descriptor, parts.data(), static_cast<std::size_t>(end - parts.data()));
+    if (sent < 0) return static_cast<int>(-sent);
+    note_sent(static_cast<std::size_t>(sent));
+    if (static_cast<std::size_t>(sent) < asked) return 0;
+  }
+  return 0;
+}
+
+// sent() may send more, which is then behind all that waits.
+void Outgoing::note_sent(std::size_t bytes) {
+  while (bytes > 0) {
+    Waiting& first = waiting_.front();
+    const std::size_t left = bytes_of(first.lengths) - first.n_sent;
+    if (bytes < left) {
+      first.n_sent += bytes;
+      return;
+    }
+    bytes -= left;
+    const Wire::Message message = first.message;
+    waiting_.pop_front();
+    message.sent(message.argument);
+  }
+}
+
+void Outgoing::give_back() {
+  for (const Waiting& one : std::exchange(waiting_, {})) one.message.sent(one.message.argument);
+}
+
+// ---- Incoming
+
+long Incoming::read_some(int descriptor, std::vector<std::byte>& room) {
+  iovec parts[2];
+  std::size_t n = 0;
+  if (whole_ != 0) {
+    parts[n++] = {part_.get() + n_here_, whole_ - n_here_};
+    parts[n++] = {room.data(), room.size()};
+  } else {
+    if (n_here_ != 0) std::memcpy(room.data(), part_.get(), n_here_);
+    parts[n++] = {room.data() + n_here_, room.size() - n_here_};
+  }
+  msghdr header{};
+  header.msg_iov = parts;
+  header.msg_iovlen = n;
+  for (;;) {
+    const ssize_t got = ::recvmsg(descriptor, &header, MSG_DONTWAIT);
+    if (got >= 0 || errno != EINTR) return got;
+  }
+}
+
+Incoming::Got Incoming::read(int descriptor, std::vector<std::byte>& room, const TakeParcel& take) {
+  const long got = read_some(descriptor, room);
+  if (got == 0) return Got::end;
+  if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Got::nothing : Got::failure;
+  auto bytes = static_cast<std::size_t>(got);
+  if (whole_ != 0) {
+    const std::size_t missing = whole_ - n_here_;
+    if (bytes < missing) {
+      n_here_ += bytes;
+      return Got::something;
+    }
+    bytes -= missing;
+    Lengths lengths;
+    std::memcpy(&lengths, part_.get(), sizeof lengths);
+    hand_on(lengths, part_.get() + sizeof lengths, take);
+    whole_ = 0;
+  } else {
+    bytes += n_here_;
+  }
+  n_here_ = 0;
+  return take_all(room.data(), bytes, take) ? Got::something : Got::nonsense;
+}
+
+bool Incoming::take_all(const std::byte* at, std::size_t bytes, const TakeParcel& take) {
+  while (bytes >= sizeof(Lengths)) {
+    Lengths lengths;
+    std::memcpy(&lengths, at, sizeof lengths);
+    if (!are_possible(lengths)) return false;
+    const std::size_t whole = bytes_of(lengths);
+    if (bytes < whole) {
+      keep(at, bytes, whole);
+      return true;
+    }
+    hand_on(lengths, at + sizeof lengths, take);
+    at += whole;
+    bytes -= whole;
+  }
+  keep(at, bytes, 0);
+  return true;
+}
+
+void Incoming::keep(const std::byte* at, std::size_t bytes, std::size_t whole) {
+  part_.reset();
+  n_here_ = bytes;
+  whole_ = whole;
+  if (bytes == 0) return;
+  part_ = std::make_unique_for_overwrite<std::byte[]>(std::max(whole, sizeof(Lengths)));
+  std::memcpy(part_.get(), at, bytes);
+}
+
+}  // namespace meshmem::tcp

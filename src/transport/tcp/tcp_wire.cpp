@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Peers, sending and losses. With few connections progress() asks each one, and epoll now and then.
+#include "transport/tcp/tcp_wire.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace meshmem {
+
+using tcp::as_text;
+using tcp::Clock;
+using tcp::Incoming;
+
+namespace {
+
+constexpr std::size_t kRoomBytes = 256 * 1024;
+constexpr int kBacklog = 4096;
+// Who has not proved itself to a peer that is overrun tries again.
+constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
+constexpr auto kDialsFor = std::chrono::seconds(5);
+
+}  // namespace
+
+// ---- Opening and closing
+
+std::unique_ptr<TcpWire> TcpWire::open(const WireRequest& request, std::string* error) {
+  const std::string device = request.device != nullptr ? request.device : "";
+  const auto interface = choose_interface(interfaces_up(), device, error);
+  if (!interface) return nullptr;
+  std::unique_ptr<TcpWire> wire(new TcpWire(request, *interface));
+  if (!wire->listen(error)) return nullptr;
+  return wire;
+}
+
+TcpWire::TcpWire(const WireRequest& request, const Interface& interface)
+    : listener_(request.listener),
+      patience_(request.keepalive_seconds),
+      interface_(interface),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      room_(kRoomBytes),
+      take_parcel_([this](const tcp::Lengths& lengths, const std::byte* head,
+                          const std::byte* body) { take(*taking_, lengths, head, body); }) {}
+
+bool TcpWire::listen(std::string* error) {
+  sockaddr_storage at = interface_.address;
+  socklen_t bytes = sizeof at;
+  auto* const any = reinterpret_cast<sockaddr*>(&at);
+  const bool is_ipv4 = at.ss_family == AF_INET;
+  const socklen_t given = is_ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  listening_ =
+      tcp::Descriptor(::socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int socket = listening_.number();
+  if (events_.number() < 0 || socket < 0 || ::bind(socket, any, given) != 0 ||
+      ::listen(socket, kBacklog) != 0 || ::getsockname(socket, any, &bytes) != 0) {
+    *error = fmt::format("cannot listen on {} ({}): {}", interface_.name, interface_.text(),
+                         std::strerror(errno));
+    return false;
+  }
+  own_ = tcp::make_address(at);
+  return true;
+}
+
+void TcpWire::admit(const WireKey& key) {
+  key_ = key;
+  if (!std::exchange(is_admitting_, true)) listen_for(true);
+}
+
+TcpWire::~TcpWire() {
+  for (const auto& peer : peers_) peer->is_lost = true;  // whoever is told so sends nothing more
+  for (const auto& peer : peers_) peer->waiting.give_back();
+  for (const auto& connection : connections_) {
+    ::shutdown(connection->descriptor(), SHUT_WR);
+    connection->outgoing.give_back();
+  }
+}
+
+// ---- Connections
+
+TcpWire::Connection& TcpWire::add(std::unique_ptr<Connection> made) {
+  Connection& connection = *connections_.emplace_back(std::move(made));
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
+  ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, connection.descriptor(), &event);
+  return connection;
+}
+
+void TcpWire::watch(Connection& connection) {
+  const bool awaits_room = connection.is_proved() && !connection.outgoing.is_empty();
+  if (awaits_room == connection.awaits_room) return;
+  connection.awaits_room = awaits_room;
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
+  if (awaits_room) event.events |= EPOLLOUT;
+  ::epoll_ctl(events_.number(), EPOLL_CTL_MOD, connection.descriptor(), &event);
+}
+
+void TcpWire::end(Connection& connection, int error) {
+  if (std::exchange(connection.has_ended, true)) return;
+  any_ended_ = true;
+  if (!connection.is_proved()) return end_unproved(connection, error);
+  const auto came = came_from_.find(std::string(as_text(connection.other())));
+  if (connection.is_accepted() && came != came_from_.end() && came->second == &connection)
+    came_from_.erase(came);
+  if (!connection.was_used) return;
+  const auto known = peer_at_.find(std::string(as_text(connection.other())));
+  if (known != peer_at_.end())
+    lose(known->second, connection.error != 0 ? connection.error : error);
+}
+
+void TcpWire::end_unproved(Connection& connection, int error) {
+  if (connection.is_accepted()) {
+    std::erase(strangers_, &connection);
+    return;
+  }
+  --n_dialling_;
+  Peer& peer = *peers_[static_cast<std::size_t>(connection.peer)];
+  const Time now = Clock::now();
+  const bool may_come_back = error == 0 || error == ECONNRESET || error == EPIPE;
+  if (!may_come_back || now > peer.dialled_first + kDialsFor) return lose(connection.peer, error);
+  peer.out = nullptr;
+  std::swap(peer.waiting, connection.outgoing);
+  peer.dials_again = true;
+  peer.dial_at = now + kDialsAgainAfter;
+  redialled_.push_back(connection.peer);
+}
+
+void TcpWire::remove_ended() {
+  if (!std::exchange(any_ended_, false)) return;
+  const auto has_ended = [](const Connection* connection) { return connection->has_ended; };
+  std::erase_if(proved_, has_ended);
+  std::erase_if(connections_, [&](const auto& one) { return has_ended(one.get()); });
+}
+
+// ---- Peers
+
+int TcpWire::connect(std::string_view address) {
+  const auto [place, is_new] =
+      peer_at_.try_emplace(std::string(address), static_cast<int>(peers_.size()));
+  if (is_new) {
+    auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
+    std::copy_n(address.begin(), std::min(address.size(), peer.address.size()),
+                peer.address.begin());
+  }
+  return place->second;
+}
+
+void TcpWire::dial(int number) {
+  Peer& peer = *peers_[static_cast<std::size_t>(number)];
+  int error = 0;
+  auto made = Connection::dial(own_, peer.address, number, patience_, &error);
+  if (made == nullptr) return lose(number, error);
+  peer.out = &add(std::move(made));
+  std::swap(peer.out->outgoing, peer.waiting);
+  ++n_dialling_;
+}
+
+void TcpWire::dial_again(Time now) {
+  for (const int number : std::exchange(redialled_, {})) {
+    Peer& peer = *peers_[static_cast<std::size_t>(number)];
+    if (now < peer.dial_at)
+      redialled_.push_back(number);
+    else if (std::exchange(peer.dials_again, false) && !peer.is_lost)
+      dial(number);
+  }
+}
+
+// The peer's own connection, if it has made one.
+void TcpWire::find_way(int number) {
+  Peer& peer = *peers_[static_cast<std::size_t>(number)];
+  const auto came = came_from_.find(std::string(as_text(peer.address)));
+  if (came != came_from_.end()) {
+    peer.out = came->second;
+    peer.out->was_used = true;
+    peer.out->peer = number;
+    return;
+  }
+  peer.dialled_first = Clock::now();
+  dial(number);
+}
+
+void TcpWire::send(int number, const Message& message) {
+  Peer& peer = *peers_[static_cast<std::size_t>(number)];
+  if (peer.out == nullptr && !peer.is_lost && !peer.dials_again) find_way(number);
+  if (peer.is_lost) return message.sent(message.argument);
+  if (peer.out == nullptr) return peer.waiting.keep(message);
+  Connection& out = *peer.out;
+  if (!out.is_proved() || out.error != 0 || out.has_ended) return out.outgoing.keep(message);
+  out.error = out.outgoing.send(out.descriptor(), message);
+  watch(out);
+}
+
+// What has come is read before an error of a send ends the connection.
+void TcpWire::flush(Connection& connection) {
+  if (connection.error == 0) connection.error = connection.outgoing.flush(connection.descriptor());
+  watch(connection);
+}
+
+// ---- Losses
+
+void TcpWire::lose(int number, int error) {
+  lose(number, tcp::reason_of(error, patience_), tcp::is_silence(error));
+}
+
+void TcpWire::lose(int number, std::string why, bool was_silent) {
+  Peer& peer = *peers_[static_cast<std::size_t>(number)];
+  if (std::exchange(peer.is_lost, true)) return;
+  peer.why = std::move(why);
+  peer.was_silent = was_silent;
+  losses_.push_back(number);
+}
+
+void TcpWire::report_losses() {
+  for (const int number : std::exchange(losses_, {})) {
+    Peer& peer = *peers_[static_cast<std::size_t>(number)];
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      Connection& connection = *connections_[i];
+      if (connection.peer != number && connection.other() != peer.address) continue;
+      end(connection, 0);
+      connection.outgoing.give_back();
+    }
+    peer.waiting.give_back();
+    listener_->lose(number, peer.why, peer.was_silent);
+  }
+}
+
+// ---- Progress
+
+bool TcpWire::progress() {
+  constexpr std::size_t kFew = 4, kSometimes = 32;
+  const bool asks_each = strangers_.empty() && n_dialling_ == 0 && !proved_.empty() &&
+                         proved_.size() <= kFew && polls_++ % kSometimes != 0;
+  bool any = asks_each ? poll_all() : handle_events();
+  if (!strangers_.empty() || !redialled_.empty() || (is_admitting_ && !is_listening_)) {
+    const Time now = Clock::now();
+    end_late_strangers(now);
+    dial_again(now);
+    if (is_admitting_ && !is_listening_ && now >= listen_again_) listen_for(true);
+  }
+  if (!losses_.empty()) {
+    report_losses();
+    any = true;
+  }
+  remove_ended();
+  return any;
+}
+
+// The descriptor is asked next: who sleeps on it must not be woken by what is not looked at.
+bool TcpWire::arm() {
+  polls_ = 0;
+  return losses_.empty();
+}
+
+bool TcpWire::poll_all() {
+  bool any = false;
+  for (std::size_t i = 0; i < proved_.size(); ++i) {
+    Connection& connection = *proved_[i];
+    if (connection.has_ended) continue;
+    if (!connection.outgoing.is_empty()) flush(connection);
+    if (take_from(connection)) any = true;
+  }
+  return any;
+}
+
+bool TcpWire::handle_events() {
+  std::array<epoll_event, 64> events;
+  const int n = ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < n; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    auto* const connection = static_cast<Connection*>(event.data.ptr);
+    if (connection == nullptr) {
+      accept_some();
+    } else if (!connection->has_ended) {
+      handle(*connection, (event.events & EPOLLOUT) != 0);
+    }
+  }
+  return n > 0;
+}
+
+void TcpWire::handle(Connection& connection, bool may_write) {
+  if (!connection.is_proved()) return shake_hands(connection);
+  if (may_write) flush(connection);
+  take_from(connection);
+}
+
+void TcpWire::shake_hands(Connection& connection) {
+  switch (connection.advance(key_, own_)) {
+    case Connection::Step::waits:
+      return;
+    case Connection::Step::is_proved:
+      return note_proved(connection);
+    case Connection::Step::has_ended:
+      return end(connection, connection.error);
+    case Connection::Step::is_refused:
+      if (!connection.is_accepted())
+        lose(connection.peer, "another process answers in its place", false);
+      return end(connection, 0);
+  }
+}
+
+void TcpWire::note_proved(Connection& connection) {
+  proved_.push_back(&connection);
+  if (connection.is_accepted()) {
+    std::erase(strangers_, &connection);
+    came_from_[std::string(as_text(connection.other()))] = &connection;
+  } else {
+    --n_dialling_;
+  }
+  flush(connection);
+  take_from(connection);
+}
+
+bool TcpWire::take_from(Connection& connection) {
+  taking_ = &connection;
+  switch (connection.incoming.read(connection.descriptor(), room_, take_parcel_)) {
+    case Incoming::Got::nothing:
+      if (connection.error == 0) return false;
+      end(connection, connection.error);
+      return true;
+    case Incoming::Got::something:
+      return true;
+    case Incoming::Got::end:
+      end(connection, 0);
+      return true;
+    case Incoming::Got::failure:
+      end(connection, errno);
+      return true;
+    case Incoming::Got::nonsense:
+      break;
+  }
+  const auto known = peer_at_.find(std::string(as_text(connection.other())));
+  if (known != peer_at_.end()) lose(known->second, "it has sent what is no message", false);
+  end(connection, 0);
+  return true;
+}
+
+void TcpWire::take(Connection& connection, const tcp::Lengths& lengths, const std::byte* head,
+                   const std::byte* body) {
+  connection.was_used = true;
+  int sender = -1;
+  if (lengths.introduces != 0 && listener_->admits(head, lengths.head_bytes))
+    sender = connect(as_text(connection.other()));
+  listener_->take(sender, head, lengths.head_bytes, body, lengths.body_bytes);
+}
+
+}  // namespace meshmem

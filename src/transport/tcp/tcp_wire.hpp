@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Wire of TCP, part of the library itself: no stranger's byte is looked at before the sender
+// has proved that it is of the job.
+// Invariant: all messages to a peer go by one connection, which is the one that the peer has made
+// if it came first; so they arrive in order. Strangers hold kMostStrangers sockets at most, for
+// kPatienceWithStrangers. Connections are closed by progress() only.
+#ifndef MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
+#define MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/interfaces.hpp"
+#include "transport/tcp/connection.hpp"
+#include "transport/wire.hpp"
+
+namespace meshmem {
+
+class TcpWire final : public Wire {
+ public:
+  static constexpr std::size_t kMostStrangers = 128;
+  static constexpr std::chrono::seconds kPatienceWithStrangers{5};
+
+  // nullptr and a line in *error where no interface is up, or not the one that is named.
+  static std::unique_ptr<TcpWire> open(const WireRequest& request, std::string* error);
+  ~TcpWire() override;
+
+  std::string address() const override { return std::string(tcp::as_text(own_)); }
+  void admit(const WireKey& key) override;
+  int connect(std::string_view address) override;
+  void send(int peer, const Message& message) override;
+  bool progress() override;
+  int event_fd() const override { return events_.number(); }
+  bool arm() override;
+  std::string description() const override { return "tcp over " + interface_.name; }
+
+ private:
+  using Connection = tcp::Connection;
+  using Time = tcp::Clock::time_point;
+
+  struct Peer {
+    tcp::Address address;
+    Connection* out = nullptr;  // by which it is sent to; nullptr: none yet, or it is dialled anew
+    tcp::Outgoing waiting;      // for that
+    Time dialled_first{}, dial_at{};
+    bool dials_again = false;
+    bool is_lost = false;
+    std::string why;
+    bool was_silent = false;
+  };
+
+  TcpWire(const WireRequest& request, const Interface& interface);
+  bool listen(std::string* error);
+
+  Connection& add(std::unique_ptr<Connection> made);
+  void watch(Connection& connection);
+  void remove_ended();
+
+  void dial(int number);
+  void dial_again(Time now);
+  void find_way(int number);
+
+  bool handle_events();
+  bool poll_all();
+  void handle(Connection& connection, bool may_write);
+  void shake_hands(Connection& connection);
+  void note_proved(Connection& connection);
+  bool take_from(Connection& connection);
+  void take(Connection& connection, const tcp::Lengths& lengths, const std::byte* head,
+            const std::byte* body);
+  void flush(Connection& connection);
+
+  void accept_some();
+  bool make_room_for_descriptor();
+  void end_late_strangers(Time now);
+  void listen_for(bool wanted);
+
+  // Ends it; its peer is lost where there is one.
+  void end(Connection& connection, int error);
+  void end_unproved(Connection& connection, int error);
+  void lose(int number, int error);
+  void lose(int number, std::string why, bool was_silent);
+  void report_losses();
+
+  WireListener* listener_;
+  const double patience_;
+  const Interface interface_;
+  tcp::Address own_{};
+  WireKey key_{};
+  bool is_admitting_ = false, is_listening_ = false;
+  Time listen_again_{};
+  tcp::Descriptor listening_, events_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unordered_map<std::string, int> peer_at_;            // by address
+  std::unordered_map<std::string, Connection*> came_from_;  // accepted and proved, by address
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> proved_;
+  std::vector<Connection*> strangers_;  // the oldest first
+  std::vector<int> redialled_;          // peers
+  std::vector<int> losses_;             // peers
+  std::size_t n_dialling_ = 0;
+  std::size_t polls_ = 0;
+  bool any_ended_ = false;
+  std::vector<std::byte> room_;
+  Connection* taking_ = nullptr;
+  tcp::TakeParcel take_parcel_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strangers at the port of the wire of TCP: whatever they send or hold, they reach nobody, and those
+// of the job go on.
+#include "transport/tcp/tcp_wire.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+
+#include <deque>
+
+#include "transport/tcp/handshake.hpp"
+#include "transport/tcp/parcels.hpp"
+#include "wire_ends.hpp"
+
+namespace meshmem {
+namespace {
+
+using namespace std::chrono_literals;
+
+tcp::Address address_of(End& end) {
+  tcp::Address address{};
+  const std::string text = end.wire().address();
+  EXPECT_EQ(text.size(), address.size());
+  std::copy_n(text.begin(), address.size(), address.begin());
+  return address;
+}
+
+// A socket of somebody, to where this end listens.
+class Stranger {
+ public:
+  explicit Stranger(End& end) {
+    sockaddr_storage at{};
+    const socklen_t bytes = tcp::read_address(end.wire().address(), &at);
+    socket_ = ::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&at), bytes), 0);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  ~Stranger() { ::close(socket_); }
+
+  template <typename Thing>
+  bool say(const Thing& thing) const {
+    return ::send(socket_, &thing, sizeof thing, MSG_NOSIGNAL) == ssize_t{sizeof thing};
+  }
+  bool say(const std::string& text) const {
+    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+  }
+  // False: the end has closed the connection before so much came.
+  template <typename Thing>
+  bool hear(End& end, Thing& thing) const {
+    auto* to = reinterpret_cast<char*>(&thing);
+    for (std::size_t have = 0; have < sizeof thing;) {
+      end.progress();
+      const ssize_t got = ::recv(socket_, to + have, sizeof thing - have, MSG_DONTWAIT);
+      if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
+      if (got > 0) have += static_cast<std::size_t>(got);
+    }
+    return true;
+  }
+  bool is_sent_away(End& end) const {
+    char byte;
+    return !hear(end, byte);
+  }
+
+ private:
+  int socket_ = -1;
+};
+
+void expect_to_go_on(End& a, End& b) {
+  const std::uint64_t before = b.taken();
+  a.send(a.wire().connect(b.wire().address()), 1000, before == 0);
+  ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == before + 1; }));
+  EXPECT_EQ(b.wrong(), 0);
+  EXPECT_TRUE(a.lost().empty() && b.lost().empty());
+}
+
+TEST(TcpWire, TakesNobodyBeforeItKnowsTheKey) {
+  End early("", 10, false), other;
+  other.send(other.wire().connect(early.wire().address()), 100, true);
+  const auto end = steady_clock::now() + 200ms;
+  progress_until({&early, &other}, [&] { return steady_clock::now() > end; });
+  EXPECT_EQ(early.taken(), 0u);
+  early.wire().admit(End::kKey);
+  ASSERT_TRUE(progress_until({&early, &other}, [&] { return early.taken() == 1; }));
+}
+
+TEST(TcpWire, RefusesWhoDoesNotKnowTheKey) {
+  End a, b;
+  WireKey wrong = End::kKey;
+  wrong.back() ^= 1;
+  tcp::Greeting greeting{};
+  const Stranger stranger(b);
+  ASSERT_TRUE(stranger.hear(b, greeting));
+  stranger.say(tcp::make_claim(wrong, greeting, address_of(a), address_of(b)));
+  EXPECT_TRUE(stranger.is_sent_away(b)) << "without a byte that depends on the key";
+  expect_to_go_on(a, b);
+}
+
+TEST(TcpWire, RefusesWhatWasSaidBefore) {
+  End a, b;
+  tcp::Greeting greeting{}, later{};
+  const Stranger member(b);
+  ASSERT_TRUE(member.hear(b, greeting));
+  const auto claim = tcp::make_claim(End::kKey, greeting, address_of(a), address_of(b));
+  member.say(claim);
+  Digest answer{};
+  ASSERT_TRUE(member.hear(b, answer));
+  EXPECT_TRUE(is_same(answer, tcp::make_answer(End::kKey, greeting, claim, address_of(b))));
+  const Stranger stranger(b);
+  ASSERT_TRUE(stranger.hear(b, later));
+  EXPECT_NE(greeting.nonce, later.nonce);
+  stranger.say(claim);
+  EXPECT_TRUE(stranger.is_sent_away(b));
+  expect_to_go_on(a, b);
+}
+
+TEST(TcpWire, RefusesItsOwnWordsAndThoseForAnotherPort) {
+  End a, b;
+  tcp::Greeting greeting{};
+  const Stranger first(b);
+  ASSERT_TRUE(first.hear(b, greeting));
+  tcp::Claim claim = tcp::make_claim(End::kKey, greeting, address_of(b), address_of(a));
+  first.say(claim);
+  EXPECT_TRUE(first.is_sent_away(b)) << "the claim is for a";
+  const Stranger second(b);
+  ASSERT_TRUE(second.hear(b, greeting));
+  claim = tcp::make_claim(End::kKey, greeting, address_of(a), address_of(b));
+  claim.proof = tcp::make_answer(End::kKey, greeting, claim, address_of(b));
+  second.say(claim);
+  EXPECT_TRUE(second.is_sent_away(b)) << "the proof is that of the other role";
+  expect_to_go_on(a, b);
+}
+
+TEST(TcpWire, ReadsNothingThatIsNotProved) {
+  End a, b;
+  std::mt19937_64 random(5);
+  for (int count = 0; count < 50; ++count) {
+    const Stranger stranger(b);
+    std::string bytes(random() % 4000, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    stranger.say(bytes);
+    for (int turn = 0; turn < 20; ++turn) b.progress();
+  }
+  EXPECT_EQ(b.taken(), 0u);
+  expect_to_go_on(a, b);
+}
+
+TEST(TcpWire, EndsTheConnectionOfWhoSendsImpossibleLengths) {
+  for (const tcp::Lengths& lengths :
+       {tcp::Lengths{0, 65, 0, tcp::kMark}, tcp::Lengths{Wire::kMostOfBody + 1, 8, 0, tcp::kMark},
+        tcp::Lengths{0, 8, 2, tcp::kMark}, tcp::Lengths{0, 8, 0, 0}}) {
+    End a, b;
+    tcp::Greeting greeting{};
+    const Stranger member(b);
+    ASSERT_TRUE(member.hear(b, greeting));
+    member.say(tcp::make_claim(End::kKey, greeting, address_of(a), address_of(b)));
+    Digest answer{};
+    ASSERT_TRUE(member.hear(b, answer));
+    b.wire().connect(a.wire().address());
+    member.say(lengths);
+    EXPECT_TRUE(member.is_sent_away(b));
+    EXPECT_EQ(b.lost(), std::vector<int>{0});
+    EXPECT_EQ(b.why(), "it has sent what is no message");
+  }
+}
+
+TEST(TcpWire, DoesNotWaitForTheSlow) {
+  End a, b;
+  tcp::Greeting greeting{};
+  const Stranger slow(b);
+  ASSERT_TRUE(slow.hear(b, greeting));
+  const auto claim = tcp::make_claim(End::kKey, greeting, address_of(a), address_of(b));
+  const auto* bytes = reinterpret_cast<const char*>(&claim);
+  const auto begin = steady_clock::now();
+  bool is_there = true;
+  for (std::size_t at = 0; is_there && at + 1 < sizeof claim; ++at) {
+    is_there = slow.say(bytes[at]);
+    const auto next = steady_clock::now() + 100ms;
+    while (steady_clock::now() < next) {
+      b.progress();
+      usleep(5000);
+    }
+  }
+  EXPECT_FALSE(is_there) << "each byte makes it wait longer";
+  EXPECT_LT(steady_clock::now() - begin, 2 * TcpWire::kPatienceWithStrangers);
+  expect_to_go_on(a, b);
+}
+
+int count_descriptors() {
+  int n = 0;
+  for (int descriptor = 0; descriptor < 4096; ++descriptor) n += fcntl(descriptor, F_GETFD) >= 0;
+  return n;
+}
+
+TEST(TcpWire, HoldsFewStrangers) {
+  End a, b;
+  expect_to_go_on(a, b);
+  constexpr int kMany = 600;
+  std::deque<Stranger> strangers;
+  for (int count = 0; count < kMany; ++count) {
+    strangers.emplace_back(b);
+    b.progress();
+    if (count % 100 == 0) expect_to_go_on(a, b);
+  }
+  for (int turn = 0; turn < 200; ++turn) b.progress();
+  EXPECT_LT(count_descriptors(), kMany + static_cast<int>(TcpWire::kMostStrangers) + 40);
+  End c;
+  c.send(c.wire().connect(b.wire().address()), 100, true);
+  const std::uint64_t before = b.taken();
+  ASSERT_TRUE(progress_until({&b, &c}, [&] { return b.taken() == before + 1; }));
+  EXPECT_TRUE(c.lost().empty());
+}
+
+TEST(TcpWire, OutlivesTheLackOfDescriptors) {
+  in_child([] {
+    End a, b;
+    expect_to_go_on(a, b);
+    const rlimit few{static_cast<rlim_t>(count_descriptors()) + 20, 4096};
+    setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<int> taken;
+    for (int descriptor; (descriptor = dup(0)) >= 0;) taken.push_back(descriptor);
+    ::close(taken.back());
+    taken.pop_back();
+    const Stranger stranger(b);  // which leaves no descriptor for its other end
+    for (int turn = 0; turn < 100; ++turn) b.progress();
+    expect_to_go_on(a, b);
+    for (const int descriptor : taken) ::close(descriptor);
+    tcp::Greeting greeting{};
+    EXPECT_TRUE(stranger.hear(b, greeting));
+  });
+}
+
+TEST(TcpWire, FindsAnotherProcessInThePlaceOfAPeer) {
+  End a, b;
+  WireKey other = End::kKey;
+  other.front() ^= 1;
+  End impostor("", 10, false);
+  impostor.wire().admit(other);
+  const int peer = a.wire().connect(impostor.wire().address());
+  a.send(peer, 100, true);
+  const auto patience = steady_clock::now() + 15s;
+  progress_until({&a, &impostor},
+                 [&] { return !a.lost().empty() || steady_clock::now() > patience; });
+  EXPECT_EQ(a.lost(), std::vector<int>{peer});
+  EXPECT_EQ(impostor.taken(), 0u);
+  EXPECT_EQ(a.in_flight(), 0);
+}
+
+}  // namespace
+}  // namespace meshmem
+
+int main(int argc, char** argv) { return meshmem::run_wire_tests(argc, argv); }
