@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strangers at the port of the wire of TCP: whatever they send or hold, they reach nobody, and those
-// of the job go on.
+// Strangers at the port of the wire of TCP: whatever they send or hold, they reach nobody, and
+// those of the job go on.
 #include "transport/tcp/tcp_wire.hpp"
 
 #include <arpa/inet.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What two processes say before the first parcel, so that each knows that the other has the job's
-// key. Three messages of fixed size: the accepting end's nonce; the connecting end's nonce, address
-// and proof; the accepting end's proof. A proof is a MAC over its maker's role, both nonces and both
-// addresses, so none serves a second time, for the other role, or at another port.
-// Invariant: an end says nothing that depends on the key before what it has read is proved, but for
-// the connecting end's proof. Used by tcp/connection.
+// key: the accepting end's nonce, the connecting end's claim, the accepting end's answer. A proof
+// is a MAC over its maker's role, both nonces and both addresses, so none serves a second time.
+// Invariant: the accepting end says nothing that depends on the key before the claim is proved.
+// Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
 #define MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
 

@@ -20,7 +20,7 @@ struct CloseContext {
 };
 using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 
-// `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network there.
+// `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network.
 UcxContext open_context(const std::string& device, std::string* error, bool rdma_only = false);
 
 // As in "tcp over eth0".
