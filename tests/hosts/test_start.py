@@ -47,7 +47,7 @@ class Refusals(jobs.JobTest):
     def test_a_missing_library_of_the_network_is_named_with_its_package(self):
         with open(os.path.join(self.folder, "libucp.so.0"), "wb"):  # the first that the loader finds
             pass
-        result = self.run_job([3, 3], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder})
+        result = self.run_job([3, 3], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder, "MESHMEM_NETWORK": "ucx"})
         self.assert_refused(result, r"libmeshmem_ucx\.so", "apt-get install libucx0")
 
     def test_no_network_means_no_job_over_machines(self):
@@ -72,12 +72,15 @@ class Networks(jobs.JobTest):
     def test_the_one_that_would_be_taken_is_told(self):
         only = "used where it reaches a peer"
         near = "used between PEs of this machine alone"
-        self.assertEqual(self.networks(), {"eth0": only, "lo": near})
+        self.assertEqual(self.networks(), {"eth0": only, "lo": "not used"})
+        self.assertEqual(self.networks(MESHMEM_NETWORK_DEVICE="lo"), {"eth0": "not used", "lo": near})
+        self.assertEqual(self.networks(MESHMEM_NETWORK="ucx"), {"eth0": only, "lo": near})
         machine = jobs.simulated["nodea"]
         self.addCleanup(machine.ip, "link delete eth1")
         machine.ip("link add eth1 type veth peer name eth1_end", "address add 10.8.0.1/24 dev eth1",
                    "link set eth1 up", "link set eth1_end up")
-        both = self.networks()
+        self.assertEqual(sorted(self.networks().values()), ["not used", "not used", only])
+        both = self.networks(MESHMEM_NETWORK="ucx")
         self.assertEqual(both.pop("lo"), near)
         self.assertEqual(sorted(both), ["eth0", "eth1"])
         self.assertEqual(sorted(both.values()), [only, "used where the others do not reach a peer"])
@@ -95,7 +98,7 @@ class Doctor(jobs.JobTest):
         self.assertRegex(result.out, r"OK +heap +nodeb: a put to itself arrives", result)
         for name, other in (("nodea", 2), ("nodeb", 0)):
             self.assertRegex(result.out, rf"OK +to other nodes +{name}: puts to 1 node arrive; a get of 8 bytes takes "
-                                         rf"\d+\.\d us at most \(from PE {other}\), by UCX ", result)
+                                         rf"\d+\.\d us at most \(from PE {other}\), by tcp over eth0", result)
         self.assert_nothing_left()
 
     def test_names_the_machine_that_ails(self):
@@ -112,7 +115,7 @@ class Doctor(jobs.JobTest):
 
 
 class Strangers(jobs.JobTest):
-    def test_they_get_nothing_and_the_job_goes_on(self):
+    def test_bytes_to_connections_of_meshmem_do_nothing(self):
         go = os.path.join(self.folder, "go")
         process = self.start([1, 2], SHMEM_PROGRAM, "until", go)
         for _ in range(3):
@@ -121,8 +124,25 @@ class Strangers(jobs.JobTest):
         for machine in ("nodea", "nodeb"):
             for pid in jobs.simulated[machine].processes():
                 for ip, port in jobs.listening(pid):
+                    self.assertNotEqual(ip, "0.0.0.0")
+                    said += self.intrude(ip, port, "nodec", [])
+        with open(go, "wb"):
+            pass
+        self.assertEqual(self.finish(process).status, 0, said)
+        self.assertEqual(said, 3 * ["sent raw bytes"])
+        self.assert_nothing_left()
+
+    def test_they_get_nothing_of_ucx_and_the_job_goes_on(self):
+        go = os.path.join(self.folder, "go")
+        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_NETWORK": "ucx"})
+        for _ in range(3):
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        said = []
+        for machine in ("nodea", "nodeb"):
+            for pid in jobs.simulated[machine].processes():
+                for ip, port in jobs.listening(pid):
                     if not ip.startswith("127."):
-                        said += self.intrude(ip, port, "nodeb" if machine == "nodea" else "nodea")
+                        said += self.intrude(ip, port, "nodeb" if machine == "nodea" else "nodea", [MESHMEM_UCX])
         with open(go, "wb"):
             pass
         result = self.finish(process)
@@ -136,11 +156,11 @@ class Strangers(jobs.JobTest):
             self.assertEqual(got, 0, said)
         self.assert_nothing_left()
 
-    def intrude(self, ip, port, machine):
-        """From another machine of the job: connections of others do not reach the PE (test_attacks.py)."""
+    def intrude(self, ip, port, machine, libraries):
+        """From `machine`. UCX takes connections of the job's machines only (test_attacks.py)."""
         stranger = jobs.simulated[machine]
         lines = []
-        for words in (["raw", ip, port], ["wire", ip, port, stranger.ip_address, MESHMEM_UCX]):
+        for words in (["raw", ip, port], *(["wire", ip, port, stranger.ip_address, path] for path in libraries)):
             result = self.finish(self.popen(stranger.words(INTRUDER, *map(str, words))))
             self.assertEqual(result.status, 0, result)
             lines += result.out.splitlines()
