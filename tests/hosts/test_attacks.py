@@ -146,6 +146,10 @@ class Attacks:
         self.assert_survives(ATTACKS_BY_NUMBERS)
 
 
+class OverTcp(Attacks, jobs.JobTest):
+    network = "tcp"
+
+
 class OverUcx(Attacks, jobs.JobTest):
     network = "ucx"
 
