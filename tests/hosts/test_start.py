@@ -32,7 +32,8 @@ class Refusals(jobs.JobTest):
     def test_settings_that_differ_are_refused_by_name_and_machine(self):
         for assignment, name in (("SHMEM_SYMMETRIC_SIZE=32M", "SHMEM_SYMMETRIC_SIZE"),
                                  ("MESHMEM_DETERMINISTIC=1", "MESHMEM_DETERMINISTIC"),
-                                 ("MESHMEM_CHECK=1", "MESHMEM_CHECK")):
+                                 ("MESHMEM_CHECK=1", "MESHMEM_CHECK"),
+                                 ("MESHMEM_NETWORK=ucx", "MESHMEM_NETWORK is ucx here but tcp in")):
             with self.subTest(assignment=assignment):
                 result = self.run_job([2, 2], *self.on_nodeb(assignment), SHMEM_PROGRAM, "ring",
                                       settings={"SHMEM_SYMMETRIC_SIZE": "64M"})
