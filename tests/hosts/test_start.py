@@ -51,6 +51,11 @@ class Refusals(jobs.JobTest):
         result = self.run_job([3, 3], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder, "MESHMEM_NETWORK": "ucx"})
         self.assert_refused(result, r"libmeshmem_ucx\.so", "apt-get install libucx0")
 
+    def test_ethernet_needs_no_library_of_a_network(self):
+        with open(os.path.join(self.folder, "libucp.so.0"), "wb"):
+            pass
+        self.assert_right(self.run_job([3, 3], SHMEM_PROGRAM, "ring", settings={"LD_LIBRARY_PATH": self.folder}))
+
     def test_no_network_means_no_job_over_machines(self):
         result = self.run_job([2, 2], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": "none"})
         self.assert_refused(result, "MESHMEM_NETWORK")
