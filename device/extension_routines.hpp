@@ -22,7 +22,7 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
       dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)};
   if (spans_nodes(team)) return alltoallv_by_host(group, team, call);
   const TeamSync sync(team);
-  const InCall in_call(group, sync, Call::move<E>(Routine::alltoall, 0));
+  [[maybe_unused]] const InCall in_call(group, sync, Call::move<E>(Routine::alltoall, 0));
   check_call(group, sync, Call::move<E>(Routine::alltoall, 0));  // of no length that is the same
   alltoallv(group, sync, call);
   return 0;

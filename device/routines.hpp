@@ -42,7 +42,7 @@ template <typename Group>
 MESHMEM_DEVICE void barrier_all(const Group& group) {
   if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
-  const InCall in_call(group, sync, Call::meeting());
+  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   barrier(group, sync);
 }
@@ -50,7 +50,7 @@ template <typename Group>
 MESHMEM_DEVICE void sync_all(const Group& group) {
   if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
   const TeamSync sync(kWorldSlot);
-  const InCall in_call(group, sync, Call::meeting());
+  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
 }
@@ -58,7 +58,7 @@ template <typename Group>
 MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
   if (spans_nodes(team)) return meet_by_host(group, team);
   const TeamSync sync(team);
-  const InCall in_call(group, sync, Call::meeting());
+  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
   check_call(group, sync, Call::meeting());
   team_sync(group, sync);
   return 0;

@@ -75,9 +75,9 @@ int listen_at(int fd) {
   ::_exit(kSystemError);
 }
 
-class Launcher {
+class RunningLauncher {
  public:
-  Launcher(const std::vector<std::string>& words, JobRecord& record)
+  RunningLauncher(const std::vector<std::string>& words, JobRecord& record)
       : name_(words[0]), record_(record) {
     sigset_t set;
     sigemptyset(&set);
@@ -211,7 +211,7 @@ bool JobRecord::read(Connection& connection) {
 }
 
 int run_launcher(const std::vector<std::string>& words, JobRecord& record) {
-  return Launcher(words, record).wait();
+  return RunningLauncher(words, record).wait();
 }
 
 }  // namespace meshmem

@@ -135,7 +135,7 @@ joined=$("$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1) && fail "meshmem
 grep -q 'there are no parts' <<<"$joined" || fail "meshmem-trace: $joined"
 # The network's library comes along where it was built, and is found from the moved prefix.
 if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
-  networks=$("$prefix/bin/meshmem-info")
+  networks=$(MESHMEM_NETWORK=ucx "$prefix/bin/meshmem-info")
   grep -q '^  UCX  *[0-9]' <<<"$networks" || fail "meshmem-info finds no network: $networks"
 fi
 # So is the library, which the doctor's job loads.

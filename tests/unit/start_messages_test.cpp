@@ -115,8 +115,8 @@ TEST_F(StartMessages, AreOneExchangeWithAnEntryForEachNode) {
     EXPECT_EQ(meetings->size(), std::size_t{2 * kNodes});
     for (const auto& [pe, times] : *meetings) EXPECT_EQ(times, 1) << "of PE " << pe;
   }
-  // Of each node how to get at its memory, which stays on the node.
-  EXPECT_EQ(told.of_node.size(), std::size_t{kNodes});
+  // The build of each PE, and of the first of a node how to get at its memory; they stay on the node.
+  EXPECT_EQ(told.of_node.size(), std::size_t{kPes});
 }
 
 TEST_F(StartMessages, AreReadOnceByEachPe) {
