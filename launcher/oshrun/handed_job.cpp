@@ -9,7 +9,6 @@
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 
 #include "base/job_record.hpp"
 #include "children.hpp"
+#include "secret.hpp"
 
 namespace meshmem {
 namespace {
@@ -28,17 +28,9 @@ using namespace std::chrono_literals;
 
 // After PE 0's end. Launchers take two seconds, on a busy machine more.
 constexpr auto kLaunchersTurn = 10s;
-constexpr auto kGrace = 3s;  // from SIGTERM to SIGKILL
+constexpr auto kLauncherEnds = 3s;  // from SIGTERM to SIGKILL
 constexpr std::size_t kMostConnections = 64;
 constexpr int kLook = 500;  // milliseconds
-
-std::string make_secret() {
-  unsigned char bytes[16];
-  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return "";
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 // Connections inherit what finds out that a machine is gone: 10 s of silence.
 void watch_over_connections(int fd) {
@@ -130,7 +122,7 @@ class RunningLauncher {
     }
     ::kill(pid_, is_told_ ? SIGKILL : SIGTERM);
     is_told_ = true;
-    ends_at_ = now + kGrace;
+    ends_at_ = now + kLauncherEnds;
   }
 
   int status() const {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <pmix.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,6 +17,7 @@
 
 #include "base/captured_output.hpp"
 #include "base/start_obstacles.hpp"
+#include "secret.hpp"
 #include "visitors.hpp"
 
 namespace meshmem {
@@ -133,14 +133,6 @@ std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   ::gethostname(name, HOST_NAME_MAX);
   return name;
-}
-
-// Told to the PEs by their environment, which only their user can read, and to nobody else.
-std::string make_secret() {
-  std::uint64_t words[2];
-  if (::getrandom(words, sizeof(words), 0) != sizeof(words))
-    throw Failure(kSystemError, fmt::format("cannot get random bits: {}", std::strerror(errno)));
-  return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
 // PMIx's compressed form of a list, freed by its owner as C memory.

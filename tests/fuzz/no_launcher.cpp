@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of the job as the fuzzers see it, in the place of the launcher's: nothing here may end it
-// by a way that fed_arrivals.hpp does not see.
+// What the fuzzers have in the place of the launcher and of the build's name. Nothing here may end
+// the job by a way that fed_arrivals.hpp does not see.
 #include <cstdlib>
+#include <string>
 
 #include "bootstrap/job.hpp"
+#include "core/same_build.hpp"
 
 namespace meshmem {
 
 void abort_job(int /*status*/, const char* /*reason*/) { std::abort(); }
+
+const std::string& build_name() {
+  static const std::string name = "fuzzed";
+  return name;
+}
 
 }  // namespace meshmem
