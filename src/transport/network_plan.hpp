@@ -23,7 +23,7 @@ struct NetworkPlan {
   int me;                  // of the world
   int n_pes;               // of the world
   std::uint64_t token[2];  // of the job, in its messages
-  WireKey key{};             // of the job, in none
+  WireKey key{};           // of the job, in none
   int n_local;             // PEs of this node
   // Memory of this node's PEs, mapped here.
   std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;

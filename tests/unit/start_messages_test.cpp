@@ -116,7 +116,7 @@ TEST_F(StartMessages, AreOneExchangeWithAnEntryForEachNode) {
     EXPECT_EQ(meetings->size(), std::size_t{2 * kNodes});
     for (const auto& [pe, times] : *meetings) EXPECT_EQ(times, 1) << "of PE " << pe;
   }
-  // The build of each PE, and of the first of a node how to get at its memory; they stay on the node.
+  // The build of each PE, and from the first of a node how to get at its memory.
   EXPECT_EQ(told.of_node.size(), std::size_t{kPes});
 }
 
