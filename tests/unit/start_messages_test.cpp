@@ -116,8 +116,8 @@ TEST_F(StartMessages, AreOneExchangeWithAnEntryForEachNode) {
     EXPECT_EQ(meetings->size(), std::size_t{2 * kNodes});
     for (const auto& [pe, times] : *meetings) EXPECT_EQ(times, 1) << "of PE " << pe;
   }
-  // The build of each PE, and from the first of a node how to get at its memory.
-  EXPECT_EQ(told.of_node.size(), std::size_t{kPes});
+  // The build of each of both PEs, and from the first how to get at the memory of the node.
+  EXPECT_EQ(told.of_node.size(), std::size_t{2 * kNodes});
 }
 
 TEST_F(StartMessages, AreReadOnceByEachPe) {
