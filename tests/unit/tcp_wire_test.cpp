@@ -233,6 +233,39 @@ TEST(TcpWire, OutlivesTheLackOfDescriptors) {
   });
 }
 
+// Both ends send 20 messages to each other before either has made progress; `turn` says who does.
+// Returns the descriptors that this took.
+template <typename Turn>
+int dial_each_other(const Turn& turn) {
+  End a, b;
+  const int before = count_descriptors();
+  const int b_of_a = a.wire().connect(b.wire().address());
+  const int a_of_b = b.wire().connect(a.wire().address());
+  for (int count = 0; count < 20; ++count) {
+    a.send(b_of_a, 1000, count == 0);
+    b.send(a_of_b, 1000, count == 0);
+  }
+  for (int count = 0; count < 100; ++count) (turn() ? a : b).progress();
+  EXPECT_TRUE(progress_until({&a, &b}, [&] { return a.taken() == 20 && b.taken() == 20; }));
+  for (int count = 0; count < 100; ++count) (count % 2 == 0 ? a : b).progress();
+  EXPECT_EQ(a.wrong() + b.wrong(), 0);
+  EXPECT_EQ(a.in_flight() + b.in_flight(), 0);
+  EXPECT_TRUE(a.lost().empty() && b.lost().empty());
+  return count_descriptors() - before;
+}
+
+TEST(TcpWire, CarriesBothDirectionsByOneConnection) {
+  int count = 0;
+  for (int round = 0; round < 20; ++round)
+    EXPECT_EQ(dial_each_other([&] { return ++count % 2 == 0; }), 2);
+}
+
+TEST(TcpWire, KeepsTheOrderWhoeverIsProvedFirst) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round)
+    EXPECT_EQ(dial_each_other([&] { return random() % 2 == 0; }), 2);
+}
+
 TEST(TcpWire, FindsAnotherProcessInThePlaceOfAPeer) {
   End a, b;
   WireKey other = End::kKey;

@@ -49,6 +49,8 @@ class Connection {
   int descriptor() const { return socket_.number(); }
   bool is_proved() const { return state_ == State::is_proved; }
   bool is_accepted() const { return is_accepted_; }
+  // The other end may have proved this one already.
+  bool has_claimed() const { return !is_accepted_ && state_ != State::awaits_greeting; }
   const Address& other() const { return other_; }
   Clock::time_point since() const { return since_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Peers, sending and losses. With few connections progress() asks each one, and epoll now and then.
+// Peers, sending and losses.
 #include "transport/tcp/tcp_wire.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace meshmem {
@@ -118,7 +119,6 @@ void TcpWire::end_unproved(Connection& connection, int error) {
     std::erase(strangers_, &connection);
     return;
   }
-  --n_dialling_;
   Peer& peer = *peers_[static_cast<std::size_t>(connection.peer)];
   const Time now = Clock::now();
   const bool may_come_back = error == 0 || error == ECONNRESET || error == EPIPE;
@@ -133,7 +133,6 @@ void TcpWire::end_unproved(Connection& connection, int error) {
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
   const auto has_ended = [](const Connection* connection) { return connection->has_ended; };
-  std::erase_if(proved_, has_ended);
   std::erase_if(connections_, [&](const auto& one) { return has_ended(one.get()); });
 }
 
@@ -157,7 +156,6 @@ void TcpWire::dial(int number) {
   if (made == nullptr) return lose(number, error);
   peer.out = &add(std::move(made));
   std::swap(peer.out->outgoing, peer.waiting);
-  ++n_dialling_;
 }
 
 void TcpWire::dial_again(Time now) {
@@ -174,14 +172,34 @@ void TcpWire::dial_again(Time now) {
 void TcpWire::find_way(int number) {
   Peer& peer = *peers_[static_cast<std::size_t>(number)];
   const auto came = came_from_.find(std::string(as_text(peer.address)));
-  if (came != came_from_.end()) {
-    peer.out = came->second;
-    peer.out->was_used = true;
-    peer.out->peer = number;
-    return;
-  }
+  if (came != came_from_.end()) return use(*came->second, number);
   peer.dialled_first = Clock::now();
   dial(number);
+}
+
+// If two processes dial each other at once, the dial of the greater address stays, and the other
+// process sends on it too: acknowledgements of a connection that carries data both ways cost no
+// packets of their own. A dial that the other process cannot have proved yet goes in any case.
+void TcpWire::take_instead_of_dialling(Connection& accepted) {
+  const auto known = peer_at_.find(std::string(as_text(accepted.other())));
+  if (known == peer_at_.end()) return;
+  Peer& peer = *peers_[static_cast<std::size_t>(known->second)];
+  Connection* const dialled = peer.out;
+  if (peer.is_lost || (dialled == nullptr && !peer.dials_again)) return;
+  if (dialled != nullptr) {
+    if (dialled->is_proved()) return;
+    if (dialled->has_claimed() && accepted.other() < own_) return;
+    dialled->has_ended = any_ended_ = true;
+  }
+  std::swap(accepted.outgoing, dialled != nullptr ? dialled->outgoing : peer.waiting);
+  peer.dials_again = false;
+  use(accepted, known->second);
+}
+
+void TcpWire::use(Connection& accepted, int number) {
+  peers_[static_cast<std::size_t>(number)]->out = &accepted;
+  accepted.was_used = true;
+  accepted.peer = number;
 }
 
 void TcpWire::send(int number, const Message& message) {
@@ -232,10 +250,7 @@ void TcpWire::report_losses() {
 // ---- Progress
 
 bool TcpWire::progress() {
-  constexpr std::size_t kFew = 4, kSometimes = 32;
-  const bool asks_each = strangers_.empty() && n_dialling_ == 0 && !proved_.empty() &&
-                         proved_.size() <= kFew && polls_++ % kSometimes != 0;
-  bool any = asks_each ? poll_all() : handle_events();
+  bool any = handle_events();
   if (!strangers_.empty() || !redialled_.empty() || (is_admitting_ && !is_listening_)) {
     const Time now = Clock::now();
     end_late_strangers(now);
@@ -250,28 +265,17 @@ bool TcpWire::progress() {
   return any;
 }
 
-// The descriptor is asked next: who sleeps on it must not be woken by what is not looked at.
-bool TcpWire::arm() {
-  polls_ = 0;
-  return losses_.empty();
-}
-
-bool TcpWire::poll_all() {
-  bool any = false;
-  for (std::size_t i = 0; i < proved_.size(); ++i) {
-    Connection& connection = *proved_[i];
-    if (connection.has_ended) continue;
-    if (!connection.outgoing.is_empty()) flush(connection);
-    if (take_from(connection)) any = true;
-  }
-  return any;
-}
-
+// Own dials come last: a process whose dial stays has sent its claim before its answer to ours.
 bool TcpWire::handle_events() {
-  std::array<epoll_event, 64> events;
-  const int n = ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < n; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
+  std::array<epoll_event, 64> room;
+  const int n = ::epoll_wait(events_.number(), room.data(), static_cast<int>(room.size()), 0);
+  const std::span events(room.data(), static_cast<std::size_t>(std::max(n, 0)));
+  if (n > 1)
+    std::ranges::partition(events, [](const epoll_event& event) {
+      const auto* const connection = static_cast<const Connection*>(event.data.ptr);
+      return connection == nullptr || connection->is_proved() || connection->is_accepted();
+    });
+  for (const epoll_event& event : events) {
     auto* const connection = static_cast<Connection*>(event.data.ptr);
     if (connection == nullptr) {
       accept_some();
@@ -304,12 +308,10 @@ void TcpWire::shake_hands(Connection& connection) {
 }
 
 void TcpWire::note_proved(Connection& connection) {
-  proved_.push_back(&connection);
   if (connection.is_accepted()) {
     std::erase(strangers_, &connection);
     came_from_[std::string(as_text(connection.other()))] = &connection;
-  } else {
-    --n_dialling_;
+    take_instead_of_dialling(connection);
   }
   flush(connection);
   take_from(connection);

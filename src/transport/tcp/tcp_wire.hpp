@@ -35,7 +35,7 @@ class TcpWire final : public Wire {
   void send(int peer, const Message& message) override;
   bool progress() override;
   int event_fd() const override { return events_.number(); }
-  bool arm() override;
+  bool arm() override { return losses_.empty(); }
   std::string description() const override { return "tcp over " + interface_.name; }
 
  private:
@@ -63,9 +63,10 @@ class TcpWire final : public Wire {
   void dial(int number);
   void dial_again(Time now);
   void find_way(int number);
+  void take_instead_of_dialling(Connection& accepted);
+  void use(Connection& accepted, int number);
 
   bool handle_events();
-  bool poll_all();
   void handle(Connection& connection, bool may_write);
   void shake_hands(Connection& connection);
   void note_proved(Connection& connection);
@@ -98,12 +99,9 @@ class TcpWire final : public Wire {
   std::unordered_map<std::string, int> peer_at_;            // by address
   std::unordered_map<std::string, Connection*> came_from_;  // accepted and proved, by address
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::vector<Connection*> proved_;
   std::vector<Connection*> strangers_;  // the oldest first
   std::vector<int> redialled_;          // peers
   std::vector<int> losses_;             // peers
-  std::size_t n_dialling_ = 0;
-  std::size_t polls_ = 0;
   bool any_ended_ = false;
   std::vector<std::byte> room_;
   Connection* taking_ = nullptr;
