@@ -16,30 +16,24 @@
 namespace meshmem {
 namespace device {
 
-// The rarer cases, out of line: they cost kernels that put and get near by no registers.
+// Out of line: in line, a kernel with a put and a quiet took more than the 64 registers that a
+// thread of a block of 1,024 may have. waits: the source may be used again when it returns. Near it
+// may in any case.
 template <typename Group>
-MESHMEM_DEVICE_APART void put_rare(Group group, void* dest, const void* source, std::size_t bytes,
-                                   int world_pe, bool waits) {
-  std::byte* const there = find_rare(dest, world_pe);
+MESHMEM_DEVICE_APART void put_bytes(Group group, void* dest, const void* source, std::size_t bytes,
+                                    int world_pe, bool waits) {
+  void* there = nullptr;
+  if (!find_near(&there, dest, world_pe)) there = find_rare(dest, world_pe);
   if (there) return copy<OwnSource>(group, there, source, bytes);
   by_leader(group, [=] { far_put(dest, source, bytes, world_pe, waits); });
 }
 template <typename Group>
-MESHMEM_DEVICE_APART void get_rare(Group group, void* dest, const void* source, std::size_t bytes,
-                                   int world_pe) {
-  std::byte* const there = find_rare(source, world_pe);
+MESHMEM_DEVICE_APART void get_bytes(Group group, void* dest, const void* source, std::size_t bytes,
+                                    int world_pe) {
+  void* there = nullptr;
+  if (!find_near(&there, source, world_pe)) there = find_rare(source, world_pe);
   if (there) return copy<OthersSource>(group, dest, there, bytes);
   by_leader(group, [=] { far_get(dest, source, bytes, world_pe); });
-}
-
-// waits: the source may be used again when it returns. Near it may in any case.
-template <typename Group>
-MESHMEM_DEVICE void put_bytes(const Group& group, void* dest, const void* source, std::size_t bytes,
-                              int world_pe, bool waits) {
-  void* there = nullptr;
-  if (!find_near(&there, dest, world_pe))
-    return put_rare(group, dest, source, bytes, world_pe, waits);
-  copy<OwnSource>(group, there, source, bytes);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put(const Group& group, Pes pes, void* dest, const void* source,
@@ -53,12 +47,8 @@ MESHMEM_DEVICE void get(const Group& group, Pes pes, void* dest, const void* sou
                         std::size_t nelems, int pe) {
   if (nelems == 0) return;
   check_count(sizeof(E), nelems);
-  const int world_pe = pes.world_pe(pe);
-  const std::size_t bytes = nelems * sizeof(E);
   before_get();
-  void* there = nullptr;
-  if (!find_near(&there, source, world_pe)) return get_rare(group, dest, source, bytes, world_pe);
-  copy<OthersSource>(group, dest, there, bytes);
+  get_bytes(group, dest, source, nelems * sizeof(E), pes.world_pe(pe));
 }
 // A store is as nonblocking as it gets; a load is complete when it returns, which nbi forms may be.
 template <typename E, typename Group, typename Pes>

@@ -240,9 +240,9 @@ struct State {
   // PEs on channel 0: the first place is in the slab of the next PE. A kernel has them at once.
   std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
-  ReduceLimits group_limits;  // of reductions in users' kernels by a thread, a wave or a block
-  ReduceLimits grid_limits;   // by many blocks together
-  const TeamView* teams;      // in device memory, kTeamSlots of them
+  // Of reductions in users' kernels by one thread, by a wave or a block, and by many blocks.
+  ReduceLimits thread_limits, group_limits, grid_limits;
+  const TeamView* teams;  // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
   ProxyRing proxy;  // by which kernels reach PEs of other nodes

@@ -141,12 +141,17 @@ MESHMEM_DEVICE void reduce_in_pe_order(const Op& op, ReduceAlgorithm algorithm, 
   }
 }
 
+template <typename Group>
+MESHMEM_DEVICE const ReduceLimits& limits_of() {
+  return std::is_same<Group, Thread>::value ? state().thread_limits : state().group_limits;
+}
+
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_as(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                               const E* source, std::size_t count) {
   if (count == 0) return;
-  reduce_in_pe_order(op, algorithm_within(state().group_limits, sync, count * sizeof(E)), group,
-                     sync, dest, source, count);
+  reduce_in_pe_order(op, algorithm_within(limits_of<Group>(), sync, count * sizeof(E)), group, sync,
+                     dest, source, count);
 }
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,

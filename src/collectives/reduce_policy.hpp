@@ -59,8 +59,9 @@ class ReducePolicy {
   // What the tables alone have for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
-  // By which algorithm users' kernels reduce, in a thread, a wave or a block, and by all blocks of
-  // a grid.
+  // By which algorithm users' kernels reduce: by one thread, by a wave or a block, and by all
+  // blocks of a grid.
+  device::ReduceLimits thread_limits(int n_pes) const;
   device::ReduceLimits group_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
 

@@ -102,9 +102,11 @@ void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
   is_open_ = true;
 }
 
-void DeviceState::limit_reductions(const device::ReduceLimits& of_groups,
+void DeviceState::limit_reductions(const device::ReduceLimits& of_threads,
+                                   const device::ReduceLimits& of_groups,
                                    const device::ReduceLimits& of_grids) {
   if (!is_open_) return;
+  state_.thread_limits = of_threads;
   state_.group_limits = of_groups;
   state_.grid_limits = of_grids;
   publish();

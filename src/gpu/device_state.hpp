@@ -45,8 +45,9 @@ class DeviceState {
   device::TeamHandle kernel_handle(const KernelTeam& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
-  // Groups in users' kernels reduce by one shot and by two shots up to so many bytes.
-  void limit_reductions(const device::ReduceLimits& of_groups,
+  // Up to how many bytes users' kernels reduce by one shot and by two shots.
+  void limit_reductions(const device::ReduceLimits& of_threads,
+                        const device::ReduceLimits& of_groups,
                         const device::ReduceLimits& of_grids);
   // By which kernels reach far PEs; before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }

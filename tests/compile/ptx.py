@@ -12,6 +12,7 @@ probe_ptx.cpp.
   wait     the library's kernels, which may be started while the one before them ends, access no memory and take no branch
            before they have waited for it
   divide   kernels that exchange or broadcast lines divide no numbers of 64 bits, which is a long loop on a GPU
+  threads  a program's kernel with puts and gets takes no more registers than a block of 1,024 threads has (probe_registers.cpp)
 What the planted_ kernels break must be found. Exit status 77 (skipped) where nvcc is not installed.
 """
 import pathlib
@@ -34,6 +35,7 @@ ACCESS_OR_BRANCH = re.compile(r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|bar
 OF_LINES = ("exchange_", "line_ends_", "broadcast_lines_")
 DIVIDES = re.compile(r"(@!?%p\d+ )?(div|rem)\.[us]64 ")
 REGISTER = re.compile(r"%\w+")
+MOST_REGISTERS = 64
 
 
 class Kernel:
@@ -159,6 +161,23 @@ def kernels_in(ptx, lines_of_gets):
         yield Kernel(name, body, verbs.group(1), lines_of_gets)
 
 
+def check_registers(nvcc, top):
+    """Whether the probe's kernels can be launched with 1,024 threads in a block."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-Xptxas", "-v", "-I.", "-Iinclude",
+                               "-Idevice/hip_on_cuda", "-cubin", "tests/compile/probe_registers.cpp", "-o", f"{folder}/kernels"],
+                              check=True, cwd=top, stderr=subprocess.PIPE, text=True).stderr
+    taken = dict(re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", said, re.S))
+    passed = len(taken) > 1
+    for name, registers in taken.items():
+        fits = int(registers) <= MOST_REGISTERS
+        if fits == name.startswith("planted_"):
+            print(f"ptx.py: {name} takes {registers} registers a thread; a block of 1,024 threads has {MOST_REGISTERS}", file=sys.stderr)
+            passed = False
+    print("sm_90, registers: " + ", ".join(f"{name} {registers}" for name, registers in taken.items()))
+    return passed
+
+
 def main():
     top = sys.argv[1]
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
@@ -167,7 +186,7 @@ def main():
         return 77
     verbs = pathlib.Path(top, "device/memory_cuda.hpp").read_text().splitlines()
     lines_of_gets = [number + 2 for number, line in enumerate(verbs) if " load_of_get(" in line]
-    failed = False
+    failed = not check_registers(nvcc, top)
     unseen = set(OF_LINES)
     for file in FILES:
         with tempfile.TemporaryDirectory() as folder:

@@ -143,6 +143,13 @@ TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   EXPECT_EQ(ReducePolicy().table_plan(most, 4).algorithm, ReduceAlgorithm::one_shot);
 }
 
+TEST(DevicePlans, AThreadInAKernelFollowsWhatIsForcedToo) {
+  ReducePolicy policy;
+  EXPECT_LE(policy.thread_limits(4).one_shot, policy.group_limits(4).one_shot);
+  policy.settings.rule = ReduceAlgorithm::one_shot;
+  EXPECT_EQ(policy.thread_limits(4).one_shot, kAnySize);
+}
+
 TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
   ReducePolicy policy;
   const device::ReduceLimits limits = policy.group_limits(4);

@@ -90,6 +90,7 @@ class World {
     state.n_pes = n_;
     state.near_pes = pe % 2 == 0 ? n_ : 0;  // with and without the short way
     state.sync_layout = layout;
+    state.thread_limits = {32, 32};
     state.group_limits = {500, 2000};
     state.grid_limits = {1000, 3000};
     auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
