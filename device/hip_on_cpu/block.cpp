@@ -21,6 +21,8 @@
 #include "ending_threads.hpp"
 #include "launch.hpp"
 
+__thread dim3 threadIdx, blockIdx, blockDim, gridDim;
+
 namespace hip_on_cpu {
 
 __thread ThreadState* current_thread __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -104,17 +106,16 @@ BlockRunner::~BlockRunner() {
 void BlockRunner::begin(LaunchRun& launch, dim3 block) {
   const KernelLaunch& shape = launch.launch;
   launch_ = &launch;
-  if (shape.shared > 0 && shared_memory_ == nullptr) {
-    shared_memory_.reset(std::aligned_alloc(128, kSharedMemoryPerBlock));
-    if (shared_memory_ == nullptr) fail_in_kernel("there is no memory for __shared__ variables");
-  }
-  void* const shared = shape.shared > 0 ? shared_memory_.get() : nullptr;
-  state_ = {block, shape.block, shape.grid, shared, this, shape.is_cooperative, false, 0};
+  void* const shared = shape.shared > 0 ? shared_memory() : nullptr;
+  state_ = {block, shared, this, shape.is_cooperative, false, 0};
   size_ = live_ = shape.block.x * shape.block.y * shape.block.z;
   begun_ = at_barrier_ = 0;
   votes_ = {};
   at_grid_barrier_ = 0;
   next_index_ = {0, 0, 0};
+  blockIdx = block;
+  blockDim = shape.block;
+  gridDim = shape.grid;
   for (unsigned first = 0; first < size_; first += warpSize) {
     Wave& wave = waves_[first / warpSize];
     wave.live = kAllLanes >> (warpSize - std::min<unsigned>(warpSize, size_ - first));
@@ -122,6 +123,14 @@ void BlockRunner::begin(LaunchRun& launch, dim3 block) {
     wave.values[0].lanes = wave.values[1].lanes = 0;
   }
   made_progress();
+}
+
+void* BlockRunner::shared_memory() {
+  if (shared_memory_ == nullptr) {
+    shared_memory_.reset(std::aligned_alloc(128, kSharedMemoryPerBlock));
+    if (shared_memory_ == nullptr) fail_in_kernel("there is no memory for __shared__ variables");
+  }
+  return shared_memory_.get();
 }
 
 void BlockRunner::run(LaunchRun& launch, dim3 block) {
@@ -149,7 +158,7 @@ void BlockRunner::run_threads(Fiber& self) {
   while (begun_ < size_) {
     const unsigned rank = begun_++;
     threads_[rank] = {.index = next_index_, .block = &state_, .rank = rank};
-    advance(next_index_, state_.block_size);
+    advance(next_index_, blockDim);
     run_thread(self, threads_[rank]);
   }
   self.thread = nullptr;
@@ -157,6 +166,7 @@ void BlockRunner::run_threads(Fiber& self) {
 
 void BlockRunner::run_thread(Fiber& self, ThreadState& thread) {
   self.thread = current_thread = &thread;
+  threadIdx = thread.index;
   const BoundKernel& kernel = launch_->launch.kernel;
   try {
     kernel.run(kernel.arguments);
@@ -205,6 +215,7 @@ Fiber* BlockRunner::next_ready() {
 void BlockRunner::resume(Fiber& from, Fiber& to) {
   running_ = &to;
   current_thread = to.thread;
+  if (to.thread != nullptr) threadIdx = to.thread->index;
   switch_fiber(from, to);
 }
 
@@ -367,6 +378,8 @@ void observe_waits(const WaitObserver* observer) {
 }
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
+
+void* dynamic_shared_memory() { return current_thread->block->runner->shared_memory(); }
 
 void grid_barrier() { current_thread->block->runner->grid_barrier(); }
 

@@ -38,6 +38,7 @@ class BlockRunner {
   void block_barrier();
   BlockVotes vote_in_block(bool mine);
   void grid_barrier();
+  void* shared_memory();
   const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value);
   const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who);
 

@@ -46,6 +46,23 @@ TEST(HipKernels, HaveThreeDimensions) {
   EXPECT_EQ(out.values(), expected);
 }
 
+// Threads meet, so that each is resumed before it looks at its indices again.
+__global__ void keep_indices(unsigned* wrong) {
+  const unsigned thread = threadIdx.x, block = blockIdx.x;
+  for (int round = 0; round < 3; ++round) {
+    __syncthreads();
+    if (threadIdx.x != thread || blockIdx.x != block || blockDim.x != 40 || gridDim.x != 50)
+      atomicAdd(wrong, 1);
+  }
+}
+
+TEST(HipKernels, KeepTheirIndicesAcrossBarriers) {
+  const OnDevice<unsigned> wrong(1);
+  const dim3 gridDim(50), blockDim(40);  // names that a program may use itself
+  hipLaunchKernelGGL(keep_indices, gridDim, blockDim, 0, nullptr, wrong.get());
+  EXPECT_EQ(wrong.values()[0], 0u);
+}
+
 template <typename T, int kFactor>
 __global__ void scale(T* values, T offset) {
   values[threadIdx.x] = values[threadIdx.x] * kFactor + offset;

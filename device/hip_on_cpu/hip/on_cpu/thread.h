@@ -15,7 +15,7 @@ class BlockRunner;  // the library's own
 namespace hip_on_cpu {
 
 struct BlockState {
-  dim3 block, block_size, grid_size;
+  dim3 block;
   void* dynamic_shared;
   BlockRunner* runner;
   bool is_cooperative;  // as the program launched it
@@ -86,15 +86,22 @@ BlockVotes vote_in_block(bool mine);
 
 // Of all blocks of a cooperative launch; other kernels end with a line.
 void grid_barrier();
+
+// The __shared__ memory whose size launches give: one place for an OS thread, whichever block it
+// runs.
+void* dynamic_shared_memory();
+
 long long nanoseconds();
 
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
-#define threadIdx (::hip_on_cpu::current_thread->index)
-#define blockIdx (::hip_on_cpu::current_thread->block->block)
-#define blockDim (::hip_on_cpu::current_thread->block->block_size)
-#define gridDim (::hip_on_cpu::current_thread->block->grid_size)
+// Variables, so that a program's own may have these names. The scheduler stores threadIdx whenever
+// another thread of the block runs, the others when a block begins.
+extern __thread dim3 threadIdx __attribute__((tls_model("initial-exec"), visibility("default")));
+extern __thread dim3 blockIdx __attribute__((tls_model("initial-exec"), visibility("default")));
+extern __thread dim3 blockDim __attribute__((tls_model("initial-exec"), visibility("default")));
+extern __thread dim3 gridDim __attribute__((tls_model("initial-exec"), visibility("default")));
 // HIP's older names.
 #define hipThreadIdx_x threadIdx.x
 #define hipThreadIdx_y threadIdx.y
