@@ -116,4 +116,62 @@ TEST(HipKernels, AreRefusedBetweenWhatAreNoEvents) {
   EXPECT_EQ(out.values()[0], 0);
 }
 
+// By an address that has lost its type, as oshhip compiles the cast.
+TEST(HipKernels, AreLaunchedByAddressesThatWereNoted) {
+  const void* const kernels[] = {hip_on_cpu::noted_cast<const void*>(write_value),
+                                 hip_on_cpu::noted_cast<void*>(&multiply<3, int>)};
+  EXPECT_EQ(kernels[0], reinterpret_cast<const void*>(&write_value));
+  std::vector<int> left;
+  for (const void* kernel : kernels) {
+    left.push_back(left_by([&](int* to) {
+      int value = 5;
+      void* arguments[] = {&to, &value};
+      EXPECT_HIP(hipLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr));
+    }));
+    left.push_back(left_by([&](int* to) {
+      int value = 6;
+      void* arguments[] = {&to, &value};
+      EXPECT_HIP(hipLaunchCooperativeKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr));
+    }));
+    left.push_back(left_by([&](int* to) {
+      int value = 7;
+      void* arguments[] = {&to, &value};
+      EXPECT_HIP(
+          hipExtLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr, nullptr, nullptr, 0));
+    }));
+  }
+  EXPECT_EQ(left, (std::vector<int>{5, 6, 7, 15, 18, 21}));
+}
+
+TEST(HipKernels, AreRefusedByAddressesThatWereNot) {
+  int value = 0;
+  const void* const kernel = hip_on_cpu::noted_cast<const void*>(&value);
+  EXPECT_EQ(kernel, &value);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(hipLaunchKernel(kernel, dim3(1), dim3(1), nullptr, 0, nullptr),
+            hipErrorInvalidDeviceFunction);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("nothing tells the parameters"),
+            std::string::npos);
+  EXPECT_EQ(hipLaunchKernel(nullptr, dim3(1), dim3(1), nullptr, 0, nullptr),
+            hipErrorInvalidDeviceFunction);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDeviceFunction);
+}
+
+// As oshhip compiles kernel<<<grid, block, shared, stream>>>: the last two may be left out.
+TEST(HipKernels, AreLaunchedOnAShape) {
+  const auto kernel = hip_on_cpu::kernel_of(
+      "write_value", [](auto later) { return hip_on_cpu::address_of(later, write_value); },
+      [](int* to, int value) { write_value(to, value); });
+  const OwnStream stream;
+  EXPECT_EQ(left_by([&](int* to) { kernel.on(1, 1)(to, 5); }), 5);
+  EXPECT_EQ(left_by([&](int* to) { kernel.on(1, 1, 16)(to, 'a'); }), 'a');
+  EXPECT_EQ(left_by([&](int* to) {
+              kernel.on(1, 1, 16, stream)(to, 7);
+              EXPECT_HIP(hipStreamSynchronize(stream));
+            }),
+            7);
+  kernel.on(1, 2000)(NULL, 7);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidConfiguration);
+}
+
 }  // namespace

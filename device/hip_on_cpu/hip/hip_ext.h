@@ -7,8 +7,15 @@
 
 #define hipExtAnyOrderLaunch 0x1  // hipErrorNotSupported here
 
-// Records `start` before the kernel and `stop` after it; either may be null. As hipLaunchKernel()
-// it takes the kernel's address with its type.
+// Records `start` before the kernel and `stop` after it; either may be null. The kernel's address is
+// as hipLaunchKernel() takes it.
+inline hipError_t hipExtLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                     std::size_t shared, hipStream_t stream, hipEvent_t start,
+                                     hipEvent_t stop, int flags) {
+  return hip_on_cpu::submit_kernel_between(hip_on_cpu::bind_noted(kernel, arguments), grid, block,
+                                           shared, stream, start, stop,
+                                           static_cast<unsigned>(flags));
+}
 template <typename... Parameters>
 inline hipError_t hipExtLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                      void** arguments, std::size_t shared, hipStream_t stream,

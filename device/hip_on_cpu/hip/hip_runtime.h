@@ -37,7 +37,8 @@
 // serves all devices of a process; a `__shared__` variable keeps what the last block on the same OS
 // thread left in it.
 
-#define __global__
+// Nothing but a mark, by which oshhip finds the names of kernels.
+#define __global__ __attribute__(())
 #define __device__
 #define __host__
 #define __constant__
@@ -49,6 +50,22 @@
 
 #define HIP_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::hip_on_cpu::current_thread->block->dynamic_shared);
+namespace hip_on_cpu {
+// What oshhip makes of extern __shared__ T name[]: T (&name)[] = DynamicShared().
+struct DynamicShared {
+  template <typename Array>
+  operator Array&() const {
+    return *static_cast<Array*>(current_thread->block->dynamic_shared);
+  }
+};
+// The same outside of functions, where it is thread_local.
+struct DynamicSharedOfThread {
+  template <typename Array>
+  operator Array&() const {
+    return *static_cast<Array*>(dynamic_shared_memory());
+  }
+};
+}  // namespace hip_on_cpu
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 
 inline long long clock64() { return hip_on_cpu::nanoseconds(); }

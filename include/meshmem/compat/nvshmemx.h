@@ -369,15 +369,10 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t te
 #undef MESHMEM_COMPAT_GROUP_SIZE
 #undef MESHMEM_COMPAT_GROUP_SCATTER
 
-/* ---- Launches whose blocks are all on the device together, so that they may wait for PEs. On
- * processors a kernel is given by its name, as everywhere. */
+/* ---- Launches whose blocks are all on the device together, so that they may wait for PEs. */
 template <typename Kernel>
 int nvshmemx_collective_launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, hipStream_t stream) {
-#ifdef MESHMEM_HIP_ON_CPU
-  static_assert(std::is_function<Kernel>::value,
-                "on processors a kernel is launched by its name, without a cast to void*");
-#endif
   return hipLaunchCooperativeKernel(kernel, grid, block, arguments,
                                     static_cast<unsigned>(shared_bytes), stream) == hipSuccess
              ? 0

@@ -66,6 +66,25 @@ struct CallArguments {
   static void destroy(void* self) { delete static_cast<CallArguments*>(self); }
 };
 
+// What stands between <<< and >>>.
+struct LaunchShape {
+  dim3 grid, block;
+  std::size_t shared;
+  hipStream_t stream;
+};
+
+// A kernel whose next call has the arguments alone.
+template <typename Kernel>
+struct CallWithShape {
+  Kernel kernel;
+  LaunchShape shape;
+
+  template <typename... Arguments>
+  void operator()(Arguments... arguments) const {
+    kernel(shape.grid, shape.block, shape.shared, shape.stream, std::move(arguments)...);
+  }
+};
+
 // A name that is called with copies of the arguments: it may be of several kernels, or of a
 // template.
 template <typename Call>
@@ -84,6 +103,24 @@ struct CalledKernel {
                      new Bound{call, std::tuple<Arguments...>(std::move(arguments)...)}},
                     grid, block, shared, stream);
     }
+  }
+  CallWithShape<CalledKernel> on(dim3 grid, dim3 block, std::size_t shared = 0,
+                                 hipStream_t stream = nullptr) const {
+    return {*this, {grid, block, shared, stream}};
+  }
+};
+
+// The same, where arguments become what the kernel's parameters are.
+template <typename Kernel, typename... Parameters>
+struct TypedCallWithShape : CallWithShape<Kernel> {
+  void operator()(Parameters... values) const {
+    const LaunchShape& shape = this->shape;
+    this->kernel(shape.grid, shape.block, shape.shared, shape.stream, std::move(values)...);
+  }
+  template <typename... Arguments>
+  std::enable_if_t<sizeof...(Arguments) != sizeof...(Parameters)> operator()(
+      Arguments... arguments) const {
+    CallWithShape<Kernel>::operator()(std::move(arguments)...);
   }
 };
 
@@ -104,6 +141,10 @@ struct KernelWithAddress {
   std::enable_if_t<sizeof...(Arguments) != sizeof...(Parameters)> operator()(
       dim3 grid, dim3 block, std::size_t shared, hipStream_t stream, Arguments... arguments) const {
     called(grid, block, shared, stream, std::move(arguments)...);
+  }
+  auto on(dim3 grid, dim3 block, std::size_t shared = 0, hipStream_t stream = nullptr) const {
+    return TypedCallWithShape<KernelWithAddress, Parameters...>{
+        {*this, {grid, block, shared, stream}}};
   }
 };
 
@@ -146,6 +187,31 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
       arguments_at<Parameters...>(addresses, std::index_sequence_for<Parameters...>()));
 }
 
+// Kernels whose addresses have lost their types, by a cast to void*: what binds them to arguments.
+using BindByAddress = BoundKernel (*)(const void* kernel, void** arguments);
+void note_kernel(const void* kernel, BindByAddress bind);
+// A kernel that is null if nothing was noted at this address; then a line says so.
+BoundKernel bind_noted(const void* kernel, void** arguments);
+
+template <typename... Parameters>
+inline void note_types(void (*kernel)(Parameters...)) {
+  using Kernel = void (*)(Parameters...);
+  note_kernel(reinterpret_cast<const void*>(kernel), [](const void* noted, void** arguments) {
+    return bind_by_address(reinterpret_cast<Kernel>(const_cast<void*>(noted)), arguments);
+  });
+}
+template <typename Other>
+constexpr void note_types(const Other&) {}
+
+// What oshhip makes of (const void*)kernel and its like.
+template <typename Pointer, typename From>
+constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
+  if constexpr (std::is_function<std::remove_pointer_t<std::decay_t<From>>>::value) {
+    note_types(static_cast<std::decay_t<From>>(from));
+  }
+  return (Pointer)from;
+}
+
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
@@ -162,7 +228,12 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
         (kernel)(hip_on_cpu_each...);                                                              \
       })(__VA_ARGS__)
 
-// By the kernel's address with its type, which alone tells what lies at `arguments`.
+// By the kernel's address; its type, or what was noted of it, tells what lies at `arguments`.
+inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                  std::size_t shared, hipStream_t stream) {
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
+                                   stream);
+}
 template <typename... Parameters>
 inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                   void** arguments, std::size_t shared, hipStream_t stream) {
@@ -179,6 +250,12 @@ inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3
                                              hipStream_t stream) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream, true);
+}
+inline hipError_t hipLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
+                                             void** arguments, unsigned shared,
+                                             hipStream_t stream) {
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
+                                   stream, true);
 }
 
 template <typename Kernel>
