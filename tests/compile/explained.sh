@@ -22,35 +22,6 @@ says() { grep -qF -- "$1" "$scratch/said" || fail "no line says: $1"; }
 says_nothing() { if grep -q '^oshhip: ' "$scratch/said"; then fail 'a line too many'; fi; }
 
 cat >"$source" <<'END'
-__global__ void work(int*) {}  // runs by work<<<1, 1>>>(p)
-void launch(int* p) {
-  work<<<1, 1>>>(p);
-}
-END
-refused
-says "oshhip: $source:3: no C++ compiler reads kernel<<<grid, block>>>(arguments); write"
-says 'hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, arguments)'
-
-echo '__global__ void work() { extern __shared__ int sized[]; }' >"$source"
-refused
-says "oshhip: $source:1: instead of extern __shared__ type name[]; write"
-says 'HIP_DYNAMIC_SHARED(type, name)'
-
-echo '#include <hip/hip_runtime.h>' >"$source"
-echo 'int main() { dim3 gridDim(2), blockDim(64); return blockDim.x; }' >>"$source"
-refused
-says "oshhip: $source:2: gridDim, blockDim, blockIdx and threadIdx are macros;"
-
-cat >"$source" <<'END'
-#include <hip/hip_runtime.h>
-#include <meshmem/compat/nvshmemx.h>
-__global__ void work() {}
-int main() { return nvshmemx_collective_launch((const void*)work, 1, 1, nullptr, 0, nullptr); }
-END
-refused
-says 'on processors a kernel is launched by its name, without a cast to void*'
-
-cat >"$source" <<'END'
 #include <hip/hip_runtime.h>
 
 void* p;

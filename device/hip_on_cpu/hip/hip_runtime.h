@@ -28,9 +28,11 @@
 // __threadfence*; min, max, __popc and its like, __mulhi and its like, C's mathematics and assert;
 // clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
 //
-// Deliberately not there, so that it does not compile: kernel<<<...>>> (a C++ compiler cannot read
-// it), `extern __shared__` (write HIP_DYNAMIC_SHARED), textures, launching by an address without
-// its type, and whatever else meshmem and its examples have no use for. What only the host may call
+// By oshhip alone, which rewrites them before the compiler reads them: kernel<<<...>>>, `extern
+// __shared__` arrays, and casts of kernels to void* that launches take.
+//
+// Deliberately not there, so that it does not compile: textures, and whatever else meshmem and its
+// examples have no use for. What only the host may call
 // (HIP's functions, launches, and meshmem's own host routines) compiles in kernels, since the
 // compiler cannot tell the sides apart, and ends them with a line that names the call. Different
 // from a GPU: device memory can be read by the host (do not); one copy of a __device__ variable
@@ -51,15 +53,9 @@
 #define HIP_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::hip_on_cpu::current_thread->block->dynamic_shared);
 namespace hip_on_cpu {
-// What oshhip makes of extern __shared__ T name[]: T (&name)[] = DynamicShared().
+// The value of extern __shared__ T name[], which oshhip makes T (&name)[], a variable of the OS
+// thread.
 struct DynamicShared {
-  template <typename Array>
-  operator Array&() const {
-    return *static_cast<Array*>(current_thread->block->dynamic_shared);
-  }
-};
-// The same outside of functions, where it is thread_local.
-struct DynamicSharedOfThread {
   template <typename Array>
   operator Array&() const {
     return *static_cast<Array*>(dynamic_shared_memory());

@@ -7,8 +7,6 @@
 #ifndef MESHMEM_COMPAT_NVSHMEMX_H
 #define MESHMEM_COMPAT_NVSHMEMX_H
 
-#include <type_traits>
-
 #include "meshmem/compat/nvshmem.h"
 
 /* ---- The start by attributes. The ranks of a communicator of MPI are the PEs. */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launches/command.hpp"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace meshmem::launches {
+namespace {
+
+bool starts_with(std::string_view word, std::string_view with) {
+  return word.substr(0, with.size()) == with;
+}
+
+bool is_among(std::string_view words, std::string_view word) {
+  std::string between = " ";
+  between.append(word).append(" ");
+  return words.find(between) != std::string_view::npos;
+}
+
+// Options whose value is the next word.
+constexpr std::string_view kTakeValue =
+    " -o -I -L -D -U -x -l -u -e -z -T -A -B -MF -MT -MQ -include -include-pch -imacros -isystem "
+    "-iquote -idirafter -iprefix -iwithprefix -iwithprefixbefore -isysroot --sysroot -Xlinker "
+    "-Xclang -Xassembler -Xpreprocessor --param -mllvm -target -dumpbase -dumpbase-ext -dumpdir "
+    "-aux-info -wrapper -arch ";
+constexpr std::string_view kOfLinking =
+    " -c -S -fsyntax-only -shared -static -rdynamic -pie -no-pie -Xlinker -T -u -e -z ";
+
+bool is_of_linking(std::string_view word) {
+  return is_among(kOfLinking, word) || starts_with(word, "-l") || starts_with(word, "-L") ||
+         starts_with(word, "-Wl,") || starts_with(word, "-static-") ||
+         starts_with(word, "-fuse-ld=");
+}
+
+bool is_of_preprocessing(std::string_view word) {
+  return (starts_with(word, "-i") && word != "-isysroot") || starts_with(word, "-I") ||
+         starts_with(word, "-D") || starts_with(word, "-U") || starts_with(word, "-Wp,");
+}
+
+bool is_of_dependencies(std::string_view word) {
+  return word == "-MD" || word == "-MMD" || word == "-MP" || word == "-MG" ||
+         starts_with(word, "-MF") || starts_with(word, "-MT") || starts_with(word, "-MQ");
+}
+
+}  // namespace
+
+Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), Role::kOption) {
+  std::string language;
+  bool has_options = false, is_other = false;  // the compiler may be several words
+  for (std::size_t at = 0; at < words_.size(); ++at) {
+    const std::string& word = words_[at];
+    Role& role = roles_[at];
+    if (!starts_with(word, "-") || word == "-") {
+      is_other = is_other || word == "-";
+      if (has_options) role = Role::kInput;
+      if (language == "c++") sources_.push_back(at);
+      continue;
+    }
+    has_options = true;
+    is_other = is_other || word == "-E" || word == "-M" || word == "-MM" || word == "-###";
+    stops_at_object_ = stops_at_object_ || word == "-c";
+    wants_dependencies_ = wants_dependencies_ || word == "-MD" || word == "-MMD";
+    names_their_file_ = names_their_file_ || starts_with(word, "-MF");
+    names_their_target_ =
+        names_their_target_ || starts_with(word, "-MT") || starts_with(word, "-MQ");
+    if (starts_with(word, "-x")) language = word.substr(2);
+    if (is_of_linking(word)) role = Role::kLinking;
+    if (is_of_preprocessing(word)) role = Role::kPreprocessing;
+    if (is_of_dependencies(word)) role = Role::kDependencies;
+    const bool is_output = starts_with(word, "-o");
+    if (is_output) {
+      role = Role::kOutput;
+      output_ = word.substr(2);
+    }
+    if (!is_among(kTakeValue, word) || at + 1 == words_.size()) continue;
+    roles_[at + 1] = role == Role::kOption ? Role::kValue : role;
+    ++at;
+    if (word == "-x") language = words_[at];
+    if (is_output) output_ = words_[at];
+  }
+  if (is_other) sources_.clear();
+}
+
+std::string Command::dependencies_of(std::size_t source) const {
+  std::filesystem::path file = output_;
+  if (!stops_at_object_ || output_.empty()) file = std::filesystem::path(words_[source]).filename();
+  return file.replace_extension(".d").string();
+}
+
+Words Command::preprocess(std::size_t source) const {
+  Words result;
+  for (std::size_t at = 0; at < words_.size(); ++at) {
+    const Role role = roles_[at];
+    const bool is_other = role == Role::kOutput || role == Role::kLinking || role == Role::kInput;
+    if (!is_other || at == source) result.push_back(words_[at]);
+  }
+  result.push_back("-E");
+  if (!wants_dependencies_) return result;
+  const std::string file = dependencies_of(source);
+  if (!names_their_file_) result.insert(result.end(), {"-MF", file});
+  const std::string object = stops_at_object_ && !output_.empty()
+                                 ? output_
+                                 : std::filesystem::path(file).replace_extension(".o").string();
+  if (!names_their_target_) result.insert(result.end(), {"-MT", object});
+  return result;
+}
+
+bool Command::has_input_of_language(std::size_t behind) const {
+  for (std::size_t at = behind + 1; at < words_.size(); ++at) {
+    if (roles_[at] == Role::kInput) return true;
+    if (roles_[at] == Role::kOption && starts_with(words_[at], "-x")) return false;
+  }
+  return false;
+}
+
+// clang warns of options that it has no use for.
+Words Command::compile(const std::map<std::size_t, std::string>& preprocessed) const {
+  const bool has_originals = preprocessed.size() < sources_.size();
+  Words result;
+  for (std::size_t at = 0; at < words_.size(); ++at) {
+    const auto found = preprocessed.find(at);
+    if (found != preprocessed.end()) {
+      result.insert(result.end(), {"-x", "c++-cpp-output", found->second});
+      if (has_input_of_language(at)) result.insert(result.end(), {"-x", "c++"});
+    } else if (roles_[at] != Role::kDependencies &&
+               (roles_[at] != Role::kPreprocessing || has_originals)) {
+      result.push_back(words_[at]);
+    }
+  }
+  return result;
+}
+
+}  // namespace meshmem::launches

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be replaced in a source, and who finds it.
+// Invariant: an edit keeps the newlines and line markers of what it replaces, so that compilers and
+// debuggers name the lines of the original. Called by rewrite.cpp.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "launches/tokens.hpp"
+
+namespace meshmem::launches {
+
+struct Edit {
+  std::size_t begin, end;  // in the text
+  std::string replacement;
+};
+
+class Edits {
+ public:
+  explicit Edits(const Tokens& tokens) : tokens_(tokens) {}
+
+  void replace(std::size_t token, std::string replacement);
+  void replace(std::size_t first, std::size_t end, std::string replacement);  // tokens
+  void insert_before(std::size_t token, std::string text);
+  void insert_behind(std::size_t token, std::string text);
+  void append(Edits others);
+
+  bool empty() const { return edits_.empty(); }
+  // The text with all edits. One inside of what another replaces is left out.
+  std::string apply() const;
+
+ private:
+  const Tokens& tokens_;
+  std::vector<Edit> edits_;
+};
+
+// kernel<<<grid, block, ...>>>(arguments)
+void rewrite_launches(const Tokens& tokens, Edits& edits);
+// extern __shared__ type name[];
+void rewrite_shared_arrays(const Tokens& tokens, Edits& edits);
+// (void*)kernel and its like. What `needed` gets has to be replaced; `possible` gets the casts of
+// names that may stand for a kernel.
+void rewrite_casts(const Tokens& tokens, Edits& needed, Edits& possible);
+
+}  // namespace meshmem::launches

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launches/lexer.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace meshmem::launches {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool starts_name(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isalpha(byte) != 0 || c == '_' || c == '$' || byte >= 0x80;
+}
+bool continues_name(char c) { return starts_name(c) || is_digit(c); }
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Operators that hold a character of another one's; those with << or >> are not among them.
+constexpr std::string_view kOperators[] = {"...", "->*", "<=>", "::", "->", "<=", ">="};
+
+}  // namespace
+
+std::vector<Token> Lexer::run() {
+  while (at_ < text_.size()) {
+    if (skip_blank_or_comment()) continue;
+    if (at_line_start_ && peek() == '#') {
+      read_directive();
+    } else {
+      at_line_start_ = false;
+      read_token();
+    }
+  }
+  return std::move(tokens_);
+}
+
+char Lexer::peek(std::size_t ahead) const {
+  return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+}
+
+bool Lexer::starts_with(std::string_view what) const {
+  return text_.substr(at_, what.size()) == what;
+}
+
+// To the end of the line, of which the newline is not taken.
+void Lexer::skip_line() {
+  for (; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
+    if (text_[at_] == '\\' && peek(1) == '\n') ++at_;
+  }
+}
+
+void Lexer::skip_to_behind(std::string_view what) {
+  const std::size_t found = text_.find(what, at_);
+  at_ = found == std::string_view::npos ? text_.size() : found + what.size();
+}
+
+bool Lexer::skip_blank_or_comment() {
+  if (starts_with("//")) {
+    skip_line();
+    return true;
+  }
+  if (starts_with("/*")) {
+    at_ += 2;
+    skip_to_behind("*/");
+    return true;
+  }
+  const char c = text_[at_];
+  if (std::isspace(static_cast<unsigned char>(c)) == 0) return false;
+  if (c == '\n') at_line_start_ = true;
+  ++at_;
+  return true;
+}
+
+// Line markers are `# LINE "FILE" FLAGS`, where the flag 3 stands for headers of the system.
+void Lexer::read_directive() {
+  const std::size_t begin = at_;
+  skip_line();
+  const std::string_view line = text_.substr(begin, at_ - begin);
+  if (line.size() < 3 || line[1] != ' ' || !is_digit(line[2])) return;
+  const std::size_t quote = line.rfind('"');
+  if (quote != std::string_view::npos)
+    in_system_header_ = line.find(" 3", quote) != std::string_view::npos;
+}
+
+void Lexer::read_quoted(char quote) {
+  for (++at_; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
+    if (text_[at_] == quote) {
+      ++at_;
+      return;
+    }
+    if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+  }
+}
+
+// At the quote of R"delimiter(...)delimiter".
+void Lexer::read_raw_string() {
+  const std::size_t open = text_.find_first_of("(\n", at_);
+  if (open == std::string_view::npos || text_[open] == '\n') return read_quoted('"');
+  const std::string_view delimiter = text_.substr(at_ + 1, open - at_ - 1);
+  at_ = open + 1;
+  skip_to_behind(std::string(")").append(delimiter).append("\""));
+}
+
+void Lexer::read_number() {
+  while (at_ < text_.size()) {
+    const char c = peek(), next = peek(1);
+    const bool is_sign = is_one_of({&c, 1}, {"e", "E", "p", "P"}) && (next == '+' || next == '-');
+    const bool is_separator = c == '\'' && continues_name(next);
+    if (is_sign || is_separator) {
+      at_ += 2;
+    } else if (continues_name(c) || c == '.') {
+      ++at_;
+    } else {
+      return;
+    }
+  }
+}
+
+void Lexer::add(std::size_t begin, TokenKind kind) {
+  tokens_.push_back({begin, at_, kind, in_system_header_, kNone});
+}
+
+void Lexer::read_token() {
+  const std::size_t begin = at_;
+  const char c = peek();
+  if (starts_name(c)) return read_name_or_text();
+  if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
+    read_number();
+    return add(begin, TokenKind::kNumber);
+  }
+  if (c == '"' || c == '\'') {
+    read_quoted(c);
+    return add(begin, TokenKind::kText);
+  }
+  read_punctuation();
+}
+
+// A string may have a prefix.
+void Lexer::read_name_or_text() {
+  const std::size_t begin = at_;
+  while (continues_name(peek())) ++at_;
+  const std::string_view name = text_.substr(begin, at_ - begin);
+  const char next = peek();
+  if (next == '"' && is_one_of(name, {"R", "LR", "uR", "UR", "u8R"})) {
+    read_raw_string();
+    return add(begin, TokenKind::kText);
+  }
+  if ((next == '"' || next == '\'') && is_one_of(name, {"L", "u", "U", "u8"})) {
+    read_quoted(next);
+    return add(begin, TokenKind::kText);
+  }
+  add(begin, TokenKind::kName);
+}
+
+void Lexer::read_punctuation() {
+  const std::size_t begin = at_;
+  const auto* const found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                         [this](std::string_view one) { return starts_with(one); });
+  at_ += found == std::end(kOperators) ? 1 : found->size();
+  add(begin, TokenKind::kPunctuation);
+}
+
+}  // namespace meshmem::launches

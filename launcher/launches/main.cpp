@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// meshmem-launches COMPILER ARGUMENTS...: runs the compiler for C++. A source (behind -x c++) that
+// launches kernels by <<<...>>>, or has other syntax of CUDA's, is preprocessed and rewritten
+// first.
+// Invariant: the compiler sees the original where nothing is rewritten; no file is left behind.
+// Run by oshhip, and by CMake as launcher of the compiler.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "launches/command.hpp"
+#include "launches/rewrite.hpp"
+
+namespace meshmem::launches {
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile sig_atomic_t running_child = 0, received_signal = 0;
+
+// The child may have got it too, from the terminal; it is waited for, so that no file is left.
+void pass_on(int signal) {
+  received_signal = signal;
+  if (running_child > 0) kill(static_cast<pid_t>(running_child), signal);
+}
+
+[[noreturn]] void execute(const Words& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  std::fprintf(stderr, "meshmem-launches: cannot run '%s': %s\n", arguments[0],
+               std::strerror(errno));
+  _exit(127);
+}
+
+void redirect(int descriptor, const fs::path& file) {
+  const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (opened < 0 || dup2(opened, descriptor) < 0) _exit(127);
+  close(opened);
+}
+
+// Ends with the status that a shell would tell. What the command writes goes to files, if there are
+// names for them.
+int run(const Words& words, const fs::path& output = {}, const fs::path& errors = {}) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
+  if (child == 0) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    if (!output.empty()) redirect(STDOUT_FILENO, output);
+    if (!errors.empty()) redirect(STDERR_FILENO, errors);
+    execute(words);
+  }
+  running_child = child;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  running_child = 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(fs::file_size(path), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
+}
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = fs::temp_directory_path() / "meshmem-launches.XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error(name + ": " + std::strerror(errno));
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// What stands for each source that has to be rewritten, and the status of the preprocessor where it
+// refuses one.
+struct Rewritten {
+  std::map<std::size_t, std::string> files;
+  int status = 0;
+};
+
+// Each file has the name of its source, after which compilers name objects. What the preprocessor
+// said is printed unless the compiler will say it again, of the source itself.
+Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
+  Rewritten result;
+  std::string said;
+  for (const std::size_t source : command.sources()) {
+    const fs::path own = folder / std::to_string(source);
+    fs::create_directory(own);
+    const fs::path file = own / fs::path(command.words()[source]).stem().concat(".ii");
+    const fs::path errors = own / "errors";
+    result.status = run(command.preprocess(source), file, errors);
+    std::optional<std::string> text;
+    if (result.status == 0) text = rewrite(read_file(file));
+    if (text || result.status != 0) said += read_file(errors);
+    if (result.status != 0) break;
+    if (!text) continue;
+    std::ofstream written(file, std::ios::binary);
+    written << *text;
+    if (!written.flush()) throw std::runtime_error("cannot write " + file.string());
+    result.files[source] = file;
+  }
+  std::fputs(said.c_str(), stderr);
+  return result;
+}
+
+// The status of the preprocessor or of the compiler, or -1 if the compiler is to be run on the
+// sources themselves.
+int compile_rewritten(const Command& command) {
+  const ScratchFolder scratch;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, &pass_on);
+  const Rewritten rewritten = rewrite_sources(command, scratch.path());
+  if (received_signal != 0) return 128 + received_signal;
+  if (rewritten.status != 0) return rewritten.status;
+  return rewritten.files.empty() ? -1 : run(command.compile(rewritten.files));
+}
+
+int run_compiler(const Command& command) {
+  if (!command.sources().empty()) {
+    const int status = compile_rewritten(command);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    if (received_signal != 0) raise(received_signal);
+    if (status >= 0) return status;
+  }
+  execute(command.words());
+}
+
+}  // namespace
+}  // namespace meshmem::launches
+
+int main(int count, char** arguments) {
+  using namespace meshmem::launches;
+  if (count < 2) {
+    std::fputs("usage: meshmem-launches COMPILER ARGUMENTS...\n", stderr);
+    return 2;
+  }
+  try {
+    return run_compiler(Command(Words(arguments + 1, arguments + count)));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "meshmem-launches: %s\n", error.what());
+    return 1;
+  }
+}
