@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cuda_syntax.sh OSHHIP: on the cpu target it compiles programs as they are written for CUDA, which
+# then run; what compilers and gdb say names the source's own lines, and no file is left behind.
+set -euo pipefail
+oshhip=$1
+programs=$(dirname "$(readlink -f "$0")")/cuda_syntax
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/temporary" "$scratch/a folder"
+export TMPDIR=$scratch/temporary
+
+fail() {
+  echo "cuda_syntax.sh: $*" >&2
+  [ ! -f "$scratch/said" ] || cat "$scratch/said" >&2
+  exit 1
+}
+
+run_programs() {
+  local program pes
+  for program in launches:2 shared_memory:1 addresses:3; do
+    pes=${program#*:} program=${program%:*}
+    "$oshhip" -Wall -Wextra -Wno-unused-result -Werror "$programs/$program.cu" -o "$scratch/$program" ||
+      fail "$program.cu does not compile"
+    "$(dirname "$oshhip")/oshrun" -n "$pes" --timeout 60 "$scratch/$program" >"$scratch/said" 2>&1 ||
+      fail "$program ended with $?"
+    [ ! -s "$scratch/said" ] || fail "$program says something"
+  done
+}
+
+cat >"$scratch/a folder/one.cu" <<'END'
+#include <hip/hip_runtime.h>
+#include "two.h"
+#warning said once
+__global__ void work(int*) {}
+int main() {
+  work
+      <<<1, 1>>>(nullptr);
+#ifdef MISTAKE
+  return missing;
+#endif
+  return two();
+}
+END
+echo 'int two();' >"$scratch/a folder/two.h"
+echo 'int two() { return 7; }' >"$scratch/two.cu"
+cd "$scratch"
+
+# Lines, warnings and errors are the source's own.
+says_original_lines() {
+  local status=0
+  "$oshhip" -DMISTAKE -c 'a folder/one.cu' 2>said || status=$?
+  [ $status = 1 ] || fail "a mistake ends with $status"
+  grep -q '^a folder/one.cu:9:[0-9]*: error: ' said || fail 'the line of the mistake is not named'
+  status=0
+  "$oshhip" -include none.h -c 'a folder/one.cu' 2>said || status=$?
+  [ $status = 1 ] && grep -q 'none\.h' said || fail "a missing header ends with $status"
+  ! grep -q 'one.cu:[0-9]' said || fail 'more than the missing header is named'
+  "$oshhip" -g -c 'a folder/one.cu' 2>said || fail 'one.cu does not compile'
+  [ "$(grep -c 'warning: .*said once' said)" = 1 ] || fail 'a warning is not said once'
+  ! grep -q temporary said || fail 'a temporary file is named'
+  readelf --debug-dump=info,line one.o >debugging
+  grep -q 'DW_AT_name .*: a folder/one.cu$' debugging || fail 'the debugging information has another name'
+  ! grep -q temporary debugging || fail 'the debugging information has a temporary name'
+}
+
+# Each way to ask for less than a program, or for more.
+takes_the_options_of_compilers() {
+  "$oshhip" -w -S 'a folder/one.cu' && [ -f one.s ] || fail '-S makes no one.s'
+  "$oshhip" -w -fsyntax-only 'a folder/one.cu' || fail 'the syntax is refused'
+  "$oshhip" -w -E 'a folder/one.cu' >preprocessed
+  grep -q '<<<1, 1>>>' preprocessed || fail '-E rewrites'
+  "$oshhip" -w -MD -c 'a folder/one.cu' -o object.o
+  grep -q '^object\.o: a\\ folder/one\.cu ' object.d && grep -q 'two\.h' object.d || fail "dependencies: $(cat object.d)"
+  "$oshhip" -w 'a folder/one.cu' two.cu -o both || fail 'two sources do not become a program'
+  "$oshhip" -w object.o two.cu -o mixed || fail 'an object and a source do not become a program'
+  local program status
+  for program in both mixed; do
+    status=0
+    "./$program" || status=$?
+    [ $status = 7 ] || fail "$program ended with $status"
+  done
+  rm -f ./*.o ./*.s
+}
+
+# What has nothing of the kind goes to the compiler as it is.
+leaves_other_sources_alone() {
+  printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>"%s/words"\nexec c++ "$@"\n' "$scratch" >compiler
+  chmod +x compiler
+  MESHMEM_HIPCXX=$scratch/compiler "$oshhip" -c two.cu
+  ! grep -q cpp-output words || fail 'a source without launches is rewritten'
+  MESHMEM_HIPCXX=$scratch/compiler "$oshhip" -w -c 'a folder/one.cu'
+  grep -q cpp-output words || fail 'a source with a launch is not rewritten'
+}
+
+run_programs
+says_original_lines
+takes_the_options_of_compilers
+leaves_other_sources_alone
+[ -z "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
