@@ -22,12 +22,26 @@ function(meshmem_device_sources target)
     else()
       set_source_files_properties(${source} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
       target_sources(${target} PRIVATE ${source})
+      meshmem_compile_by_launches(${target})
     endif()
   endforeach()
   if(MESHMEM_TARGET STREQUAL "cuda")
     set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)  # one runtime for program and library
   else()
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+endfunction()
+
+# The compiler is run by meshmem-launches, which makes C++ of kernel<<<...>>> and the like in sources that -xc++ marks. The
+# installed package says where it is; the project's own sources need none.
+function(meshmem_compile_by_launches target)
+  get_target_property(launcher ${target} CXX_COMPILER_LAUNCHER)
+  if(NOT launcher)
+    set(launcher)
+  endif()
+  if(MESHMEM_LAUNCHES AND NOT MESHMEM_LAUNCHES IN_LIST launcher)
+    list(INSERT launcher 0 ${MESHMEM_LAUNCHES})
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
   endif()
 endfunction()
 

@@ -99,7 +99,25 @@ through_find_package() {
   run_program meshmem::nvshmem_names "$scratch/cmake/outside_nvshmem" '2 PEs of NVSHMEM'
   run_program meshmem::rocshmem_names "$scratch/cmake/outside_rocshmem" '2 PEs of rocSHMEM'
   run_kernels meshmem_device_sources "$scratch/cmake/outside_hip"
-  [ "$target" != cpu ] || run_program meshmem::device "$scratch/cmake/outside_kernel" '2 PEs in HIP'
+  if [ "$target" = cpu ]; then
+    run_program meshmem::device "$scratch/cmake/outside_kernel" '2 PEs in HIP'
+    run_program 'meshmem_device_sources with a launch' "$scratch/cmake/outside_launch" '2 PEs by <<<>>>'
+    launches_depend_on_headers
+  fi
+}
+
+# The build knows the headers of a source that was rewritten, and prepends no launcher twice.
+launches_depend_on_headers() {
+  local project=$scratch/changing
+  cp -r "$outside" "$project"
+  "$cmake" -S "$project" -B "$project/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_COMPILER_LAUNCHER='env;LAUNCHED=1' >"$scratch/log" || fail "launches: $(cat "$scratch/log")"
+  "$cmake" --build "$project/build" --target outside_launch >"$scratch/log" || fail "launches: $(cat "$scratch/log")"
+  sed -i 's/, value); }/, value + 1); }/' "$project/outside_launch.h"
+  "$cmake" --build "$project/build" --target outside_launch -- -v >"$scratch/log" || fail "launches: $(cat "$scratch/log")"
+  ! "$prefix/bin/oshrun" -n 1 --timeout 60 "$project/build/outside_launch" || fail 'a header was changed, and the program was not'
+  [ "$(grep -c 'bin/meshmem-launches env LAUNCHED=1 .* -c .*outside_launch.cu' "$scratch/log")" = 1 ] ||
+    fail "the project's launcher is not kept: $(cat "$scratch/log")"
 }
 
 # A project without the language of kernels is told so.
