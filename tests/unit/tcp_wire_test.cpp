@@ -4,78 +4,18 @@
 // those of the job go on.
 #include "transport/tcp/tcp_wire.hpp"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include <deque>
 
+#include "tcp_stranger.hpp"
 #include "transport/tcp/handshake.hpp"
 #include "transport/tcp/parcels.hpp"
-#include "wire_ends.hpp"
 
 namespace meshmem {
 namespace {
 
 using namespace std::chrono_literals;
-
-tcp::Address address_of(End& end) {
-  tcp::Address address{};
-  const std::string text = end.wire().address();
-  EXPECT_EQ(text.size(), address.size());
-  std::copy_n(text.begin(), address.size(), address.begin());
-  return address;
-}
-
-// A socket of somebody, to where this end listens.
-class Stranger {
- public:
-  explicit Stranger(End& end) {
-    sockaddr_storage at{};
-    const socklen_t bytes = tcp::read_address(end.wire().address(), &at);
-    socket_ = ::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&at), bytes), 0);
-  }
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
-  ~Stranger() { ::close(socket_); }
-
-  template <typename Thing>
-  bool say(const Thing& thing) const {
-    return ::send(socket_, &thing, sizeof thing, MSG_NOSIGNAL) == ssize_t{sizeof thing};
-  }
-  bool say(const std::string& text) const {
-    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-  }
-  // False: the end has closed the connection before so much came.
-  template <typename Thing>
-  bool hear(End& end, Thing& thing) const {
-    auto* to = reinterpret_cast<char*>(&thing);
-    for (std::size_t have = 0; have < sizeof thing;) {
-      end.progress();
-      const ssize_t got = ::recv(socket_, to + have, sizeof thing - have, MSG_DONTWAIT);
-      if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
-      if (got > 0) have += static_cast<std::size_t>(got);
-    }
-    return true;
-  }
-  bool is_sent_away(End& end) const {
-    char byte;
-    return !hear(end, byte);
-  }
-
- private:
-  int socket_ = -1;
-};
-
-void expect_to_go_on(End& a, End& b) {
-  const std::uint64_t before = b.taken();
-  a.send(a.wire().connect(b.wire().address()), 1000, before == 0);
-  ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == before + 1; }));
-  EXPECT_EQ(b.wrong(), 0);
-  EXPECT_TRUE(a.lost().empty() && b.lost().empty());
-}
 
 TEST(TcpWire, TakesNobodyBeforeItKnowsTheKey) {
   End early("", 10, false), other;
@@ -187,12 +127,6 @@ TEST(TcpWire, DoesNotWaitForTheSlow) {
   EXPECT_FALSE(is_there) << "each byte makes it wait longer";
   EXPECT_LT(steady_clock::now() - begin, 2 * TcpWire::kPatienceWithStrangers);
   expect_to_go_on(a, b);
-}
-
-int count_descriptors() {
-  int n = 0;
-  for (int descriptor = 0; descriptor < 4096; ++descriptor) n += fcntl(descriptor, F_GETFD) >= 0;
-  return n;
 }
 
 TEST(TcpWire, HoldsFewStrangers) {

@@ -83,9 +83,10 @@ class End : public WireListener {
   void admit_nobody() { admits_ = false; }
   bool admits(const std::byte*, std::size_t) override { return admits_; }
 
-  void lose(int peer, const std::string& why, bool) override {
+  void lose(int peer, const std::string& why, bool was_silent) override {
     lost_.push_back(peer);
     why_ = why;
+    was_silent_ = was_silent;
   }
 
   // The message of the next number to this peer; it keeps its body until it is sent.
@@ -110,6 +111,7 @@ class End : public WireListener {
   int last_sender() const { return last_sender_; }
   const std::vector<int>& lost() const { return lost_; }
   const std::string& why() const { return why_; }
+  bool was_silent() const { return was_silent_; }
 
  private:
   struct Kept {
@@ -127,7 +129,7 @@ class End : public WireListener {
   std::vector<std::uint64_t> numbers_;
   std::uint64_t taken_ = 0;
   int wrong_ = 0, in_flight_ = 0, last_sender_ = -2;
-  bool answers_ = false, admits_ = true;
+  bool answers_ = false, admits_ = true, was_silent_ = false;
   std::vector<int> lost_;
   std::string why_;
 };

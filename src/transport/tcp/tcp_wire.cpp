@@ -129,11 +129,17 @@ void TcpWire::end_unproved(Connection& connection, int error) {
   peer.dial_at = now + kDialsAgainAfter;
   redialled_.push_back(connection.peer);
 }
+// As long as a child of fork has the socket too, close() neither ends the connection nor takes it
+// out of epoll's set.
 
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
-  const auto has_ended = [](const Connection* connection) { return connection->has_ended; };
-  std::erase_if(connections_, [&](const auto& one) { return has_ended(one.get()); });
+  std::erase_if(connections_, [&](const auto& one) {
+    if (!one->has_ended) return false;
+    ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, one->descriptor(), nullptr);
+    ::shutdown(one->descriptor(), SHUT_RDWR);
+    return true;
+  });
 }
 
 // ---- Peers
