@@ -38,6 +38,54 @@ TEST(TcpWireEndings, ForgetsASocketThatAChildHolds) {
   });
 }
 
+TEST(TcpWireEndings, SaysThatAPeerCannotBeReached) {
+  in_child([] {
+    sockaddr_storage nowhere{};
+    auto& four = reinterpret_cast<sockaddr_in&>(nowhere);
+    four.sin_family = AF_INET;
+    four.sin_port = htons(1);
+    four.sin_addr.s_addr = INADDR_BROADCAST;
+    const tcp::Address address = tcp::make_address(nowhere);
+    End end("lo");
+    end.send(end.wire().connect(tcp::as_text(address)), 8, true);
+    ASSERT_TRUE(progress_until({&end}, [&] { return !end.lost().empty(); }));
+    EXPECT_EQ(end.why(), "network is unreachable") << "nobody has waited for it";
+    EXPECT_FALSE(end.was_silent());
+  });
+}
+
+TEST(TcpWireEndings, ConnectsWhenThereIsADescriptorAgain) {
+  in_child([] {
+    End a, b;
+    const rlimit few{static_cast<rlim_t>(count_descriptors()) + 20, 4096};
+    setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<int> taken;
+    for (int descriptor; (descriptor = dup(0)) >= 0;) taken.push_back(descriptor);
+    a.send(a.wire().connect(b.wire().address()), 100, true);
+    for (int turn = 0; turn < 100; ++turn) a.progress();
+    EXPECT_TRUE(a.lost().empty()) << a.why();
+    for (const int descriptor : taken) ::close(descriptor);
+    ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1 || !a.lost().empty(); }));
+    EXPECT_EQ(b.taken(), 1u);
+  });
+}
+
+// As by a debugger, in the middle of the handshake.
+TEST(TcpWireEndings, ConnectsAfterALongStop) {
+  in_child([] {
+    End stopped, other;
+    stopped.send(stopped.wire().connect(other.wire().address()), 100, true);
+    const auto end = steady_clock::now() + TcpWire::kPatienceWithStrangers + 200ms;
+    while (steady_clock::now() < end) {
+      other.progress();
+      usleep(5000);
+    }
+    ASSERT_TRUE(progress_until({&stopped, &other},
+                               [&] { return other.taken() == 1 || !stopped.lost().empty(); }));
+    EXPECT_TRUE(stopped.lost().empty()) << stopped.why();
+  });
+}
+
 }  // namespace
 }  // namespace meshmem
 

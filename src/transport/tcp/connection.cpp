@@ -139,13 +139,21 @@ bool is_silence(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
+bool is_lack_of_room(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+std::string text_of(int error) {
+  std::string text = std::strerror(error);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string reason_of(int error, double patience) {
   if (is_silence(error) && patience > 0)
     return fmt::format("it was silent for {} s (MESHMEM_KEEPALIVE)", patience);
   if (error == 0 || error == ECONNRESET || error == EPIPE) return "its connection has ended";
-  std::string text = std::strerror(error);
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return text;
+  return text_of(error);
 }
 
 }  // namespace meshmem::tcp

@@ -82,8 +82,10 @@ class Connection {
   std::size_t n_heard_ = 0;
 };
 
-// "its connection has ended" and the like; `patience`: of MESHMEM_KEEPALIVE.
+bool is_lack_of_room(int error);  // for a socket
 bool is_silence(int error);
+std::string text_of(int error);
+// "its connection has ended" and the like; `patience`: of MESHMEM_KEEPALIVE.
 std::string reason_of(int error, double patience);
 
 }  // namespace meshmem::tcp

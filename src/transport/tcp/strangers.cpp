@@ -23,9 +23,7 @@ void TcpWire::accept_some() {
     tcp::Descriptor socket(
         ::accept4(listening_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.number() < 0) {
-      const bool lacks_room =
-          errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      if (lacks_room && !make_room_for_descriptor()) listen_for(false);
+      if (tcp::is_lack_of_room(errno) && !make_room_for_descriptor()) listen_for(false);
       return;
     }
     auto made = Connection::accept(std::move(socket), patience_);

@@ -24,9 +24,10 @@ namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
 constexpr int kBacklog = 4096;
-// Who has not proved itself to a peer that is overrun tries again.
+// A process that an overrun peer has sent away tries again, as does one without a descriptor. The
+// tries are counted, since a process that is stopped in between does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
-constexpr auto kDialsFor = std::chrono::seconds(5);
+constexpr int kMostDials = 100;
 
 }  // namespace
 
@@ -119,19 +120,15 @@ void TcpWire::end_unproved(Connection& connection, int error) {
     std::erase(strangers_, &connection);
     return;
   }
+  if (error != 0 && error != ECONNRESET && error != EPIPE) return lose(connection.peer, error);
   Peer& peer = *peers_[static_cast<std::size_t>(connection.peer)];
-  const Time now = Clock::now();
-  const bool may_come_back = error == 0 || error == ECONNRESET || error == EPIPE;
-  if (!may_come_back || now > peer.dialled_first + kDialsFor) return lose(connection.peer, error);
   peer.out = nullptr;
   std::swap(peer.waiting, connection.outgoing);
-  peer.dials_again = true;
-  peer.dial_at = now + kDialsAgainAfter;
-  redialled_.push_back(connection.peer);
+  dial_later(connection.peer, error);
 }
+
 // As long as a child of fork has the socket too, close() neither ends the connection nor takes it
 // out of epoll's set.
-
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
   std::erase_if(connections_, [&](const auto& one) {
@@ -159,9 +156,21 @@ void TcpWire::dial(int number) {
   Peer& peer = *peers_[static_cast<std::size_t>(number)];
   int error = 0;
   auto made = Connection::dial(own_, peer.address, number, patience_, &error);
-  if (made == nullptr) return lose(number, error);
+  if (made == nullptr) {
+    if (!tcp::is_lack_of_room(error)) return lose(number, tcp::text_of(error), false);
+    make_room_for_descriptor();
+    return dial_later(number, error);
+  }
   peer.out = &add(std::move(made));
   std::swap(peer.out->outgoing, peer.waiting);
+}
+
+void TcpWire::dial_later(int number, int error) {
+  Peer& peer = *peers_[static_cast<std::size_t>(number)];
+  if (++peer.n_dials >= kMostDials) return lose(number, error);
+  peer.dials_again = true;
+  peer.dial_at = Clock::now() + kDialsAgainAfter;
+  redialled_.push_back(number);
 }
 
 void TcpWire::dial_again(Time now) {
@@ -179,7 +188,6 @@ void TcpWire::find_way(int number) {
   Peer& peer = *peers_[static_cast<std::size_t>(number)];
   const auto came = came_from_.find(std::string(as_text(peer.address)));
   if (came != came_from_.end()) return use(*came->second, number);
-  peer.dialled_first = Clock::now();
   dial(number);
 }
 

@@ -46,7 +46,8 @@ class TcpWire final : public Wire {
     tcp::Address address;
     Connection* out = nullptr;  // by which it is sent to; nullptr: none yet, or it is dialled anew
     tcp::Outgoing waiting;      // for that
-    Time dialled_first{}, dial_at{};
+    int n_dials = 0;            // that were of no use
+    Time dial_at{};
     bool dials_again = false;
     bool is_lost = false;
     std::string why;
@@ -61,6 +62,7 @@ class TcpWire final : public Wire {
   void remove_ended();
 
   void dial(int number);
+  void dial_later(int number, int error);
   void dial_again(Time now);
   void find_way(int number);
   void take_instead_of_dialling(Connection& accepted);
