@@ -14,6 +14,61 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// A second connection of `b` to `a`, by which a message has come: one may stay where both dial.
+std::unique_ptr<Stranger> second_connection(End& a, End& b) {
+  auto second = std::make_unique<Stranger>(a);
+  tcp::Greeting greeting{};
+  EXPECT_TRUE(second->hear(a, greeting));
+  second->say(tcp::make_claim(End::kKey, greeting, address_of(b), address_of(a)));
+  Digest answer{};
+  EXPECT_TRUE(second->hear(a, answer));
+  second->say(tcp::Lengths{0, sizeof(Head), 0, tcp::kMark});
+  second->say(Head{0, 0, 0});
+  EXPECT_TRUE(progress_until({&a}, [&] { return a.taken() == 1; }));
+  return second;
+}
+
+TEST(TcpWireEndings, LosesAPeerAfterAllThatItHasSent) {
+  in_child([] {
+    End a, b;
+    const int to_b = a.wire().connect(b.wire().address());
+    a.send(to_b, 8, true);
+    ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1; }));
+    auto second = second_connection(a, b);
+    constexpr std::uint64_t kMessages = 1000;
+    const std::vector<std::byte> body = [] {
+      std::vector<std::byte> filled(1000);
+      fill(filled, 1);
+      return filled;
+    }();
+    for (std::uint64_t number = 1; number <= kMessages; ++number) {  // more than one read takes
+      second->say(tcp::Lengths{1000, sizeof(Head), 0, tcp::kMark});
+      second->say(Head{number, body.size(), 1});
+      second->say(std::string(reinterpret_cast<const char*>(body.data()), body.size()));
+    }
+    second.reset();
+    b.close();
+    ASSERT_TRUE(progress_until({&a}, [&] { return !a.lost().empty(); }));
+    EXPECT_EQ(a.taken(), 1 + kMessages);
+    EXPECT_EQ(a.wrong(), 0);
+    EXPECT_EQ(a.lost(), std::vector<int>{to_b});
+  });
+}
+
+// As behind a firewall that has forgotten the other one.
+TEST(TcpWireEndings, LosesAPeerByOneOfItsConnections) {
+  in_child([] {
+    End a, b;
+    const int to_b = a.wire().connect(b.wire().address());
+    a.send(to_b, 8, true);
+    ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1; }));
+    second_connection(a, b);  // and it ends
+    ASSERT_TRUE(progress_until({&a}, [&] { return !a.lost().empty(); }));
+    EXPECT_EQ(a.lost(), std::vector<int>{to_b});
+    ASSERT_TRUE(progress_until({&a, &b}, [&] { return !b.lost().empty(); }));
+  });
+}
+
 // The child has the socket too, so that it is not closed.
 TEST(TcpWireEndings, ForgetsASocketThatAChildHolds) {
   in_child([] {

@@ -28,6 +28,8 @@ constexpr int kBacklog = 4096;
 // tries are counted, since a process that is stopped in between does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
 constexpr int kMostDials = 100;
+// A lost peer's other connection may have more to read, for so long.
+constexpr auto kLastWords = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -244,12 +246,27 @@ void TcpWire::lose(int number, std::string why, bool was_silent) {
   if (std::exchange(peer.is_lost, true)) return;
   peer.why = std::move(why);
   peer.was_silent = was_silent;
+  peer.lost_at = Clock::now();
   losses_.push_back(number);
 }
 
-void TcpWire::report_losses() {
+bool TcpWire::may_say_more(const Peer& lost) const {
+  return Clock::now() < lost.lost_at + kLastWords &&
+         std::ranges::any_of(connections_, [&](const auto& one) {
+           return one->is_proved() && one->was_used && !one->has_ended &&
+                  one->other() == lost.address;
+         });
+}
+
+bool TcpWire::report_losses() {
+  bool any = false;
   for (const int number : std::exchange(losses_, {})) {
     Peer& peer = *peers_[static_cast<std::size_t>(number)];
+    if (may_say_more(peer)) {
+      losses_.push_back(number);
+      continue;
+    }
+    any = true;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       Connection& connection = *connections_[i];
       if (connection.peer != number && connection.other() != peer.address) continue;
@@ -259,6 +276,7 @@ void TcpWire::report_losses() {
     peer.waiting.give_back();
     listener_->lose(number, peer.why, peer.was_silent);
   }
+  return any;
 }
 
 // ---- Progress
@@ -271,10 +289,7 @@ bool TcpWire::progress() {
     dial_again(now);
     if (is_admitting_ && !is_listening_ && now >= listen_again_) listen_for(true);
   }
-  if (!losses_.empty()) {
-    report_losses();
-    any = true;
-  }
+  if (!losses_.empty() && report_losses()) any = true;
   remove_ended();
   return any;
 }

@@ -47,7 +47,7 @@ class TcpWire final : public Wire {
     Connection* out = nullptr;  // by which it is sent to; nullptr: none yet, or it is dialled anew
     tcp::Outgoing waiting;      // for that
     int n_dials = 0;            // that were of no use
-    Time dial_at{};
+    Time dial_at{}, lost_at{};
     bool dials_again = false;
     bool is_lost = false;
     std::string why;
@@ -87,7 +87,8 @@ class TcpWire final : public Wire {
   void end_unproved(Connection& connection, int error);
   void lose(int number, int error);
   void lose(int number, std::string why, bool was_silent);
-  void report_losses();
+  bool may_say_more(const Peer& lost) const;
+  bool report_losses();
 
   WireListener* listener_;
   const double patience_;
