@@ -46,8 +46,8 @@ bool is_bridge(const std::string& name) {
 
 // The less the better, for a job over several machines.
 int rank_of(const Interface& one) {
-  if (one.is_loopback) return 3;
-  if (one.is_virtual) return 2;
+  if (one.is_loopback) return 4;
+  if (one.is_virtual) return one.leads_outward ? 2 : 3;
   return one.leads_outward ? 0 : 1;
 }
 
