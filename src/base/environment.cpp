@@ -315,6 +315,21 @@ struct Syntax<Kind::network_device> {
 };
 
 template <>
+struct Syntax<Kind::port_range> {
+  static constexpr std::string_view accepted = "two ports from 1 to 65535, as in 20000-20100";
+  static bool parse(std::string_view text, PortRange& out) {
+    const std::size_t dash = std::min(text.find('-'), text.size());
+    const auto first = parse_whole<std::uint16_t>(text.substr(0, dash));
+    const auto last = parse_whole<std::uint16_t>(text.substr(std::min(dash + 1, text.size())));
+    out = {first.value_or(0), last.value_or(0)};
+    return out.first > 0 && out.first <= out.last;
+  }
+  static std::string show(PortRange value) {
+    return value == PortRange{} ? "not set" : fmt::format("{}-{}", value.first, value.last);
+  }
+};
+
+template <>
 struct Syntax<Kind::reduce_algorithm> {
   static constexpr std::string_view accepted = kRulesAccepted;
   static bool parse(std::string_view text, ReduceRule& out) {

@@ -55,6 +55,12 @@ enum class HeapKind { host, device };                  // where shmem_malloc tak
 enum class ProxyKind { automatic, off };               // how kernels reach PEs of other machines
 enum class NetworkKind { automatic, tcp, ucx, none };  // how PEs of other machines are reached
 
+// Ports that a PE may listen on: first to last; zeros: any.
+struct PortRange {
+  std::uint16_t first = 0, last = 0;
+  bool operator==(const PortRange&) const = default;
+};
+
 std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
 
 enum class Kind {
@@ -76,6 +82,7 @@ enum class Kind {
   network_kind,
   proxy_kind,
   network_device,
+  port_range,
   file
 };
 
@@ -153,6 +160,10 @@ struct Value<Kind::proxy_kind> {
 template <>
 struct Value<Kind::network_device> {
   using Type = std::string;  // empty: not set
+};
+template <>
+struct Value<Kind::port_range> {
+  using Type = PortRange;
 };
 template <>
 struct Value<Kind::file> {

@@ -44,7 +44,9 @@ void Network::open_wire(const Environment& environment, bool on_one_machine, boo
                              .listener = transport_->listener(),
                              .device = environment.network_device.c_str(),
                              .keepalive_seconds = environment.keepalive,
-                             .debug = environment.debug},
+                             .debug = environment.debug,
+                             .first_port = environment.tcp_port_range.first,
+                             .last_port = environment.tcp_port_range.last},
                             &error);
   if (made.wire == nullptr) {
     if (!is_first) leave_word_to_others();

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -87,11 +88,12 @@ struct WireRequest {
   int version;  // kWireVersion of the caller
   WireListener* listener;
   const char* device;
-  double keepalive_seconds;  // a silent peer is lost after so long; 0: never
-  bool debug;                // the network's own messages are shown
-  bool rdma_only = false;    // no network that takes what strangers send
+  double keepalive_seconds;                     // a silent peer is lost after so long; 0: never
+  bool debug;                                   // the network's own messages are shown
+  bool rdma_only = false;                       // no network that takes what strangers send
+  std::uint16_t first_port = 0, last_port = 0;  // of TCP, to listen on one of them; 0: any
 };
-inline constexpr int kWireVersion = 4;
+inline constexpr int kWireVersion = 5;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
 

@@ -67,6 +67,11 @@ class Refusals(jobs.JobTest):
     def test_an_interface_can_be_chosen(self):
         self.assert_right(self.run_job([2, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK_DEVICE": "eth0"}))
 
+    def test_a_range_of_ports_with_too_few_is_refused(self):
+        result = self.run_job([1, 3], SHMEM_PROGRAM, "ring", settings={"MESHMEM_TCP_PORT_RANGE": "20000-20001"})
+        self.assert_refused(result, r"cannot listen on eth0 \(.*\): no port from 20000 to 20001 is free "
+                                    r"\(MESHMEM_TCP_PORT_RANGE\)")
+
 
 class Networks(jobs.JobTest):
     def networks(self, **settings):
@@ -123,7 +128,7 @@ class Doctor(jobs.JobTest):
 class Strangers(jobs.JobTest):
     def test_bytes_to_connections_of_meshmem_do_nothing(self):
         go = os.path.join(self.folder, "go")
-        process = self.start([1, 2], SHMEM_PROGRAM, "until", go)
+        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_TCP_PORT_RANGE": "20000-20001"})
         for _ in range(3):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         said = []
@@ -131,6 +136,7 @@ class Strangers(jobs.JobTest):
             for pid in jobs.simulated[machine].processes():
                 for ip, port in jobs.listening(pid):
                     self.assertNotEqual(ip, "0.0.0.0")
+                    self.assertIn(port, (20000, 20001))
                     said += self.intrude(ip, port, "nodec", [])
         with open(go, "wb"):
             pass

@@ -149,6 +149,7 @@ TEST(Environment, ReadsEveryVariable) {
                                           {"MESHMEM_NETWORK", "ucx"},
                                           {"MESHMEM_NETWORK_DEVICE", "eth0"},
                                           {"MESHMEM_KEEPALIVE", "1.5"},
+                                          {"MESHMEM_TCP_PORT_RANGE", "1-65535"},
                                           {"MESHMEM_SPIN", "4294967295"}});
   EXPECT_TRUE(environment.version && environment.info && environment.debug);
   EXPECT_EQ(environment.symmetric_size, std::size_t{3} << 29);
@@ -162,7 +163,19 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_EQ(environment.network, NetworkKind::ucx);
   EXPECT_EQ(environment.network_device, "eth0");
   EXPECT_EQ(environment.keepalive, 1.5);
+  EXPECT_EQ(environment.tcp_port_range, (PortRange{1, 65535}));
   EXPECT_EQ(environment.spin, 4294967295u);
+}
+
+TEST(Environment, TakesRangesOfPortsOnly) {
+  EXPECT_EQ(parsed({{"MESHMEM_TCP_PORT_RANGE", "5000-5000"}}).tcp_port_range,
+            (PortRange{5000, 5000}));
+  for (const char* value : {"", "-", "5000", "5000-", "-5000", "5100-5000", "0-10", "1-65536",
+                            "5000-5100-", "5000--5100", "5000 - 5100", "5000:5100", "a-b", "+1-2"})
+    EXPECT_EQ(error_of({{"MESHMEM_TCP_PORT_RANGE", value}}),
+              fmt::format("MESHMEM_TCP_PORT_RANGE={} is not valid: it takes two ports from 1 to "
+                          "65535, as in 20000-20100",
+                          value));
 }
 
 TEST(Environment, TakesPresenceForTrue) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The wire of TCP where connections end, cannot be made, or are held by a child of fork.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "tcp_stranger.hpp"
@@ -122,6 +124,36 @@ TEST(TcpWireEndings, ConnectsWhenThereIsADescriptorAgain) {
     for (const int descriptor : taken) ::close(descriptor);
     ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1 || !a.lost().empty(); }));
     EXPECT_EQ(b.taken(), 1u);
+  });
+}
+
+TEST(TcpWireEndings, ListensOnAFreePortOfARange) {
+  in_child([] {
+    const auto port_of = [](const Wire& wire) {
+      sockaddr_storage at{};
+      tcp::read_address(wire.address(), &at);
+      return ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port);
+    };
+    End any("lo");  // so that its port is taken
+    const int taken = port_of(any.wire());
+    const auto first = static_cast<std::uint16_t>(std::min(taken, 65535 - 30));
+    WireRequest request{0, &any, "lo", 10, false};
+    request.first_port = first;
+    request.last_port = first + 30;
+    std::string error;
+    std::set<int> ports = {taken};
+    std::vector<std::unique_ptr<Wire>> wires;
+    while (auto wire = try_make_wire(WireKind::tcp, request, &error)) {
+      ASSERT_TRUE(ports.insert(port_of(*wire)).second) << "two listen on one port";
+      wires.push_back(std::move(wire));
+    }
+    EXPECT_EQ(error, fmt::format("cannot listen on lo (127.0.0.1): no port from {} to {} is free "
+                                 "(MESHMEM_TCP_PORT_RANGE)",
+                                 first, first + 30));
+    EXPECT_GE(*ports.begin(), first);
+    EXPECT_LE(*ports.rbegin(), first + 30);
+    EXPECT_GT(wires.size(), 5u);
+    EXPECT_LE(wires.size(), 30u);
   });
 }
 

@@ -1,22 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who connects and has proved nothing yet. The oldest goes where there are too many, or where the
-// process has no descriptor left; a process of the job that is sent away so comes again.
+// Where a process listens, and who connects and has proved nothing yet. The oldest goes where there
+// are too many, or where the process has no descriptor left; a process of the job that is sent away
+// so comes again.
+#include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
+#include "transport/socket_patience.hpp"
 #include "transport/tcp/tcp_wire.hpp"
 
 namespace meshmem {
 namespace {
 
+constexpr int kBacklog = 4096;
 constexpr int kMostAtOnce = 16;  // so that those who are of the job get their turn
 constexpr auto kPause = std::chrono::milliseconds(100);
 
+// 0 or an errno. A port on which connections of a job before have yet to be forgotten is free.
+int listen_at(sockaddr_storage at, int port, tcp::Descriptor* made) {
+  const bool is_ipv4 = at.ss_family == AF_INET;
+  auto& place = is_ipv4 ? reinterpret_cast<sockaddr_in&>(at).sin_port
+                        : reinterpret_cast<sockaddr_in6&>(at).sin6_port;
+  place = htons(static_cast<std::uint16_t>(port));
+  tcp::Descriptor socket(::socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.number() < 0) return errno;
+  if (port != 0) set_option(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
+  const socklen_t bytes = is_ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), bytes) != 0 ||
+      ::listen(socket.number(), kBacklog) != 0)
+    return errno;
+  *made = std::move(socket);
+  return 0;
+}
+
 }  // namespace
+
+bool TcpWire::listen(int first, int last, std::string* error) {
+  int problem = EADDRINUSE;
+  for (int port = first; port <= last && problem == EADDRINUSE; ++port)
+    problem = listen_at(interface_.address, port, &listening_);
+  sockaddr_storage at{};
+  socklen_t bytes = sizeof at;
+  auto* const any = reinterpret_cast<sockaddr*>(&at);
+  if (problem == 0 && ::getsockname(listening_.number(), any, &bytes) != 0) problem = errno;
+  if (problem == 0) {
+    own_ = tcp::make_address(at);
+    return true;
+  }
+  const std::string why =
+      problem == EADDRINUSE && first != 0
+          ? fmt::format("no port from {} to {} is free (MESHMEM_TCP_PORT_RANGE)", first, last)
+          : tcp::text_of(problem);
+  *error = fmt::format("cannot listen on {} ({}): {}", interface_.name, interface_.text(), why);
+  return false;
+}
 
 void TcpWire::accept_some() {
   for (int count = 0; count < kMostAtOnce; ++count) {

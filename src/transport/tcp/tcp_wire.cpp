@@ -23,7 +23,6 @@ using tcp::Incoming;
 namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
-constexpr int kBacklog = 4096;
 // A process that an overrun peer has sent away tries again, as does one without a descriptor. The
 // tries are counted, since a process that is stopped in between does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
@@ -40,7 +39,7 @@ std::unique_ptr<TcpWire> TcpWire::open(const WireRequest& request, std::string* 
   const auto interface = choose_interface(interfaces_up(), device, error);
   if (!interface) return nullptr;
   std::unique_ptr<TcpWire> wire(new TcpWire(request, *interface));
-  if (!wire->listen(error)) return nullptr;
+  if (!wire->listen(request.first_port, request.last_port, error)) return nullptr;
   return wire;
 }
 
@@ -52,25 +51,6 @@ TcpWire::TcpWire(const WireRequest& request, const Interface& interface)
       room_(kRoomBytes),
       take_parcel_([this](const tcp::Lengths& lengths, const std::byte* head,
                           const std::byte* body) { take(*taking_, lengths, head, body); }) {}
-
-bool TcpWire::listen(std::string* error) {
-  sockaddr_storage at = interface_.address;
-  socklen_t bytes = sizeof at;
-  auto* const any = reinterpret_cast<sockaddr*>(&at);
-  const bool is_ipv4 = at.ss_family == AF_INET;
-  const socklen_t given = is_ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  listening_ =
-      tcp::Descriptor(::socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int socket = listening_.number();
-  if (events_.number() < 0 || socket < 0 || ::bind(socket, any, given) != 0 ||
-      ::listen(socket, kBacklog) != 0 || ::getsockname(socket, any, &bytes) != 0) {
-    *error = fmt::format("cannot listen on {} ({}): {}", interface_.name, interface_.text(),
-                         std::strerror(errno));
-    return false;
-  }
-  own_ = tcp::make_address(at);
-  return true;
-}
 
 void TcpWire::admit(const WireKey& key) {
   key_ = key;

@@ -55,7 +55,8 @@ class TcpWire final : public Wire {
   };
 
   TcpWire(const WireRequest& request, const Interface& interface);
-  bool listen(std::string* error);
+  // On a port from first to last; 0: on any.
+  bool listen(int first, int last, std::string* error);
 
   Connection& add(std::unique_ptr<Connection> made);
   void watch(Connection& connection);
