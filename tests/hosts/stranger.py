@@ -89,6 +89,27 @@ def slow_senders(place, streams):
     return len(connections)
 
 
+def held_connections(place, _):
+    """Thousands that stay: nothing is sent by some, a byte, rubbish or an end by the others."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    most = 5000 if hard == resource.RLIM_INFINITY else min(5000, hard - 100)
+    deadline, held = time.monotonic() + 4, []
+    while len(held) < most and time.monotonic() < deadline:
+        held.append(socket.socket())
+        held[-1].setblocking(False)
+        held[-1].connect_ex(place)
+    sent = 0
+    for number, connection in enumerate(held):
+        with contextlib.suppress(OSError):  # the PE has ended it, or never took it
+            if number % 4 == 1:
+                connection.shutdown(socket.SHUT_WR)
+            elif number % 4 > 1:
+                sent += connection.send(dice.randbytes(1 if number % 4 == 2 else 200))
+    time.sleep(1 if sent else 0)
+    return f"{len(held)} connections, {sent} bytes"
+
+
 def many_connections(place, _):
     """Ten thousand, some hundred at a time."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import jobs
@@ -20,9 +21,10 @@ from jobs import SHMEM_PROGRAM
 
 STRANGER = 65532
 ATTACKS_OF_BYTES = ["short_header", "messages_of_ucx", "replay", "garbage"]
-ATTACKS_BY_NUMBERS = ["slow_senders", "half_open", "many_connections"]
+ATTACKS_BY_NUMBERS = ["slow_senders", "half_open", "many_connections", "held_connections"]
 CHOSEN = os.environ.get("ATTACKS", "").split(",") if os.environ.get("ATTACKS") else None
 MOST_GROWTH = 16 << 10  # KiB of memory of a PE
+MOST_STRANGERS = 128 + 16  # descriptors that they may have of a PE: those that are kept, and those of one look
 with open(os.path.join(jobs.HERE, "stranger.py"), encoding="utf-8") as program:
     PROGRAM = program.read()
 
@@ -103,10 +105,26 @@ class Attacks:
         for stranger in strangers:
             stranger.stdin.write(json.dumps(self.recorded).encode())
             stranger.stdin.close()
+        deadline, most = time.monotonic() + 60, {}
+        while any(stranger.poll() is None for stranger in strangers) and time.monotonic() < deadline:
+            for pe, count in self.descriptors().items():
+                most[pe] = max(count, most.get(pe, 0))
+            time.sleep(0.1)
         for stranger in strangers:
             said = stranger.stdout.read().decode(errors="replace")
             stranger.stdout.close()
             self.assertEqual(stranger.wait(timeout=60), 0, said)
+        return most
+
+    def descriptors(self):
+        """Of all PEs."""
+        return {pe: len(os.listdir(f"/proc/{pid}/fd")) for pe, pid in self.pes().items()}
+
+    def assert_descriptors_are(self, before, attacks):
+        deadline = time.monotonic() + 20  # a stranger's may be kept for five seconds
+        while (now := self.descriptors()) != before and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(now, before, f"PEs keep descriptors of {attacks}")
 
     def memory(self):
         """Of all PEs, in KiB."""
@@ -125,10 +143,14 @@ class Attacks:
         process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_NETWORK": self.network})
         for _ in range(3):
             self.assertEqual(process.stdout.readline(), b"ready\n")
-        before = self.memory()
+        before, descriptors = self.memory(), self.descriptors()
         for attack in attacks:
-            self.attack(attack)
+            for pe, count in self.attack(attack).items():
+                self.assertLessEqual(count, descriptors[pe] + MOST_STRANGERS, f"PE {pe} holds so many of {attack}")
+                if (self.network, attack) == ("tcp", "held_connections"):
+                    self.assertGreater(count, descriptors[pe] + 20, "no stranger came")
             self.assertIsNone(process.poll(), f"the job has ended by {attack}")
+        self.assert_descriptors_are(descriptors, attacks)
         after = self.memory()
         with open(go, "wb"):
             pass
