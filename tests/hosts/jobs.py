@@ -25,6 +25,8 @@ from launching import OSHRUN, SHMEM_PROGRAM, wait_until  # noqa: E402
 NAMES = ["nodea", "nodeb", "nodec"]
 LONG = bool(os.environ.get("MESHMEM_TEST_LONG"))
 SETTINGS = {"MESHMEM_TIMEOUT": "60"}  # of all PEs
+MESHMEM_UCX = os.environ.get("MESHMEM_UCX", "")  # the library of UCX's wire
+needs_ucx = unittest.skipUnless(MESHMEM_UCX, "built without UCX")
 simulated = None
 
 

@@ -172,6 +172,7 @@ class OverTcp(Attacks, jobs.JobTest):
     network = "tcp"
 
 
+@jobs.needs_ucx
 class OverUcx(Attacks, jobs.JobTest):
     network = "ucx"
 

@@ -3,7 +3,8 @@
 """The API's suite over two and three machines.
 
 Each program runs over one of the layouts, the ones that matter most over all; with MESHMEM_TEST_LONG each over all.
-The litmus tests run over two machines too, whatever their turn is.
+The litmus tests run over two machines too, whatever their turn is. Each runs by UCX: the tests over --fake-nodes run all
+by meshmem's own connections. A program that runs over several layouts goes by one and the other in turn.
 """
 import os
 import time
@@ -30,20 +31,22 @@ def layouts_of(number, program):
 class Suite(jobs.JobTest):
     launcher = jobs.Mpirun
 
-    def check(self, program, pes, cyclic):
+    def check(self, program, pes, cyclic, network):
         name = os.path.basename(program)
         begin = time.monotonic()
-        result = self.run_job(pes, program, settings=SETTINGS.get(name), cyclic=cyclic, seconds=200)
-        print(f"{name} over {pes}{' in turn' if cyclic else ''}: {time.monotonic() - begin:.1f} s", flush=True)
+        settings = {**SETTINGS.get(name, {}), "MESHMEM_NETWORK": network}
+        result = self.run_job(pes, program, settings=settings, cyclic=cyclic, seconds=200)
+        print(f"{name} over {pes}{' in turn' if cyclic else ''} by {network}: {time.monotonic() - begin:.1f} s", flush=True)
         self.assertEqual(result.status, 0, result)
         self.assertIn("[  PASSED  ]" if "old_program" not in name else "", result.out)
         self.assert_nothing_left()
 
     def test_programs_of_the_suite(self):
         for number, program in enumerate(PROGRAMS):
-            for pes, cyclic in layouts_of(number, program):
-                with self.subTest(program=os.path.basename(program), pes=pes, cyclic=cyclic):
-                    self.check(program, pes, cyclic)
+            for turn, (pes, cyclic) in enumerate(layouts_of(number, program)):
+                network = "ucx" if jobs.MESHMEM_UCX and turn % 2 == 0 else "tcp"
+                with self.subTest(program=os.path.basename(program), pes=pes, cyclic=cyclic, network=network):
+                    self.check(program, pes, cyclic, network)
 
 
 if __name__ == "__main__":
