@@ -59,8 +59,9 @@ class Lives(launching.LaunchTest):
         pes = draw.choice((1, 2, 3, 4))
         options = draw.choice(([], ["--fake-nodes", draw.randrange(1, pes + 1)]))
         environment = {"MESHMEM_TIMEOUT": "20"}
-        if "WITH_UCX" in os.environ and draw.random() < 0.5:
-            environment["MESHMEM_NETWORK"] = "ucx"
+        if "WITH_NODES" in os.environ and draw.random() < 0.5:
+            is_by_ucx = draw.random() < 0.5 and "WITH_UCX" in os.environ
+            environment["MESHMEM_NETWORK"] = "ucx" if is_by_ucx else "tcp"
         if draw.random() < 0.2:
             environment["MESHMEM_CHECK"] = "1"
         elif "TRACE_PROGRAM" in os.environ and draw.random() < 0.2:

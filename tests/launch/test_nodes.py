@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several machines pretended, each with memory of its own and reached by UCX: how jobs start and end there."""
+"""Several machines pretended, each with memory of its own and reached by the network: how jobs start and end there."""
 import os
 import re
 import signal
@@ -9,6 +9,7 @@ import unittest
 import launching
 from launching import SHMEM_PROGRAM
 
+WITH_UCX = os.environ.get("WITH_UCX") == "1"
 KERNELS = os.environ.get("STATUS_KERNELS", "")
 PMIX_REFUSES = os.environ["PMIX_REFUSES"]
 
@@ -16,7 +17,7 @@ PMIX_REFUSES = os.environ["PMIX_REFUSES"]
 class Nodes(launching.LaunchTest):
     def setUp(self):
         super().setUp()
-        self.environment["MESHMEM_NETWORK"] = "ucx"
+        self.environment["MESHMEM_NETWORK"] = "tcp"
 
     def run_job(self, pes, nodes, *words, **options):
         return self.oshrun("-n", pes, "--fake-nodes", nodes, *words, seconds=60, **options)
@@ -41,6 +42,8 @@ class Nodes(launching.LaunchTest):
     def test_pes_find_each_other(self):
         for pes, nodes in ((2, 2), (4, 2), (5, 3), (6, 6)):
             self.assert_pes(self.run_job(pes, nodes, SHMEM_PROGRAM, "ring"), pes)
+        if WITH_UCX:
+            self.assert_pes(self.run_job(5, 3, SHMEM_PROGRAM, "ring", env={"MESHMEM_NETWORK": "ucx"}), 5)
 
     def test_64_pes_on_4_nodes(self):
         self.assert_pes(self.run_job(64, 4, SHMEM_PROGRAM, "ring"), 64)
@@ -120,11 +123,11 @@ class Nodes(launching.LaunchTest):
         devices = re.findall(r"PE (\d) [^\n]*: device (\d) ", result.err)
         self.assertEqual(sorted(devices), [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")], result)
 
-    @unittest.skipIf(os.path.isdir("/sys/class/infiniband"), "this machine has InfiniBand")
+    @unittest.skipIf(os.path.isdir("/sys/class/infiniband") or not WITH_UCX, "built without UCX, or there is InfiniBand")
     def test_plugins_of_ucx_that_serve_nothing_are_not_loaded(self):
         """Each makes every start longer. UCX_MODULES has the last word."""
         for env, plugins in (({}, set()), ({"UCX_MODULES": "cma"}, {"cma"})):
-            result = self.run_job(2, 2, SHMEM_PROGRAM, "libraries", env=env)
+            result = self.run_job(2, 2, SHMEM_PROGRAM, "libraries", env={"MESHMEM_NETWORK": "ucx", **env})
             self.assertEqual((result.status, result.err), (0, ""), result)
             self.assertEqual(set(re.findall(r"libuct_(\w+)\.so", result.out)), plugins, result)
 

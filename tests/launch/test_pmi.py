@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launchers that speak PMI-1, and what they may say: by pmi_launcher.py, which can say anything.
 
-That jobs start and end under it as under other launchers is a part of test_launchers.py. WITH_UCX: whether jobs over
+That jobs start and end under it as under other launchers is a part of test_launchers.py. WITH_NODES: whether jobs over
 several machines run here.
 """
 import os
@@ -15,7 +15,7 @@ import launching
 from launching import OSHRUN, SHMEM_PROGRAM
 
 LAUNCHER = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "pmi_launcher.py")]
-WITH_UCX = os.environ.get("WITH_UCX") == "1"
+WITH_NODES = os.environ.get("WITH_NODES") == "1"
 
 
 class Pmi(launching.LaunchTest):
@@ -47,7 +47,7 @@ class Pmi(launching.LaunchTest):
     def test_pes_find_out_who_shares_their_machine(self):
         self.assert_ring(self.run_job(3, "--no-mapping"), 3)
 
-    @unittest.skipUnless(WITH_UCX, "built without UCX")
+    @unittest.skipUnless(WITH_NODES, "built with a sanitizer")
     def test_several_machines(self):
         for pes, nodes in ((2, 2), (5, 3)):
             self.assert_ring(self.run_job(pes, "--nodes", str(nodes), "--values", "256"), pes)

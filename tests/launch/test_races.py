@@ -78,13 +78,13 @@ class TestRaces(RacesTest):
                 self.assertIn(line, result.err)
 
 
-@unittest.skipUnless("WITH_UCX" in os.environ, "UCX is not installed")
+@unittest.skipUnless("WITH_NODES" in os.environ, "built with a sanitizer")
 class TestNodes(RacesTest):
     """Nodes that reach each other by the network alone: each has a shadow of its own."""
 
     def setUp(self):
         super().setUp()
-        self.environment["MESHMEM_NETWORK"] = "ucx"
+        self.environment["MESHMEM_NETWORK"] = "tcp"
         self.words = ("--fake-nodes", 2)
 
     def test_finds_each_mistake(self):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting by a unique id: the test starts the processes itself, and hands the id from one to the others.
 
-WITH_UCX: whether jobs over several machines run here.
+WITH_NODES: whether jobs over several machines run here.
 """
 import os
 import re
@@ -16,7 +16,7 @@ import launching
 from launching import wait_until
 
 PROGRAM, COMPAT = os.environ["UNIQUEID_PROGRAM"], os.environ["UNIQUEID_COMPAT"]
-WITH_UCX = os.environ.get("WITH_UCX") == "1"
+WITH_NODES = os.environ.get("WITH_NODES") == "1"
 # Of launchers around the test.
 FOREIGN = re.compile(r"PMIX_|PMI_|OMPI_|SLURM_|MESHMEM_OSHRUN")
 
@@ -101,7 +101,7 @@ class UniqueId(launching.LaunchTest):
         self.assertEqual(self.finish(maker).status, 0)
         self.assert_rings(results, 1)
 
-    @unittest.skipUnless(WITH_UCX and may_name_machines(), "built without UCX, or may not make namespaces")
+    @unittest.skipUnless(WITH_NODES and may_name_machines(), "built with a sanitizer, or may not make namespaces")
     def test_several_machines(self):
         self.assert_rings(self.finish_job(self.begin_job(5, "twice", machines=("one", "two", "three"))), 3)
         processes = self.begin_job(2, "wait", machines=("one", "two"))
