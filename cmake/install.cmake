@@ -23,7 +23,11 @@ set(device_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/meshmem/device)
 install(DIRECTORY device/ DESTINATION ${device_include_dir}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN "hip_on_*" EXCLUDE PATTERN kernels EXCLUDE PATTERN launch.hpp EXCLUDE)
 if(NOT MESHMEM_TARGET STREQUAL "hip")
-  install(DIRECTORY device/hip_on_${MESHMEM_TARGET}/hip DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
+  set(names device/hip_on_${MESHMEM_TARGET}/hip)
+  if(MESHMEM_TARGET STREQUAL "cpu")
+    list(APPEND names device/hip_on_cpu/cuda)
+  endif()
+  install(DIRECTORY ${names} DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
 endif()
 
 # What tools that watch programs should not speak of.

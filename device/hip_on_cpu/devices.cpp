@@ -165,8 +165,17 @@ hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute
     case hipDeviceAttributeManagedMemory:
     case hipDeviceAttributeConcurrentManagedAccess:
     case hipDeviceAttributeCanUseStreamWaitValue:
+    case hipDeviceAttributeUnifiedAddressing:
       *value = 1;
       break;
+    case hipDeviceAttributeComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case hipDeviceAttributeComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case hipDeviceAttributeHdpMemFlushCntl:
+      return hipErrorNotSupported;
     default:
       return hipErrorInvalidValue;
   }

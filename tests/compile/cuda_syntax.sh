@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda_syntax.sh OSHHIP: on the cpu target it compiles programs as they are written for CUDA, which
+# cuda_syntax.sh OSHHIP NAMES: on the cpu target it compiles programs as they are written for CUDA, which
 # then run; what compilers and gdb say names the source's own lines, and no file is left behind.
 set -euo pipefail
 oshhip=$1
+names=$2
 programs=$(dirname "$(readlink -f "$0")")/cuda_syntax
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -19,7 +20,7 @@ fail() {
 
 run_programs() {
   local program pes
-  for program in launches:2 shared_memory:1 addresses:3; do
+  for program in launches:2 shared_memory:1 addresses:3 cuda_names:2; do
     pes=${program#*:} program=${program%:*}
     "$oshhip" -Wall -Wextra -Wno-unused-result -Werror "$programs/$program.cu" -o "$scratch/$program" ||
       fail "$program.cu does not compile"
@@ -27,6 +28,26 @@ run_programs() {
       fail "$program ended with $?"
     [ ! -s "$scratch/said" ] || fail "$program says something"
   done
+}
+
+# Each name of CUDA stands for one that HIP has, and a name that is missing is named.
+knows_names_of_cuda() {
+  local names=$1
+  {
+    echo '#include <cuda_runtime.h>'
+    echo 'namespace {'
+    sed -nE 's/^#define (cuda[A-Za-z0-9_]+) (hip[A-Za-z0-9_]+)$/\1 \2/p' "$names/cuda_on_cpu/runtime_names.h" "$names/cuda_runtime.h" |
+      while read -r _ name; do printf '#ifndef %s\nusing ::%s;\n#endif\n' "$name" "$name"; done
+    echo '}'
+  } >"$scratch/names.cu"
+  [ "$(grep -c using "$scratch/names.cu")" -gt 150 ] || fail 'few names are in the list'
+  "$oshhip" -fsyntax-only "$scratch/names.cu" 2>"$scratch/said" || fail 'names of HIP are missing'
+  [ "$(sed -nE 's/^#define (cuda[A-Za-z0-9_]+) .*/\1/p' "$names/cuda_on_cpu/runtime_names.h" | sort | uniq -d)" = '' ] ||
+    fail 'a name is in the list twice'
+  printf 'int main() {\n  cudaFree(0);\n  cudaArrayGetInfo(0, 0, 0, 0);\n}\n' >"$scratch/missing.cu"
+  ! "$oshhip" -fsyntax-only "$scratch/missing.cu" 2>"$scratch/said" || fail 'a name that is not there compiles'
+  grep -q '^oshhip: .*missing.cu:3: cudaArrayGetInfo is none of the names of CUDA that the target cpu has' "$scratch/said" ||
+    fail 'the missing name is not named'
 }
 
 cat >"$scratch/a folder/one.cu" <<'END'
@@ -95,6 +116,7 @@ leaves_other_sources_alone() {
 }
 
 run_programs
+knows_names_of_cuda "$names"
 says_original_lines
 takes_the_options_of_compilers
 leaves_other_sources_alone

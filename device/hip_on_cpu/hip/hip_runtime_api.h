@@ -77,6 +77,10 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeManagedMemory,
   hipDeviceAttributeConcurrentManagedAccess,
   hipDeviceAttributeCanUseStreamWaitValue,
+  hipDeviceAttributeUnifiedAddressing,
+  hipDeviceAttributeComputeCapabilityMajor,
+  hipDeviceAttributeComputeCapabilityMinor,
+  hipDeviceAttributeHdpMemFlushCntl,  // hipErrorNotSupported: processors have no such register
 } hipDeviceAttribute_t;
 
 // Memory

@@ -93,6 +93,17 @@ HIP_ON_CPU_ATOMIC(atomicMax, Word, {
 })
 #undef HIP_ON_CPU_ATOMIC
 
+// One more, or 0 behind `most`; one less, or `most` behind 0.
+inline unsigned atomicInc(unsigned* address, unsigned most) {
+  return hip_on_cpu::atomic_update(address,
+                                   [most](unsigned old) { return old >= most ? 0 : old + 1; });
+}
+inline unsigned atomicDec(unsigned* address, unsigned most) {
+  return hip_on_cpu::atomic_update(address, [most](unsigned old) {
+    return old == 0 || old > most ? most : old - 1;
+  });
+}
+
 template <typename T>
 inline hip_on_cpu::Word<T> atomicCAS(T* address, typename hip_on_cpu::Exactly<T>::type expected,
                                      typename hip_on_cpu::Exactly<T>::type desired) {

@@ -10,4 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if __has_include(<cuda_runtime.h>)
+#include <cuda_runtime.h>
+#endif
+
 #include "meshmem/compat/nvshmemx.h"

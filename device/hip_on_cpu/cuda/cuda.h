@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// <cuda.h> on ordinary CPUs: the part of CUDA's driver interface that programs of SHMEM libraries
+// use. Invariant: calls for what processors have not (modules, mapping of physical memory) return
+// CUDA_ERROR_NOT_SUPPORTED, as a driver does whose device lacks it; other names do not compile.
+#pragma once
+
+#include <cstdio>
+
+#include "cuda_runtime_api.h"
+
+#define CUDA_VERSION CUDART_VERSION
+
+typedef hipError_t CUresult;
+#define CUDA_SUCCESS hipSuccess
+#define CUDA_ERROR_INVALID_VALUE hipErrorInvalidValue
+#define CUDA_ERROR_OUT_OF_MEMORY hipErrorOutOfMemory
+#define CUDA_ERROR_NOT_INITIALIZED hipErrorNotInitialized
+#define CUDA_ERROR_INVALID_DEVICE hipErrorInvalidDevice
+#define CUDA_ERROR_INVALID_CONTEXT hipErrorInvalidContext
+#define CUDA_ERROR_INVALID_HANDLE hipErrorInvalidHandle
+#define CUDA_ERROR_NOT_FOUND hipErrorNotFound
+#define CUDA_ERROR_NOT_READY hipErrorNotReady
+#define CUDA_ERROR_NOT_SUPPORTED hipErrorNotSupported
+#define CUDA_ERROR_UNKNOWN hipErrorUnknown
+
+typedef hipDevice_t CUdevice;
+typedef hipStream_t CUstream;
+typedef hipEvent_t CUevent;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st* CUcontext;  // device i's is the number i + 1
+typedef struct CUmod_st* CUmodule;
+typedef struct CUfunc_st* CUfunction;
+typedef unsigned long long CUmemGenericAllocationHandle;
+
+typedef enum CUdevice_attribute_enum {
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+  CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+  CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+  CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95
+} CUdevice_attribute;
+
+typedef enum CUmemLocationType_enum { CU_MEM_LOCATION_TYPE_DEVICE = 1 } CUmemLocationType;
+typedef enum CUmemAllocationType_enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 } CUmemAllocationType;
+typedef enum CUmemAllocationHandleType_enum {
+  CU_MEM_HANDLE_TYPE_NONE = 0,
+  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
+} CUmemAllocationHandleType;
+typedef enum CUmemAccess_flags_enum {
+  CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
+  CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3
+} CUmemAccess_flags;
+typedef enum CUmemAllocationGranularity_flags_enum {
+  CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
+} CUmemAllocationGranularity_flags;
+typedef struct CUmemLocation_st {
+  CUmemLocationType type;
+  int id;
+} CUmemLocation;
+typedef struct CUmemAllocationProp_st {
+  CUmemAllocationType type;
+  CUmemAllocationHandleType requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  struct {
+    unsigned char compressionType;
+    unsigned char gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+} CUmemAllocationProp;
+typedef struct CUmemAccessDesc_st {
+  CUmemLocation location;
+  CUmemAccess_flags flags;
+} CUmemAccessDesc;
+
+inline CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = hipGetErrorString(error);
+  return CUDA_SUCCESS;
+}
+inline CUresult cuGetErrorName(CUresult error, const char** name) {
+  *name = hipGetErrorName(error);
+  return CUDA_SUCCESS;
+}
+
+// ---- Devices and their contexts
+
+inline CUresult cuInit(unsigned flags) { return hipInit(flags); }
+inline CUresult cuDriverGetVersion(int* version) { return hipDriverGetVersion(version); }
+inline CUresult cuDeviceGetCount(int* count) { return hipGetDeviceCount(count); }
+inline CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  int count = 0;
+  if (const CUresult error = hipGetDeviceCount(&count)) return error;
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (ordinal < 0 || ordinal >= count) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDeviceGetName(char* name, int bytes, CUdevice device) {
+  hipDeviceProp_t properties;
+  if (const CUresult error = hipGetDeviceProperties(&properties, device)) return error;
+  snprintf(name, static_cast<std::size_t>(bytes), "%s", properties.name);
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
+  hipDeviceProp_t properties;
+  if (const CUresult error = hipGetDeviceProperties(&properties, device)) return error;
+  *bytes = properties.totalGlobalMem;
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDeviceGetPCIBusId(char* text, int bytes, CUdevice device) {
+  return hipDeviceGetPCIBusId(text, bytes, device);
+}
+// 0 for what is none of processors.
+inline CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return hipDeviceGetAttribute(value, hipDeviceAttributeMaxThreadsPerBlock, device);
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      return hipDeviceGetAttribute(value, hipDeviceAttributeWarpSize, device);
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      return hipDeviceGetAttribute(value, hipDeviceAttributeMultiprocessorCount, device);
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return hipDeviceGetAttribute(value, hipDeviceAttributePciBusId, device);
+    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+      return hipDeviceGetAttribute(value, hipDeviceAttributePciDeviceId, device);
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+      return hipDeviceGetAttribute(value, hipDeviceAttributePciDomainID, device);
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
+      return hipDeviceGetAttribute(value, hipDeviceAttributeCooperativeLaunch, device);
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+      return hipDeviceGetAttribute(value, hipDeviceAttributeUnifiedAddressing, device);
+  }
+  *value = 0;
+  return CUDA_SUCCESS;
+}
+inline CUcontext cuda_on_cpu_context_of(CUdevice device) {
+  return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(device) + 1);
+}
+inline CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = cuda_on_cpu_context_of(device);
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+inline CUresult cuCtxGetCurrent(CUcontext* context) {
+  int device = 0;
+  if (const CUresult error = hipGetDevice(&device)) return error;
+  *context = cuda_on_cpu_context_of(device);
+  return CUDA_SUCCESS;
+}
+inline CUresult cuCtxSetCurrent(CUcontext context) {
+  if (context == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  return hipSetDevice(static_cast<int>(reinterpret_cast<std::uintptr_t>(context) - 1));
+}
+inline CUresult cuCtxGetDevice(CUdevice* device) { return hipGetDevice(device); }
+inline CUresult cuCtxSynchronize() { return hipDeviceSynchronize(); }
+
+// ---- Memory and streams
+
+inline CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
+  void* block = nullptr;
+  const CUresult error = hipMalloc(&block, bytes);
+  *pointer = reinterpret_cast<CUdeviceptr>(block);
+  return error;
+}
+inline CUresult cuMemFree(CUdeviceptr pointer) { return hipFree(reinterpret_cast<void*>(pointer)); }
+inline CUresult cuStreamSynchronize(CUstream stream) { return hipStreamSynchronize(stream); }
+inline CUresult cuStreamQuery(CUstream stream) { return hipStreamQuery(stream); }
+
+// ---- What processors have not
+
+inline CUresult cuModuleLoad(CUmodule*, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuModuleLoadData(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuModuleUnload(CUmodule) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, unsigned, CUstream, void**, void**) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                                          unsigned, unsigned, unsigned, CUstream, void**) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemCreate(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*,
+                            unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemRelease(CUmemGenericAllocationHandle) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,
+                                    unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemAddressFree(CUdeviceptr, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
+                         unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemUnmap(CUdeviceptr, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+inline CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+inline CUresult cuMemGetAllocationGranularity(std::size_t*, const CUmemAllocationProp*,
+                                              CUmemAllocationGranularity_flags) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}

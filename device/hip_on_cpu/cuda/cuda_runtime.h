@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// <cuda_runtime.h> on ordinary CPUs: the host's names (cuda_runtime_api.h) and those of kernels,
+// which are HIP's but for a few. nvcc includes it in every .cu file, as oshhip does.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include "cuda_runtime_api.h"
+
+#define cudaLaunchKernel hipLaunchKernel
+#define cudaLaunchCooperativeKernel hipLaunchCooperativeKernel
+#define cudaOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxActiveBlocksPerMultiprocessor
+
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __grid_constant__
