@@ -11,6 +11,9 @@
 #include <string.h>
 
 #if __has_include(<cuda_runtime.h>)
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #endif
 
