@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# explained.sh OSHHIP: what the compiler of this target cannot read is followed by a line that says
-# what to write. Other mistakes are not, nor comments; the exit status stays the compiler's.
+# explained.sh OSHHIP: on the cpu target a name of CUDA that is not there is followed by a line that
+# names it. Other mistakes are not, nor comments; the exit status stays the compiler's.
 set -euo pipefail
 wrapper=$1
 scratch=$(mktemp -d)
@@ -24,11 +24,11 @@ says_nothing() { if grep -q '^oshhip: ' "$scratch/said"; then fail 'a line too m
 cat >"$source" <<'END'
 #include <hip/hip_runtime.h>
 
-void* p;
-int main() { return cudaMalloc(&p, 8); }
+cudaStream_t stream;
+int main() { return cudaArrayDestroy(0); }
 END
 refused
-says "oshhip: $source:4: CUDA's names are those of the target cuda; write"
+says "oshhip: $source:4: cudaArrayDestroy is none of the names of CUDA that the target cpu has"
 
 cat >"$source" <<'END'
 #include <hip/hip_runtime.h>

@@ -55,7 +55,9 @@ OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"
 # What a program may be made to include by including a public header.
 # Headers that programs of another library get with its own.
 ROCSHMEM_NAME = "include/meshmem/compat/names/rocshmem/rocshmem/rocshmem.hpp"
-BROUGHT_AS_THERE = {(ROCSHMEM_NAME, "algorithm"), (ROCSHMEM_NAME, "mpi.h")}
+NVSHMEM_NAME = "include/meshmem/compat/names/nvshmem/nvshmem.h"
+BROUGHT_AS_THERE = {(ROCSHMEM_NAME, "algorithm"), (ROCSHMEM_NAME, "mpi.h")} | {
+    (NVSHMEM_NAME, name) for name in ("cuda.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_runtime.h")}
 STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
                   complex cstddef cstdint type_traits utility""".split())
 

@@ -8,7 +8,7 @@
 
 struct __hip_bfloat16 {
   __hip_bfloat16() = default;
-  explicit __hip_bfloat16(float value) : data(hip_on_cpu::shorten<7, 8>(value)) {}
+  __hip_bfloat16(float value) : data(hip_on_cpu::shorten<7, 8>(value)) {}
   operator float() const { return hip_on_cpu::lengthen<7, 8>(data); }
   unsigned short data;
 };

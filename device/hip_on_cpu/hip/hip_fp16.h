@@ -8,7 +8,7 @@
 
 struct __half {
   __half() = default;
-  explicit __half(float value) : bits(hip_on_cpu::shorten<10, 5>(value)) {}
+  __half(float value) : bits(hip_on_cpu::shorten<10, 5>(value)) {}
   operator float() const { return hip_on_cpu::lengthen<10, 5>(bits); }
   unsigned short bits;
 };
