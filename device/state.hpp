@@ -229,6 +229,11 @@ struct ReduceLimits {
   std::size_t two_shot;
 };
 
+// Of reductions in users' kernels, by who calls.
+struct KernelReduceLimits {
+  ReduceLimits thread, wave, block, grid;
+};
+
 struct State {
   int me;
   int n_pes;
@@ -240,8 +245,7 @@ struct State {
   // PEs on channel 0: the first place is in the slab of the next PE. A kernel has them at once.
   std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
-  // Of reductions in users' kernels by one thread, by a wave or a block, and by many blocks.
-  ReduceLimits thread_limits, group_limits, grid_limits;
+  KernelReduceLimits reduce_limits;
   const TeamView* teams;  // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;

@@ -49,7 +49,7 @@ MESHMEM_DEVICE void with_registers(const CooperativeGrid&, const TeamSync& sync,
 // loads enough under way to fill the links, and it is added in PE order, as in all reductions of
 // users' kernels and not in a ring, which the library's own kernels take for the largest.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
-  const ReduceLimits &each = state().group_limits, &all = state().grid_limits;
+  const ReduceLimits &each = state().reduce_limits.block, &all = state().reduce_limits.grid;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {
     return of_each >= quotient(of_all, static_cast<std::size_t>(blocks))
                ? of_all

@@ -143,7 +143,10 @@ MESHMEM_DEVICE void reduce_in_pe_order(const Op& op, ReduceAlgorithm algorithm, 
 
 template <typename Group>
 MESHMEM_DEVICE const ReduceLimits& limits_of() {
-  return std::is_same<Group, Thread>::value ? state().thread_limits : state().group_limits;
+  const KernelReduceLimits& limits = state().reduce_limits;
+  return std::is_same<Group, Thread>::value ? limits.thread
+         : std::is_same<Group, Wave>::value ? limits.wave
+                                            : limits.block;
 }
 
 template <typename Op, typename E, typename Group>

@@ -43,9 +43,7 @@ std::optional<std::string> set_up_collectives(const Environment& environment) {
     if (auto error = reduce_policy.use_tuning(runtime().tuning(),
                                               runtime().device_memory().architecture(), n_pes))
       return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
-  runtime().device_state().limit_reductions(reduce_policy.thread_limits(n_pes),
-                                            reduce_policy.group_limits(n_pes),
-                                            reduce_policy.grid_limits(n_pes));
+  runtime().device_state().limit_reductions(reduce_policy.kernel_limits(n_pes));
   return std::nullopt;
 }
 

@@ -184,8 +184,7 @@ std::optional<device::ReduceLimits> ReducePolicy::limits_by_settings() const {
   return std::nullopt;
 }
 
-device::ReduceLimits ReducePolicy::group_limits(int n_pes) const {
-  if (const auto limits = limits_by_settings()) return *limits;
+device::ReduceLimits ReducePolicy::block_limits(int n_pes) const {
   const std::size_t of_one_block = n_pes <= 2 ? 16 << 10 : 8 << 10;  // on 2 and on 4 H200
   std::size_t most = 0;
   for (const PlanRow& row : kernel_rows()) {
@@ -195,20 +194,10 @@ device::ReduceLimits ReducePolicy::group_limits(int n_pes) const {
   return {most, most};
 }
 
-// One thread of a GPU receives and combines 8 bytes as a packet in 0.7 us; reading the other PEs'
-// memory between two meetings takes as long as four of these (2 H200).
-device::ReduceLimits ReducePolicy::thread_limits(int n_pes) const {
-  constexpr std::size_t kMostOfThread = 32;
-  const device::ReduceLimits limits = group_limits(n_pes);
-  if (kDevicesAreProcessors || limits_by_settings()) return limits;
-  return {std::min(limits.one_shot, kMostOfThread), std::min(limits.two_shot, kMostOfThread)};
-}
-
 // Where the table for many blocks changes. Packets have about half as many bytes of data on the
 // links as wide lines have, which users' kernels have not. By two PEs it has been measured up to 1
 // MiB.
 device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
-  if (const auto limits = limits_by_settings()) return *limits;
   device::ReduceLimits most{0, 0};
   const std::size_t most_of_two_shot = n_pes <= 2 ? 1 << 20 : kAnySize;
   for (const PlanRow& row : kernel_rows()) {
@@ -221,6 +210,19 @@ device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
       most.two_shot = std::max(most.two_shot, std::min(row.max_bytes / 2, most_of_two_shot));
   }
   return most;
+}
+
+// A thread of a GPU receives and combines 8 bytes as a packet in 0.7 us. To read the other PEs'
+// memory between two meetings takes as long as four of these (2 H200).
+device::KernelReduceLimits ReducePolicy::kernel_limits(int n_pes) const {
+  if (const auto forced = limits_by_settings()) return {*forced, *forced, *forced, *forced};
+  const device::ReduceLimits block = block_limits(n_pes), grid = grid_limits(n_pes);
+  if (kDevicesAreProcessors) return {block, block, block, grid};
+  const auto at_most = [&block](std::size_t bytes) {
+    return device::ReduceLimits{std::min(block.one_shot, bytes), std::min(block.two_shot, bytes)};
+  };
+  constexpr std::size_t kMostOfThread = 32, kMostOfWave = 32 * kMostOfThread;
+  return {at_most(kMostOfThread), at_most(kMostOfWave), block, grid};
 }
 
 }  // namespace meshmem

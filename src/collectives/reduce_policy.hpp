@@ -59,11 +59,8 @@ class ReducePolicy {
   // What the tables alone have for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
-  // By which algorithm users' kernels reduce: by one thread, by a wave or a block, and by all
-  // blocks of a grid.
-  device::ReduceLimits thread_limits(int n_pes) const;
-  device::ReduceLimits group_limits(int n_pes) const;
-  device::ReduceLimits grid_limits(int n_pes) const;
+  // By which algorithm users' kernels reduce: a thread, a wave, a block, and all blocks of a grid.
+  device::KernelReduceLimits kernel_limits(int n_pes) const;
 
   // Up to so many bytes the host's table has one_shot for any number of PEs.
   static constexpr std::size_t kOneShotBytes = 512;
@@ -72,6 +69,8 @@ class ReducePolicy {
   ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes) const;
   std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes) const;
   std::optional<device::ReduceLimits> limits_by_settings() const;
+  device::ReduceLimits block_limits(int n_pes) const;
+  device::ReduceLimits grid_limits(int n_pes) const;
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
   std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                          int channels) const;

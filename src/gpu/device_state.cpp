@@ -102,13 +102,9 @@ void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
   is_open_ = true;
 }
 
-void DeviceState::limit_reductions(const device::ReduceLimits& of_threads,
-                                   const device::ReduceLimits& of_groups,
-                                   const device::ReduceLimits& of_grids) {
+void DeviceState::limit_reductions(const device::KernelReduceLimits& limits) {
   if (!is_open_) return;
-  state_.thread_limits = of_threads;
-  state_.group_limits = of_groups;
-  state_.grid_limits = of_grids;
+  state_.reduce_limits = limits;
   publish();
 }
 

@@ -46,9 +46,7 @@ class DeviceState {
   // The registered buffers are now those of device_segments().
   void update_buffers();
   // Up to how many bytes users' kernels reduce by one shot and by two shots.
-  void limit_reductions(const device::ReduceLimits& of_threads,
-                        const device::ReduceLimits& of_groups,
-                        const device::ReduceLimits& of_grids);
+  void limit_reductions(const device::KernelReduceLimits& limits);
   // By which kernels reach far PEs; before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }
   void publish();

@@ -134,28 +134,28 @@ TEST(DevicePlans, TwoPesScatterAroundTheRingFromAMebibyteWhereWideLinesReduce) {
 
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   for (const int n : {2, 4, 8}) {
-    const device::ReduceLimits limits = ReducePolicy().group_limits(n);
+    const device::ReduceLimits limits = ReducePolicy().kernel_limits(n).block;
     EXPECT_EQ(limits.two_shot, limits.one_shot);  // then directly
     EXPECT_NE(ReducePolicy().table_plan(limits.one_shot + 1, n).algorithm,
               ReduceAlgorithm::one_shot);
   }
-  const std::size_t most = ReducePolicy().group_limits(4).one_shot;
+  const std::size_t most = ReducePolicy().kernel_limits(4).block.one_shot;
   EXPECT_EQ(ReducePolicy().table_plan(most, 4).algorithm, ReduceAlgorithm::one_shot);
 }
 
 TEST(DevicePlans, AThreadInAKernelFollowsWhatIsForcedToo) {
   ReducePolicy policy;
-  EXPECT_LE(policy.thread_limits(4).one_shot, policy.group_limits(4).one_shot);
+  EXPECT_LE(policy.kernel_limits(4).thread.one_shot, policy.kernel_limits(4).block.one_shot);
   policy.settings.rule = ReduceAlgorithm::one_shot;
-  EXPECT_EQ(policy.thread_limits(4).one_shot, kAnySize);
+  EXPECT_EQ(policy.kernel_limits(4).thread.one_shot, kAnySize);
 }
 
 TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
   ReducePolicy policy;
-  const device::ReduceLimits limits = policy.group_limits(4);
+  const device::ReduceLimits limits = policy.kernel_limits(4).block;
   const auto forced = [&](ReduceAlgorithm algorithm) {
     policy.settings.rule = algorithm;
-    return policy.group_limits(4);
+    return policy.kernel_limits(4).block;
   };
   EXPECT_EQ(forced(ReduceAlgorithm::one_shot).one_shot, kAnySize);
   EXPECT_EQ(forced(ReduceAlgorithm::two_shot).one_shot, 0u);
@@ -167,12 +167,12 @@ TEST(DevicePlans, GroupsInKernelsFollowWhatIsForcedIfTheyHaveIt) {
 TEST(DevicePlans, GridsTakePacketsForAtLeastWhatOneBlockDoes) {
   ReducePolicy policy;
   for (const int n : {2, 4, 8})
-    EXPECT_GE(policy.grid_limits(n).one_shot, policy.group_limits(n).one_shot) << n;
+    EXPECT_GE(policy.kernel_limits(n).grid.one_shot, policy.kernel_limits(n).block.one_shot) << n;
   policy.settings.rule = ReduceAlgorithm::two_shot;
-  EXPECT_EQ(policy.grid_limits(4).one_shot, 0u);
-  EXPECT_EQ(policy.grid_limits(4).two_shot, kAnySize);
+  EXPECT_EQ(policy.kernel_limits(4).grid.one_shot, 0u);
+  EXPECT_EQ(policy.kernel_limits(4).grid.two_shot, kAnySize);
   policy.settings.rule = ReduceAlgorithm::pull;
-  EXPECT_EQ(policy.grid_limits(4).two_shot, 0u);
+  EXPECT_EQ(policy.kernel_limits(4).grid.two_shot, 0u);
 }
 
 template <typename E>

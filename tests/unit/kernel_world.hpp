@@ -90,9 +90,7 @@ class World {
     state.n_pes = n_;
     state.near_pes = pe % 2 == 0 ? n_ : 0;  // with and without the short way
     state.sync_layout = layout;
-    state.thread_limits = {32, 32};
-    state.group_limits = {500, 2000};
-    state.grid_limits = {1000, 3000};
+    state.reduce_limits = {{32, 32}, {500, 2000}, {500, 2000}, {1000, 3000}};
     auto* mine = static_cast<std::byte*>(heaps_[static_cast<std::size_t>(pe)].get());
     state.device_heap.base = reinterpret_cast<std::uintptr_t>(mine);
     state.device_heap.bytes = kHeapBytes;
