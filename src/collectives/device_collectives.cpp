@@ -53,24 +53,28 @@ void check_reach(const char* routine, const void* address, std::size_t count,
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
+namespace {
+
+int channels_of(const Team& team) {
+  return runtime().device_state().state().sync_layout.channels_of(team.slot);
+}
+
+}  // namespace
+
 device::TeamHandle kernel_handle(const Team& team) {
   return runtime().device_state().kernel_handle(team.for_kernels());
+}
+
+device::TeamHandle handle_for_data(const Team& team) {
+  if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
+    note_slow_way(SlowWay::one_block, team.routine());
+  return kernel_handle(team);
 }
 
 namespace {
 
 // Elements of a grain, as slices of kernels begin at (device/collectives/slices.hpp).
 std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
-
-int channels_of(const Team& team) {
-  return runtime().device_state().state().sync_layout.channels_of(team.slot);
-}
-
-// Of a team whose slot has one block, in a job whose first teams have more.
-void note_one_block(const Team& team) {
-  if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
-    note_slow_way(SlowWay::one_block, team.routine());
-}
 
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
@@ -90,7 +94,7 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, co
   const std::size_t grain = grain_of(op.elem_bytes);
   const std::size_t share = count / n / grain * grain, rest = count - n * share;
   const std::size_t share_bytes = share * op.elem_bytes, bytes = n * share_bytes;
-  const device::TeamHandle handle = kernel_handle(team);
+  const device::TeamHandle handle = handle_for_data(team);
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
@@ -161,7 +165,7 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
 
 hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
                             int root, hipStream_t stream) {
-  const device::TeamHandle handle = kernel_handle(team);
+  const device::TeamHandle handle = handle_for_data(team);
   if (device::takes_blanks(handle, dest, bytes) && device_segments().all_for_pieces(dest, bytes))
     return device::launch_broadcast_over_blanks(handle, dest, source, bytes, root, stream);
   if (!goes_by_copies(team, dest, bytes, bytes))
@@ -174,7 +178,7 @@ hipError_t launch_broadcast(const Team& team, void* dest, const void* source, st
 hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std::size_t bytes,
                            hipStream_t stream) {
   if (!goes_by_copies(team, dest, bytes, static_cast<std::size_t>(team.n) * bytes))
-    return device::launch_fcollect(kernel_handle(team), dest, source, bytes, stream);
+    return device::launch_fcollect(handle_for_data(team), dest, source, bytes, stream);
   auto* const mine = static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * bytes;
   return exchange_by_copies(team, {mine, static_cast<const std::byte*>(source), 0, bytes}, true,
                             stream);
@@ -183,7 +187,7 @@ hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std
 hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
                            std::size_t block_bytes, hipStream_t stream) {
   if (!goes_by_copies(team, dest, block_bytes, static_cast<std::size_t>(team.n) * block_bytes))
-    return device::launch_alltoall(kernel_handle(team), dest, source, block_bytes, stream);
+    return device::launch_alltoall(handle_for_data(team), dest, source, block_bytes, stream);
   auto* const mine =
       static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * block_bytes;
   return exchange_by_copies(
@@ -198,9 +202,8 @@ hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, cons
   const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
                          count >= least && !device::is_located(op.kernel_type) &&
                          device_segments().all_for_kernels(dest, count * op.elem_bytes);
-  note_one_block(team);
   if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
-  return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,
+  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
                                source, count, false, stream);
 }
 
@@ -208,7 +211,7 @@ hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* de
                                  const void* source, std::size_t count, hipStream_t stream) {
   const device::Plan plan =
       reduce_policy.kernel_scatter_plan(count * op.elem_bytes, team.n, channels_of(team));
-  return device::launch_reduce(plan, kernel_handle(team), op.kernel_op, op.kernel_type, dest,
+  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
                                source, count, true, stream);
 }
 

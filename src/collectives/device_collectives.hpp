@@ -28,6 +28,8 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
 
 // The team as its kernels are handed it.
 device::TeamHandle kernel_handle(const Team& team);
+// The same for kernels that move data by many blocks, if the team has them.
+device::TeamHandle handle_for_data(const Team& team);
 
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);

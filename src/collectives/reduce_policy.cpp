@@ -9,6 +9,7 @@
 
 #include "base/slow_ways.hpp"
 #include "collectives/reduce_tables.hpp"
+#include "collectives/reduction.hpp"
 #include "gpu/device_target.hpp"
 
 namespace meshmem {
@@ -92,9 +93,15 @@ ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_
   const ReduceAlgorithm algorithm =
       by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;
   const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
-  if (row.is_on_host) return algorithm;
-  note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
-  return row.fallback;
+  if (!row.is_on_host) {
+    note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
+    return row.fallback;
+  }
+  if (algorithm == ring && n_pes > kMostRingPes) {
+    note_slow_way(SlowWay::ring_of_too_many_pes, "MESHMEM_REDUCE_ALGORITHM");
+    return two_shot;
+  }
+  return algorithm;
 }
 
 device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {

@@ -8,15 +8,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/slow_ways.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
 #include "collectives/team_steps.hpp"
 
 namespace meshmem {
 namespace {
-
-constexpr int kMostPes = 1 << (kRingStepBits - 1);
 
 struct Ring {
   NodeTeam& team;
@@ -61,10 +58,6 @@ void copy_result(const Ring& ring, int left, int step) {
 
 void reduce_ring(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                  std::size_t count) {
-  if (team.n > kMostPes) [[unlikely]] {
-    note_slow_way(SlowWay::ring_of_too_many_pes, team.routine);
-    return reduce_two_shot(team, op, dest, source, count);
-  }
   const Ring ring{team,
                   op,
                   static_cast<std::byte*>(dest),

@@ -177,7 +177,7 @@ void alltoallv(Team& team, const device::Alltoallv& call, hipStream_t stream) {
   if (call.source) use_buffer(use, team, call.source, 1, 1);
   launch(team, stream, [&] {
     if (team.is_on_one_node())
-      return device::launch_alltoallv(on_device::kernel_handle(team), call, stream);
+      return device::launch_alltoallv(on_device::handle_for_data(team), call, stream);
     device::ProxyCommand command =
         host_command(team, device::kHostAlltoallv, call.dest, call.source, 0);
     command.length = static_cast<std::uint8_t>(call.elem_bytes);

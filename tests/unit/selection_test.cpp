@@ -3,8 +3,10 @@
 // Which algorithm a reduction takes, given what the environment says: a pure function.
 #include <gtest/gtest.h>
 
+#include "base/slow_ways.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/reduce_tables.hpp"
+#include "collectives/reduction.hpp"
 
 namespace meshmem {
 namespace {
@@ -40,6 +42,17 @@ TEST(Selection, TakesOneOfTheHostsFourWhateverIsForced) {
           << name_of(policy.settings.rule) << " gives " << name_of(chosen);
     }
   }
+}
+
+TEST(Selection, ARingOfTooManyPesIsTakenForTwoShotAndSaysSo) {
+  const auto& said = slow_way_counts[static_cast<std::size_t>(SlowWay::ring_of_too_many_pes)];
+  const std::uint64_t before = said;
+  ReducePolicy policy;
+  policy.settings.rule = ReduceAlgorithm::ring;
+  EXPECT_EQ(policy.host_algorithm(1'000'000, kMostRingPes), ReduceAlgorithm::ring);
+  EXPECT_EQ(said, before);
+  EXPECT_EQ(policy.host_algorithm(1'000'000, kMostRingPes + 1), ReduceAlgorithm::two_shot);
+  EXPECT_EQ(said, before + 1);
 }
 
 TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {

@@ -5,6 +5,7 @@
 // whom they are for, from that one's partner.
 // Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
 // own block of source, which no other node's PE reads.
+#include "base/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"
@@ -129,8 +130,10 @@ void scatter_direct(Team& team, const Reduction& op, void* dest, const void* sou
 void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   if (count == 0) return;
-  if (reduce_policy.settings.deterministic)
+  if (reduce_policy.settings.deterministic) {
+    note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::reduce_scatter(team, op, dest, source, count);
+  }
   const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
   if (count > most && are_in_host_memory(dest, source))
     return scatter_direct(team, op, dest, source, count);
