@@ -16,6 +16,10 @@
 #include "shmem/constants.h"
 #include "shmem/module.h"
 
+#if defined(MESHMEM_TARGET_IS_CPU)
+#include <hip/on_cpu/faults.h>
+#endif
+
 namespace meshmem {
 namespace device {
 
@@ -79,12 +83,23 @@ MESHMEM_DEVICE void check_job() {
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
   check_job();
 #if MESHMEM_KERNEL_CHECKS
-  printf(
-      "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
-      "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the stack\n",
-      state().me, address);
+  constexpr std::uintptr_t kNearNull = 1 << 16;  // where no system has memory
+  if (reinterpret_cast<std::uintptr_t>(address) < kNearNull)
+    printf(
+        "meshmem: PE %d, in a kernel: %p is in no symmetric heap; it is NULL or near it, as where "
+        "an allocation has failed\n",
+        state().me, address);
+  else
+    printf(
+        "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
+        "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the "
+        "stack\n",
+        state().me, address);
 #else
   (void)address;
+#endif
+#if defined(MESHMEM_TARGET_IS_CPU)
+  hip_on_cpu::show_bad_address(address);
 #endif
   trap();
 }

@@ -39,9 +39,11 @@ constexpr Fault kFaults[] = {
 };
 
 std::atomic<void (*)()> called_at_faults{nullptr};
+std::atomic<void (*)(const void*)> called_at_bad_addresses{nullptr};
 
-// Runs in signal handlers: snprintf of numbers and names takes no lock and no memory.
-void print_place(const char* what) {
+// Runs in signal handlers: snprintf of numbers and names takes no lock and no memory. `address`: a
+// bad one that the kernel has used, if it is known.
+void print_place(const char* what, const void* const* address = nullptr) {
   const ThreadState& thread = *current_thread;
   const BlockState& block = *thread.block;
   char line[512];
@@ -52,6 +54,7 @@ void print_place(const char* what) {
                     block.block.z, thread.index.x, thread.index.y, thread.index.z);
   const auto size = std::min(sizeof(line) - 1, static_cast<std::size_t>(length));
   if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
+  if (address) show_bad_address(*address);
   if (void (*const function)() = called_at_faults) function();
 }
 
@@ -71,12 +74,13 @@ bool is_first() {
 void print_fault(const Fault& fault, const siginfo_t& about) {
   char what[128];
   const bool has_address = fault.is_access && about.si_code > 0 && about.si_code != SI_KERNEL;
+  const void* const address = about.si_addr;
   if (has_address) {
-    std::snprintf(what, sizeof(what), "bad address %p, %s", about.si_addr, fault.what);
+    std::snprintf(what, sizeof(what), "bad address %p, %s", address, fault.what);
   } else {
     std::snprintf(what, sizeof(what), "%s%s", fault.is_access ? "bad address, " : "", fault.what);
   }
-  print_place(what);
+  print_place(what, has_address ? &address : nullptr);
 }
 
 void handle(int number, siginfo_t* about, void*) {
@@ -125,6 +129,14 @@ struct SignalStack {
 }  // namespace
 
 void call_at_faults(void (*function)()) { called_at_faults = function; }
+
+void call_at_bad_addresses(void (*function)(const void* address)) {
+  called_at_bad_addresses = function;
+}
+
+void show_bad_address(const void* address) {
+  if (void (*const function)(const void*) = called_at_bad_addresses) function(address);
+}
 
 void fail_in_kernel(const char* what) {
   if (in_kernel()) {

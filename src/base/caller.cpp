@@ -2,7 +2,7 @@
 //
 // Walks up the stack to the first function that is not of this library, and looks for its name:
 // among the names that its file gives to others, then among all (.symtab), where main and static
-// functions are.
+// functions are. Inline functions of the library's headers are passed by.
 // Invariant: sizes and offsets in a file are checked before they are used.
 #include "base/caller.hpp"
 
@@ -17,8 +17,10 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <span>
@@ -124,17 +126,24 @@ void* base_of(std::uintptr_t address) {
   return dladdr(reinterpret_cast<void*>(address), &about) != 0 ? about.dli_fbase : nullptr;
 }
 
+// Inline functions of the library's headers, which are in the program's file.
+bool is_of_headers(std::string_view function) {
+  constexpr std::string_view kBegins[] = {"shmem", "pshmem", "meshmem::", "nvshmem", "rocshmem::"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins),
+                     [&](std::string_view begin) { return function.starts_with(begin); });
+}
+
 struct Search {
   void* own_base;
-  std::uintptr_t found = 0;
+  std::string found{};
 };
 
 _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
   Search& search = *static_cast<Search*>(argument);
   const std::uintptr_t address = _Unwind_GetIP(context);
   if (address == 0 || base_of(address - 1) == search.own_base) return _URC_NO_REASON;
-  search.found = address;
-  return _URC_END_OF_STACK;
+  search.found = function_at(address);
+  return is_of_headers(search.found) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
@@ -152,7 +161,7 @@ std::string function_at(std::uintptr_t address) {
 std::string calling_function() {
   Search search{.own_base = base_of(reinterpret_cast<std::uintptr_t>(&calling_function))};
   _Unwind_Backtrace(look_at_frame, &search);
-  return search.found != 0 ? function_at(search.found) : "";
+  return search.found;
 }
 
 }  // namespace meshmem

@@ -2,7 +2,7 @@
 //
 // Which function of the program has called the library.
 // Invariant: takes time (it reads the program's symbols), so only waits that have lasted long
-// already call it; never fails, and answers with what is known.
+// already and allocations that fail call it; never fails, and answers with what is known.
 #ifndef MESHMEM_BASE_CALLER_HPP_
 #define MESHMEM_BASE_CALLER_HPP_
 

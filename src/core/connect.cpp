@@ -21,6 +21,7 @@
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/core_file.hpp"
+#include "core/kernel_faults.hpp"
 #include "core/kernel_waits.hpp"
 #include "core/runtime.hpp"
 #include "core/same_settings.hpp"
@@ -89,6 +90,7 @@ void Runtime::join_job() {
                  .timeout_name = "MESHMEM_START_TIMEOUT"};
   const Job& job = connect_to_launcher(environment_.start_timeout);
   if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
+  explain_kernel_faults();
   n_pes_ = job.n_pes;
   me_ = job.pe;
   if (me_ == 0) note_for_oshrun(JobNote::begun);

@@ -18,6 +18,10 @@ void note_failed_allocation(const char* routine, std::size_t bytes, const std::s
 // What the line says if the address would lie in a block of that allocation that begins at NULL.
 std::optional<std::string> failed_allocation_at(const void* address);
 
+// Prints that for an address that a kernel of PE `pe` has used, once in the life of the process.
+// Runs in signal handlers.
+void print_failed_allocation_at(const void* address, int pe);
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_MEMORY_FAILED_ALLOCATION_HPP_

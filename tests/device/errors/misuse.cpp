@@ -238,6 +238,16 @@ void make(const char* mistake, long* heap) {
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 
+// Within a block that an allocation was asked for and has not got. All PEs have asked.
+void use_failed_allocation(const char* mistake, char* none) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  const dim3 one(1);
+  if (is("failed_store"))
+    hipLaunchKernelGGL(store_at, one, one, 0, nullptr, reinterpret_cast<int*>(none + 64));
+  if (is("failed_p")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, none + 64);
+  if (is("failed_far_p")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, none + (1 << 20));
+}
+
 // All PEs launch a kernel, the last one another: whichever comes later finds it. Else false.
 bool launch_differently(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
@@ -326,11 +336,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "misuse: it takes a mistake, and a device\n");
     return 2;
   }
+  void* none = nullptr;
+  if (std::strncmp(argv[1], "failed_", 7) == 0)
+    none = shmem_malloc_with_hints(size_t{1} << 50, SHMEMX_MALLOC_DEVICE);
   shmem_barrier_all();
   if (call_differently(argv[1], heap)) return 0;
   const bool all_launch = launch_differently(argv[1], heap);
   if (all_launch || shmem_my_pe() == shmem_n_pes() - 1) {
-    if (!all_launch) make(argv[1], heap);
+    if (!all_launch) {
+      make(argv[1], heap);
+      use_failed_allocation(argv[1], static_cast<char*>(none));
+    }
     const hipError_t error = hipDeviceSynchronize();
     if (error != hipSuccess) {
       std::fprintf(stderr, "misuse: the kernel ended with: %s\n", hipGetErrorString(error));
