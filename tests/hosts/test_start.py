@@ -131,39 +131,40 @@ class Doctor(jobs.JobTest):
 
 
 class Strangers(jobs.JobTest):
-    def test_bytes_to_connections_of_meshmem_do_nothing(self):
+    def visit_a_job(self, visit, **options):
+        """The result of a job of three PEs, and what visit(machine, ip, port) says of each place where it listens."""
         go = os.path.join(self.folder, "go")
-        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_TCP_PORT_RANGE": "20000-20001"})
+        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, **options)
         for _ in range(3):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         said = []
         for machine in ("nodea", "nodeb"):
             for pid in jobs.simulated[machine].processes():
                 for ip, port in jobs.listening(pid):
-                    self.assertNotEqual(ip, "0.0.0.0")
-                    self.assertIn(port, (20000, 20001))
-                    said += self.intrude(ip, port, "nodec", [])
+                    said += visit(machine, ip, port)
         with open(go, "wb"):
             pass
-        self.assertEqual(self.finish(process).status, 0, said)
+        return self.finish(process), said
+
+    def test_bytes_to_connections_of_meshmem_do_nothing(self):
+        def visit(_, ip, port):
+            self.assertNotEqual(ip, "0.0.0.0")
+            self.assertIn(port, (20000, 20001))
+            return self.intrude(ip, port, "nodec", [])
+
+        result, said = self.visit_a_job(visit, settings={"MESHMEM_TCP_PORT_RANGE": "20000-20001"})
+        self.assertEqual(result.status, 0, said)
         self.assertEqual(said, 3 * ["sent raw bytes"])
         self.assert_nothing_left()
 
     @jobs.needs_ucx
     def test_they_get_nothing_of_ucx_and_the_job_goes_on(self):
-        go = os.path.join(self.folder, "go")
-        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_NETWORK": "ucx"})
-        for _ in range(3):
-            self.assertEqual(process.stdout.readline(), b"ready\n")
-        said = []
-        for machine in ("nodea", "nodeb"):
-            for pid in jobs.simulated[machine].processes():
-                for ip, port in jobs.listening(pid):
-                    if not ip.startswith("127."):
-                        said += self.intrude(ip, port, "nodeb" if machine == "nodea" else "nodea", [jobs.MESHMEM_UCX])
-        with open(go, "wb"):
-            pass
-        result = self.finish(process)
+        def visit(machine, ip, port):
+            if ip.startswith("127."):
+                return []
+            return self.intrude(ip, port, "nodeb" if machine == "nodea" else "nodea", [jobs.MESHMEM_UCX])
+
+        result, said = self.visit_a_job(visit, settings={"MESHMEM_NETWORK": "ucx"})
         self.assertEqual(result.status, 0, f"{result}; {said}")
         self.assertEqual(len([line for line in said if line == "sent raw bytes"]), 3, said)
         messages = [re.fullmatch(r"sent (\d+) messages, got (\d+), lost (\d+)", line) for line in said]
