@@ -90,7 +90,7 @@ inline void raise_to(std::uint64_t* at, std::uint64_t value) {
   }
 }
 
-[[noreturn]] inline void trap() {
+[[noreturn]] MESHMEM_DEVICE void trap() {
 #if !MESHMEM_KERNEL_CHECKS
   std::fputs(
       "meshmem: a kernel called the library with a mistake; compile it with oshhip --check to be "

@@ -11,8 +11,8 @@
 #if defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU)
 #define MESHMEM_DEVICE_CODE 1
 #include <hip/hip_runtime.h>
-#define MESHMEM_DEVICE __device__ inline
-#define MESHMEM_DEVICE_MEMBER __device__
+#define MESHMEM_DEVICE MESHMEM_CHECKED_NAME __device__ inline
+#define MESHMEM_DEVICE_MEMBER MESHMEM_CHECKED_NAME __device__
 #if defined(__CUDACC__)
 #define MESHMEM_DEVICE_COLD __device__ __noinline__ static
 #else
@@ -30,8 +30,8 @@
 #if defined(__HIP__)
 #define MESHMEM_DEVICE_OUT_OF_LINE __device__ __attribute__((noinline))
 #endif
-#define MESHMEM_HOST_DEVICE __host__ __device__ inline
-#define MESHMEM_HOST_DEVICE_MEMBER __host__ __device__
+#define MESHMEM_HOST_DEVICE MESHMEM_CHECKED_NAME __host__ __device__ inline
+#define MESHMEM_HOST_DEVICE_MEMBER MESHMEM_CHECKED_NAME __host__ __device__
 #else
 #define MESHMEM_HOST_DEVICE inline
 #define MESHMEM_HOST_DEVICE_MEMBER
@@ -49,9 +49,15 @@
 #endif
 
 // Whether kernels look for mistakes of their callers, and say what they find: `oshhip --check`, or
-// -DMESHMEM_KERNEL_CHECKS. All files of a program should say the same.
+// -DMESHMEM_KERNEL_CHECKS. Functions that do so have other names for a linker, so that files of
+// both kinds can be in one program. In code for GPUs each file has its own.
 #if !defined(MESHMEM_KERNEL_CHECKS)
 #define MESHMEM_KERNEL_CHECKS 0
+#endif
+#if MESHMEM_KERNEL_CHECKS && defined(MESHMEM_TARGET_IS_CPU)
+#define MESHMEM_CHECKED_NAME __attribute__((abi_tag("checked")))
+#else
+#define MESHMEM_CHECKED_NAME
 #endif
 
 // A struct among a kernel's parameters that is read where it lies, and not copied first.

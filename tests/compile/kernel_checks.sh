@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # kernel_checks.sh OSHHIP SOURCE: kernels look for mistakes if --check says so, and only then: neither a level of
-# optimization nor NDEBUG changes it. Told by what checks print.
+# optimization nor NDEBUG changes it, nor a file of the other kind in the same program. Told by what checks print.
 set -euo pipefail
 oshhip=$1 source=$2
 scratch=$(mktemp -d)
@@ -28,3 +28,40 @@ for checked in '--check -O3' '-O0 --check' '--check -O3 -DNDEBUG' '-O3 -DMESHMEM
 done
 ! "$(dirname "$oshhip")/oshcc" --check -c "$source" 2>"$scratch/said" || fail 'oshcc takes --check'
 grep -q 'oshcc: --check is for kernels' "$scratch/said" || fail "oshcc says: $(cat "$scratch/said")"
+
+# A file of each kind, whichever comes first.
+cat >"$scratch/part.hip" <<'END'
+#include <hip/hip_runtime.h>
+#include <shmem.h>
+__global__ void PART(long* address) { shmem_long_p(address, 1, 0); }
+void launch_PART(long* address) { hipLaunchKernelGGL(PART, dim3(1), dim3(1), 0, nullptr, address); }
+END
+cat >"$scratch/main.hip" <<'END'
+#include <hip/hip_runtime.h>
+#include <shmem.h>
+void launch_checked(long*);
+void launch_unchecked(long*);
+int main(int argc, char** argv) {
+  static long not_symmetric;
+  shmem_init();
+  (*argv[argc - 1] == 'c' ? launch_checked : launch_unchecked)(&not_symmetric);
+  (void)hipDeviceSynchronize();
+  shmem_finalize();
+}
+END
+for part in checked unchecked; do
+  sed "s/PART/$part/g" "$scratch/part.hip" >"$scratch/$part.hip"
+done
+"$oshhip" -O0 --check -c "$scratch/checked.hip" -o "$scratch/checked.o"
+"$oshhip" -O0 -c "$scratch/unchecked.hip" -o "$scratch/unchecked.o"
+for order in 'checked.o unchecked.o' 'unchecked.o checked.o'; do
+  # shellcheck disable=SC2086
+  (cd "$scratch" && "$oshhip" -O0 main.hip $order -o program)
+  for part in checked unchecked; do
+    timeout 60 "$(dirname "$oshhip")/oshrun" -n 1 "$scratch/program" $part >"$scratch/said" 2>&1 &&
+      fail "the mistake of the $part kernel goes unseen"
+    expected='is in no symmetric heap'
+    [ $part = checked ] || expected='compile it with oshhip --check'
+    grep -q "$expected" "$scratch/said" || fail "linked as $order, the $part kernel says: $(cat "$scratch/said")"
+  done
+done
