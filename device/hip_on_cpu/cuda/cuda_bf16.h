@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <cuda_bf16.h> on ordinary CPUs: bfloat16 and its conversions, as in <hip/hip_bf16.h>; arithmetic
-// is that of float. Deliberately not there: vectors of it, and other ways to round.
+// <cuda_bf16.h> on ordinary CPUs: bfloat16 and its conversions; arithmetic is that of float.
+// Deliberately not there: vectors of it, and other ways to round. The type is that of
+// meshmem's routines. A file includes this header or <hip/hip_bf16.h>, not both.
 #pragma once
 
-#include <hip/hip_bf16.h>
+#include <hip/hip_bfloat16.h>
 
-using __nv_bfloat16 = __hip_bfloat16;
-using nv_bfloat16 = __hip_bfloat16;
+using __nv_bfloat16 = hip_bfloat16;
+using nv_bfloat16 = hip_bfloat16;
 
-inline __nv_bfloat16 __float2bfloat16_rn(float value) { return __float2bfloat16(value); }
+inline __nv_bfloat16 __float2bfloat16(float value) { return __nv_bfloat16(value); }
+inline __nv_bfloat16 __float2bfloat16_rn(float value) { return __nv_bfloat16(value); }
+inline float __bfloat162float(__nv_bfloat16 value) { return value; }

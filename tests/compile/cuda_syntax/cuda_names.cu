@@ -108,6 +108,14 @@ void try_kernels() {
   CHECK(cudaFreeHost(others));
 }
 
+// The short floats of CUDA's headers are those that routines take.
+void try_short_floats() {
+  auto* const numbers = static_cast<__nv_bfloat16*>(nvshmem_calloc(2, sizeof(__nv_bfloat16)));
+  EXPECT(nvshmemx_bfloat16_broadcast_on_stream(NVSHMEM_TEAM_WORLD, numbers + 1, numbers, 1, 0, 0) == 0);
+  CHECK(cudaDeviceSynchronize());
+  nvshmem_free(numbers);
+}
+
 void try_graphs_of_puts() {
   constexpr int kMany = 1000;
   const int before = (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes();
@@ -156,6 +164,7 @@ int main() {
   nvshmem_init();
   try_devices();
   try_kernels();
+  try_short_floats();
   try_graphs_of_puts();
   nvshmem_finalize();
   return 0;
