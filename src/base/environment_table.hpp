@@ -71,8 +71,8 @@ X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
   "The network to use, as in eth0 or mlx5_0:1; of an interface also the address that is in unique "
   "ids. Unset: that of the default route, or UCX chooses.")
 X(MESHMEM_TCP_PORT_RANGE, tcp_port_range, port_range, {},
-  "Each PE takes meshmem's own connections on a free one of these TCP ports, as a firewall may ask "
-  "for. There have to be as many as a machine has PEs, and more where several jobs run. Unset: the "
+  "Each PE accepts meshmem's own connections on a free TCP port of this range, for firewalls. The "
+  "range needs a port for each PE of a machine, and more if several jobs run there. Unset: the "
   "kernel chooses. UCX reads UCX_TCP_PORT_RANGE.")
 X(MESHMEM_PROXY, proxy, proxy_kind, ProxyKind::automatic,
   "How kernels reach PEs of other machines. auto: by a thread of the PE, which does for them what "
