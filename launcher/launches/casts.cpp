@@ -111,9 +111,18 @@ class Casts {
     return is_one_of(at, {")", "]", "}", ",", ";", ":", "?", "=", "!"});
   }
 
+  // Whether a type of pointer to a function is written there: what is cast by it is of another type.
+  bool has_other_type(std::size_t first, std::size_t end) const {
+    for (std::size_t at = first; at + 2 < end; ++at) {
+      if (tokens_.is_adjacent_run(at, "(*)")) return true;
+    }
+    return false;
+  }
+
   // A kernel, or what a launch is given, has to be rewritten; another name may be a variable with a
   // kernel's address.
   Edits* edits_for(std::size_t first, std::size_t end) {
+    if (has_other_type(first, end)) return nullptr;
     if (first < end_of_launched_) return &needed_;
     for (std::size_t at = first; at < end; ++at) {
       if (kernels_.count(tokens_.text(at)) != 0) return &needed_;

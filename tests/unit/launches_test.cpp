@@ -195,6 +195,11 @@ TEST(Casts, OfKernelsAreNoted) {
             kKernel + "(char*)::hip_on_cpu::noted_cast<void*>(k);");
 }
 
+TEST(Casts, ByAnotherTypeOfFunctionAreNotNoted) {
+  expect_unchanged(kKernel + "p = (const void*)((void (*)())k);");
+  expect_unchanged(kKernel + "p = reinterpret_cast<void*>((void (*)(int))k);");
+}
+
 TEST(Casts, FindKernelsBehindTheirSpecifiers) {
   for (const char* declaration :
        {"static __attribute__(()) void k();", "void __attribute__(()) k();",
