@@ -103,12 +103,18 @@ hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* share
   return hipSuccess;
 }
 
-hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
-                           std::size_t shared, hipStream_t stream) {
+// hip_on_cpu has functions of these names in C++.
+hipError_t launch_kernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                         std::size_t shared, hipStream_t stream) __asm__("hipLaunchKernel");
+hipError_t launch_kernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                         std::size_t shared, hipStream_t stream) {
   return remember(launch(function, grid, block, arguments, shared, stream, false));
 }
-hipError_t hipLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
-                                      unsigned shared, hipStream_t stream) {
+hipError_t launch_cooperative_kernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                     unsigned shared,
+                                     hipStream_t stream) __asm__("hipLaunchCooperativeKernel");
+hipError_t launch_cooperative_kernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                     unsigned shared, hipStream_t stream) {
   return remember(launch(function, grid, block, arguments, shared, stream, true));
 }
 
