@@ -57,6 +57,21 @@ TEST(TcpWireEndings, LosesAPeerAfterAllThatItHasSent) {
   });
 }
 
+TEST(TcpWireEndings, GivesBackWhatALostPeerDoesNotTake) {
+  in_child([] {
+    End a, b;
+    const int to_b = a.wire().connect(b.wire().address());
+    a.send(to_b, 8, true);
+    ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1; }));
+    const auto second = second_connection(a, b);  // which goes on for longer
+    for (int count = 0; count < 100; ++count) a.send(to_b, Wire::kMostOfBody, false);
+    ASSERT_GT(a.in_flight(), 0) << "more than sockets hold";
+    b.close();
+    ASSERT_TRUE(progress_until({&a}, [&] { return !a.lost().empty(); }));
+    EXPECT_EQ(a.in_flight(), 0);
+  });
+}
+
 // As behind a firewall that has forgotten the other one.
 TEST(TcpWireEndings, LosesAPeerByOneOfItsConnections) {
   in_child([] {

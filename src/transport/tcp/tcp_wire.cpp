@@ -87,6 +87,7 @@ void TcpWire::watch(Connection& connection) {
 void TcpWire::end(Connection& connection, int error) {
   if (std::exchange(connection.has_ended, true)) return;
   any_ended_ = true;
+  keep_unsent(connection);
   if (!connection.is_proved()) return end_unproved(connection, error);
   const auto came = came_from_.find(std::string(as_text(connection.other())));
   if (connection.is_accepted() && came != came_from_.end() && came->second == &connection)
@@ -103,10 +104,16 @@ void TcpWire::end_unproved(Connection& connection, int error) {
     return;
   }
   if (error != 0 && error != ECONNRESET && error != EPIPE) return lose(connection.peer, error);
-  Peer& peer = *peers_[static_cast<std::size_t>(connection.peer)];
-  peer.out = nullptr;
-  std::swap(peer.waiting, connection.outgoing);
   dial_later(connection.peer, error);
+}
+
+// What the connection has not sent waits for its peer's next one, or is given back with the peer.
+void TcpWire::keep_unsent(Connection& ending) {
+  if (ending.peer < 0) return;
+  Peer& peer = *peers_[static_cast<std::size_t>(ending.peer)];
+  if (peer.out != &ending) return;
+  peer.out = nullptr;
+  std::swap(peer.waiting, ending.outgoing);
 }
 
 // As long as a child of fork has the socket too, close() neither ends the connection nor takes it
@@ -251,7 +258,6 @@ bool TcpWire::report_losses() {
       Connection& connection = *connections_[i];
       if (connection.peer != number && connection.other() != peer.address) continue;
       end(connection, 0);
-      connection.outgoing.give_back();
     }
     peer.waiting.give_back();
     listener_->lose(number, peer.why, peer.was_silent);

@@ -86,6 +86,7 @@ class TcpWire final : public Wire {
   // Ends it; its peer is lost where there is one.
   void end(Connection& connection, int error);
   void end_unproved(Connection& connection, int error);
+  void keep_unsent(Connection& ending);
   void lose(int number, int error);
   void lose(int number, std::string why, bool was_silent);
   bool may_say_more(const Peer& lost) const;
