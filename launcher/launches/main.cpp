@@ -38,6 +38,15 @@ void pass_on(int signal) {
   if (running_child > 0) kill(static_cast<pid_t>(running_child), signal);
 }
 
+// What the caller ignores, as nohup does, stays so for the compiler too.
+void set_handler(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+      ::signal(signal, handler);
+  }
+}
+
 [[noreturn]] void execute(const Words& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -60,7 +69,7 @@ int run(const Words& words, const fs::path& output = {}, const fs::path& errors 
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    set_handler(SIG_DFL);
     if (!output.empty()) redirect(STDOUT_FILENO, output);
     if (!errors.empty()) redirect(STDERR_FILENO, errors);
     execute(words);
@@ -137,7 +146,7 @@ Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
 // sources themselves.
 int compile_rewritten(const Command& command) {
   const ScratchFolder scratch;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, &pass_on);
+  set_handler(&pass_on);
   const Rewritten rewritten = rewrite_sources(command, scratch.path());
   if (received_signal != 0) return 128 + received_signal;
   if (rewritten.status != 0) return rewritten.status;
@@ -147,7 +156,7 @@ int compile_rewritten(const Command& command) {
 int run_compiler(const Command& command) {
   if (!command.sources().empty()) {
     const int status = compile_rewritten(command);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    set_handler(SIG_DFL);
     if (received_signal != 0) raise(received_signal);
     if (status >= 0) return status;
   }

@@ -115,9 +115,22 @@ leaves_other_sources_alone() {
   grep -q cpp-output words || fail 'a source with a launch is not rewritten'
 }
 
+# As under nohup: a signal that the caller ignores ends no compiler.
+keeps_ignored_signals() {
+  local status=0
+  printf '#!/bin/sh\nkill -HUP $PPID $$\nsleep 0.1\nexec c++ "$@"\n' >compiler
+  chmod +x compiler
+  (
+    trap '' HUP
+    MESHMEM_HIPCXX=$scratch/compiler "$oshhip" -w -c 'a folder/one.cu'
+  ) 2>said || status=$?
+  [ $status = 0 ] || fail "a signal that is ignored ends it with $status"
+}
+
 run_programs
 knows_names_of_cuda "$names"
 says_original_lines
 takes_the_options_of_compilers
 leaves_other_sources_alone
+keeps_ignored_signals
 [ -z "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
