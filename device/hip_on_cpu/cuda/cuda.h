@@ -91,7 +91,7 @@ inline CUresult cuGetErrorName(CUresult error, const char** name) {
 // ---- Devices and their contexts
 
 inline CUresult cuInit(unsigned flags) { return hipInit(flags); }
-inline CUresult cuDriverGetVersion(int* version) { return hipDriverGetVersion(version); }
+inline CUresult cuDriverGetVersion(int* version) { return cudaDriverGetVersion(version); }
 inline CUresult cuDeviceGetCount(int* count) { return hipGetDeviceCount(count); }
 inline CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   int count = 0;

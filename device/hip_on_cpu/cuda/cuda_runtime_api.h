@@ -13,6 +13,48 @@
 // The version whose names these are. Programs choose by it between forms of a call.
 #define CUDART_VERSION 12000
 
+// What differs from HIP.
+inline cudaError_t cudaRuntimeGetVersion(int* version) {
+  const cudaError_t error = hipRuntimeGetVersion(version);
+  if (error == cudaSuccess) *version = CUDART_VERSION;
+  return error;
+}
+inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+// Of memory that nobody has registered it says so, which is no error.
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
+                                            const void* pointer) {
+  const cudaError_t before = cudaPeekAtLastError();
+  const cudaError_t error = hipPointerGetAttributes(attributes, pointer);
+  if (error != cudaErrorInvalidValue || attributes == nullptr) return error;
+  if (before == cudaSuccess) (void)cudaGetLastError();
+  *attributes = {};
+  attributes->type = cudaMemoryTypeUnregistered;
+  attributes->device = -2;  // cudaInvalidDeviceId
+  attributes->hostPointer = const_cast<void*>(pointer);
+  return cudaSuccess;
+}
+
+// In the order of CUDA's members.
+typedef struct cudaMemsetParams {
+  void* dst;
+  std::size_t pitch;
+  unsigned value;
+  unsigned elementSize;
+  std::size_t width;
+  std::size_t height;
+} cudaMemsetParams;
+inline cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                          const cudaGraphNode_t* dependencies, std::size_t count,
+                                          const cudaMemsetParams* given) {
+  hipMemsetParams same{};
+  if (given != nullptr)
+    same = {given->dst,   given->elementSize, given->height,
+            given->pitch, given->value,       given->width};
+  return hipGraphAddMemsetNode(node, graph, dependencies, count,
+                               given != nullptr ? &same : nullptr);
+}
+
 #if defined(__cplusplus)
 // Of CUDA 12, and of 10 and 11.
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,

@@ -59,6 +59,12 @@ void try_devices() {
   CHECK(cudaGetDeviceProperties(&properties, 0));
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
   EXPECT(value == properties.multiProcessorCount);
+  EXPECT(cudaRuntimeGetVersion(&value) == cudaSuccess && value == CUDART_VERSION);
+  EXPECT(cuDriverGetVersion(&value) == CUDA_SUCCESS && value == CUDART_VERSION);
+  cudaPointerAttributes attributes;
+  CHECK(cudaPointerGetAttributes(&attributes, &value));
+  EXPECT(attributes.type == cudaMemoryTypeUnregistered && attributes.hostPointer == &value);
+  CHECK(cudaGetLastError());
   CUdevice device = -1;
   CUcontext context = nullptr;
   const char* text = nullptr;
@@ -94,7 +100,8 @@ void try_kernels() {
   shorten<<<1, 4>>>(halves, others, numbers);
   CHECK(cudaMalloc((void**)&sum, sizeof(int)));
   void* arguments[] = {&sum};
-  CHECK(cudaLaunchKernel((const void*)sum_of_wave, dim3(1), dim3(32), arguments, 0, 0));
+  CHECK(cudaLaunchKernel((const void*)sum_of_wave, dim3(1), dim3(32), arguments));
+  CHECK(cudaLaunchCooperativeKernel((void*)sum_of_wave, dim3(1), dim3(32), arguments));
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaGetLastError());
   EXPECT(__half2float(halves[3]) == 4.5f && __bfloat162float(others[3]) == 9);
@@ -160,12 +167,32 @@ void try_graphs_of_puts() {
   nvshmem_free(from);
 }
 
+void try_graph_of_memset() {
+  int* to = nullptr;
+  int host[3] = {};
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaGraphExec_t executable;
+  CHECK(cudaMalloc(&to, sizeof host));
+  const cudaMemsetParams fill = {to, 0, 7, sizeof(int), 3, 1};
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &fill));
+  CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  CHECK(cudaGraphLaunch(executable, 0));
+  CHECK(cudaMemcpy(host, to, sizeof host, cudaMemcpyDeviceToHost));
+  EXPECT(host[0] == 7 && host[2] == 7);
+  CHECK(cudaGraphExecDestroy(executable));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFree(to));
+}
+
 int main() {
   nvshmem_init();
   try_devices();
   try_kernels();
   try_short_floats();
   try_graphs_of_puts();
+  try_graph_of_memset();
   nvshmem_finalize();
   return 0;
 }

@@ -85,8 +85,6 @@
 #define cudaDeviceDisablePeerAccess hipDeviceDisablePeerAccess
 #define cudaDeviceGetStreamPriorityRange hipDeviceGetStreamPriorityRange
 #define cudaMemGetInfo hipMemGetInfo
-#define cudaDriverGetVersion hipDriverGetVersion
-#define cudaRuntimeGetVersion hipRuntimeGetVersion
 
 // Memory
 #define cudaMalloc hipMalloc
@@ -126,7 +124,6 @@
 #define cudaMemset hipMemset
 #define cudaMemsetAsync hipMemsetAsync
 #define cudaPointerAttributes hipPointerAttribute_t
-#define cudaPointerGetAttributes hipPointerGetAttributes
 #define cudaMemoryType hipMemoryType
 #define cudaMemoryTypeUnregistered hipMemoryTypeUnregistered
 #define cudaMemoryTypeHost hipMemoryTypeHost
@@ -170,7 +167,6 @@
 #define cudaGraphExec_t hipGraphExec_t
 #define cudaGraphNode_t hipGraphNode_t
 #define cudaHostNodeParams hipHostNodeParams
-#define cudaMemsetParams hipMemsetParams
 #define cudaStreamCaptureMode hipStreamCaptureMode
 #define cudaStreamCaptureModeGlobal hipStreamCaptureModeGlobal
 #define cudaStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
@@ -187,7 +183,6 @@
 #define cudaGraphAddEmptyNode hipGraphAddEmptyNode
 #define cudaGraphAddHostNode hipGraphAddHostNode
 #define cudaGraphAddMemcpyNode1D hipGraphAddMemcpyNode1D
-#define cudaGraphAddMemsetNode hipGraphAddMemsetNode
 #define cudaGraphAddChildGraphNode hipGraphAddChildGraphNode
 #define cudaGraphGetNodes hipGraphGetNodes
 #define cudaGraphInstantiateWithFlags hipGraphInstantiateWithFlags

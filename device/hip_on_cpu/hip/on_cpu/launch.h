@@ -230,13 +230,14 @@ constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
 
 // By the kernel's address; its type, or what was noted of it, tells what lies at `arguments`.
 inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                  std::size_t shared, hipStream_t stream) {
+                                  std::size_t shared = 0, hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
                                    stream);
 }
 template <typename... Parameters>
 inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                  void** arguments, std::size_t shared, hipStream_t stream) {
+                                  void** arguments, std::size_t shared = 0,
+                                  hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream);
 }
@@ -246,14 +247,14 @@ inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3
 // otherwise.
 template <typename... Parameters>
 inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                             void** arguments, unsigned shared,
-                                             hipStream_t stream) {
+                                             void** arguments, unsigned shared = 0,
+                                             hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream, true);
 }
 inline hipError_t hipLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
-                                             void** arguments, unsigned shared,
-                                             hipStream_t stream) {
+                                             void** arguments, unsigned shared = 0,
+                                             hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
                                    stream, true);
 }
