@@ -379,7 +379,8 @@ void observe_waits(const WaitObserver* observer) {
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
 
-void* dynamic_shared_memory() { return current_thread->block->runner->shared_memory(); }
+// Outside of kernels too: what is of a file is initialized with all thread-local variables there.
+void* dynamic_shared_memory() { return BlockRunner::of_this_os_thread().shared_memory(); }
 
 void grid_barrier() { current_thread->block->runner->grid_barrier(); }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory whose size the launch gives, as programs of CUDA declare it; cuda_syntax.sh compiles
 // and runs it. Variables have the names of the indices here.
+#include <memory>
+
 #include "pe_program.hpp"
 
+// The host's, which is initialized together with the reference that the next line becomes.
+thread_local auto of_the_host = std::make_unique<int>(7);
 extern __shared__ int of_the_file[];
 namespace {
 extern __shared__ __attribute__((aligned(16))) unsigned char bytes_of_the_file[];
@@ -36,6 +40,7 @@ __global__ void reverse_by_function(int* to) {
 }
 
 int main() {
+  if (*of_the_host != 7) return 1;
   Program program;
   const dim3 gridDim(2), blockDim(32);
   const unsigned threadIdx = 5, blockIdx = 1;
