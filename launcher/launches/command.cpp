@@ -51,6 +51,7 @@ Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), 
   for (std::size_t at = 0; at < words_.size(); ++at) {
     const std::string& word = words_[at];
     Role& role = roles_[at];
+    if (starts_with(word, "@")) continue;  // a file of words, which the compiler reads in both
     if (!starts_with(word, "-") || word == "-") {
       is_other = is_other || word == "-";
       if (has_options) role = Role::kInput;

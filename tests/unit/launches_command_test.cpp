@@ -63,6 +63,12 @@ TEST(LaunchesCommand, KeepsOptionsForSourcesThatStay) {
             "g++ -DA -x c++ a.cu -x c++-cpp-output b.ii");
 }
 
+TEST(LaunchesCommand, KeepsFilesOfOptions) {
+  const std::string line = "g++ -O2 -x c++ @options a.cu -c";
+  EXPECT_EQ(preprocess(line), "g++ -O2 -x c++ @options a.cu -E");
+  EXPECT_EQ(compile(line), "g++ -O2 -x c++ @options -x c++-cpp-output 0.ii -c");
+}
+
 TEST(LaunchesCommand, HasNoSourcesWhereNothingIsToRewrite) {
   for (const char* line :
        {"g++ a.cpp -o p", "g++ -x c++ -E a.cu", "g++ -x c++ -M a.cu", "g++ -x c++ -MM a.cu",
