@@ -32,8 +32,8 @@ function(meshmem_device_sources target)
   endif()
 endfunction()
 
-# The compiler is run by meshmem-launches, which makes C++ of kernel<<<...>>> and the like in sources that -xc++ marks. The
-# installed package says where it is; the project's own sources need none.
+# Runs the target's compiler through meshmem-launches, which rewrites kernel<<<...>>> and similar syntax into C++ in
+# sources that -xc++ marks. The installed package sets MESHMEM_LAUNCHES; the project's own sources do not need it.
 function(meshmem_compile_by_launches target)
   get_target_property(launcher ${target} CXX_COMPILER_LAUNCHER)
   if(NOT launcher)

@@ -83,7 +83,7 @@ MESHMEM_DEVICE void check_job() {
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
   check_job();
 #if MESHMEM_KERNEL_CHECKS
-  constexpr std::uintptr_t kNearNull = 1 << 16;  // where no system has memory
+  constexpr std::uintptr_t kNearNull = 1 << 16;  // no system has memory below it
   if (reinterpret_cast<std::uintptr_t>(address) < kNearNull)
     printf(
         "meshmem: PE %d, in a kernel: %p is in no symmetric heap; it is NULL or near it, as where "

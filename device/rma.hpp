@@ -16,9 +16,9 @@
 namespace meshmem {
 namespace device {
 
-// Out of line: in line, a kernel with a put and a quiet took more than the 64 registers that a
-// thread of a block of 1,024 may have. waits: the source may be used again when it returns. Near it
-// may in any case.
+// Not inlined: a kernel with an inlined put and a quiet needed more than the 64 registers that a
+// thread of a block of 1,024 may have. waits: the caller may use the source again on return, which
+// holds for near PEs in any case.
 template <typename Group>
 MESHMEM_DEVICE_APART void put_bytes(Group group, void* dest, const void* source, std::size_t bytes,
                                     int world_pe, bool waits) {

@@ -229,7 +229,7 @@ struct ReduceLimits {
   std::size_t two_shot;
 };
 
-// Of reductions in users' kernels, by who calls.
+// The limits of reductions in users' kernels, for each kind of calling group.
 struct KernelReduceLimits {
   ReduceLimits thread, wave, block, grid;
 };

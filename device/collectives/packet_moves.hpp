@@ -21,8 +21,8 @@ enum class Caller { any, kernel };
 
 // The most bytes of a PE's block that travel as packets: what fits into a row behind a line for a
 // length, and no more than takes as long as two meetings, since packets are twice their data and
-// are handled twice. All members call with the same kind of group. A GPU's thread takes 0.1 us for
-// a line on its own; a processor's thread meets others in no more time than it takes for 512 bytes.
+// are handled twice. All members call with the same kind of group. One thread of a GPU needs 0.1 us
+// for a line. On a processor a thread's meeting takes no longer than moving 512 bytes.
 #if defined(MESHMEM_TARGET_IS_CPU)
 constexpr std::size_t kMostOfThread = 512;
 #else

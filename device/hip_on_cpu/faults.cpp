@@ -41,8 +41,8 @@ constexpr Fault kFaults[] = {
 std::atomic<void (*)()> called_at_faults{nullptr};
 std::atomic<void (*)(const void*)> called_at_bad_addresses{nullptr};
 
-// Runs in signal handlers: snprintf of numbers and names takes no lock and no memory. `address`: a
-// bad one that the kernel has used, if it is known.
+// Runs in signal handlers: snprintf of numbers and names takes no lock and no memory. `address`:
+// the bad address that the kernel has used, if it is known.
 void print_place(const char* what, const void* const* address = nullptr) {
   const ThreadState& thread = *current_thread;
   const BlockState& block = *thread.block;

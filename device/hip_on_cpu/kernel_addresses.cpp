@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels by their addresses alone: where a program casts one to void*, its type is noted here.
-// Invariant: entries are only added, without a lock, so that a child of fork() has those of its
+// Finds a kernel's type by its address. A program that casts a kernel to void* notes the type here.
+// Invariant: entries are only added, without a lock, so that a child of fork() can use those of its
 // parent. Called by casts that oshhip has compiled, and by launches.
 #include <atomic>
 #include <cstdint>
@@ -39,7 +39,7 @@ void note_kernel(const void* kernel, BindByAddress bind) {
     return;
   }
   auto* const added = new NotedKernel{kernel, {bind}, first};
-  // Two threads may add the same kernel, which does no harm.
+  // Two threads may both add the same kernel; a second entry does no harm.
   while (!list.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `(const void*)kernel` becomes `noted_cast<const void*>(kernel)`, which notes the kernel's type,
-// so that it can be launched by its address. For anything but a kernel that is the cast.
+// so that it can be launched by its address. For anything but a kernel, noted_cast is a plain cast.
 #include <initializer_list>
 #include <unordered_set>
 
@@ -32,7 +32,7 @@ class Casts {
     return false;
   }
 
-  // Behind the mark that __global__ leaves, the first name that parentheses follow.
+  // Notes the kernel's name: the first name before parentheses after the attribute of __global__.
   void note_kernel(std::size_t at) {
     if (!tokens_.is(at, "__attribute__") || !tokens_.is_adjacent_run(at + 1, "(())")) return;
     for (std::size_t next = at + 5; next < tokens_.size() && !is_one_of(next, {";", "{", "="});) {
@@ -51,7 +51,7 @@ class Casts {
     }
   }
 
-  // A call that takes a kernel's address without its type first.
+  // Notes where the first argument of a launch ends, if the launch takes a kernel as void*.
   void note_launch(std::size_t at) {
     if (!tokens_.is(at + 1, "(") ||
         !is_one_of(
@@ -70,7 +70,7 @@ class Casts {
     }
   }
 
-  // What is behind `const void*` or the like at `at`, or kNone.
+  // The token after `const void*` or a similar type at `at`, or kNone.
   std::size_t end_of_void_pointer(std::size_t at) const {
     std::size_t voids = 0, stars = 0;
     for (;; ++at) {
@@ -84,7 +84,7 @@ class Casts {
     return voids == 1 && stars == 1 ? at : kNone;
   }
 
-  // What is behind the name or the parentheses at `at`, where these are all that is cast.
+  // The token after the name or the parentheses at `at`; kNone if more than these is cast.
   std::size_t end_of_operand(std::size_t at) const {
     if (tokens_.is(at, "(")) {
       const std::size_t close = tokens_.partner(at);
@@ -101,7 +101,7 @@ class Casts {
     }
     return kNone;
   }
-  // Parentheses behind these hold the parameters of a function, or are an operator's.
+  // After these tokens, parentheses hold a function's parameters or an operator's operand.
   bool may_begin_cast(std::size_t at) const {
     return !tokens_.is_operand(at - 1) &&
            !is_one_of(at - 1, {">", "]", "operator", "sizeof", "alignof", "decltype", "typeid",
@@ -111,7 +111,7 @@ class Casts {
     return is_one_of(at, {")", "]", "}", ",", ";", ":", "?", "=", "!"});
   }
 
-  // Whether a type of pointer to a function is written there: what is cast by it is of another type.
+  // Whether a function-pointer type is written there: the operand is cast to another type then.
   bool has_other_type(std::size_t first, std::size_t end) const {
     for (std::size_t at = first; at + 2 < end; ++at) {
       if (tokens_.is_adjacent_run(at, "(*)")) return true;
@@ -119,8 +119,8 @@ class Casts {
     return false;
   }
 
-  // A kernel, or what a launch is given, has to be rewritten; another name may be a variable with a
-  // kernel's address.
+  // Casts of a kernel, and those in a launch's first argument, must be rewritten. Another name may
+  // be a variable with a kernel's address.
   Edits* edits_for(std::size_t first, std::size_t end) {
     if (has_other_type(first, end)) return nullptr;
     if (first < end_of_launched_) return &needed_;
@@ -156,7 +156,7 @@ class Casts {
   const Tokens& tokens_;
   Edits &needed_, &possible_;
   std::unordered_set<std::string_view> kernels_;
-  bool can_note_ = false;            // HIP's header has been read
+  bool can_note_ = false;            // noted_cast is declared: HIP's header comes before
   std::size_t end_of_launched_ = 0;  // tokens before it are a launch's first argument
 };
 

@@ -115,7 +115,7 @@ bool Command::has_input_of_language(std::size_t behind) const {
   return false;
 }
 
-// clang warns of options that it has no use for.
+// Leaves out preprocessing options that are not needed: clang warns of unused options.
 Words Command::compile(const std::map<std::size_t, std::string>& preprocessed) const {
   const bool has_originals = preprocessed.size() < sources_.size();
   Words result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be replaced in a source, and who finds it.
+// Replacements in a source, and the functions that find them.
 // Invariant: an edit keeps the newlines and line markers of what it replaces, so that compilers and
 // debuggers name the lines of the original. Called by rewrite.cpp.
 #pragma once
@@ -28,7 +28,7 @@ class Edits {
   void append(Edits others);
 
   bool empty() const { return edits_.empty(); }
-  // The text with all edits. One inside of what another replaces is left out.
+  // The text with all edits. Drops an edit that lies inside another one.
   std::string apply() const;
 
  private:
@@ -40,7 +40,7 @@ class Edits {
 void rewrite_launches(const Tokens& tokens, Edits& edits);
 // extern __shared__ type name[];
 void rewrite_shared_arrays(const Tokens& tokens, Edits& edits);
-// (void*)kernel and its like. What `needed` gets has to be replaced; `possible` gets the casts of
+// (void*)kernel and similar casts. `needed` gets those that must be replaced, `possible` those of
 // names that may stand for a kernel.
 void rewrite_casts(const Tokens& tokens, Edits& needed, Edits& possible);
 

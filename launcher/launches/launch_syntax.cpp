@@ -6,8 +6,8 @@
 namespace meshmem::launches {
 namespace {
 
-// Where an operand and what stands behind it begin: a name with its qualifiers and template
-// arguments, a call, an element, a member, or an expression in parentheses.
+// Finds where the expression before <<< begins: a name with its qualifiers and template arguments,
+// a call, an element, a member, or an expression in parentheses.
 class KernelExpression {
  public:
   explicit KernelExpression(const Tokens& tokens) : tokens_(tokens) {}
@@ -33,7 +33,7 @@ class KernelExpression {
     return open;
   }
 
-  // if (...), for (...) and so on, behind which a statement begins.
+  // Whether `close` ends the condition of an if, for, while or switch: a statement begins after it.
   bool ends_condition(std::size_t close) const {
     const std::size_t before = tokens_.partner(close) - 1;
     for (const char* keyword : {"if", "constexpr", "for", "while", "switch"}) {
@@ -69,8 +69,8 @@ class KernelExpression {
   const Tokens& tokens_;
 };
 
-// The >>> that ends the shape of a launch, which arguments in parentheses follow. Where template
-// arguments are told from comparisons wrongly, there is none.
+// The >>> that ends the shape of a launch; arguments in parentheses follow it. kNone if there is
+// none, or if a comparison was taken for template arguments.
 std::size_t find_end_of_shape(const Tokens& tokens, std::size_t first, bool skips_templates) {
   for (std::size_t at = first; at < tokens.size(); ++at) {
     if (tokens.is(at, ";") || tokens.is_closer(at) || tokens.is_adjacent_run(at, "<<<"))
@@ -93,7 +93,7 @@ std::size_t find_end_of_shape(const Tokens& tokens, std::size_t first) {
   return end != kNone ? end : find_end_of_shape(tokens, first, false);
 }
 
-// On one line, without comments and line markers.
+// The tokens on one line, without comments and line markers.
 std::string on_one_line(const Tokens& tokens, std::size_t first, std::size_t end) {
   std::string line;
   for (std::size_t at = first; at < end; ++at) {
@@ -107,13 +107,13 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    result += c == '\n' ? ' ' : c;  // of a raw string
+    result += c == '\n' ? ' ' : c;  // a raw string may have newlines
   }
   return result + '"';
 }
 
-// What hipLaunchKernelGGL is to the preprocessor. The last copy of the kernel is the one with the
-// lines of the source.
+// The expansion of hipLaunchKernelGGL. Only the last copy of the kernel keeps the newlines and line
+// markers of the source.
 std::string kernel_of(const std::string& kernel, std::string_view with_lines) {
   std::string result = " ::hip_on_cpu::kernel_of(" + quoted(kernel);
   result += ", [&](auto hip_on_cpu_later) -> decltype(::hip_on_cpu::address_of(hip_on_cpu_later, ";

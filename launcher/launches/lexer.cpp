@@ -22,7 +22,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Operators that hold a character of another one's; those with << or >> are not among them.
+// Operators that contain a shorter operator. Those with << or >> are left out.
 constexpr std::string_view kOperators[] = {"...", "->*", "<=>", "::", "->", "<=", ">="};
 
 }  // namespace
@@ -48,7 +48,7 @@ bool Lexer::starts_with(std::string_view what) const {
   return text_.substr(at_, what.size()) == what;
 }
 
-// To the end of the line, of which the newline is not taken.
+// Skips to the end of the line, but not over the newline.
 void Lexer::skip_line() {
   for (; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
     if (text_[at_] == '\\' && peek(1) == '\n') ++at_;
@@ -77,7 +77,7 @@ bool Lexer::skip_blank_or_comment() {
   return true;
 }
 
-// Line markers are `# LINE "FILE" FLAGS`, where the flag 3 stands for headers of the system.
+// Line markers are `# LINE "FILE" FLAGS`; the flag 3 marks a system header.
 void Lexer::read_directive() {
   const std::size_t begin = at_;
   skip_line();
@@ -98,7 +98,7 @@ void Lexer::read_quoted(char quote) {
   }
 }
 
-// At the quote of R"delimiter(...)delimiter".
+// Reads from the quote of R"delimiter(...)delimiter".
 void Lexer::read_raw_string() {
   const std::size_t open = text_.find_first_of("(\n", at_);
   if (open == std::string_view::npos || text_[open] == '\n') return read_quoted('"');
@@ -141,7 +141,7 @@ void Lexer::read_token() {
   read_punctuation();
 }
 
-// A string may have a prefix.
+// Reads a name, or a string with a prefix.
 void Lexer::read_name_or_text() {
   const std::size_t begin = at_;
   while (continues_name(peek())) ++at_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides a preprocessed C++ source into tokens.
-// Invariant: goes forward with every step, whatever the text; what is not closed ends with its
-// line, or with the text. Used by tokens.cpp.
+// Invariant: every step advances, whatever the text. A string or comment that is not closed ends
+// with its line or with the text. Used by tokens.cpp.
 #pragma once
 
 #include <string_view>

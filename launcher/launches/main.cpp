@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// meshmem-launches COMPILER ARGUMENTS...: runs the compiler for C++. A source (behind -x c++) that
-// launches kernels by <<<...>>>, or has other syntax of CUDA's, is preprocessed and rewritten
-// first.
-// Invariant: the compiler sees the original where nothing is rewritten; no file is left behind.
-// Run by oshhip, and by CMake as launcher of the compiler.
+// meshmem-launches COMPILER ARGUMENTS...: runs the C++ compiler. First preprocesses and rewrites
+// the sources (after -x c++) that launch kernels by <<<...>>> or have other CUDA syntax.
+// Invariant: the compiler reads the original of a source that needs no rewriting; no file is left
+// behind. Run by oshhip, and by CMake as compiler launcher.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -32,7 +31,8 @@ namespace fs = std::filesystem;
 
 volatile sig_atomic_t running_child = 0, received_signal = 0;
 
-// The child may have got it too, from the terminal; it is waited for, so that no file is left.
+// The child may also have got the signal from the terminal. This process waits for it, so that no
+// file is left behind.
 void pass_on(int signal) {
   received_signal = signal;
   if (running_child > 0) kill(static_cast<pid_t>(running_child), signal);
@@ -63,8 +63,8 @@ void redirect(int descriptor, const fs::path& file) {
   close(opened);
 }
 
-// Ends with the status that a shell would tell. What the command writes goes to files, if there are
-// names for them.
+// Returns the status that a shell would report. Redirects the command's output and errors to the
+// files that are named.
 int run(const Words& words, const fs::path& output = {}, const fs::path& errors = {}) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
@@ -110,15 +110,15 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// What stands for each source that has to be rewritten, and the status of the preprocessor where it
-// refuses one.
+// The rewritten file of each source that needs one, and the status of the preprocessor if it
+// refuses a source.
 struct Rewritten {
   std::map<std::size_t, std::string> files;
   int status = 0;
 };
 
-// Each file has the name of its source, after which compilers name objects. What the preprocessor
-// said is printed unless the compiler will say it again, of the source itself.
+// Each file has the name of its source, because compilers name objects after it. Prints the
+// preprocessor's messages unless the compiler will read the source itself and repeat them.
 Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
   Rewritten result;
   std::string said;
@@ -142,8 +142,8 @@ Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
   return result;
 }
 
-// The status of the preprocessor or of the compiler, or -1 if the compiler is to be run on the
-// sources themselves.
+// The status of the preprocessor or of the compiler, or -1 if no source needs rewriting and the
+// compiler has yet to run.
 int compile_rewritten(const Command& command) {
   const ScratchFolder scratch;
   set_handler(&pass_on);

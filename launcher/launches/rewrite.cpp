@@ -34,7 +34,7 @@ void Edits::append(Edits others) {
 std::string Edits::apply() const {
   std::vector<Edit> sorted = edits_;
   std::sort(sorted.begin(), sorted.end(), [](const Edit& a, const Edit& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);  // what is inserted comes first
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);  // insertions come first
   });
   const std::string_view text = tokens_.text();
   std::string result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes C++ of what CUDA and HIP add to it: launches by <<<...>>>, shared memory whose size the
-// launch gives, and kernels whose address is cast to void*.
-// Called by the program, with what the preprocessor has made of a source; the result needs
-// hip_on_cpu/hip/hip_runtime.h, which is part of such a source.
+// Rewrites into C++ the syntax that CUDA and HIP add to it: launches by <<<...>>>, shared memory
+// whose size the launch gives, and kernels whose address is cast to void*.
+// main.cpp calls it with a preprocessed source. The result needs hip_on_cpu/hip/hip_runtime.h,
+// which such a source includes.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace meshmem::launches {
 
-// Nothing if the source has nothing of the kind.
+// nullopt if the source has none of this syntax.
 std::optional<std::string> rewrite(std::string_view preprocessed);
 
 }  // namespace meshmem::launches

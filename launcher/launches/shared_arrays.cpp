@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `extern __shared__ type name[];` becomes `static thread_local type (&name)[] = DynamicShared();`,
-// a reference, which lambdas need not capture. The preprocessor has made `static thread_local` of
-// __shared__, which C++ does not allow beside extern.
+// a reference that lambdas need not capture. The preprocessor has replaced __shared__ by `static
+// thread_local`, which C++ does not allow beside extern.
 #include <utility>
 
 #include "launches/edits.hpp"
@@ -9,7 +9,7 @@
 namespace meshmem::launches {
 namespace {
 
-// The ( of an attribute that ends with `close`, or kNone.
+// The first token of the attribute that ends with `close`, or kNone.
 std::size_t begin_of_attribute(const Tokens& tokens, std::size_t close) {
   const std::size_t open = tokens.partner(close);
   if (!tokens.is(close, ")") || open == kNone) return kNone;
@@ -19,7 +19,7 @@ std::size_t begin_of_attribute(const Tokens& tokens, std::size_t close) {
   return kNone;
 }
 
-// Of the declaration that has this token among its specifiers.
+// The first token of the declaration that has this token among its specifiers.
 std::size_t begin_of_declaration(const Tokens& tokens, std::size_t specifier) {
   std::size_t begin = specifier;
   for (;;) {
@@ -38,7 +38,7 @@ std::size_t begin_of_declaration(const Tokens& tokens, std::size_t specifier) {
   }
 }
 
-// The [ behind the first name that has one, or kNone.
+// The [ after the first name that has one, or kNone.
 std::size_t find_dimension(const Tokens& tokens, std::size_t from) {
   for (std::size_t at = from; at < tokens.size(); ++at) {
     if (tokens.is(at, "[") && tokens.is_name(at - 1)) return at;
@@ -52,7 +52,7 @@ std::size_t find_dimension(const Tokens& tokens, std::size_t from) {
   return kNone;
 }
 
-// From the first [ of a declaration to its semicolon; false if it is of another form.
+// Rewrites from the first [ of a declaration to its semicolon; false if it has another form.
 bool rewrite_declarators(const Tokens& tokens, std::size_t dimension, Edits& edits) {
   for (;;) {
     const std::size_t name = dimension - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token of a preprocessed C++ source.
-// Invariant: < and > are tokens of their own, so that >> may close two templates and <<< is three
-// tokens without a gap. Made by the lexer.
+// Invariant: < and > are single tokens, so that >> may close two templates; <<< is three tokens
+// without a gap. Made by the lexer.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Token {
   std::size_t begin, end;  // in the text
   TokenKind kind;
   bool in_system_header;
-  std::size_t partner;  // of a bracket that has one: the other's index
+  std::size_t partner;  // of a bracket: the index of the bracket that matches it, or kNone
 };
 
 }  // namespace meshmem::launches

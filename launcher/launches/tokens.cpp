@@ -8,7 +8,7 @@
 namespace meshmem::launches {
 namespace {
 
-// Those that may stand beside an expression and are no part of it.
+// The keywords that may stand beside an expression without being part of it.
 bool is_keyword(std::string_view word) {
   static const std::unordered_set<std::string_view> keywords = {
       "alignas",   "alignof",  "and",      "bool",      "break",    "case",     "catch",
@@ -54,8 +54,8 @@ bool Tokens::is_operand(std::size_t at) const {
 bool Tokens::is_opener(std::size_t at) const { return is(at, "(") || is(at, "[") || is(at, "{"); }
 bool Tokens::is_closer(std::size_t at) const { return is(at, ")") || is(at, "]") || is(at, "}"); }
 
-// A bracket that has no partner is passed over by a } outside of it, so that one mistake does not
-// spoil the rest of the source.
+// A } ignores unmatched brackets before it, so that one mistake does not spoil the rest of the
+// source.
 void Tokens::match_brackets() {
   std::vector<std::size_t> open;
   for (std::size_t at = 0; at < size(); ++at) {
@@ -90,7 +90,7 @@ std::size_t Tokens::end_of_template_arguments(std::size_t open) const {
 }
 
 std::size_t Tokens::begin_of_template_arguments(std::size_t close) const {
-  std::size_t open = 0;  // how many > have no < yet
+  std::size_t open = 0;  // number of > that have no < yet
   for (std::size_t at = close; at < size(); --at) {
     if (is(at, ">")) ++open;
     if (is(at, ";") || is_opener(at)) return kNone;

@@ -2,7 +2,7 @@
 //
 // Walks up the stack to the first function that is not of this library, and looks for its name:
 // among the names that its file gives to others, then among all (.symtab), where main and static
-// functions are. Inline functions of the library's headers are passed by.
+// functions are. Skips inline functions of the library's headers.
 // Invariant: sizes and offsets in a file are checked before they are used.
 #include "base/caller.hpp"
 
@@ -126,7 +126,7 @@ void* base_of(std::uintptr_t address) {
   return dladdr(reinterpret_cast<void*>(address), &about) != 0 ? about.dli_fbase : nullptr;
 }
 
-// Inline functions of the library's headers, which are in the program's file.
+// True for inline functions of the library's headers, which are compiled into the program's file.
 bool is_of_headers(std::string_view function) {
   constexpr std::string_view kBegins[] = {"shmem", "pshmem", "meshmem::", "nvshmem", "rocshmem::"};
   return std::any_of(std::begin(kBegins), std::end(kBegins),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which function of the program has called the library.
-// Invariant: takes time (it reads the program's symbols), so only waits that have lasted long
-// already and allocations that fail call it; never fails, and answers with what is known.
+// Invariant: slow (it reads the program's symbols), so only waits that have already lasted long and
+// failed allocations call it. Never fails: returns what it could find out.
 #ifndef MESHMEM_BASE_CALLER_HPP_
 #define MESHMEM_BASE_CALLER_HPP_
 

@@ -55,7 +55,7 @@ enum class HeapKind { host, device };                  // where shmem_malloc tak
 enum class ProxyKind { automatic, off };               // how kernels reach PEs of other machines
 enum class NetworkKind { automatic, tcp, ucx, none };  // how PEs of other machines are reached
 
-// Ports that a PE may listen on: first to last; zeros: any.
+// The ports that a PE may listen on, from first to last. Zeros allow any port.
 struct PortRange {
   std::uint16_t first = 0, last = 0;
   bool operator==(const PortRange&) const = default;

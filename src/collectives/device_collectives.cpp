@@ -73,7 +73,8 @@ device::TeamHandle handle_for_data(const Team& team) {
 
 namespace {
 
-// Elements of a grain, as slices of kernels begin at (device/collectives/slices.hpp).
+// Number of elements in a grain: kernels' slices begin at multiples of it
+// (device/collectives/slices.hpp).
 std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
 
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,

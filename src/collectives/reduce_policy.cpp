@@ -219,8 +219,8 @@ device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
   return most;
 }
 
-// A thread of a GPU receives and combines 8 bytes as a packet in 0.7 us. To read the other PEs'
-// memory between two meetings takes as long as four of these (2 H200).
+// A thread of a GPU receives and combines an 8-byte packet in 0.7 us. Reading the other PEs' memory
+// between two meetings takes as long as four packets (2 H200).
 device::KernelReduceLimits ReducePolicy::kernel_limits(int n_pes) const {
   if (const auto forced = limits_by_settings()) return {*forced, *forced, *forced, *forced};
   const device::ReduceLimits block = block_limits(n_pes), grid = grid_limits(n_pes);

@@ -59,7 +59,8 @@ class ReducePolicy {
   // What the tables alone have for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
-  // By which algorithm users' kernels reduce: a thread, a wave, a block, and all blocks of a grid.
+  // The limits by which users' kernels choose an algorithm: for a thread, a wave, a block and a
+  // grid.
   device::KernelReduceLimits kernel_limits(int n_pes) const;
 
   // Up to so many bytes the host's table has one_shot for any number of PEs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way from a kernel's fault to the record of failed allocations.
+// Connects a kernel's fault with the record of failed allocations.
 // Invariant: works in a signal handler.
 #include "core/kernel_faults.hpp"
 

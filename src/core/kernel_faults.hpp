@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PE says of a kernel of its own that uses the NULL of an allocation that has failed.
-// Invariant: only kernels on processors tell their host; GPUs end theirs by themselves. Called by
-// start-up.
+// Explains the fault of a PE's own kernel that uses the NULL of a failed allocation.
+// Invariant: only kernels on processors report a fault to the host; GPUs end their kernels
+// themselves. Called by start-up.
 #ifndef MESHMEM_CORE_KERNEL_FAULTS_HPP_
 #define MESHMEM_CORE_KERNEL_FAULTS_HPP_
 
 namespace meshmem {
 
-// From now on the line of a kernel's bad address is followed by the allocation, where it is one's.
+// From now on a line about the failed allocation follows the line about a kernel's bad address, if
+// the address belongs to that allocation.
 void explain_kernel_faults();
 
 }  // namespace meshmem

@@ -45,7 +45,7 @@ class DeviceState {
   device::TeamHandle kernel_handle(const KernelTeam& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
-  // Up to how many bytes users' kernels reduce by one shot and by two shots.
+  // Sets up to how many bytes users' kernels reduce by one shot and by two shots.
   void limit_reductions(const device::KernelReduceLimits& limits);
   // By which kernels reach far PEs; before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }

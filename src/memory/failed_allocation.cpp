@@ -41,14 +41,14 @@ std::optional<std::string> failed_allocation_at(const void* address) {
 
 void print_failed_allocation_at(const void* address, int pe) {
   static std::atomic_flag has_said = ATOMIC_FLAG_INIT;
-  const std::unique_lock lock(mutex, std::try_to_lock);  // this thread may have it
+  const std::unique_lock lock(mutex, std::try_to_lock);  // this thread may already hold it
   if (!lock || reinterpret_cast<std::uintptr_t>(address) >= last_bytes) return;
   if (has_said.test_and_set()) return;
   char line[1024];
   const int length = std::snprintf(line, sizeof line, "meshmem: PE %d, in a kernel: %p: %s\n", pe,
                                    address, last_text.c_str());
   const auto size = std::min(sizeof line - 1, static_cast<std::size_t>(length));
-  if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
+  if (write(STDERR_FILENO, line, size) < 0) return;  // nothing else to do in a signal handler
 }
 
 }  // namespace meshmem

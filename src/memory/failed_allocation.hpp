@@ -18,7 +18,7 @@ void note_failed_allocation(const char* routine, std::size_t bytes, const std::s
 // What the line says if the address would lie in a block of that allocation that begins at NULL.
 std::optional<std::string> failed_allocation_at(const void* address);
 
-// Prints that for an address that a kernel of PE `pe` has used, once in the life of the process.
+// Prints this line for an address that a kernel of PE `pe` has used, at most once in a process.
 // Runs in signal handlers.
 void print_failed_allocation_at(const void* address, int pe);
 

@@ -91,7 +91,7 @@ struct WireRequest {
   double keepalive_seconds;                     // a silent peer is lost after so long; 0: never
   bool debug;                                   // the network's own messages are shown
   bool rdma_only = false;                       // no network that takes what strangers send
-  std::uint16_t first_port = 0, last_port = 0;  // of TCP, to listen on one of them; 0: any
+  std::uint16_t first_port = 0, last_port = 0;  // TCP ports to listen on; 0: any
 };
 inline constexpr int kWireVersion = 5;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // <cuda.h> on ordinary CPUs: the part of CUDA's driver interface that programs of SHMEM libraries
-// use. Invariant: calls for what processors have not (modules, mapping of physical memory) return
-// CUDA_ERROR_NOT_SUPPORTED, as a driver does whose device lacks it; other names do not compile.
+// use. Invariant: calls that processors cannot serve (modules, mapping of physical memory) return
+// CUDA_ERROR_NOT_SUPPORTED, as a driver does for a feature that its device lacks. Other names do
+// not compile.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +29,7 @@ typedef hipDevice_t CUdevice;
 typedef hipStream_t CUstream;
 typedef hipEvent_t CUevent;
 typedef unsigned long long CUdeviceptr;
-typedef struct CUctx_st* CUcontext;  // device i's is the number i + 1
+typedef struct CUctx_st* CUcontext;  // the context of device i is the number i + 1
 typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;
 typedef unsigned long long CUmemGenericAllocationHandle;
@@ -116,7 +117,7 @@ inline CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 inline CUresult cuDeviceGetPCIBusId(char* text, int bytes, CUdevice device) {
   return hipDeviceGetPCIBusId(text, bytes, device);
 }
-// 0 for what is none of processors.
+// Gives 0 for an attribute that processors do not have.
 inline CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -172,7 +173,7 @@ inline CUresult cuMemFree(CUdeviceptr pointer) { return hipFree(reinterpret_cast
 inline CUresult cuStreamSynchronize(CUstream stream) { return hipStreamSynchronize(stream); }
 inline CUresult cuStreamQuery(CUstream stream) { return hipStreamQuery(stream); }
 
-// ---- What processors have not
+// ---- Calls that processors cannot serve
 
 inline CUresult cuModuleLoad(CUmodule*, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
 inline CUresult cuModuleLoadData(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }

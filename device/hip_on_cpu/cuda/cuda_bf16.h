@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <cuda_bf16.h> on ordinary CPUs: bfloat16 and its conversions; arithmetic is that of float.
-// Deliberately not there: vectors of it, and other ways to round. The type is that of
-// meshmem's routines. A file includes this header or <hip/hip_bf16.h>, not both.
+// <cuda_bf16.h> on ordinary CPUs: the bfloat16 that meshmem's routines take, and its conversions.
+// Arithmetic converts to float. Deliberately missing: vectors of bfloat16, and other rounding
+// modes. A file includes this header or <hip/hip_bf16.h>, not both.
 #pragma once
 
 #include <hip/hip_bfloat16.h>

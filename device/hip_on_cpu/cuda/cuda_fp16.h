@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <cuda_fp16.h> on ordinary CPUs: half and its conversions, as in <hip/hip_fp16.h>; arithmetic is
-// that of float. Deliberately not there: half2, and other ways to round.
+// <cuda_fp16.h> on ordinary CPUs: half and its conversions, as in <hip/hip_fp16.h>. Arithmetic
+// converts to float. Deliberately missing: half2, and other rounding modes.
 #pragma once
 
 #include <hip/hip_fp16.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // <cuda_runtime.h> on ordinary CPUs: the host's names (cuda_runtime_api.h) and those of kernels,
-// which are HIP's but for a few. nvcc includes it in every .cu file, as oshhip does.
+// nearly all of which are HIP's. Like nvcc, oshhip includes it in every .cu file.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs include <driver_types.h> for is in <cuda_runtime_api.h>.
+// <cuda_runtime_api.h> has the names for which programs include <driver_types.h>.
 #pragma once
 
 #include "cuda_runtime_api.h"

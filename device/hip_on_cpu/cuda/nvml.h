@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <nvml.h> on ordinary CPUs: the types with which programs of SHMEM libraries declare what they
-// look up in NVIDIA's library while they run, which is not there then. Invariant: no function, so
-// that a program that links with that library fails to compile and not to start.
+// <nvml.h> on ordinary CPUs: types for programs of SHMEM libraries that look up functions in
+// NVIDIA's library at run time. They do not find the library here. Invariant: declares no function,
+// so that a program that links with the library fails when it is compiled, not when it starts.
 #pragma once
 
 typedef enum nvmlReturn_enum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs include <vector_types.h> for is in <cuda_runtime.h>.
+// <cuda_runtime.h> has the names for which programs include <vector_types.h>.
 #pragma once
 
 #include "cuda_runtime.h"

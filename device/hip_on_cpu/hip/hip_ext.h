@@ -7,8 +7,8 @@
 
 #define hipExtAnyOrderLaunch 0x1  // hipErrorNotSupported here
 
-// Records `start` before the kernel and `stop` after it; either may be null. The kernel's address
-// is as hipLaunchKernel() takes it.
+// Records `start` before the kernel and `stop` after it; either may be null. Takes the same kernel
+// addresses as hipLaunchKernel().
 inline hipError_t hipExtLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                      std::size_t shared, hipStream_t stream, hipEvent_t start,
                                      hipEvent_t stop, int flags) {

@@ -28,18 +28,18 @@
 // __threadfence*; min, max, __popc and its like, __mulhi and its like, C's mathematics and assert;
 // clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
 //
-// By oshhip alone, which rewrites them before the compiler reads them: kernel<<<...>>>, `extern
-// __shared__` arrays, and casts of kernels to void* that launches take.
+// Only with oshhip, which rewrites them before the compiler reads them: kernel<<<...>>>, `extern
+// __shared__` arrays, and kernels that are cast to void* for a launch.
 //
-// Deliberately not there, so that it does not compile: textures, and whatever else meshmem and its
-// examples have no use for. What only the host may call
-// (HIP's functions, launches, and meshmem's own host routines) compiles in kernels, since the
-// compiler cannot tell the sides apart, and ends them with a line that names the call. Different
+// Deliberately missing, so that they do not compile: textures, and whatever else meshmem and its
+// examples have no use for. Routines for the host alone (HIP's functions, launches, and meshmem's
+// own host routines) compile in kernels, since the compiler cannot tell the sides apart. They end
+// the kernel with a line that names the call. Different
 // from a GPU: device memory can be read by the host (do not); one copy of a __device__ variable
 // serves all devices of a process; a `__shared__` variable keeps what the last block on the same OS
 // thread left in it.
 
-// Nothing but a mark, by which oshhip finds the names of kernels.
+// An empty attribute, by which oshhip finds the names of kernels.
 #define __global__ __attribute__(())
 #define __device__
 #define __host__
@@ -53,8 +53,8 @@
 #define HIP_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::hip_on_cpu::current_thread->block->dynamic_shared);
 namespace hip_on_cpu {
-// The value of extern __shared__ T name[], which oshhip makes T (&name)[], a variable of the OS
-// thread.
+// The initial value of `extern __shared__ T name[]`, which oshhip turns into a thread_local
+// reference T (&name)[].
 struct DynamicShared {
   template <typename Array>
   operator Array&() const {

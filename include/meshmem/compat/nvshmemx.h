@@ -367,7 +367,7 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t te
 #undef MESHMEM_COMPAT_GROUP_SIZE
 #undef MESHMEM_COMPAT_GROUP_SCATTER
 
-/* ---- Launches whose blocks are all on the device together, so that they may wait for PEs. */
+/* ---- Launches whose blocks all run at the same time, so that they may wait for other PEs. */
 template <typename Kernel>
 int nvshmemx_collective_launch(Kernel* kernel, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, hipStream_t stream) {

@@ -49,7 +49,7 @@ class Connection {
   int descriptor() const { return socket_.number(); }
   bool is_proved() const { return state_ == State::is_proved; }
   bool is_accepted() const { return is_accepted_; }
-  // The other end may have proved this one already.
+  // This end has sent its claim, so the other end may have proved the connection already.
   bool has_claimed() const { return !is_accepted_ && state_ != State::awaits_greeting; }
   const Address& other() const { return other_; }
   Clock::time_point since() const { return since_; }
@@ -82,10 +82,10 @@ class Connection {
   std::size_t n_heard_ = 0;
 };
 
-bool is_lack_of_room(int error);  // for a socket
+bool is_lack_of_room(int error);  // no descriptor or memory for a socket
 bool is_silence(int error);
 std::string text_of(int error);
-// "its connection has ended" and the like; `patience`: of MESHMEM_KEEPALIVE.
+// Text such as "its connection has ended". `patience` is the value of MESHMEM_KEEPALIVE.
 std::string reason_of(int error, double patience);
 
 }  // namespace meshmem::tcp

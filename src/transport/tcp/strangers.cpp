@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a process listens, and who connects and has proved nothing yet. The oldest goes where there
-// are too many, or where the process has no descriptor left; a process of the job that is sent away
-// so comes again.
+// Listens for connections, and keeps those that have proved nothing yet (strangers). Closes the
+// oldest if there are too many, or if the process has no descriptor left. A process of the job that
+// loses its connection this way connects again.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -22,7 +22,8 @@ constexpr int kBacklog = 4096;
 constexpr int kMostAtOnce = 16;  // so that those who are of the job get their turn
 constexpr auto kPause = std::chrono::milliseconds(100);
 
-// 0 or an errno. A port on which connections of a job before have yet to be forgotten is free.
+// Returns 0 or an errno. A port counts as free although the kernel still remembers connections of
+// an earlier job on it (SO_REUSEADDR).
 int listen_at(sockaddr_storage at, int port, tcp::Descriptor* made) {
   const bool is_ipv4 = at.ss_family == AF_INET;
   auto& place = is_ipv4 ? reinterpret_cast<sockaddr_in&>(at).sin_port

@@ -23,11 +23,11 @@ using tcp::Incoming;
 namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
-// A process that an overrun peer has sent away tries again, as does one without a descriptor. The
-// tries are counted, since a process that is stopped in between does not try.
+// A process dials again after an overrun peer has closed its connection, and after it had no free
+// descriptor. It counts the tries and not the time, since a stopped process does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
 constexpr int kMostDials = 100;
-// A lost peer's other connection may have more to read, for so long.
+// How long a lost peer's other connection may still have data to read.
 constexpr auto kLastWords = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -107,7 +107,7 @@ void TcpWire::end_unproved(Connection& connection, int error) {
   dial_later(connection.peer, error);
 }
 
-// What the connection has not sent waits for its peer's next one, or is given back with the peer.
+// Unsent messages wait for the peer's next connection, or are given back when the peer is lost.
 void TcpWire::keep_unsent(Connection& ending) {
   if (ending.peer < 0) return;
   Peer& peer = *peers_[static_cast<std::size_t>(ending.peer)];
@@ -116,8 +116,8 @@ void TcpWire::keep_unsent(Connection& ending) {
   std::swap(peer.waiting, ending.outgoing);
 }
 
-// As long as a child of fork has the socket too, close() neither ends the connection nor takes it
-// out of epoll's set.
+// A child of fork may hold the socket too. Then close() neither ends the connection nor removes it
+// from epoll's set, so do both here.
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
   std::erase_if(connections_, [&](const auto& one) {
@@ -181,8 +181,8 @@ void TcpWire::find_way(int number) {
 }
 
 // If two processes dial each other at once, the dial of the greater address stays, and the other
-// process sends on it too: acknowledgements of a connection that carries data both ways cost no
-// packets of their own. A dial that the other process cannot have proved yet goes in any case.
+// process sends on it too. A connection that carries data both ways needs no packets of its own for
+// acknowledgements. A dial that the other process cannot have proved yet is dropped in any case.
 void TcpWire::take_instead_of_dialling(Connection& accepted) {
   const auto known = peer_at_.find(std::string(as_text(accepted.other())));
   if (known == peer_at_.end()) return;
@@ -280,7 +280,7 @@ bool TcpWire::progress() {
   return any;
 }
 
-// Own dials come last: a process whose dial stays has sent its claim before its answer to ours.
+// Handles own dials last: a process whose dial stays has sent its claim before its answer to ours.
 bool TcpWire::handle_events() {
   std::array<epoll_event, 64> room;
   const int n = ::epoll_wait(events_.number(), room.data(), static_cast<int>(room.size()), 0);

@@ -46,7 +46,7 @@ class TcpWire final : public Wire {
     tcp::Address address;
     Connection* out = nullptr;  // by which it is sent to; nullptr: none yet, or it is dialled anew
     tcp::Outgoing waiting;      // for that
-    int n_dials = 0;            // that were of no use
+    int n_dials = 0;            // failed ones
     Time dial_at{}, lost_at{};
     bool dials_again = false;
     bool is_lost = false;
@@ -55,7 +55,7 @@ class TcpWire final : public Wire {
   };
 
   TcpWire(const WireRequest& request, const Interface& interface);
-  // On a port from first to last; 0: on any.
+  // Listens on a free port from first to last, or on any if both are 0.
   bool listen(int first, int last, std::string* error);
 
   Connection& add(std::unique_ptr<Connection> made);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of CUDA's runtime that have a like in HIP's on ordinary CPUs: a list, read by the
-// preprocessor and by tests/compile/cuda_names.py.
-// Invariant: each line is one name of CUDA and the name of HIP that means the same. What is not
-// here does not compile. Included by cuda_runtime_api.h.
+// The names of CUDA's runtime that have an equivalent in HIP on ordinary CPUs: a list that the
+// preprocessor and tests/compile/cuda_syntax.sh read.
+// Invariant: each line is one name of CUDA and the name of HIP that means the same. A name that is
+// not here does not compile. Included by cuda_runtime_api.h.
 #pragma once
 
 // Errors

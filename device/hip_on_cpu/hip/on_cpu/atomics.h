@@ -93,7 +93,7 @@ HIP_ON_CPU_ATOMIC(atomicMax, Word, {
 })
 #undef HIP_ON_CPU_ATOMIC
 
-// One more, or 0 behind `most`; one less, or `most` behind 0.
+// Increments, and wraps from `most` to 0; decrements, and wraps from 0 to `most`.
 inline unsigned atomicInc(unsigned* address, unsigned most) {
   return hip_on_cpu::atomic_update(address,
                                    [most](unsigned old) { return old >= most ? 0 : old + 1; });

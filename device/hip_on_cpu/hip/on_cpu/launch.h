@@ -66,14 +66,14 @@ struct CallArguments {
   static void destroy(void* self) { delete static_cast<CallArguments*>(self); }
 };
 
-// What stands between <<< and >>>.
+// The values between <<< and >>>.
 struct LaunchShape {
   dim3 grid, block;
   std::size_t shared;
   hipStream_t stream;
 };
 
-// A kernel whose next call has the arguments alone.
+// A kernel with its launch shape; the call gives the arguments alone.
 template <typename Kernel>
 struct CallWithShape {
   Kernel kernel;
@@ -110,7 +110,7 @@ struct CalledKernel {
   }
 };
 
-// The same, where arguments become what the kernel's parameters are.
+// The same, but converts the arguments to the types of the kernel's parameters.
 template <typename Kernel, typename... Parameters>
 struct TypedCallWithShape : CallWithShape<Kernel> {
   void operator()(Parameters... values) const {
@@ -187,10 +187,10 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
       arguments_at<Parameters...>(addresses, std::index_sequence_for<Parameters...>()));
 }
 
-// Kernels whose addresses have lost their types, by a cast to void*: what binds them to arguments.
+// Binds arguments to a kernel whose address has lost its type by a cast to void*.
 using BindByAddress = BoundKernel (*)(const void* kernel, void** arguments);
 void note_kernel(const void* kernel, BindByAddress bind);
-// A kernel that is null if nothing was noted at this address; then a line says so.
+// Prints a line and returns a null kernel if no type was noted for this address.
 BoundKernel bind_noted(const void* kernel, void** arguments);
 
 template <typename... Parameters>
@@ -203,7 +203,7 @@ inline void note_types(void (*kernel)(Parameters...)) {
 template <typename Other>
 constexpr void note_types(const Other&) {}
 
-// What oshhip makes of (const void*)kernel and its like.
+// oshhip turns (const void*)kernel and similar casts into a call of this.
 template <typename Pointer, typename From>
 constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
   if constexpr (std::is_function<std::remove_pointer_t<std::decay_t<From>>>::value) {
@@ -228,7 +228,8 @@ constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
         (kernel)(hip_on_cpu_each...);                                                              \
       })(__VA_ARGS__)
 
-// By the kernel's address; its type, or what was noted of it, tells what lies at `arguments`.
+// Launches a kernel by its address. The kernel's type, or the noted one, tells the types of the
+// values at `arguments`.
 inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                   std::size_t shared = 0, hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,

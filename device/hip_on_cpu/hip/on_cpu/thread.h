@@ -87,8 +87,8 @@ BlockVotes vote_in_block(bool mine);
 // Of all blocks of a cooperative launch; other kernels end with a line.
 void grid_barrier();
 
-// The __shared__ memory whose size launches give: one place for an OS thread, whichever block it
-// runs.
+// The __shared__ memory whose size the launch gives. Its address stays the same for an OS thread,
+// whichever block the thread runs.
 void* dynamic_shared_memory();
 
 long long nanoseconds();
@@ -96,8 +96,8 @@ long long nanoseconds();
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
-// Variables, so that a program's own may have these names. The scheduler stores threadIdx whenever
-// another thread of the block runs, the others when a block begins.
+// Variables and not macros, so that a program's own variables may have these names. The scheduler
+// sets threadIdx when it switches threads of a block, and the others when a block begins.
 extern __thread dim3 threadIdx __attribute__((tls_model("initial-exec"), visibility("default")));
 extern __thread dim3 blockIdx __attribute__((tls_model("initial-exec"), visibility("default")));
 extern __thread dim3 blockDim __attribute__((tls_model("initial-exec"), visibility("default")));
