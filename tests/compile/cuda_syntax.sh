@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda_syntax.sh OSHHIP NAMES: on the cpu target it compiles programs as they are written for CUDA, which
-# then run; what compilers and gdb say names the source's own lines, and no file is left behind.
+# cuda_syntax.sh OSHHIP NAMES: on the cpu target OSHHIP compiles programs that are written for CUDA, and they
+# run. Compilers and gdb name the source's own lines, and no file is left behind.
 set -euo pipefail
 oshhip=$1
 names=$2
@@ -30,7 +30,7 @@ run_programs() {
   done
 }
 
-# Each name of CUDA stands for one that HIP has, and a name that is missing is named.
+# Each name of CUDA stands for one that HIP has, and oshhip names one that is missing.
 knows_names_of_cuda() {
   local names=$1
   {
@@ -68,7 +68,7 @@ echo 'int two();' >"$scratch/a folder/two.h"
 echo 'int two() { return 7; }' >"$scratch/two.cu"
 cd "$scratch"
 
-# Lines, warnings and errors are the source's own.
+# Lines, warnings and errors are those of the original source.
 says_original_lines() {
   local status=0
   "$oshhip" -DMISTAKE -c 'a folder/one.cu' 2>said || status=$?
@@ -86,7 +86,7 @@ says_original_lines() {
   ! grep -q temporary debugging || fail 'the debugging information has a temporary name'
 }
 
-# Each way to ask for less than a program, or for more.
+# Options that stop before linking, options for dependencies, and several inputs.
 takes_the_options_of_compilers() {
   "$oshhip" -w -S 'a folder/one.cu' && [ -f one.s ] || fail '-S makes no one.s'
   "$oshhip" -w -fsyntax-only 'a folder/one.cu' || fail 'the syntax is refused'
@@ -105,7 +105,7 @@ takes_the_options_of_compilers() {
   rm -f ./*.o ./*.s
 }
 
-# What has nothing of the kind goes to the compiler as it is.
+# The compiler gets the original of a source without this syntax.
 leaves_other_sources_alone() {
   printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>"%s/words"\nexec c++ "$@"\n' "$scratch" >compiler
   chmod +x compiler

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# explained.sh OSHHIP: on the cpu target a name of CUDA that is not there is followed by a line that
-# names it. Other mistakes are not, nor comments; the exit status stays the compiler's.
+# explained.sh OSHHIP: on the cpu target oshhip adds a line that names a missing name of CUDA. It adds none for
+# other mistakes or for names in comments. The exit status stays the compiler's.
 set -euo pipefail
 wrapper=$1
 scratch=$(mktemp -d)

@@ -39,7 +39,7 @@ void control(int* memory, hipStream_t stream) {
 }
 #endif
 
-// The compiler alone reads neither; meshmem-launches does.
+// A C++ compiler accepts neither of these; meshmem-launches rewrites both.
 // case chevrons | expected
 #ifdef case_chevrons
 void launch(int* memory) { store<<<1, 1>>>(memory, 1); }

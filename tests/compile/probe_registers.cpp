@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that put and get in blocks of 1,024 threads, which have 64 registers each, as programs
-// write them: a loop, a meeting of all blocks by counters, a quiet. Compiled by ptx.py, never run.
-// Invariant: planted_ takes more.
+// Typical kernels that put and get in blocks of 1,024 threads, where each thread has 64 registers:
+// a loop, a meeting of all blocks by counters, a quiet. ptx.py compiles and never runs them.
+// Invariant: kernels named planted_ need more than 64 registers.
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What comes by a connection of the wire of TCP as libFuzzer makes it up: a byte that says how
-// (kDials, kProves), one for the length of the pieces in which the bytes come, and these.
-// Invariant: without a proof no connection is proved, and nothing is taken; with one exactly the
-// parcels are taken that another reader finds, which has all the bytes at once.
+// Feeds a TCP connection with libFuzzer's input: a byte of flags (kDials, kProves), a byte for the
+// length of the pieces in which the stream arrives, and the stream.
+// Invariant: without a proof the connection is not proved, and takes nothing. With one it takes
+// exactly the parcels that a reader with the whole stream finds.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -51,7 +51,7 @@ void say(int socket, std::string_view text) {
   require(sent == static_cast<ssize_t>(text.size()));
 }
 
-// The reader that has all bytes at once.
+// The result of the reader that has the whole stream at once.
 struct Expected {
   std::vector<std::string> parcels;
   bool is_nonsense = false;
@@ -74,7 +74,7 @@ Expected read_all(std::string_view stream) {
   return all;
 }
 
-// A connection of the process, and the other end of its socket.
+// The connection under test, and the other end of its socket.
 class Fed {
  public:
   explicit Fed(bool dials, std::size_t room) : room_(room) {
@@ -82,7 +82,7 @@ class Fed {
     require(connection_ != nullptr);
   }
   ~Fed() {
-    const linger at_once{1, 0};  // or the ports would be used up
+    const linger at_once{1, 0};  // closed sockets would use up the ports otherwise
     ::setsockopt(there_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     ::close(there_);
   }
@@ -149,7 +149,7 @@ class Fed {
     connection_ = Connection::accept(Descriptor(sockets[1]), 0);
   }
 
-  // As far as what has come goes; one waits for that first.
+  // Waits for data, then lets the connection handle all that has arrived.
   void go_on() {
     pollfd ready{connection_->descriptor(), POLLIN, 0};
     require(::poll(&ready, 1, 5000) == 1);
@@ -188,7 +188,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const std::string_view stream(reinterpret_cast<const char*>(data) + 2, bytes - 2);
   Fed fed(dials, 64 + 4 * std::size_t{data[1]});
   if (proves) fed.prove(dials);
-  fed.take(stream, std::max(1 + std::size_t{data[1]}, stream.size() / 64));  // else it takes long
+  fed.take(stream, std::max(1 + std::size_t{data[1]}, stream.size() / 64));  // at most 64 pieces
   const Expected expected = proves ? read_all(stream) : Expected{};
   require(fed.is_proved() == proves);
   require(fed.taken().parcels == expected.parcels);

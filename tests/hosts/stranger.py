@@ -90,7 +90,7 @@ def slow_senders(place, streams):
 
 
 def held_connections(place, _):
-    """Thousands that stay: nothing is sent by some, a byte, rubbish or an end by the others."""
+    """Thousands that stay open: some send nothing, the others a byte, rubbish or an end of the stream."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     most = 5000 if hard == resource.RLIM_INFINITY else min(5000, hard - 100)

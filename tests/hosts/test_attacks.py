@@ -117,7 +117,7 @@ class Attacks:
         return most
 
     def descriptors(self):
-        """Of all PEs."""
+        """The number of open descriptors of each PE."""
         return {pe: len(os.listdir(f"/proc/{pid}/fd")) for pe, pid in self.pes().items()}
 
     def assert_descriptors_are(self, before, attacks):

@@ -132,7 +132,7 @@ class Doctor(jobs.JobTest):
 
 class Strangers(jobs.JobTest):
     def visit_a_job(self, visit, **options):
-        """The result of a job of three PEs, and what visit(machine, ip, port) says of each place where it listens."""
+        """The result of a job of three PEs, and the answer of visit(machine, ip, port) for each place where it listens."""
         go = os.path.join(self.folder, "go")
         process = self.start([1, 2], SHMEM_PROGRAM, "until", go, **options)
         for _ in range(3):

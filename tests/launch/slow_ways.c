@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that takes a way, which its argument names, three times on every PE. The ways that are
- * slow are in test_slow_ways.py, with the kind that each is told as.
+ * Each PE takes three times the way that the program's argument names. test_slow_ways.py lists the
+ * slow ways, and the kind that the library reports for each.
  */
 #include <shmemx.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several machines pretended, each with memory of its own and reached by the network: how jobs start and end there."""
+"""How jobs start and end on several pretended machines, which have their own memory and are reached by the network."""
 import os
 import re
 import signal

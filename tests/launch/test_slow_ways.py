@@ -15,7 +15,7 @@ MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 BETWEEN_MACHINES = ("--fake-nodes", 2)
 BY_RING = {"MESHMEM_REDUCE_ALGORITHM": "ring"}
 IN_PE_ORDER = {"MESHMEM_DETERMINISTIC": "1"}
-# A kind; the routine or variable, and the way of the program that takes it; what the launcher and the PEs are given.
+# A kind; the routine or variable; the way of the program that takes it; the launcher's arguments; the PEs' environment.
 ROWS = [
     ("memory_without_kernels", "shmem_long_fcollect", "gather_into_statics", (), {}),
     ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_long_doubles", (), {}),
@@ -33,7 +33,7 @@ ROWS = [
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", BETWEEN_MACHINES, BY_RING),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", (), {**BY_RING, **IN_PE_ORDER}),
 ]
-# Kinds that no job of a test can be large enough for.
+# Kinds that need a larger job than a test can start.
 IN_UNIT_TESTS = {"ring_of_too_many_pes": "tests/unit/selection_test.cpp"}
 
 

@@ -46,7 +46,7 @@ TEST(HipKernels, HaveThreeDimensions) {
   EXPECT_EQ(out.values(), expected);
 }
 
-// Threads meet, so that each is resumed before it looks at its indices again.
+// Threads meet, so that the scheduler resumes each one before it reads its indices again.
 __global__ void keep_indices(unsigned* wrong) {
   const unsigned thread = threadIdx.x, block = blockIdx.x;
   for (int round = 0; round < 3; ++round) {

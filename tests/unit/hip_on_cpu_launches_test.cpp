@@ -116,7 +116,7 @@ TEST(HipKernels, AreRefusedBetweenWhatAreNoEvents) {
   EXPECT_EQ(out.values()[0], 0);
 }
 
-// By an address that has lost its type, as oshhip compiles the cast.
+// Launches by an address without a type, cast in the way that oshhip compiles the cast.
 TEST(HipKernels, AreLaunchedByAddressesThatWereNoted) {
   const void* const kernels[] = {hip_on_cpu::noted_cast<const void*>(write_value),
                                  hip_on_cpu::noted_cast<void*>(&multiply<3, int>)};
@@ -157,7 +157,7 @@ TEST(HipKernels, AreRefusedByAddressesThatWereNot) {
   EXPECT_EQ(hipGetLastError(), hipErrorInvalidDeviceFunction);
 }
 
-// As oshhip compiles kernel<<<grid, block, shared, stream>>>: the last two may be left out.
+// Launches as oshhip compiles kernel<<<grid, block, shared, stream>>>. The last two are optional.
 TEST(HipKernels, AreLaunchedOnAShape) {
   const auto kernel = hip_on_cpu::kernel_of(
       "write_value", [](auto later) { return hip_on_cpu::address_of(later, write_value); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of a machine's interfaces a job takes.
+// Tests which of a machine's interfaces a job chooses.
 #include "base/interfaces.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Interfaces, ThatOfTheDefaultRouteIsChosen) {
   EXPECT_EQ(chosen_of({loopback, near, outward}, "eth1"), "eth1");
 }
 
-// The address of a machine that has virtual machines is its bridge's.
+// On a machine that runs virtual machines, its bridge has the machine's address.
 TEST(Interfaces, ABridgeOfTheDefaultRouteIsChosenBeforeOthers) {
   const Interface loopback{.name = "lo", .is_loopback = true},
       containers{.name = "docker0", .is_virtual = true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How meshmem-launches divides a command of the compiler in two.
+// Tests how meshmem-launches divides a compiler command in two.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -30,7 +30,7 @@ std::string preprocess(const std::string& line) {
   return line_of(command.preprocess(command.sources().at(0)));
 }
 
-// With each source in a file that has its number.
+// The compile command, with each source replaced by a file that is named for its position.
 std::string compile(const std::string& line) {
   const Command command = command_of(line);
   std::map<std::size_t, std::string> files;

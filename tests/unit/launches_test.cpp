@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What meshmem-launches makes of CUDA's launches, of shared memory and of casts, and what it leaves
-// alone.
+// Tests how meshmem-launches rewrites CUDA's launches, shared memory and casts, and which sources
+// it leaves alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,7 @@ namespace {
 
 using meshmem::launches::rewrite;
 
-// What becomes of a source, where each kernel_of(...) is KERNEL(its name); "" if nothing is
-// rewritten.
+// The rewritten source, with KERNEL(its name) for each kernel_of(...); "" if nothing is rewritten.
 std::string rewritten(const std::string& source) {
   std::string text = rewrite(source).value_or("");
   const std::string begin = "::hip_on_cpu::kernel_of(\"", end = "(hip_on_cpu_each...); })";
@@ -149,7 +148,7 @@ TEST(Launches, SurviveWhatIsNotClosed) {
   EXPECT_EQ(rewritten("f(]; k<<<1, 2>>>(p);"), "f(];  KERNEL(k).on(1, 2)(p);");
 }
 
-// Without the blanks that words have left which are gone.
+// The rewritten source without the blanks that removed words leave.
 std::string declared(const std::string& source) {
   std::string text = rewrite(source).value_or("");
   for (std::size_t at; (at = text.find("  ")) != std::string::npos;) text.erase(at, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Somebody with a socket of TCP, who is no End, and what the ends still do when he has come.
-// Included by the tests of the wire of TCP.
+// A TCP client that does not belong to the job, and checks that ends still work after its visit.
+// Included by the tests of the TCP wire.
 #ifndef MESHMEM_TESTS_UNIT_TCP_STRANGER_HPP_
 #define MESHMEM_TESTS_UNIT_TCP_STRANGER_HPP_
 
@@ -22,7 +22,7 @@ inline tcp::Address address_of(End& end) {
   return address;
 }
 
-// A socket of somebody, to where this end listens.
+// A socket that connects to the port where `end` listens.
 class Stranger {
  public:
   explicit Stranger(End& end) {
@@ -42,7 +42,7 @@ class Stranger {
   bool say(const std::string& text) const {
     return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
   }
-  // False: the end has closed the connection before so much came.
+  // False if the end has closed the connection before all of `thing` came.
   template <typename Thing>
   bool hear(End& end, Thing& thing) const {
     auto* to = reinterpret_cast<char*>(&thing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The wire of TCP where connections end, cannot be made, or are held by a child of fork.
+// Tests of the TCP wire when connections end, cannot be made, or are held by a child of fork.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A second connection of `b` to `a`, by which a message has come: one may stay where both dial.
+// A second connection of `b` to `a` that has brought a message. Two can stay if both ends dial.
 std::unique_ptr<Stranger> second_connection(End& a, End& b) {
   auto second = std::make_unique<Stranger>(a);
   tcp::Greeting greeting{};
@@ -43,7 +43,7 @@ TEST(TcpWireEndings, LosesAPeerAfterAllThatItHasSent) {
       fill(filled, 1);
       return filled;
     }();
-    for (std::uint64_t number = 1; number <= kMessages; ++number) {  // more than one read takes
+    for (std::uint64_t number = 1; number <= kMessages; ++number) {  // too many for one read
       second->say(tcp::Lengths{1000, sizeof(Head), 0, tcp::kMark});
       second->say(Head{number, body.size(), 1});
       second->say(std::string(reinterpret_cast<const char*>(body.data()), body.size()));
@@ -72,7 +72,7 @@ TEST(TcpWireEndings, GivesBackWhatALostPeerDoesNotTake) {
   });
 }
 
-// As behind a firewall that has forgotten the other one.
+// The first connection stays silent, as after a firewall has forgotten it.
 TEST(TcpWireEndings, LosesAPeerByOneOfItsConnections) {
   in_child([] {
     End a, b;
@@ -86,7 +86,7 @@ TEST(TcpWireEndings, LosesAPeerByOneOfItsConnections) {
   });
 }
 
-// The child has the socket too, so that it is not closed.
+// The child holds the socket too, so close() in the parent does not end the connection.
 TEST(TcpWireEndings, ForgetsASocketThatAChildHolds) {
   in_child([] {
     End a, b;
@@ -172,7 +172,7 @@ TEST(TcpWireEndings, ListensOnAFreePortOfARange) {
   });
 }
 
-// As by a debugger, in the middle of the handshake.
+// The process stops in the middle of the handshake, as under a debugger.
 TEST(TcpWireEndings, ConnectsAfterALongStop) {
   in_child([] {
     End stopped, other;

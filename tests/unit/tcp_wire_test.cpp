@@ -167,8 +167,8 @@ TEST(TcpWire, OutlivesTheLackOfDescriptors) {
   });
 }
 
-// Both ends send 20 messages to each other before either has made progress; `turn` says who does.
-// Returns the descriptors that this took.
+// Both ends send 20 messages to each other before either has made progress. `turn` chooses the end
+// that makes progress. Returns the number of descriptors that this took.
 template <typename Turn>
 int dial_each_other(const Turn& turn) {
   End a, b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels by their addresses, without a type, as programs of CUDA launch them together;
+// Launches kernels by their untyped addresses, as CUDA programs do for cooperative launches.
 // cuda_syntax.sh compiles and runs it.
 #include <meshmem/compat/nvshmemx.h>
 

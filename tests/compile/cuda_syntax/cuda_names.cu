@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with CUDA's and NVSHMEM's names and no others; cuda_syntax.sh compiles and runs it.
+// A program with only CUDA's and NVSHMEM's names; cuda_syntax.sh compiles and runs it.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs here share: a PE with device memory whose wrong values it reports.
+// Shared by the programs here: a PE with device memory, which reports wrong values in it.
 // Invariant: all PEs make one Program, and call end() last.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory whose size the launch gives, as programs of CUDA declare it; cuda_syntax.sh compiles
-// and runs it. Variables have the names of the indices here.
+// Declares shared memory whose size the launch gives, as CUDA programs do. Some variables have the
+// names of kernels' indices. cuda_syntax.sh compiles and runs it.
 #include <memory>
 
 #include "pe_program.hpp"
@@ -12,7 +12,7 @@ namespace {
 extern __shared__ __attribute__((aligned(16))) unsigned char bytes_of_the_file[];
 }
 
-// The value of the thread that stands opposite.
+// The value of the opposite thread in the block.
 __global__ void reverse(int* to) {
   extern __shared__ int values[];
   values[threadIdx.x] = static_cast<int>(threadIdx.x);

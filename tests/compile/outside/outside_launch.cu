@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel whose launch, in a header, no C++ compiler reads.
+// A kernel that a header launches by <<<...>>>, which C++ compilers do not know.
 #include "outside_launch.h"
 
 bool device_takes(long value) {

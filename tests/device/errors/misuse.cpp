@@ -238,7 +238,7 @@ void make(const char* mistake, long* heap) {
   if (is("no_team")) hipLaunchKernelGGL(sync_no_team, dim3(1), dim3(40), 0, nullptr);
 }
 
-// Within a block that an allocation was asked for and has not got. All PEs have asked.
+// Uses addresses inside the block of an allocation that failed on all PEs.
 void use_failed_allocation(const char* mistake, char* none) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   const dim3 one(1);
