@@ -99,9 +99,8 @@ inline unsigned atomicInc(unsigned* address, unsigned most) {
                                    [most](unsigned old) { return old >= most ? 0 : old + 1; });
 }
 inline unsigned atomicDec(unsigned* address, unsigned most) {
-  return hip_on_cpu::atomic_update(address, [most](unsigned old) {
-    return old == 0 || old > most ? most : old - 1;
-  });
+  return hip_on_cpu::atomic_update(
+      address, [most](unsigned old) { return old == 0 || old > most ? most : old - 1; });
 }
 
 template <typename T>
