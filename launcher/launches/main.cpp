@@ -92,7 +92,10 @@ std::string read_file(const fs::path& path) {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string name = fs::temp_directory_path() / "meshmem-launches.XXXXXX";
+    std::error_code none;
+    fs::path place = fs::temp_directory_path(none);
+    if (none) place = "/tmp";  // as compilers do where TMPDIR is no folder
+    std::string name = place / "meshmem-launches.XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
       throw std::runtime_error(name + ": " + std::strerror(errno));
     path_ = name;

@@ -102,6 +102,7 @@ takes_the_options_of_compilers() {
     "./$program" || status=$?
     [ $status = 7 ] || fail "$program ended with $status"
   done
+  TMPDIR=$scratch/none "$oshhip" -w -c 'a folder/one.cu' || fail 'a folder for temporary files that is not there is an error'
   rm -f ./*.o ./*.s
 }
 
