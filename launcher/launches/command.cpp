@@ -38,6 +38,12 @@ bool is_of_preprocessing(std::string_view word) {
          starts_with(word, "-D") || starts_with(word, "-U") || starts_with(word, "-Wp,");
 }
 
+// Of another language than C++, by its name.
+bool is_other_source(std::string_view word) {
+  const std::size_t dot = word.rfind('.');
+  return dot != std::string_view::npos && is_among(" .c .S .sx .m ", word.substr(dot));
+}
+
 bool is_of_dependencies(std::string_view word) {
   return word == "-MD" || word == "-MMD" || word == "-MP" || word == "-MG" ||
          starts_with(word, "-MF") || starts_with(word, "-MT") || starts_with(word, "-MQ");
@@ -117,7 +123,9 @@ bool Command::has_input_of_language(std::size_t behind) const {
 
 // Leaves out preprocessing options that are not needed: clang warns of unused options.
 Words Command::compile(const std::map<std::size_t, std::string>& preprocessed) const {
-  const bool has_originals = preprocessed.size() < sources_.size();
+  bool has_originals = preprocessed.size() < sources_.size();
+  for (std::size_t at = 0; at < words_.size(); ++at)
+    has_originals |= roles_[at] == Role::kInput && is_other_source(words_[at]);
   Words result;
   for (std::size_t at = 0; at < words_.size(); ++at) {
     const auto found = preprocessed.find(at);

@@ -61,6 +61,8 @@ TEST(LaunchesCommand, KeepsOptionsForSourcesThatStay) {
   const Command command = command_of("g++ -DA -x c++ a.cu b.cu");
   EXPECT_EQ(line_of(command.compile({{command.sources().at(1), "b.ii"}})),
             "g++ -DA -x c++ a.cu -x c++-cpp-output b.ii");
+  EXPECT_EQ(compile("g++ -DA -Ii -x c++ a.cu -x none b.c"),
+            "g++ -DA -Ii -x c++ -x c++-cpp-output 0.ii -x none b.c");
 }
 
 TEST(LaunchesCommand, KeepsFilesOfOptions) {

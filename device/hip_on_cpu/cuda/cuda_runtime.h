@@ -4,6 +4,8 @@
 // nearly all of which are HIP's. Like nvcc, oshhip includes it in every .cu file.
 #pragma once
 
+#if defined(__cplusplus)  // a source of C beside one of CUDA gets nothing
+
 #include <hip/hip_runtime.h>
 
 #include "cuda_runtime_api.h"
@@ -14,3 +16,5 @@
 
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
+
+#endif
