@@ -286,7 +286,7 @@ bool TcpWire::handle_events() {
   const int n = ::epoll_wait(events_.number(), room.data(), static_cast<int>(room.size()), 0);
   const std::span events(room.data(), static_cast<std::size_t>(std::max(n, 0)));
   if (n > 1)
-    std::ranges::partition(events, [](const epoll_event& event) {
+    std::partition(events.begin(), events.end(), [](const epoll_event& event) {
       const auto* const connection = static_cast<const Connection*>(event.data.ptr);
       return connection == nullptr || connection->is_proved() || connection->is_accepted();
     });
