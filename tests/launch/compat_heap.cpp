@@ -34,7 +34,7 @@ int start(const std::string& way) {
   return 0;
 }
 
-[[gnu::noinline]] void* allocate(const std::string& way, size_t bytes) {
+void* allocate(const std::string& way, size_t bytes) {
   if (way.find("nvshmem") == 0) return nvshmem_malloc(bytes);
   if (way.find("rocshmem") == 0) return rocshmem::rocshmem_malloc(bytes);
   return shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
