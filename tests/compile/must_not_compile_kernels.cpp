@@ -92,9 +92,9 @@ __global__ void work(short* to) { atomicAdd(to, 1); }
 __global__ void work(float* to) { atomicMin(to, 1.0f); }
 #endif
 
-// case atomic_increment | atomicInc
-#ifdef case_atomic_increment
-__global__ void work(unsigned* to) { atomicInc(to, 7); }
+// case atomic_increment_of_64_bits | atomicInc
+#ifdef case_atomic_increment_of_64_bits
+__global__ void work(unsigned long long* to) { atomicInc(to, 7); }
 #endif
 
 // case argument_is_missing | takes another number of arguments
