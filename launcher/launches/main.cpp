@@ -38,7 +38,7 @@ void pass_on(int signal) {
   if (running_child > 0) kill(static_cast<pid_t>(running_child), signal);
 }
 
-// What the caller ignores, as nohup does, stays so for the compiler too.
+// Signals that the caller ignores, as under nohup, stay ignored in the compiler too.
 void set_handler(void (*handler)(int)) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};

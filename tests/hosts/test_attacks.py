@@ -146,7 +146,7 @@ class Attacks:
         before, descriptors = self.memory(), self.descriptors()
         for attack in attacks:
             for pe, count in self.attack(attack).items():
-                self.assertLessEqual(count, descriptors[pe] + MOST_STRANGERS, f"PE {pe} holds so many of {attack}")
+                self.assertLessEqual(count, descriptors[pe] + MOST_STRANGERS, f"PE {pe} holds too many connections of {attack}")
                 if (self.network, attack) == ("tcp", "held_connections"):
                     self.assertGreater(count, descriptors[pe] + 20, "no stranger came")
             self.assertIsNone(process.poll(), f"the job has ended by {attack}")

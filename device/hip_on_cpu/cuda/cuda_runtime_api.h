@@ -13,7 +13,7 @@
 // The CUDA version that these names follow. Programs use it to choose between forms of a call.
 #define CUDART_VERSION 12000
 
-// What differs from HIP.
+// Functions and types that differ from those of HIP.
 inline cudaError_t cudaRuntimeGetVersion(int* version) {
   const cudaError_t error = hipRuntimeGetVersion(version);
   if (error == cudaSuccess) *version = CUDART_VERSION;
