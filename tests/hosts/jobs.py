@@ -229,7 +229,7 @@ class JobTest(unittest.TestCase):
             found = {machine.name: [command_of(pid) for pid in machine.processes()] for machine in simulated
                      if os.path.exists(f"/proc/{machine.pid}")}
             return {name: commands for name, commands in found.items() if commands}
-        wait_until(lambda: not left(), 5)
+        wait_until(lambda: not left(), 20)
         self.assertEqual(left(), {}, "processes were left")
         files = [name for machine in simulated if os.path.exists(f"/proc/{machine.pid}")
                  for name in machine.shared_memory()]

@@ -5,6 +5,7 @@ Invariant: every run has a folder and an identity of its own, so that tests may 
 and a leftover is blamed on the right one. Imported by every test_*.py here; the programs under test
 come from the environment, which ctest sets.
 """
+import contextlib
 import os
 import re
 import shutil
@@ -33,7 +34,7 @@ class Result:
         return f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: {self.err!r}"
 
 
-def wait_until(condition, seconds=5):
+def wait_until(condition, seconds=20):
     """True as soon as the condition is; what it is after so many seconds otherwise."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -92,8 +93,7 @@ class LaunchTest(unittest.TestCase):
 
     def tearDown(self):
         left = self.processes()
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
+        self.kill(left)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.assertEqual(left, [], "processes were left")
 
@@ -102,6 +102,12 @@ class LaunchTest(unittest.TestCase):
         mark = f"{IDENTITY}={self.identity}".encode()
         pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
         return [pid for pid in pids if mark in environment_of(pid) and state_of(pid) not in ("Z", "gone")]
+
+    def kill(self, pids):
+        """By SIGKILL, those that have not ended meanwhile."""
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def start(self, *words, **options):
         """oshrun with these words, not waited for."""

@@ -30,16 +30,15 @@ class Leftovers(launching.LaunchTest):
         for end, status in (("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)):
             result = self.oshrun("-n", 2, "sh", "-c", f"sleep 60 & sleep 60 & {end}")
             self.assertEqual(result.status, status, result)
-            self.assertLess(result.seconds, 10)
+            self.assertLess(result.seconds, 30)
             self.assert_nothing_left()
 
     def test_a_child_in_another_session_does_not_hold_the_job(self):
         process = self.start("-n", 1, "setsid", "-f", "sleep", "60")
         result = self.finish(process)
         self.assertEqual(result.status, 0, result)
-        self.assertLess(result.seconds, 10)
-        for pid in self.processes():  # it said that it does not belong to the job any more
-            os.kill(pid, signal.SIGKILL)
+        self.assertLess(result.seconds, 30)
+        self.kill(self.processes())  # it said that it does not belong to the job any more
         self.assert_nothing_left()
 
     def test_kill_9_of_a_pe(self):

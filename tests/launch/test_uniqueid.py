@@ -200,8 +200,7 @@ class UniqueId(launching.LaunchTest):
         self.await_ready(processes)
         processes[0].kill()
         self.assertTrue(wait_until(lambda: processes[1].poll() is not None, 30))
-        for pid in self.processes():
-            os.kill(pid, signal.SIGKILL)
+        self.kill(self.processes())
         self.assert_ended([self.finish(processes[1])], "the process that has made the unique id .* is gone")
 
     def test_global_exit_ends_all_with_its_status(self):
