@@ -20,8 +20,8 @@ namespace meshmem {
 inline constexpr std::size_t kLinesBytes = kMessageLines * kLinePayload;
 
 inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t index) {
-  const auto slot = sequence % kLineSlots;
-  return index == 0 ? area.slot[slot] : area.more[slot][index - 1];
+  return index == 0 ? area.slot[sequence % kOneLineSlots]
+                    : area.more[sequence % kLineSlots][index - 1];
 }
 
 // Copies the payload of a line, for the usual lengths without a call of memcpy.
@@ -56,7 +56,7 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
     signal(team.mine().filled[sequence % kStageSlots], sequence);
     return;
   }
-  reserve(team, sequence, kLineSlots);
+  reserve(team, sequence, bytes <= kLinePayload ? kOneLineSlots : kLineSlots);
   std::size_t at = 0;
   for (std::size_t index = 0; at < bytes || index == 0; ++index) {
     Line& line = message_line(team.mine(), sequence, index);

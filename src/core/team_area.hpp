@@ -25,7 +25,8 @@ struct alignas(kCacheLine) Line {
 };
 inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
-inline constexpr int kLineSlots = 16;                  // messages in lines under way in a team
+inline constexpr int kOneLineSlots = 64;               // messages of one line under way in a team
+inline constexpr int kLineSlots = 16;                  // of several lines
 inline constexpr int kMessageLines = 20;               // of one of them at most
 inline constexpr int kStageSlots = 2;                  // messages in a stage under way
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
@@ -53,9 +54,9 @@ struct TeamArea {
   Line release;  // likewise: the last operation whose last PE has arrived
   Line round[kStageSlots][kMaxRounds];       // recursive doubling
   Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
-  Line slot[kLineSlots];                     // messages in lines: the first line of each
+  Line slot[kOneLineSlots];                  // messages in lines: the first line of each
   Line filled[kStageSlots];                  // says that stage[] is filled
-  Line more[kLineSlots][kMessageLines - 1];  // the other lines of slot[]
+  Line more[kLineSlots][kMessageLines - 1];  // their other lines
   Line accused;                              // in that of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
