@@ -17,41 +17,42 @@
 namespace meshmem {
 
 // X(kind, what happens, what helps)
-#define MESHMEM_SLOW_WAYS(X)                                                                      \
-  X(memory_without_kernels,                                                                       \
-    "kernels do not reach both buffers on all PEs, so the host sends the data in messages",       \
-    "take both from the device heap, not from static data, or where one is in the host heap set " \
-    "MESHMEM_REGISTER_HOST_HEAP=1")                                                               \
-  X(type_without_kernels,                                                                         \
-    "kernels have no reduction of this type, so the host reduces device memory by messages",      \
-    "use a type of up to 8 bytes, or keep the buffers in the host heap")                          \
-  X(set_broadcast_by_messages,                                                                    \
-    "a broadcast of an active set leaves the root's dest alone, which kernels cannot, so the "    \
-    "host sends the data in messages",                                                            \
-    "broadcast in a team")                                                                        \
-  X(collective_through_host,                                                                      \
-    "device memory goes to other machines through pinned memory of the host",                     \
-    "send fewer and larger pieces, or reduce within each machine first")                          \
-  X(transfer_through_host,                                                                        \
-    "this end is device memory, which is copied through pinned memory of the host",               \
-    "send fewer and larger pieces, or keep what other machines read in the host heap")            \
-  X(store_by_kernel,                                                                              \
-    "the processor cannot store into the device's memory, so a kernel stores this value",         \
-    "put more at a time, or from a kernel, or turn on Resizable BAR (meshmem-info --doctor)")     \
-  X(looks_by_copies, "the host looks at device memory by copies, a wait by one for each look",    \
-    "wait for a variable in the host heap (SHMEMX_MALLOC_HOST), on a stream or in a kernel")      \
-  X(signal_behind_copy,                                                                           \
-    "kernels do not reach an end of the data, so a copy goes first and the signal after it",      \
-    "keep both ends in the device heap, or set MESHMEM_REGISTER_HOST_HEAP=1")                     \
-  X(one_block, "this team's kernels have one block, as other teams have all of the larger slots", \
-    "destroy teams that are no longer used before this one is split off")                         \
-  X(gathered_in_pe_order,                                                                         \
-    "MESHMEM_DETERMINISTIC=1 has every PE gather all data before it combines them",               \
-    "unset it, or make the data smaller")                                                         \
-  X(forced_algorithm,                                                                             \
-    "the algorithm of MESHMEM_REDUCE_ALGORITHM cannot do this reduction, so another does",        \
-    "unset it, or see docs/collectives.md for what each algorithm can do")                        \
-  X(ring_of_too_many_pes, "a ring of so many PEs has no room, so two_shot reduces",               \
+#define MESHMEM_SLOW_WAYS(X)                                                                       \
+  X(memory_without_kernels,                                                                        \
+    "kernels do not reach both buffers on all PEs, so the host sends the data in messages",        \
+    "take both from the device heap, not from static data, or where one is in the host heap set "  \
+    "MESHMEM_REGISTER_HOST_HEAP=1")                                                                \
+  X(type_without_kernels,                                                                          \
+    "kernels have no reduction of this type, so the host reduces device memory by messages",       \
+    "use a type of up to 8 bytes, or keep the buffers in the host heap")                           \
+  X(set_broadcast_by_messages,                                                                     \
+    "a broadcast of an active set leaves the root's dest alone, which kernels cannot, so the "     \
+    "host sends the data in messages",                                                             \
+    "broadcast in a team")                                                                         \
+  X(collective_through_host,                                                                       \
+    "device memory goes to other machines through pinned memory of the host",                      \
+    "send fewer and larger pieces, or reduce within each machine first")                           \
+  X(transfer_through_host,                                                                         \
+    "an end of the data is in device memory, which other machines reach through pinned memory of " \
+    "the host",                                                                                    \
+    "make fewer and larger calls, or keep data that no kernel uses in the host heap")              \
+  X(store_by_kernel,                                                                               \
+    "the processor cannot store into the device's memory, so a kernel stores this value",          \
+    "put more at a time, or from a kernel, or turn on Resizable BAR (meshmem-info --doctor)")      \
+  X(looks_by_copies, "the host looks at device memory by copies, a wait by one for each look",     \
+    "wait for a variable in the host heap (SHMEMX_MALLOC_HOST), on a stream or in a kernel")       \
+  X(signal_behind_copy,                                                                            \
+    "kernels do not reach an end of the data, so a copy goes first and the signal after it",       \
+    "keep both ends in the device heap, or set MESHMEM_REGISTER_HOST_HEAP=1")                      \
+  X(one_block, "this team's kernels have one block, as other teams have all of the larger slots",  \
+    "destroy teams that are no longer used before this one is split off")                          \
+  X(gathered_in_pe_order,                                                                          \
+    "MESHMEM_DETERMINISTIC=1 has every PE gather all data before it combines them",                \
+    "unset it, or make the data smaller")                                                          \
+  X(forced_algorithm,                                                                              \
+    "the algorithm of MESHMEM_REDUCE_ALGORITHM cannot do this reduction, so another does",         \
+    "unset it, or see docs/collectives.md for what each algorithm can do")                         \
+  X(ring_of_too_many_pes, "a ring of so many PEs has no room, so two_shot reduces",                \
     "unset MESHMEM_REDUCE_ALGORITHM and MESHMEM_REDUCE_RING_MIN_BYTES, or use smaller teams")
 
 enum class SlowWay : unsigned {

@@ -33,12 +33,18 @@ bool is_on_stack(const void* address) {
 }
 
 // Memory of this PE that the transport cannot read and write itself: symmetric or not.
-bool needs_staging(const char* routine, const void* address) {
+bool is_unknown_to_transport(const void* address) {
   if (!device_transfer().is_open() || is_on_stack(address)) return false;
   if (is_in_segment(address_map, address, 1)) return false;
-  if (!is_on_device(address) && !is_device_memory(address)) return false;
-  note_slow_way(SlowWay::transfer_through_host, routine);
-  return true;
+  return is_on_device(address) || is_device_memory(address);
+}
+
+// Whether this PE stages its end. The PE at the other end stages its own.
+bool needs_staging(const char* routine, const RemotePlace& there, const void* address) {
+  const bool is_staged_here = is_unknown_to_transport(address);
+  if (is_staged_here || there.segment == RemoteSegment::device)
+    note_slow_way(SlowWay::transfer_through_host, routine);
+  return is_staged_here;
 }
 
 // Blocks between memory of the device and a page of a lane, where they lie side by side:
@@ -88,7 +94,7 @@ std::optional<RemotePlace> find(const char* routine, const void* address, std::s
 
 void put(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
          Returns returns) {
-  if (!needs_staging(routine, source))
+  if (!needs_staging(routine, dest, source))
     return returns == Returns::at_once ? transport()->put_nbi(dest, source, bytes)
                                        : transport()->put(dest, source, bytes);
   const auto send = [&](std::byte* piece, std::size_t offset, std::size_t length) {
@@ -99,7 +105,7 @@ void put(const char* routine, const RemotePlace& dest, const void* source, std::
 
 void get(const char* routine, void* dest, const RemotePlace& source, std::size_t bytes,
          Fills fills) {
-  if (!needs_staging(routine, dest))
+  if (!needs_staging(routine, source, dest))
     return fills == Fills::later ? transport()->get_nbi(dest, source, bytes)
                                  : transport()->get(dest, source, bytes);
   const auto fill = [&](std::byte* piece, std::size_t offset, std::size_t length) {
@@ -111,7 +117,7 @@ void get(const char* routine, void* dest, const RemotePlace& source, std::size_t
 // The signal goes with the last piece.
 void put_signal(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
                 const SignalUpdate& signal) {
-  if (bytes == 0 || !needs_staging(routine, source))
+  if (bytes == 0 || !needs_staging(routine, dest, source))
     return transport()->put_signal(dest, source, bytes, signal);
   const auto send = [&](std::byte* piece, std::size_t offset, std::size_t length) {
     if (offset + length == bytes)
@@ -125,7 +131,7 @@ void put_signal(const char* routine, const RemotePlace& dest, const void* source
 void put_blocks(const char* routine, const RemotePlace& dest, const void* source,
                 const Blocks& blocks) {
   const auto* from = static_cast<const std::byte*>(source);
-  if (!needs_staging(routine, source)) return put_each(dest, from, blocks);
+  if (!needs_staging(routine, dest, source)) return put_each(dest, from, blocks);
   const auto side_by_side = static_cast<std::ptrdiff_t>(blocks.bytes);
   const auto put_page = [&](std::byte* page, std::ptrdiff_t first, std::size_t count) {
     device_transfer().copy_strided({page, side_by_side, from + first * blocks.source_stride,
@@ -144,7 +150,7 @@ void put_blocks(const char* routine, const RemotePlace& dest, const void* source
 
 void get_blocks(const char* routine, void* dest, const RemotePlace& source, const Blocks& blocks) {
   auto* to = static_cast<std::byte*>(dest);
-  if (!needs_staging(routine, dest)) return get_each(to, source, blocks);
+  if (!needs_staging(routine, source, dest)) return get_each(to, source, blocks);
   const auto side_by_side = static_cast<std::ptrdiff_t>(blocks.bytes);
   const auto get_page = [&](std::byte* page, std::ptrdiff_t first, std::size_t count) {
     get_each(page, moved(source, first * blocks.source_stride),

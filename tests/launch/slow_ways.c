@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { kElems = 4 };
+enum { kElems = 4, kMany = 4096 };
 static long on_host[kElems];
 static long psync[SHMEM_BCAST_SYNC_SIZE];
 static long* heap;
@@ -36,9 +36,12 @@ static void broadcast_to_set(void) {
   shmem_broadcast64(device, device, 1, 0, 0, 0, shmem_n_pes(), psync);
   shmem_barrier_all();
 }
-static void send_device_memory(void) {
-  shmem_long_put(heap, device, kElems, (shmem_my_pe() + 1) % shmem_n_pes());
-}
+static int next_pe(void) { return (shmem_my_pe() + 1) % shmem_n_pes(); }
+static void send_device_memory(void) { shmem_long_put(heap, device, kElems, next_pe()); }
+static void send_to_device_memory(void) { shmem_long_put(device, heap, kElems, next_pe()); }
+static void get_device_memory(void) { shmem_long_get(heap, device, kElems, next_pe()); }
+static void send_blocks(void) { shmem_long_iput(device, heap, 2, 1, kElems, next_pe()); }
+static void get_blocks(void) { shmem_long_iget(heap, device, 1, 2, kElems, next_pe()); }
 static void signal_after_data_of_host(void) {
   shmemx_putmem_signal_on_stream(device, on_host, sizeof *on_host, signal_word, 1, SHMEM_SIGNAL_SET,
                                  shmem_my_pe(), NULL);
@@ -75,6 +78,10 @@ static const struct {
     {"sum_long_doubles", sum_long_doubles},
     {"broadcast_to_set", broadcast_to_set},
     {"send_device_memory", send_device_memory},
+    {"send_to_device_memory", send_to_device_memory},
+    {"get_device_memory", get_device_memory},
+    {"send_blocks", send_blocks},
+    {"get_blocks", get_blocks},
     {"signal_after_data_of_host", signal_after_data_of_host},
     {"sum_in_late_team", sum_in_late_team},
     {"scatter_sum_in_late_team", scatter_sum_in_late_team},
@@ -86,8 +93,8 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
     if (strcmp(ways[i].name, argv[1]) != 0) continue;
     shmem_init();
-    heap = shmem_calloc(2 * kElems, sizeof *heap);
-    device = shmem_malloc_with_hints(2 * kElems * sizeof *device, SHMEMX_MALLOC_DEVICE);
+    heap = shmem_calloc(kMany, sizeof *heap);
+    device = shmem_malloc_with_hints(kMany * sizeof(long double), SHMEMX_MALLOC_DEVICE);
     signal_word = shmem_malloc_with_hints(sizeof *signal_word, SHMEMX_MALLOC_DEVICE);
     for (int round = 0; round < 3; ++round) {
       ways[i].take();

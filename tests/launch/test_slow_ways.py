@@ -12,26 +12,31 @@ PROGRAM = os.environ.get("SLOW_WAYS", "")
 MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 
 
-BETWEEN_MACHINES = ("--fake-nodes", 2)
+ON_ONE_MACHINE = ("-n", 2)
+BETWEEN_MACHINES = ("-n", 2, "--fake-nodes", 2)
 BY_RING = {"MESHMEM_REDUCE_ALGORITHM": "ring"}
 IN_PE_ORDER = {"MESHMEM_DETERMINISTIC": "1"}
 # A kind; the routine or variable; the way of the program that takes it; the launcher's arguments; the PEs' environment.
 ROWS = [
-    ("memory_without_kernels", "shmem_long_fcollect", "gather_into_statics", (), {}),
-    ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_long_doubles", (), {}),
-    ("set_broadcast_by_messages", "shmem_broadcast64", "broadcast_to_set", (), {}),
+    ("memory_without_kernels", "shmem_long_fcollect", "gather_into_statics", ON_ONE_MACHINE, {}),
+    ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_long_doubles", ON_ONE_MACHINE, {}),
+    ("set_broadcast_by_messages", "shmem_broadcast64", "broadcast_to_set", ON_ONE_MACHINE, {}),
     ("collective_through_host", "shmem_long_fcollect", "gather_into_statics", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_put", "send_device_memory", BETWEEN_MACHINES, {}),
-    ("store_by_kernel", "shmem_long_p", "store", (), {}),
-    ("looks_by_copies", "shmem_long_wait_until", "wait_for_device", (), {}),
-    ("signal_behind_copy", "shmemx_putmem_signal_on_stream", "signal_after_data_of_host", (), {}),
-    ("one_block", "shmem_long_sum_reduce", "sum_in_late_team", (), {}),
-    ("one_block", "shmemx_long_sum_reduce_scatter", "scatter_sum_in_late_team", (), {}),
-    ("one_block", "shmem_long_fcollect", "gather_in_late_team", (), {}),
+    ("transfer_through_host", "shmem_long_put", "send_to_device_memory", BETWEEN_MACHINES, {}),
+    ("transfer_through_host", "shmem_long_get", "get_device_memory", BETWEEN_MACHINES, {}),
+    ("transfer_through_host", "shmem_long_iput", "send_blocks", BETWEEN_MACHINES, {}),
+    ("transfer_through_host", "shmem_long_iget", "get_blocks", BETWEEN_MACHINES, {}),
+    ("store_by_kernel", "shmem_long_p", "store", ON_ONE_MACHINE, {}),
+    ("looks_by_copies", "shmem_long_wait_until", "wait_for_device", ON_ONE_MACHINE, {}),
+    ("signal_behind_copy", "shmemx_putmem_signal_on_stream", "signal_after_data_of_host", ON_ONE_MACHINE, {}),
+    ("one_block", "shmem_long_sum_reduce", "sum_in_late_team", ON_ONE_MACHINE, {}),
+    ("one_block", "shmemx_long_sum_reduce_scatter", "scatter_sum_in_late_team", ON_ONE_MACHINE, {}),
+    ("one_block", "shmem_long_fcollect", "gather_in_late_team", ON_ONE_MACHINE, {}),
     ("gathered_in_pe_order", "shmem_long_sum_reduce", "sum", BETWEEN_MACHINES, IN_PE_ORDER),
     ("gathered_in_pe_order", "shmemx_long_sum_reduce_scatter", "scatter_sum", BETWEEN_MACHINES, IN_PE_ORDER),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", BETWEEN_MACHINES, BY_RING),
-    ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", (), {**BY_RING, **IN_PE_ORDER}),
+    ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", ON_ONE_MACHINE, {**BY_RING, **IN_PE_ORDER}),
 ]
 # Kinds that need a larger job than a test can start.
 IN_UNIT_TESTS = {"ring_of_too_many_pes": "tests/unit/selection_test.cpp"}
@@ -66,8 +71,9 @@ class SlowWays(launching.LaunchTest):
     def test_each_kind_is_said_once_by_each_pe(self):
         for kind, routine, way, words, variables in ROWS:
             with self.subTest(kind=kind, way=way):
-                found = self.kinds_of_pes("-n", 2, *words, PROGRAM, way, SHMEM_DEBUG="1", **variables)
-                self.assertEqual([row for row in found if row[2] == kind], [(pe, routine, kind) for pe in "01"], found)
+                found = self.kinds_of_pes(*words, PROGRAM, way, SHMEM_DEBUG="1", **variables)
+                pes = "0123"[:words[1]]
+                self.assertEqual([row for row in found if row[2] == kind], [(pe, routine, kind) for pe in pes], found)
 
     def test_each_kind_has_a_row(self):
         kinds = {kind for kind, _, _ in kinds_of_table()}
