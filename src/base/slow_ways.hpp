@@ -39,6 +39,10 @@ namespace meshmem {
   X(store_by_kernel,                                                                               \
     "the processor cannot store into the device's memory, so a kernel stores this value",          \
     "put more at a time, or from a kernel, or turn on Resizable BAR (meshmem-info --doctor)")      \
+  X(block_by_block,                                                                                \
+    "kernels do not reach the other PE's device, so each block is copied on its own",              \
+    "pack the blocks and move them in one call, or use devices that reach each other "             \
+    "(meshmem-info shows which do)")                                                               \
   X(looks_by_copies, "the host looks at device memory by copies, a wait by one for each look",     \
     "wait for a variable in the host heap (SHMEMX_MALLOC_HOST), on a stream or in a kernel")       \
   X(signal_behind_copy,                                                                            \

@@ -117,6 +117,7 @@ void copy_blocks(const char* routine, const End& to, const End& from, const Bloc
                                 blocks.source_stride, blocks.bytes, blocks.count},
                                routine);
   }
+  if (!for_kernels && blocks.count > 1) note_slow_way(SlowWay::block_by_block, routine);
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
     End block_to = to, block_from = from;

@@ -16,6 +16,8 @@ ON_ONE_MACHINE = ("-n", 2)
 BETWEEN_MACHINES = ("-n", 2, "--fake-nodes", 2)
 BY_RING = {"MESHMEM_REDUCE_ALGORITHM": "ring"}
 IN_PE_ORDER = {"MESHMEM_DETERMINISTIC": "1"}
+OWN_DEVICES = {"MESHMEM_CPU_DEVICES": "4"}
+UNREACHED_DEVICES = {**OWN_DEVICES, "MESHMEM_CPU_PEERS": "0"}
 # A kind; the routine or variable; the way of the program that takes it; the launcher's arguments; the PEs' environment.
 ROWS = [
     ("memory_without_kernels", "shmem_long_fcollect", "gather_into_statics", ON_ONE_MACHINE, {}),
@@ -27,6 +29,8 @@ ROWS = [
     ("transfer_through_host", "shmem_long_get", "get_device_memory", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_iput", "send_blocks", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_iget", "get_blocks", BETWEEN_MACHINES, {}),
+    ("block_by_block", "shmem_long_iput", "send_blocks", ON_ONE_MACHINE, UNREACHED_DEVICES),
+    ("block_by_block", "shmem_long_iget", "get_blocks", ON_ONE_MACHINE, UNREACHED_DEVICES),
     ("store_by_kernel", "shmem_long_p", "store", ON_ONE_MACHINE, {}),
     ("looks_by_copies", "shmem_long_wait_until", "wait_for_device", ON_ONE_MACHINE, {}),
     ("signal_behind_copy", "shmemx_putmem_signal_on_stream", "signal_after_data_of_host", ON_ONE_MACHINE, {}),
