@@ -53,6 +53,10 @@ namespace meshmem {
   X(gathered_in_pe_order,                                                                          \
     "MESHMEM_DETERMINISTIC=1 has every PE gather all data before it combines them",                \
     "unset it, or make the data smaller")                                                          \
+  X(machines_in_turn,                                                                              \
+    "PEs of one machine do not follow each other in this team, so every PE gathers all data "      \
+    "before it combines them",                                                                     \
+    "start neighbouring PEs on one machine, as launchers do by default (without --map-by node)")   \
   X(forced_algorithm,                                                                              \
     "the algorithm of MESHMEM_REDUCE_ALGORITHM cannot do this reduction, so another does",         \
     "unset it, or see docs/collectives.md for what each algorithm can do")                         \

@@ -42,8 +42,9 @@ ROWS = [
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", BETWEEN_MACHINES, BY_RING),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", ON_ONE_MACHINE, {**BY_RING, **IN_PE_ORDER}),
 ]
-# Kinds that need a larger job than a test can start.
-IN_UNIT_TESTS = {"ring_of_too_many_pes": "tests/unit/selection_test.cpp"}
+# Kinds that need a job that oshrun cannot start: of too many PEs, or of PEs dealt to the machines in turn.
+IN_UNIT_TESTS = {"ring_of_too_many_pes": "tests/unit/selection_test.cpp",
+                 "machines_in_turn": "tests/unit/collectives_nodes_test.cpp"}
 
 
 def file_of_project(name):

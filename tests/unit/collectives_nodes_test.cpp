@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/slow_ways.hpp"
 #include "blocks.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"
@@ -313,6 +314,24 @@ TEST_P(Nodes, ScansAddTheSourcesOfThePesBeforeInPeOrder) {
       }
     }
   });
+}
+
+// Of up to 8 nodes, or of data that is not small.
+TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
+  const std::vector<int>& nodes = GetParam();
+  std::vector<int> changes = nodes;
+  changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
+  const int n_nodes = *std::max_element(nodes.begin(), nodes.end()) + 1;
+  const bool are_in_turn = static_cast<int>(changes.size()) > n_nodes;
+  const auto& said = slow_way_counts[static_cast<std::size_t>(SlowWay::machines_in_turn)];
+  const std::uint64_t before = said;
+  NodeThreads job(nodes, 2 * kHalf);
+  job.run([](Pe& pe, Team& team) {
+    auto* source = reinterpret_cast<double*>(pe.heap);
+    fill(source, pe.number, 9001, whole);
+    between_nodes::scan(team, reduction<Sum, double>(), pe.heap + kHalf, source, 9001, true);
+  });
+  EXPECT_EQ(said - before, are_in_turn ? nodes.size() : 0);
 }
 
 // A team whose PEs are those of WORLD in the reverse order, but for the last.

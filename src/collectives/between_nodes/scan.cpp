@@ -4,6 +4,7 @@
 // PEs before its node have, goes on with its members, and hands it to the next node's leader.
 // Otherwise everything is gathered.
 // Invariant: combined one PE after another, in PE order. dest may be source.
+#include "base/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
@@ -87,8 +88,12 @@ void scan(Team& team, const Reduction& op, void* dest, const void* source, std::
   const bool is_long_chain =
       count_nodes(team) > kMostChainNodes &&
       count * op.elem_bytes * static_cast<std::size_t>(team.n) <= kGatherThroughLeaders;
-  if (most == 0 || is_long_chain || !nodes_follow_each_other(team))
+  if (most == 0 || is_long_chain)
     return by_messages::scan(team, op, dest, source, count, inclusive);
+  if (!nodes_follow_each_other(team)) {
+    note_slow_way(SlowWay::machines_in_turn, team.routine());
+    return by_messages::scan(team, op, dest, source, count, inclusive);
+  }
   const std::size_t batch_bytes = std::min(most, count) * op.elem_bytes;
   const Room data = make_room(batch_bytes);
   const Room room = make_room(batch_bytes * static_cast<std::size_t>(team.node.n + 1));
