@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/slow_ways.hpp"
 #include "base/trace.hpp"
 #include "collectives/device_collectives.hpp"
 #include "collectives/same_call.hpp"
@@ -17,6 +18,7 @@
 #include "device/launch.hpp"
 #include "gpu/stream_mark.hpp"
 #include "gpu/stream_work.hpp"
+#include "memory/address_map.hpp"
 
 namespace meshmem::on_stream {
 namespace {
@@ -45,6 +47,8 @@ device::ProxyCommand host_command(const Team& team, device::HostRoutine routine,
                                   const void* source, std::size_t count,
                                   std::size_t elem_bytes = 1) {
   require_proxy(team.routine());
+  if (dest && any_on_device(dest, source))
+    note_slow_way(SlowWay::collective_through_host, team.routine());
   const auto number = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
   return {device::ProxyOp::collective,
           static_cast<std::uint8_t>(device::ElemType::none),

@@ -25,6 +25,10 @@ static void wait_for_device(void) {
   shmem_long_wait_until(device, SHMEM_CMP_EQ, 1);
 }
 static void sum(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kElems); }
+static void sum_on_stream(void) {
+  shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, device, device, kElems, NULL);
+  shmemx_quiet_on_stream(NULL);
+}
 static void scatter_sum(void) {
   shmemx_long_sum_reduce_scatter(SHMEM_TEAM_WORLD, heap, heap + 1, 1);
 }
@@ -74,6 +78,7 @@ static const struct {
     {"store", store},
     {"wait_for_device", wait_for_device},
     {"sum", sum},
+    {"sum_on_stream", sum_on_stream},
     {"scatter_sum", scatter_sum},
     {"sum_long_doubles", sum_long_doubles},
     {"broadcast_to_set", broadcast_to_set},

@@ -24,6 +24,7 @@ ROWS = [
     ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_long_doubles", ON_ONE_MACHINE, {}),
     ("set_broadcast_by_messages", "shmem_broadcast64", "broadcast_to_set", ON_ONE_MACHINE, {}),
     ("collective_through_host", "shmem_long_fcollect", "gather_into_statics", BETWEEN_MACHINES, {}),
+    ("collective_through_host", "shmemx_long_sum_reduce_on_stream", "sum_on_stream", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_put", "send_device_memory", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_put", "send_to_device_memory", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_get", "get_device_memory", BETWEEN_MACHINES, {}),
