@@ -23,8 +23,8 @@ namespace meshmem {
     "take both from the device heap, not from static data, or where one is in the host heap set "  \
     "MESHMEM_REGISTER_HOST_HEAP=1")                                                                \
   X(type_without_kernels,                                                                          \
-    "kernels have no reduction of this type, so the host reduces device memory by messages",       \
-    "use a type of up to 8 bytes, or keep the buffers in the host heap")                           \
+    "kernels have no reduction of this type, so the host reduces device memory",                   \
+    "use another type than long double or complex, or keep the buffers in the host heap")          \
   X(set_broadcast_by_messages,                                                                     \
     "a broadcast of an active set leaves the root's dest alone, which kernels cannot, so the "     \
     "host sends the data in messages",                                                             \
@@ -51,8 +51,9 @@ namespace meshmem {
   X(one_block, "this team's kernels have one block, as other teams have all of the larger slots",  \
     "destroy teams that are no longer used before this one is split off")                          \
   X(gathered_in_pe_order,                                                                          \
-    "MESHMEM_DETERMINISTIC=1 has every PE gather all data before it combines them",                \
-    "unset it, or make the data smaller")                                                          \
+    "MESHMEM_DETERMINISTIC=1 combines in PE order, so machines send the data of each PE instead "  \
+    "of one sum",                                                                                  \
+    "unset it, since over the same machines results are the same in every run without it too")     \
   X(machines_in_turn,                                                                              \
     "PEs of one machine do not follow each other in this team, so every PE gathers all data "      \
     "before it combines them",                                                                     \

@@ -25,6 +25,7 @@ static void wait_for_device(void) {
   shmem_long_wait_until(device, SHMEM_CMP_EQ, 1);
 }
 static void sum(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kElems); }
+static void sum_many(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kMany); }
 static void sum_on_stream(void) {
   shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, device, device, kElems, NULL);
   shmemx_quiet_on_stream(NULL);
@@ -35,6 +36,10 @@ static void scatter_sum(void) {
 static void sum_long_doubles(void) {
   long double* const wide = (long double*)device;
   shmem_longdouble_sum_reduce(SHMEM_TEAM_WORLD, wide, wide, 1);
+}
+static void sum_many_long_doubles(void) {
+  long double* const wide = (long double*)device;
+  shmem_longdouble_sum_reduce(SHMEM_TEAM_WORLD, wide, wide, kMany);
 }
 static void broadcast_to_set(void) {
   shmem_broadcast64(device, device, 1, 0, 0, 0, shmem_n_pes(), psync);
@@ -78,9 +83,11 @@ static const struct {
     {"store", store},
     {"wait_for_device", wait_for_device},
     {"sum", sum},
+    {"sum_many", sum_many},
     {"sum_on_stream", sum_on_stream},
     {"scatter_sum", scatter_sum},
     {"sum_long_doubles", sum_long_doubles},
+    {"sum_many_long_doubles", sum_many_long_doubles},
     {"broadcast_to_set", broadcast_to_set},
     {"send_device_memory", send_device_memory},
     {"send_to_device_memory", send_to_device_memory},

@@ -14,6 +14,7 @@ MESHMEM_TRACE = os.path.join(os.path.dirname(launching.OSHRUN), "meshmem-trace")
 
 ON_ONE_MACHINE = ("-n", 2)
 BETWEEN_MACHINES = ("-n", 2, "--fake-nodes", 2)
+BETWEEN_PAIRS = ("-n", 4, "--fake-nodes", 2)
 BY_RING = {"MESHMEM_REDUCE_ALGORITHM": "ring"}
 IN_PE_ORDER = {"MESHMEM_DETERMINISTIC": "1"}
 OWN_DEVICES = {"MESHMEM_CPU_DEVICES": "4"}
@@ -22,6 +23,7 @@ UNREACHED_DEVICES = {**OWN_DEVICES, "MESHMEM_CPU_PEERS": "0"}
 ROWS = [
     ("memory_without_kernels", "shmem_long_fcollect", "gather_into_statics", ON_ONE_MACHINE, {}),
     ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_long_doubles", ON_ONE_MACHINE, {}),
+    ("type_without_kernels", "shmem_longdouble_sum_reduce", "sum_many_long_doubles", BETWEEN_PAIRS, OWN_DEVICES),
     ("set_broadcast_by_messages", "shmem_broadcast64", "broadcast_to_set", ON_ONE_MACHINE, {}),
     ("collective_through_host", "shmem_long_fcollect", "gather_into_statics", BETWEEN_MACHINES, {}),
     ("collective_through_host", "shmemx_long_sum_reduce_on_stream", "sum_on_stream", BETWEEN_MACHINES, {}),
@@ -39,6 +41,7 @@ ROWS = [
     ("one_block", "shmemx_long_sum_reduce_scatter", "scatter_sum_in_late_team", ON_ONE_MACHINE, {}),
     ("one_block", "shmem_long_fcollect", "gather_in_late_team", ON_ONE_MACHINE, {}),
     ("gathered_in_pe_order", "shmem_long_sum_reduce", "sum", BETWEEN_MACHINES, IN_PE_ORDER),
+    ("gathered_in_pe_order", "shmem_long_sum_reduce", "sum_many", BETWEEN_PAIRS, IN_PE_ORDER),
     ("gathered_in_pe_order", "shmemx_long_sum_reduce_scatter", "scatter_sum", BETWEEN_MACHINES, IN_PE_ORDER),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", BETWEEN_MACHINES, BY_RING),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", ON_ONE_MACHINE, {**BY_RING, **IN_PE_ORDER}),

@@ -106,10 +106,13 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
   // Messages of all to all would round after each PE.
   const bool needs_columns = is_deterministic && op.carrier;
   if (bytes > kReduceThroughLeaders || needs_columns) {
-    if (are_in_host_memory(dest, source) && !op.carrier)
-      return reduce_in_columns(team, op, order, dest, source, count);
-    if (can_be_staged(team, dest, source, bytes))
-      return reduce_in_staged_columns(team, op, order, dest, source, count);
+    const bool is_plain = are_in_host_memory(dest, source) && !op.carrier;
+    if (is_plain || can_be_staged(team, dest, source, bytes)) {
+      if (is_deterministic && most_members(team) > 1)
+        note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
+      return is_plain ? reduce_in_columns(team, op, order, dest, source, count)
+                      : reduce_in_staged_columns(team, op, order, dest, source, count);
+    }
   }
   if (is_deterministic) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());

@@ -4,6 +4,7 @@
 // Invariant: results are finished and narrowed where they are, after they have been sent on.
 #include "collectives/between_nodes/staged_columns.hpp"
 
+#include "base/slow_ways.hpp"
 #include "collectives/device_collectives.hpp"
 #include "core/runtime.hpp"
 #include "device/launch.hpp"
@@ -35,10 +36,13 @@ bool is_symmetric(const Team& team, const void* address, std::size_t bytes) {
 bool kernel_combines(const Team& team, const Reduction& op, const ColumnPlan& plan,
                      const void* source) {
   const int n = team.node.n;
-  return plan.order == Order::nodes && n > 1 && n <= device::Sources::kMost &&
-         op.kernel_type != device::ElemType::none && !team.kernel_waits &&
-         !runtime().device_memory().pes_share_devices() &&
-         are_for_kernels(source, plan.share.end * op.elem_bytes);
+  const bool would_with_type = plan.order == Order::nodes && n > 1 && n <= device::Sources::kMost &&
+                               !team.kernel_waits &&
+                               !runtime().device_memory().pes_share_devices() &&
+                               are_for_kernels(source, plan.share.end * op.elem_bytes);
+  const bool has_type = op.kernel_type != device::ElemType::none;
+  if (would_with_type && !has_type) note_slow_way(SlowWay::type_without_kernels, team.routine());
+  return would_with_type && has_type;
 }
 
 std::size_t pinned_bytes(int places, std::size_t elems, std::size_t elem_bytes) {
