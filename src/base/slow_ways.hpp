@@ -20,36 +20,42 @@ namespace meshmem {
 #define MESHMEM_SLOW_WAYS(X)                                                                       \
   X(memory_without_kernels,                                                                        \
     "kernels do not reach both buffers on all PEs, so the host sends the data in messages",        \
-    "take both from the device heap, not from static data, or where one is in the host heap set "  \
-    "MESHMEM_REGISTER_HOST_HEAP=1")                                                                \
+    "allocate both in the device heap instead of as static data, set "                             \
+    "MESHMEM_REGISTER_HOST_HEAP=1 if one is in the host heap, and use devices that reach each "    \
+    "other (meshmem-info shows which do)")                                                         \
   X(type_without_kernels,                                                                          \
     "kernels have no reduction of this type, so the host reduces device memory",                   \
     "use another type than long double or complex, or keep the buffers in the host heap")          \
   X(set_broadcast_by_messages,                                                                     \
-    "a broadcast of an active set leaves the root's dest alone, which kernels cannot, so the "     \
+    "a broadcast of an active set must not write the root's dest, which a kernel would, so the "   \
     "host sends the data in messages",                                                             \
-    "broadcast in a team")                                                                         \
+    "broadcast in a team (shmem_broadcastmem)")                                                    \
   X(collective_through_host,                                                                       \
-    "device memory goes to other machines through pinned memory of the host",                      \
-    "send fewer and larger pieces, or reduce within each machine first")                           \
+    "a buffer is in device memory, which other machines reach through pinned memory of the host",  \
+    "make fewer and larger calls, or keep data that no kernel uses in the host heap")              \
   X(transfer_through_host,                                                                         \
     "an end of the data is in device memory, which other machines reach through pinned memory of " \
     "the host",                                                                                    \
     "make fewer and larger calls, or keep data that no kernel uses in the host heap")              \
   X(store_by_kernel,                                                                               \
     "the processor cannot store into the device's memory, so a kernel stores this value",          \
-    "put more at a time, or from a kernel, or turn on Resizable BAR (meshmem-info --doctor)")      \
+    "put several values in one call, put from a kernel, or on an AMD GPU turn on Resizable BAR "   \
+    "(meshmem-info --doctor says how)")                                                            \
   X(block_by_block,                                                                                \
     "kernels do not reach the other PE's device, so each block is copied on its own",              \
     "pack the blocks and move them in one call, or use devices that reach each other "             \
     "(meshmem-info shows which do)")                                                               \
-  X(looks_by_copies, "the host looks at device memory by copies, a wait by one for each look",     \
+  X(looks_by_copies,                                                                               \
+    "the variable is in device memory, so the host copies it each time it looks, and a wait "      \
+    "looks many times",                                                                            \
     "wait for a variable in the host heap (SHMEMX_MALLOC_HOST), on a stream or in a kernel")       \
   X(signal_behind_copy,                                                                            \
-    "kernels do not reach an end of the data, so a copy goes first and the signal after it",       \
+    "kernels do not reach an end of the data, so a copy and then a kernel for the signal go on "   \
+    "the stream, where one kernel could do both",                                                  \
     "keep both ends in the device heap, or set MESHMEM_REGISTER_HOST_HEAP=1")                      \
-  X(one_block, "this team's kernels have one block, as other teams have all of the larger slots",  \
-    "destroy teams that are no longer used before this one is split off")                          \
+  X(one_block,                                                                                     \
+    "older teams have all places for many blocks, so this team's kernels use one block",           \
+    "destroy teams that you no longer use before you split this one off")                          \
   X(gathered_in_pe_order,                                                                          \
     "MESHMEM_DETERMINISTIC=1 combines in PE order, so machines send the data of each PE instead "  \
     "of one sum",                                                                                  \
@@ -59,9 +65,10 @@ namespace meshmem {
     "before it combines them",                                                                     \
     "start neighbouring PEs on one machine, as launchers do by default (without --map-by node)")   \
   X(forced_algorithm,                                                                              \
-    "the algorithm of MESHMEM_REDUCE_ALGORITHM cannot do this reduction, so another does",         \
+    "the algorithm that MESHMEM_REDUCE_ALGORITHM names cannot do this reduction, so the library "  \
+    "uses another",                                                                                \
     "unset it, or see docs/collectives.md for what each algorithm can do")                         \
-  X(ring_of_too_many_pes, "a ring of so many PEs has no room, so two_shot reduces",                \
+  X(ring_of_too_many_pes, "the ring has no room for this many PEs, so two_shot reduces",           \
     "unset MESHMEM_REDUCE_ALGORITHM and MESHMEM_REDUCE_RING_MIN_BYTES, or use smaller teams")
 
 enum class SlowWay : unsigned {
