@@ -35,7 +35,7 @@ class TcpWire final : public Wire {
   void send(int peer, const Message& message) override;
   bool progress() override;
   int event_fd() const override { return events_.number(); }
-  bool arm() override;
+  bool arm() override { return losses_.empty(); }
   std::string description() const override { return "tcp over " + interface_.name; }
 
  private:
@@ -112,7 +112,7 @@ class TcpWire final : public Wire {
   Connection* taking_ = nullptr;
   Connection* last_ = nullptr;    // by which something came
   Connection* steady_ = nullptr;  // by which something came twice in a row
-  unsigned n_polls_ = 0;
+  Time ask_at_{};                 // about the others too
   tcp::TakeParcel take_parcel_;
 };
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The TCP wire reads the connection that had something twice in a row without asking about the
+// others. They wait no longer for that than microseconds, whatever it brings, and it may end.
+#include <unistd.h>
+
+#include "wire_ends.hpp"
+
+namespace meshmem {
+namespace {
+
+constexpr int kFewCalls = 200;
+
+// Three ends: one of which `middle` is used to hear, and one that is heard seldom.
+class TcpWireSteady : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(tested_wire(), WireKind::tcp);
+    middle.answer_introductions();
+    introduce(talker);
+    introduce(quiet);
+  }
+  // The answer says that the message has been taken.
+  void introduce(End& end) {
+    const std::uint64_t before = end.taken();
+    say(end, true);
+    ASSERT_TRUE(progress_until({&middle, &end}, [&] { return end.taken() == before + 1; }));
+  }
+  void say(End& end, bool introduces) {
+    end.send(end.wire().connect(middle.wire().address()), 8, introduces);
+  }
+  void get_used_to_talker() {
+    for (int count = 0; count < 10; ++count) {
+      const std::uint64_t before = middle.taken();
+      say(talker, false);
+      ASSERT_TRUE(progress_until({&middle}, [&] { return middle.taken() == before + 1; }));
+    }
+  }
+  bool has_something() {
+    pollfd ready{middle.wire().event_fd(), POLLIN, 0};
+    return poll(&ready, 1, 10'000) == 1;
+  }
+
+  End middle, talker, quiet;
+};
+
+// Who waits naps between two looks, and so does the thread that waits for a device.
+TEST_F(TcpWireSteady, TakesWhatAnotherHasSentWithTheFirstLookAfterANap) {
+  for (int round = 0; round < 20; ++round) {
+    get_used_to_talker();
+    middle.progress();
+    const std::uint64_t before = middle.taken();
+    say(quiet, false);
+    ASSERT_TRUE(has_something());
+    usleep(1000);
+    ASSERT_TRUE(middle.progress());
+    ASSERT_EQ(middle.taken(), before + 1);
+  }
+}
+
+TEST_F(TcpWireSteady, SendsOnWithTheFirstLookAfterANap) {
+  const int to_talker = middle.wire().connect(talker.wire().address());
+  get_used_to_talker();
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  int rounds = 0;
+  for (; middle.in_flight() > 0; ++rounds) {
+    while (talker.progress()) {
+    }
+    usleep(1000);
+    ASSERT_TRUE(has_something()) << "it waits for room";
+    ASSERT_TRUE(middle.progress());
+  }
+  EXPECT_GT(rounds, 2) << "more than sockets hold";
+}
+
+TEST_F(TcpWireSteady, TakesASingleMessageBesideAStream) {
+  for (int round = 0; round < 20; ++round) {
+    get_used_to_talker();
+    const std::uint64_t before = quiet.taken();
+    say(quiet, true);
+    int calls = 0;
+    for (; quiet.taken() == before && calls < kFewCalls; ++calls) {
+      say(talker, false);
+      middle.progress();
+      quiet.progress();
+    }
+    ASSERT_LT(calls, kFewCalls);
+  }
+}
+
+TEST_F(TcpWireSteady, AdmitsWhoDialsBesideAStream) {
+  get_used_to_talker();
+  End late;
+  say(late, true);
+  int calls = 0;
+  for (; late.taken() == 0 && calls < kFewCalls; ++calls) {
+    say(talker, false);
+    middle.progress();
+    late.progress();
+  }
+  EXPECT_LT(calls, kFewCalls);
+}
+
+TEST_F(TcpWireSteady, TakesWhatAnotherHasSentWhenItsConnectionEnds) {
+  get_used_to_talker();
+  const std::uint64_t before = middle.taken();
+  say(quiet, false);
+  talker.close();
+  ASSERT_TRUE(progress_until(
+      {&middle}, [&] { return middle.taken() == before + 1 && !middle.lost().empty(); }));
+  EXPECT_EQ(middle.lost().size(), 1u);
+  introduce(quiet);
+}
+
+TEST_F(TcpWireSteady, DoesNotReadWhatHasEnded) {
+  get_used_to_talker();
+  talker.close();
+  ASSERT_TRUE(progress_until({&middle}, [&] { return !middle.lost().empty(); }));
+  for (int count = 0; count < 20; ++count) EXPECT_FALSE(middle.progress());
+  introduce(quiet);
+}
+
+}  // namespace
+}  // namespace meshmem
+
+int main(int argc, char** argv) { return meshmem::run_wire_tests(argc, argv); }
