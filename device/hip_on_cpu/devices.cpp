@@ -34,6 +34,10 @@ constexpr int kThreadsPerProcessor = 2048;
 constexpr int kClockKilohertz = 1000 * 1000;  // clocks count nanoseconds
 
 thread_local int device_of_thread = 0;
+// Programs write 1 to a GPU's register to flush what the host has stored. Processors keep nothing
+// back, so nobody reads this word.
+unsigned flush_word = 0;
+unsigned* const flush_register = &flush_word;
 std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];
 
 int read_device_count() {
@@ -175,7 +179,9 @@ hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute
       *value = p.minor;
       break;
     case hipDeviceAttributeHdpMemFlushCntl:
-      return hipErrorNotSupported;
+      // As on ROCm, `value` is the place of a pointer, although its type says int.
+      std::memcpy(value, &flush_register, sizeof(flush_register));
+      break;
     default:
       return hipErrorInvalidValue;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: devices, errors, memory, copies, and memory opened by other processes.
+// HIP on CPUs: errors, memory, copies, and memory opened by other processes.
 #include "hip_on_cpu.hpp"
 
 #include <sched.h>
@@ -12,117 +12,6 @@
 #include <csignal>
 
 namespace {
-
-TEST(HipDevices, AreAsManyAsTheEnvironmentSays) {
-  int count = 0, device = -1;
-  ASSERT_HIP(hipGetDeviceCount(&count));
-  EXPECT_EQ(count, 4);
-  ASSERT_HIP(hipSetDevice(3));
-  std::thread([] {
-    int other = -1;
-    EXPECT_HIP(hipGetDevice(&other));
-    EXPECT_EQ(other, 0);  // each thread has its own
-  }).join();
-  EXPECT_HIP(hipGetDevice(&device));
-  EXPECT_EQ(device, 3);
-  EXPECT_EQ(hipSetDevice(4), hipErrorInvalidDevice);
-  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
-  EXPECT_HIP(hipGetLastError());
-  ASSERT_HIP(hipSetDevice(0));
-}
-
-TEST(HipDevices, TellWhatTheyAre) {
-  hipDeviceProp_t properties;
-  ASSERT_HIP(hipGetDeviceProperties(&properties, 2));
-  EXPECT_STREQ(properties.name, "meshmem CPU device");
-  EXPECT_STREQ(properties.gcnArchName, "cpu");
-  EXPECT_EQ(properties.warpSize, warpSize);
-  std::size_t available = 0, total = 0;
-  ASSERT_HIP(hipMemGetInfo(&available, &total));
-  EXPECT_GT(available, 0u);
-  EXPECT_LE(available, total);
-  EXPECT_EQ(total, properties.totalGlobalMem);
-  char first[32], second[32];
-  ASSERT_HIP(hipDeviceGetPCIBusId(first, sizeof(first), 0));
-  ASSERT_HIP(hipDeviceGetPCIBusId(second, sizeof(second), 1));
-  EXPECT_STRNE(first, second);
-}
-
-TEST(HipDevices, ArePeers) {
-  int can = -1;
-  ASSERT_HIP(hipDeviceCanAccessPeer(&can, 0, 1));
-  EXPECT_EQ(can, 1);
-  ASSERT_HIP(hipDeviceCanAccessPeer(&can, 1, 1));
-  EXPECT_EQ(can, 0);
-  EXPECT_HIP(hipDeviceEnablePeerAccess(1, 0));
-  EXPECT_EQ(hipDeviceEnablePeerAccess(1, 0), hipErrorPeerAccessAlreadyEnabled);
-  EXPECT_EQ(hipDeviceEnablePeerAccess(9, 0), hipErrorInvalidDevice);
-  EXPECT_HIP(hipDeviceDisablePeerAccess(1));
-  EXPECT_EQ(hipDeviceDisablePeerAccess(1), hipErrorPeerAccessNotEnabled);
-  EXPECT_EQ(hipDeviceDisablePeerAccess(0), hipErrorInvalidDevice);
-  EXPECT_EQ(hipDeviceDisablePeerAccess(9), hipErrorInvalidDevice);
-  EXPECT_HIP(hipDeviceEnablePeerAccess(1, 0));  // once more
-  EXPECT_HIP(hipDeviceDisablePeerAccess(1));
-  std::uint32_t link = 0, hops = 0;
-  EXPECT_HIP(hipExtGetLinkTypeAndHopCount(0, 3, &link, &hops));
-  EXPECT_EQ(hops, 1u);
-}
-
-TEST(HipDevicesDeathTest, AreNoPeersWhereTheEnvironmentSaysSo) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        setenv("MESHMEM_CPU_PEERS", "0", 1);
-        int can = -1;
-        const bool refused = hipDeviceCanAccessPeer(&can, 0, 1) == hipSuccess && can == 0 &&
-                             hipDeviceEnablePeerAccess(1, 0) == hipErrorPeerAccessUnsupported;
-        _exit(refused ? 7 : 1);
-      },
-      testing::ExitedWithCode(7), "^$");
-}
-
-// The library's own parser takes 1 to 64, so that it is the one to say what is wrong.
-TEST(HipDevicesDeathTest, AreUpTo64) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  for (const char* number : {"64", "65"}) {
-    EXPECT_EXIT(
-        {
-          setenv("MESHMEM_CPU_DEVICES", number, 1);
-          int count = -1;
-          (void)hipGetDeviceCount(&count);
-          _exit(count);
-        },
-        testing::ExitedWithCode(number == std::string("64") ? 64 : 0), "");
-  }
-}
-
-TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        setenv("MESHMEM_CPU_DEVICES", "many", 1);
-        void* memory = nullptr;
-        int count = -1;
-        const bool refused = hipMalloc(&memory, 8) == hipErrorNoDevice &&
-                             hipGetDeviceCount(&count) == hipErrorNoDevice && count == 0;
-        _exit(refused ? 7 : 1);
-      },
-      testing::ExitedWithCode(7), "^meshmem: MESHMEM_CPU_DEVICES is \"many\": [^\n]*\n$");
-}
-
-TEST(HipDevicesDeathTest, OneThatIsMissingIsExplainedOnce) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        setenv("MESHMEM_CPU_DEVICES", "2", 1);
-        const bool refused =
-            hipSetDevice(3) == hipErrorInvalidDevice && hipSetDevice(2) == hipErrorInvalidDevice &&
-            hipSetDevice(-1) == hipErrorInvalidDevice && hipSetDevice(1) == hipSuccess;
-        _exit(refused ? 7 : 1);
-      },
-      testing::ExitedWithCode(7),
-      "^meshmem: hipSetDevice\\(3\\): [^\n]*MESHMEM_CPU_DEVICES says, 2 now\n$");
-}
 
 TEST(HipErrors, HaveNamesAndTexts) {
   EXPECT_STREQ(hipGetErrorName(hipErrorOutOfMemory), "hipErrorOutOfMemory");

@@ -80,7 +80,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeUnifiedAddressing,
   hipDeviceAttributeComputeCapabilityMajor,
   hipDeviceAttributeComputeCapabilityMinor,
-  hipDeviceAttributeHdpMemFlushCntl,  // hipErrorNotSupported: processors have no such register
+  hipDeviceAttributeHdpMemFlushCntl,  // value is the place of a pointer, to a word to write to
 } hipDeviceAttribute_t;
 
 // Memory
