@@ -11,8 +11,9 @@ import subprocess
 import sys
 
 MISSING = ["nvshmemx_qp_create(1)", "nvshmemx_qp_float_put(nullptr, nullptr, 1, 0, 0)", "nvshmemx_mc_ptr(nullptr, nullptr)",
-           "nvshmemx_int_g_on_stream(nullptr, 0, nullptr)", "nvshmemx_team_init(nullptr)", "nvshmemx_qp_int_put_nbi_warp(1)",
-           "nvshmemx_short_wait_until_on_stream(nullptr, 0, 0, nullptr)", "nvshmem_team_init(nullptr)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
+           "nvshmemx_int_g_on_stream(nullptr, 0, nullptr)", "nvshmemx_team_init(nullptr, nullptr, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, 2, 0)",
+           "nvshmemx_team_get_uniqueid(static_cast<nvshmemx_team_uniqueid_t*>(nullptr))", "nvshmemx_qp_int_put_nbi_warp(1)",
+           "nvshmemx_short_wait_until_on_stream(nullptr, 0, 0, nullptr)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
            "nvshmemx_buffer_unregister_all()", "rocshmem_get_device_ctx()", "rocshmem_buffer_unregister_all()",
            "rocshmem_schar_test(nullptr, 0, 0)", "rocshmem_float_wait_until(nullptr, 0, 0)",
            "rocshmem_uchar_wait_until_some_vector(nullptr, 0, nullptr, nullptr, 0, nullptr)"]
@@ -46,6 +47,8 @@ def complaints(program, page, compiler, include):
         name = call.split("(")[0]
         if not re.search(rf"meshmem has no {name}: \w", found.stderr):
             yield f"{call} is no error that says why"
+    for name in re.findall(r"['‘](\w+)['’] (?:was not declared|does not name a type|has not been declared)", found.stderr):
+        yield f"{name} is not declared"
 
 
 def main():

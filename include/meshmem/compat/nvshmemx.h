@@ -425,8 +425,8 @@ MESHMEM_COMPAT_MISSING(nvshmemx_barrier_warpgroup, "take nvshmemx_barrier_block"
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
+typedef uint64_t nvshmemx_team_uniqueid_t;
 MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
-MESHMEM_COMPAT_MISSING(nvshmem_team_init, "split a team by nvshmem_team_split_strided")
 MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
 #define MESHMEM_COMPAT_NO_WAIT(name)                  \
   MESHMEM_COMPAT_MISSING(nvshmemx_##name##_on_stream, \
