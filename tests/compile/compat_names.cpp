@@ -9,8 +9,26 @@
 
 #include <cstdio>
 #include <meshmem/compat/rocshmem.hpp>
+#include <string_view>
 
 namespace {
+
+// The version's number as text is the number.
+#define TEXT_OF(number) #number
+#define TEXT_OF_VALUE(macro) TEXT_OF(macro)
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+constexpr std::string_view kVersion = VERSION_TEXT(
+    NVSHMEM_VENDOR_MAJOR_VERSION, NVSHMEM_VENDOR_MINOR_VERSION, NVSHMEM_VENDOR_PATCH_VERSION);
+static_assert(kVersion == NVSHMEM_VENDOR_BASE_VERSION_STRING);
+static_assert(kVersion == NVSHMEM_VENDOR_ARTIFACT_VERSION_STRING);
+static_assert(kVersion == NVSHMEM_VENDOR_PACKAGE_VERSION_STRING);
+static_assert(kVersion == NVSHMEM_VENDOR_RPM_PACKAGE_VERSION_STRING);
+static_assert(std::string_view(NVSHMEM_VENDOR_NUMERIC_VERSION_STRING).find(kVersion) == 0);
+static_assert(std::string_view(TEXT_OF_VALUE(NVSHMEM_VENDOR_PACKAGE_VERSION)) ==
+              NVSHMEM_VENDOR_PACKAGE_RELEASE_STRING);
+static_assert(NVSHMEM_VENDOR_VERSION_STAGE[0] != 0 && NVSHMEM_VENDOR_VERSION_STAGE_NUMBER[0] == 0);
+static_assert(std::string_view(NVSHMEM_VENDOR_RPM_PACKAGE_RELEASE_STRING) ==
+              NVSHMEM_VENDOR_PACKAGE_RELEASE_STRING);
 
 template <typename>
 constexpr int kDeclared = 1;

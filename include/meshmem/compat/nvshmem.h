@@ -24,6 +24,15 @@
 #define NVSHMEM_VENDOR_VERSION                                                 \
   (NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 + \
    NVSHMEM_VENDOR_PATCH_VERSION)
+#define NVSHMEM_VENDOR_BASE_VERSION_STRING "3.8.0"
+#define NVSHMEM_VENDOR_NUMERIC_VERSION_STRING "3.8.0.0"
+#define NVSHMEM_VENDOR_ARTIFACT_VERSION_STRING "3.8.0"
+#define NVSHMEM_VENDOR_PACKAGE_VERSION_STRING "3.8.0"
+#define NVSHMEM_VENDOR_PACKAGE_RELEASE_STRING "0"
+#define NVSHMEM_VENDOR_RPM_PACKAGE_VERSION_STRING "3.8.0"
+#define NVSHMEM_VENDOR_RPM_PACKAGE_RELEASE_STRING "0"
+#define NVSHMEM_VENDOR_VERSION_STAGE "release"
+#define NVSHMEM_VENDOR_VERSION_STAGE_NUMBER ""
 /* Programs check calls of CUDA by macros of their own around this one. */
 #define NVSHMEMI_ERROR_PRINT(...)                                      \
   ((void)fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, __func__), \
