@@ -102,6 +102,7 @@ through_find_package() {
   if [ "$target" = cpu ]; then
     run_program meshmem::device "$scratch/cmake/outside_kernel" '2 PEs in HIP'
     run_program 'meshmem_device_sources with a launch' "$scratch/cmake/outside_launch" '2 PEs by <<<>>>'
+    run_program 'meshmem_device_sources with a source of CUDA' "$scratch/cmake/outside_cuda" '2 PEs in CUDA'
     launches_depend_on_headers
   fi
 }
