@@ -46,7 +46,7 @@ knows_names_of_cuda() {
     fail 'a name is in the list twice'
   printf 'int main() {\n  cudaFree(0);\n  cudaArrayGetInfo(0, 0, 0, 0);\n}\n' >"$scratch/missing.cu"
   ! "$oshhip" -fsyntax-only "$scratch/missing.cu" 2>"$scratch/said" || fail 'a name that is not there compiles'
-  grep -q '^oshhip: .*missing.cu:3: cudaArrayGetInfo is none of the names of CUDA that the target cpu has' "$scratch/said" ||
+  grep -q '^oshhip: .*missing.cu:3: nothing declares cudaArrayGetInfo; if it is a name of CUDA, the target cpu lacks it' "$scratch/said" ||
     fail 'the missing name is not named'
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# explained.sh OSHHIP: on the cpu target oshhip adds a line that names a missing name of CUDA. It adds none for
-# other mistakes or for names in comments. The exit status stays the compiler's.
+# explained.sh OSHHIP: on the cpu target oshhip adds a line about a name that looks like CUDA's and that nothing declares. It
+# adds none for other mistakes, names of the program or names in comments. The exit status stays the compiler's.
 set -euo pipefail
 wrapper=$1
 scratch=$(mktemp -d)
@@ -28,7 +28,23 @@ cudaStream_t stream;
 int main() { return cudaArrayDestroy(0); }
 END
 refused
-says "oshhip: $source:4: cudaArrayDestroy is none of the names of CUDA that the target cpu has"
+says "oshhip: $source:4: nothing declares cudaArrayDestroy; if it is a name of CUDA, the target cpu lacks it"
+
+# The program's own names are not to blame for its mistakes.
+cat >"$source" <<'END'
+#include <hip/hip_runtime.h>
+
+int cudaStreamsOfMine() { return 1; }
+/* cudaArrayDestroy */
+int main() { return cudaStreamsOfMine() + missing; }
+END
+refused
+says_nothing
+
+# A type, and a compiler that speaks another language than English.
+printf '#include <hip/hip_runtime.h>\ncudaArray_t array;\n' >"$source"
+LC_ALL=C.UTF-8 refused
+says "oshhip: $source:2: nothing declares cudaArray_t; if it is a name of CUDA"
 
 cat >"$source" <<'END'
 #include <hip/hip_runtime.h>
