@@ -8,6 +8,7 @@
 #include "collectives/device_collectives.hpp"
 #include "core/runtime.hpp"
 #include "device/launch.hpp"
+#include "device/located.hpp"
 #include "memory/address_map.hpp"
 
 namespace meshmem::between_nodes {
@@ -42,7 +43,7 @@ bool kernel_combines(const Team& team, const Reduction& op, const ColumnPlan& pl
                                are_for_kernels(source, plan.share.end * op.elem_bytes);
   const bool has_type = op.kernel_type != device::ElemType::none;
   if (would_with_type && !has_type) note_slow_way(SlowWay::type_without_kernels, team.routine());
-  return would_with_type && has_type;
+  return would_with_type && has_type && !device::is_located(op.kernel_type);
 }
 
 std::size_t pinned_bytes(int places, std::size_t elems, std::size_t elem_bytes) {
