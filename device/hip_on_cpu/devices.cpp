@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process
-// has (1), MESHMEM_CPU_PEERS whether they reach each other (yes), MESHMEM_CPU_LARGE_BAR whether the
-// host may store into their memory (no).
+// has (one for each PE of the machine), MESHMEM_CPU_PEERS whether they reach each other (yes),
+// MESHMEM_CPU_LARGE_BAR whether the host may store into their memory (no).
 // Invariant: all processes of a machine that say the same see the same devices.
 #include "devices.hpp"
 
@@ -40,9 +40,20 @@ unsigned flush_word = 0;
 unsigned* const flush_register = &flush_word;
 std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];
 
+// By what launchers tell their processes: how many they have started on this machine, or in the
+// whole job. The greatest, since one launcher may run in another.
+int pes_of_launchers() {
+  long pes = 1;
+  for (const char* name : {"MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                           "SLURM_STEP_NUM_TASKS"})
+    if (const char* text = std::getenv(name)) pes = std::max(pes, std::strtol(text, nullptr, 10));
+  return static_cast<int>(std::min<long>(pes, kMaxDevices));
+}
+
+// Programs take a device for each PE of the machine.
 int read_device_count() {
   const char* text = std::getenv("MESHMEM_CPU_DEVICES");
-  if (text == nullptr) return 1;
+  if (text == nullptr) return pes_of_launchers();
   char* end = nullptr;
   const long count = std::strtol(text, &end, 10);
   if (end != text && *end == '\0' && count >= 1 && count <= kMaxDevices)
@@ -54,7 +65,6 @@ int read_device_count() {
   return 0;
 }
 
-// Programs take a device for each PE, which other targets have.
 void explain_missing_device(int device) {
   static std::once_flag once;
   const int count = device_count();
@@ -62,8 +72,8 @@ void explain_missing_device(int device) {
   std::call_once(once, [&] {
     std::fprintf(
         stderr,
-        "meshmem: hipSetDevice(%d): kernels run on processors, where a process has as many "
-        "devices as MESHMEM_CPU_DEVICES says, %d now\n",
+        "meshmem: hipSetDevice(%d): kernels run on processors, where a process has a device for "
+        "each PE that its launcher has started, or as many as MESHMEM_CPU_DEVICES says, %d now\n",
         device, count);
   });
 }

@@ -111,7 +111,9 @@ X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
   "The number that the synchronization of kernels starts to count from; for tests of its overflow. "
   "The same on all PEs.")
 X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
-  "How many devices a process has on the cpu target. Unset: 1.")
+  "How many devices a process has on the cpu target. Unset: one for each PE that the launcher has "
+  "started on this machine (mpirun and mpiexec.hydra) or in the job (oshrun and srun), up to 64; 1 "
+  "without a launcher.")
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
   "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "
   "copies between those that do not.")

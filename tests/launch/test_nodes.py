@@ -118,7 +118,7 @@ class Nodes(launching.LaunchTest):
 
     @unittest.skipUnless(KERNELS, "no devices that can be counted on this target")
     def test_nodes_of_one_machine_deal_out_its_devices(self):
-        result = self.run_job(4, 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_CPU_DEVICES": "4", "SHMEM_DEBUG": "1"})
+        result = self.run_job(4, 2, SHMEM_PROGRAM, "ring", env={"SHMEM_DEBUG": "1"})
         self.assertEqual(result.status, 0, result)
         devices = re.findall(r"PE (\d) [^\n]*: device (\d) ", result.err)
         self.assertEqual(sorted(devices), [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")], result)

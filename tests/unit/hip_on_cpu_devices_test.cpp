@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hip_on_cpu.hpp"
 
@@ -105,6 +107,38 @@ TEST(HipDevicesDeathTest, AreUpTo64) {
         },
         testing::ExitedWithCode(number == std::string("64") ? 64 : 0), "");
   }
+}
+
+// A process of its own, which has `variables` in its environment, ends with the number of devices.
+void expect_devices(int number, const std::vector<std::pair<const char*, const char*>>& variables) {
+  EXPECT_EXIT(
+      {
+        for (const char* name :
+             {"MESHMEM_CPU_DEVICES", "MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE",
+              "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"})
+          unsetenv(name);
+        for (const auto& [name, value] : variables) setenv(name, value, 1);
+        int count = -1;
+        (void)hipGetDeviceCount(&count);
+        _exit(count);
+      },
+      testing::ExitedWithCode(number), "^$");
+}
+
+// Programs take the device of their number among the PEs of the machine.
+TEST(HipDevicesDeathTest, AreAsManyAsTheLauncherHasPes) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  expect_devices(1, {});
+  for (const char* name : {"MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                           "SLURM_STEP_NUM_TASKS"}) {
+    SCOPED_TRACE(name);
+    expect_devices(3, {{name, "3"}});
+    expect_devices(64, {{name, "99999999999999999999"}});
+    expect_devices(1, {{name, "-2"}});
+    expect_devices(1, {{name, "none"}});
+    expect_devices(2, {{name, "3"}, {"MESHMEM_CPU_DEVICES", "2"}});
+  }
+  expect_devices(4, {{"MESHMEM_OSHRUN_PES", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
 }
 
 TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
