@@ -167,6 +167,24 @@ TEST(TcpWire, OutlivesTheLackOfDescriptors) {
   });
 }
 
+// Some descriptors are enough to listen, and one more is wanted.
+TEST(TcpWire, IsNotOpenedWhereItCannotWatchConnections) {
+  in_child([] {
+    const rlimit few{static_cast<rlim_t>(count_descriptors()) + 20, 4096};
+    setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<int> taken;
+    for (int descriptor; (descriptor = dup(0)) >= 0;) taken.push_back(descriptor);
+    ::close(taken.back());  // for the port
+    std::string error;
+    EXPECT_EQ(try_make_wire(WireKind::tcp, {0, nullptr, "lo", 10, false}, &error), nullptr);
+    EXPECT_EQ(error, "cannot watch the connections of lo (127.0.0.1): too many open files");
+    ::close(taken.front());
+    error.clear();
+    EXPECT_NE(try_make_wire(WireKind::tcp, {0, nullptr, "lo", 10, false}, &error), nullptr)
+        << error;
+  });
+}
+
 // Both ends send 20 messages to each other before either has made progress. `turn` chooses the end
 // that makes progress. Returns the number of descriptors that this took.
 template <typename Turn>

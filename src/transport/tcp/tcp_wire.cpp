@@ -42,14 +42,17 @@ std::unique_ptr<TcpWire> TcpWire::open(const WireRequest& request, std::string* 
   if (!interface) return nullptr;
   std::unique_ptr<TcpWire> wire(new TcpWire(request, *interface));
   if (!wire->listen(request.first_port, request.last_port, error)) return nullptr;
-  return wire;
+  wire->events_ = tcp::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (wire->events_.number() >= 0) return wire;
+  *error = fmt::format("cannot watch the connections of {} ({}): {}", interface->name,
+                       interface->text(), tcp::text_of(errno));
+  return nullptr;
 }
 
 TcpWire::TcpWire(const WireRequest& request, const Interface& interface)
     : listener_(request.listener),
       patience_(request.keepalive_seconds),
       interface_(interface),
-      events_(::epoll_create1(EPOLL_CLOEXEC)),
       room_(kRoomBytes),
       take_parcel_([this](const tcp::Lengths& lengths, const std::byte* head,
                           const std::byte* body) { take(*taking_, lengths, head, body); }) {}
