@@ -98,7 +98,9 @@ ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_
     return row.fallback;
   }
   if (algorithm == ring && n_pes > kMostRingPes) {
-    note_slow_way(SlowWay::ring_of_too_many_pes, "MESHMEM_REDUCE_ALGORITHM");
+    const bool by_size = settings.rule.kind == ReduceRule::automatic;
+    note_slow_way(SlowWay::ring_of_too_many_pes,
+                  by_size ? "MESHMEM_REDUCE_RING_MIN_BYTES" : "MESHMEM_REDUCE_ALGORITHM");
     return two_shot;
   }
   return algorithm;

@@ -2,7 +2,9 @@
 //
 // Which algorithm a reduction takes, given what the environment says: a pure function.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "base/error.hpp"
 #include "base/slow_ways.hpp"
 #include "collectives/reduce_policy.hpp"
 #include "collectives/reduce_tables.hpp"
@@ -53,6 +55,23 @@ TEST(Selection, ARingOfTooManyPesIsTakenForTwoShotAndSaysSo) {
   EXPECT_EQ(said, before);
   EXPECT_EQ(policy.host_algorithm(1'000'000, kMostRingPes + 1), ReduceAlgorithm::two_shot);
   EXPECT_EQ(said, before + 1);
+}
+
+TEST(SelectionDeathTest, ARingOfTooManyPesNamesTheVariableThatAskedForIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_ring = [](ReduceRule rule) {
+    enable_debug(true);
+    ReducePolicy policy;
+    policy.settings.rule = rule;
+    policy.settings.ring_min_bytes = 1;
+    _exit(policy.host_algorithm(8, kMostRingPes + 1) == ReduceAlgorithm::two_shot ? 7 : 1);
+  };
+  EXPECT_EXIT(use_ring(ReduceRule::automatic), testing::ExitedWithCode(7),
+              "MESHMEM_REDUCE_RING_MIN_BYTES takes a slow way .ring_of_too_many_pes.");
+  EXPECT_EXIT(use_ring(ReduceRule::classic), testing::ExitedWithCode(7),
+              "MESHMEM_REDUCE_ALGORITHM takes a slow way .ring_of_too_many_pes.");
+  EXPECT_EXIT(use_ring(ReduceAlgorithm::ring), testing::ExitedWithCode(7),
+              "MESHMEM_REDUCE_ALGORITHM takes a slow way .ring_of_too_many_pes.");
 }
 
 TEST(Selection, ClassicChangesFromRecursiveDoublingToTheRing) {
