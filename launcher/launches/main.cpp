@@ -171,9 +171,13 @@ int run_compiler(const Command& command) {
 
 int main(int count, char** arguments) {
   using namespace meshmem::launches;
-  if (count < 2) {
-    std::fputs("usage: meshmem-launches COMPILER ARGUMENTS...\n", stderr);
-    return 2;
+  const bool asks_for_help = count > 1 && std::strcmp(arguments[1], "--help") == 0;
+  if (count < 2 || asks_for_help) {
+    std::fputs(
+        "usage: meshmem-launches COMPILER ARGUMENTS...\n"
+        "Runs a C++ compiler on sources, behind -x c++, that launch kernels. oshhip does so too.\n",
+        asks_for_help ? stdout : stderr);
+    return asks_for_help ? 0 : 2;
   }
   try {
     return run_compiler(Command(Words(arguments + 1, arguments + count)));

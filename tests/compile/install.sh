@@ -149,6 +149,10 @@ done
 for file in valgrind.supp tsan.supp races.specs; do
   [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
 done
+# Each program has one.
+for program in "$prefix"/bin/*; do
+  [ -f "$prefix/share/man/man1/${program##*/}.1" ] || fail "there is no manual page of ${program##*/}"
+done
 # The library of traces is found from the moved prefix.
 joined=$("$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1) && fail "meshmem-trace joins nothing: $joined"
 grep -q 'there are no parts' <<<"$joined" || fail "meshmem-trace: $joined"

@@ -3,7 +3,7 @@
 """Checks the manual pages: those of the routines name every routine of the tables and of the library, each routine has a page
 of its name, those of the programs name every option.
 
-man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH
+man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH [MESHMEM_LAUNCHES]
 """
 import os
 import pathlib
@@ -115,13 +115,13 @@ def complaints(routines, pages, commands, programs):
 
 
 def main():
-    names, library, pages, commands, oshrun, info, bench = sys.argv[1:8]
+    names, library, pages, commands = sys.argv[1:5]
     read = lambda folder, section: {p.name: p.read_text() for p in pathlib.Path(folder).glob(f"*.{section}")
                                     if not p.is_symlink()}
     routines = set(run(names).stdout.split()) | extensions(library)
     of_routines = {**read(pages, 3), **read(pathlib.Path(pages).parent / "man7", 7)}
     found = list(complaints(routines, of_routines, read(commands, 1),
-                            {"oshrun.1": oshrun, "meshmem-info.1": info, "meshmem-bench.1": bench}))
+                            {f"{pathlib.Path(program).name}.1": program for program in sys.argv[5:]}))
     found += [*missing_pages(routines, pages), *unfound_by_man(pages)]
     for text in found[:40]:
         print(f"man_pages.py: {text}", file=sys.stderr)
