@@ -33,7 +33,7 @@ class Endings(launching.LaunchTest):
     def test_nonzero_status_of_one_pe_ends_the_others(self):
         result = self.shell(4, f"test {PE} = 2 && exit 3; sleep 60")
         self.assert_ended(result, 3, r"PE 2 \(pid \d+\) exited with status 3; ending the other 3 PEs")
-        self.assertLess(result.seconds, 10)
+        self.assertLess(result.seconds, 30)
 
     def test_the_first_nonzero_status_wins(self):
         result = self.shell(3, f"test {PE} = 0 && exit 0; test {PE} = 2 && exit 5; sleep 5; exit 6")
@@ -58,7 +58,7 @@ class Endings(launching.LaunchTest):
     def test_pes_that_ignore_sigterm_are_killed(self):
         result = self.shell(3, f"trap '' TERM; test {PE} = 1 && sleep 0.2 && exit 3; while :; do sleep 60; done")
         self.assert_ended(result, 3, r"PE 1 \(pid \d+\) exited with status 3; ending the other 2 PEs")
-        self.assertLess(result.seconds, 10)
+        self.assertLess(result.seconds, 30)
 
     def test_a_stopped_pe_is_ended_too(self):
         result = self.shell(2, f"test {PE} = 1 && sleep 0.2 && exit 3; kill -STOP $$")
@@ -109,7 +109,7 @@ class Signals(launching.LaunchTest):
             process.send_signal(number)
             result = self.finish(process)
             self.assertEqual((result.status, result.err), (128 + number, ""), result)
-            self.assertLess(result.seconds, 10)
+            self.assertLess(result.seconds, 30)
             self.assert_nothing_left()
 
     def test_pes_see_the_signal_and_may_tidy_up(self):

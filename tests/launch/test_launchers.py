@@ -147,7 +147,7 @@ class Oshrun(UnderALauncher, launching.LaunchTest):
         os.kill(pe, signal.SIGKILL)
         self.assertEqual(self.finish(process).status, 137)
         # A busy machine is not the launcher's fault; what hangs takes much longer than this.
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(time.monotonic() - begin, 30)
 
 
 @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")

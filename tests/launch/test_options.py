@@ -95,7 +95,7 @@ class Options(launching.LaunchTest):
         result = self.oshrun("-n", 2, "--timeout", 0.3, "sleep", 60)
         self.assertEqual(result.status, 124, result)
         self.assertEqual(result.err, "oshrun: the job ran longer than --timeout 0.3 s; ending its 2 PEs\n")
-        self.assertLess(result.seconds, 10)
+        self.assertLess(result.seconds, 30)
 
     def test_timeout_leaves_a_shorter_job_alone(self):
         self.assertEqual(self.oshrun("-n", 2, "--timeout", 20, "true").status, 0)
