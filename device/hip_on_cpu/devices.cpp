@@ -40,13 +40,21 @@ unsigned flush_word = 0;
 unsigned* const flush_register = &flush_word;
 std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];
 
-// By what launchers tell their processes: how many they have started on this machine, or in the
-// whole job. The greatest, since one launcher may run in another.
+// Of a number, or of numbers for several machines as Slurm writes them: 4(x2),1.
+long greatest_in(const char* text) {
+  long greatest = std::strtol(text, nullptr, 10);
+  while ((text = std::strchr(text, ',')) != nullptr)
+    greatest = std::max(greatest, std::strtol(++text, nullptr, 10));
+  return greatest;
+}
+
+// By what launchers tell their processes: how many they have started on this machine, or on the one
+// with the most. The greatest, since one launcher may run in another.
 int pes_of_launchers() {
   long pes = 1;
   for (const char* name : {"MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                           "SLURM_STEP_NUM_TASKS"})
-    if (const char* text = std::getenv(name)) pes = std::max(pes, std::strtol(text, nullptr, 10));
+                           "SLURM_STEP_TASKS_PER_NODE"})
+    if (const char* text = std::getenv(name)) pes = std::max(pes, greatest_in(text));
   return static_cast<int>(std::min<long>(pes, kMaxDevices));
 }
 

@@ -112,8 +112,8 @@ X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
   "The same on all PEs.")
 X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
   "How many devices a process has on the cpu target. Unset: one for each PE that the launcher has "
-  "started on this machine (mpirun and mpiexec.hydra) or in the job (oshrun and srun), up to 64; 1 "
-  "without a launcher.")
+  "started on this machine, or with srun on the machine that has the most, up to 64; 1 without a "
+  "launcher.")
 X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
   "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "
   "copies between those that do not.")

@@ -115,7 +115,7 @@ void expect_devices(int number, const std::vector<std::pair<const char*, const c
       {
         for (const char* name :
              {"MESHMEM_CPU_DEVICES", "MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE",
-              "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"})
+              "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"})
           unsetenv(name);
         for (const auto& [name, value] : variables) setenv(name, value, 1);
         int count = -1;
@@ -130,7 +130,7 @@ TEST(HipDevicesDeathTest, AreAsManyAsTheLauncherHasPes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   expect_devices(1, {});
   for (const char* name : {"MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                           "SLURM_STEP_NUM_TASKS"}) {
+                           "SLURM_STEP_TASKS_PER_NODE"}) {
     SCOPED_TRACE(name);
     expect_devices(3, {{name, "3"}});
     expect_devices(64, {{name, "99999999999999999999"}});
@@ -139,6 +139,12 @@ TEST(HipDevicesDeathTest, AreAsManyAsTheLauncherHasPes) {
     expect_devices(2, {{name, "3"}, {"MESHMEM_CPU_DEVICES", "2"}});
   }
   expect_devices(4, {{"MESHMEM_OSHRUN_PES", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  // Slurm's numbers are those of all machines.
+  expect_devices(8, {{"SLURM_STEP_TASKS_PER_NODE", "8(x16)"}, {"SLURM_STEP_NUM_TASKS", "128"}});
+  expect_devices(5, {{"SLURM_STEP_TASKS_PER_NODE", "4(x20),5,1(x3)"}});
+  // mpirun has Slurm start a process of its own on each machine.
+  expect_devices(4, {{"SLURM_STEP_TASKS_PER_NODE", "1(x9)"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  expect_devices(1, {{"SLURM_STEP_TASKS_PER_NODE", ",,"}});
 }
 
 TEST(HipDevicesDeathTest, RefuseABadNumberWithOneLine) {
