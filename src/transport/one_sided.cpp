@@ -110,14 +110,15 @@ void copy_blocks(const char* routine, const End& to, const End& from, const Bloc
   const bool all_on_device = to.on_device && from.on_device;
   const bool for_kernels =
       (!to.on_device || to.place.for_kernels) && (!from.on_device || from.place.for_kernels);
-  if ((to.on_device || from.on_device) && for_kernels &&
-      (all_on_device || blocks.bytes < kLargeBlock)) {
+  const bool suits_kernel =
+      (to.on_device || from.on_device) && (all_on_device || blocks.bytes < kLargeBlock);
+  if (suits_kernel && for_kernels) {
     if (!all_on_device) return copy_packed(routine, to, from, blocks);
     return device.copy_strided({to.address(), blocks.dest_stride, from.address(),
                                 blocks.source_stride, blocks.bytes, blocks.count},
                                routine);
   }
-  if (!for_kernels && blocks.count > 1) note_slow_way(SlowWay::block_by_block, routine);
+  if (suits_kernel && blocks.count > 1) note_slow_way(SlowWay::block_by_block, routine);
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
     End block_to = to, block_from = from;

@@ -51,6 +51,10 @@ static void send_to_device_memory(void) { shmem_long_put(device, heap, kElems, n
 static void get_device_memory(void) { shmem_long_get(heap, device, kElems, next_pe()); }
 static void send_blocks(void) { shmem_long_iput(device, heap, 2, 1, kElems, next_pe()); }
 static void get_blocks(void) { shmem_long_iget(heap, device, 1, 2, kElems, next_pe()); }
+static void send_large_blocks(void) {
+  enum { block = 4096 / sizeof(long) };
+  shmem_long_ibput(device, heap, 2 * block, block, block, 2, next_pe());
+}
 static void signal_after_data_of_host(void) {
   shmemx_putmem_signal_on_stream(device, on_host, sizeof *on_host, signal_word, 1, SHMEM_SIGNAL_SET,
                                  shmem_my_pe(), NULL);
@@ -94,6 +98,7 @@ static const struct {
     {"get_device_memory", get_device_memory},
     {"send_blocks", send_blocks},
     {"get_blocks", get_blocks},
+    {"send_large_blocks", send_large_blocks},
     {"signal_after_data_of_host", signal_after_data_of_host},
     {"sum_in_late_team", sum_in_late_team},
     {"scatter_sum_in_late_team", scatter_sum_in_late_team},

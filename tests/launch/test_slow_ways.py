@@ -93,6 +93,9 @@ class SlowWays(launching.LaunchTest):
     def test_nothing_is_said_of_fast_ways_or_unasked(self):
         self.assertEqual(self.kinds_of_pes("-n", 2, PROGRAM, "sum", SHMEM_DEBUG="1"), [])
         self.assertEqual(self.kinds_of_pes("-n", 2, PROGRAM, "sum", SHMEM_DEBUG="1", **BY_RING), [])
+        # Large blocks between host and device are copied one by one in any case.
+        found = self.kinds_of_pes(*ON_ONE_MACHINE, PROGRAM, "send_large_blocks", SHMEM_DEBUG="1", **UNREACHED_DEVICES)
+        self.assertEqual(found, [])
         result = self.oshrun("-n", 2, PROGRAM, "wait_for_device")
         self.assertEqual((result.status, result.err), (0, ""), result)
 
