@@ -109,7 +109,7 @@ class SortedPages {
   // goes cannot be guessed.
   template <typename KeyAt>
   std::size_t count_before(std::size_t n, const Key& key, const KeyAt& key_at) const {
-    *comparisons_ += static_cast<std::uint64_t>(std::bit_width(n));
+    *comparisons_ += n == 0 ? 0 : static_cast<std::uint64_t>(std::bit_width(n - 1)) + 1;
     std::size_t before = 0;
     for (; n > 1; n -= n / 2) before += key_at(before + n / 2 - 1) < key ? n / 2 : 0;
     return before + (n == 1 && key_at(before) < key);

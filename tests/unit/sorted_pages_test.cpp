@@ -68,6 +68,27 @@ TEST(SortedPages, HoldWhatAMapHolds) {
   }
 }
 
+std::uint64_t made = 0;  // comparisons
+struct CountedKey {
+  std::size_t number;
+  bool operator==(const CountedKey&) const = default;
+  bool operator<(const CountedKey& other) const {
+    ++made;
+    return number < other.number;
+  }
+};
+
+TEST(SortedPages, CountTheComparisonsOfSearches) {
+  std::uint64_t comparisons = 0;
+  SortedPages<CountedKey, int> pages(&comparisons);
+  for (std::size_t number = 0; number < 300; ++number) {
+    pages.insert({number}, 0);
+    made = comparisons = 0;
+    (void)pages.lower_bound({number / 2});
+    ASSERT_EQ(comparisons, made) << number + 1 << " keys";
+  }
+}
+
 TEST(SortedPages, KeepPlacesBeforeAnErasedOne) {
   std::uint64_t comparisons = 0;
   Pages pages(&comparisons);
