@@ -78,8 +78,8 @@ for kind in LIBRARY NO_LIBRARY OTHER_HEADERS; do
 done
 "$build/bin/oshc++" -std=c++17 -Wall -Wextra -Werror -D__HIP_PLATFORM_AMD__ "$outside/by_hand.cpp" -o "$build/bin/by_hand" \
   "-L$emulator" -lamdhip64
-run 2 by_hand "${modules[@]}"
-run 4 by_hand "${modules[@]}"
+# It loads them before the job begins, on device 0.
+for pes in 2 4; do MESHMEM_CPU_DEVICES=1 run $pes by_hand "${modules[@]}"; done
 
 # Memory as late and as stale as may be, where also the order of waves is drawn. On gfx942 the L2s
 # keep nothing of uncached memory, so that the library takes fine-grained memory here.
