@@ -76,13 +76,14 @@ int read_device_count() {
 void explain_missing_device(int device) {
   static std::once_flag once;
   const int count = device_count();
-  if (count == 0 || device < count || device >= kMaxDevices) return;
+  if (count == 0 || device < count) return;
   std::call_once(once, [&] {
     std::fprintf(
         stderr,
         "meshmem: hipSetDevice(%d): kernels run on processors, where a process has a device for "
-        "each PE that its launcher has started, or as many as MESHMEM_CPU_DEVICES says, %d now\n",
-        device, count);
+        "each PE that its launcher has started, or as many as MESHMEM_CPU_DEVICES says, up to %d; "
+        "%d now\n",
+        device, kMaxDevices, count);
   });
 }
 

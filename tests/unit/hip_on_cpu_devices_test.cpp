@@ -167,12 +167,12 @@ TEST(HipDevicesDeathTest, OneThatIsMissingIsExplainedOnce) {
       {
         setenv("MESHMEM_CPU_DEVICES", "2", 1);
         const bool refused =
-            hipSetDevice(3) == hipErrorInvalidDevice && hipSetDevice(2) == hipErrorInvalidDevice &&
+            hipSetDevice(64) == hipErrorInvalidDevice && hipSetDevice(2) == hipErrorInvalidDevice &&
             hipSetDevice(-1) == hipErrorInvalidDevice && hipSetDevice(1) == hipSuccess;
         _exit(refused ? 7 : 1);
       },
       testing::ExitedWithCode(7),
-      "^meshmem: hipSetDevice\\(3\\): [^\n]*MESHMEM_CPU_DEVICES says, 2 now\n$");
+      "^meshmem: hipSetDevice\\(64\\): [^\n]*MESHMEM_CPU_DEVICES says, up to 64; 2 now\n$");
 }
 
 }  // namespace
