@@ -44,7 +44,7 @@ class TcpWireSteady : public testing::Test {
   End middle, talker, quiet;
 };
 
-// Who waits naps between two looks, and so does the thread that waits for a device.
+// A PE that waits naps between two looks, and so does the thread that waits for a device.
 TEST_F(TcpWireSteady, TakesWhatAnotherHasSentWithTheFirstLookAfterANap) {
   for (int round = 0; round < 20; ++round) {
     get_used_to_talker();

@@ -18,7 +18,7 @@ namespace meshmem::tcp {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 16;  // parcels of a call
-constexpr std::size_t kFewBytes = 256;
+constexpr std::size_t kFewBytes = 256;   // joined, of the parts of a call
 
 // What is left of a parcel, of which so much has left already. Returns the place behind it.
 iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message,

@@ -23,7 +23,8 @@ using tcp::Incoming;
 namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
-// For so long the others may wait, so that who naps between two looks hears of all with each.
+// Other connections wait no longer than this. Naps between looks are longer, so each look after a
+// nap asks about all.
 constexpr auto kReadUnasked = std::chrono::microseconds(5);
 // A process dials again after an overrun peer has closed its connection, and after it had no free
 // descriptor. It counts the tries and not the time, since a stopped process does not try.
