@@ -48,8 +48,8 @@ long greatest_in(const char* text) {
   return greatest;
 }
 
-// By what launchers tell their processes: how many they have started on this machine, or on the one
-// with the most. The greatest, since one launcher may run in another.
+// Launchers tell their processes how many PEs they have started on this machine, or on the one with
+// the most. The greatest number counts, since one launcher may run in another.
 int pes_of_launchers() {
   long pes = 1;
   for (const char* name : {"MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",

@@ -287,9 +287,9 @@ bool TcpWire::progress() {
   return any;
 }
 
-// Where something has come, to ask epoll takes .5 us, and as long again with the next look: longer
-// than a read that finds nothing. So a connection by which two reads in a row have got something is
-// read without asking for some microseconds.
+// To ask epoll takes .5 us when data has come, and the next look takes .5 us more. A read that
+// finds nothing takes less. So after two reads in a row have got data from one connection, it is
+// read for some microseconds without asking.
 //
 // Handles own dials last: a process whose dial stays has sent its claim before its answer to ours.
 bool TcpWire::handle_events() {
