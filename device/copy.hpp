@@ -26,27 +26,27 @@ struct OthersSource {
   }
 };
 
-// n pieces; several loads under way before the first store, which is what fills the link.
+// n pieces; several loads under way before the first store, which is what fills the link. Of the
+// last few as many as possible: a thread that copies little waits for each trip over the link.
+template <typename Source, typename Piece, int kInFlight>
+MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, std::size_t step) {
+#pragma unroll 1
+  for (; from + (kInFlight - 1) * step < end; from += kInFlight * step, to += kInFlight * step) {
+    Piece piece[kInFlight];
+#pragma unroll
+    for (std::size_t k = 0; k < kInFlight; ++k) piece[k] = Source::load(from + k * step);
+#pragma unroll
+    for (std::size_t k = 0; k < kInFlight; ++k) store_plain(to + k * step, piece[k]);
+  }
+  if constexpr (kInFlight > 1) copy_steps<Source, Piece, kInFlight / 2>(to, from, end, step);
+}
 template <typename Source, typename Piece, int kInFlight, typename Group>
 MESHMEM_DEVICE void copy_pieces(const Group& group, std::byte* to, const std::byte* from,
                                 std::size_t n) {
-  const auto step = static_cast<std::size_t>(group.size());
-  auto* target = reinterpret_cast<Piece*>(to) + group.rank();
-  const auto* source = reinterpret_cast<const Piece*>(from) + group.rank();
-  const Piece* const end = reinterpret_cast<const Piece*>(from) + n;
-#pragma unroll 1
-  for (; kInFlight > 1 && source + (kInFlight - 1) * step < end;
-       source += kInFlight * step, target += kInFlight * step) {
-    Piece piece[kInFlight];
-#pragma unroll
-    for (int k = 0; k < kInFlight; ++k)
-      piece[k] = Source::load(source + static_cast<std::size_t>(k) * step);
-#pragma unroll
-    for (int k = 0; k < kInFlight; ++k)
-      store_plain(target + static_cast<std::size_t>(k) * step, piece[k]);
-  }
-#pragma unroll 1
-  for (; source < end; source += step, target += step) store_plain(target, Source::load(source));
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const auto* source = reinterpret_cast<const Piece*>(from);
+  copy_steps<Source, Piece, kInFlight>(reinterpret_cast<Piece*>(to) + rank, source + rank,
+                                       source + n, static_cast<std::size_t>(group.size()));
 }
 
 // One piece of 1, 2, 4, 8 or 16 bytes.
