@@ -25,10 +25,12 @@ namespace {
 // A longer wait naps. It leaves the core to those who compute. And the scheduler runs a thread that
 // wakes up before programs that never sleep; a thread that yields waits for a time slice of each.
 constexpr auto kYielding = std::chrono::milliseconds(1);
-constexpr unsigned kYieldsPerLook = 4;  // the clock is read at every fourth yield
+constexpr unsigned kRoundsPerClock = 4;
 // Who waits on a core of its own also answers other machines, at once as long as it does not sleep;
 // a thread that has to wake up for it takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
+// A yield takes as long as a look at the network, and mostly finds nobody else on that core.
+constexpr unsigned kRoundsPerYield = 4;
 // Where PEs share cores, each look at the network delays the one who is waited for; so a wait looks
 // at every so many yields, unless something arrives.
 constexpr unsigned kYieldsPerProgress = 4;
@@ -104,8 +106,8 @@ bool Backoff::pause() {
     const bool is_short = Clock::now() < cores_are_busy_until;
     nap_us_ = std::min(nap_us_ * 2, is_short ? kShortNapUs : wait_policy.longest_nap_us);
   } else {
-    yield_core();
-    if (!answers_ && rounds_ % kYieldsPerLook != 1) return false;
+    if (!answers_ || rounds_ % kRoundsPerYield == 0) yield_core();
+    if (rounds_ % kRoundsPerClock != 1) return false;
   }
   const auto now = Clock::now();
   look_at(now);
