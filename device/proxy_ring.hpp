@@ -4,7 +4,7 @@
 // both sides share, and how a command becomes eight words and back.
 // Invariant: each 8-byte word of a slot says by its top bit whether it is of this lap, so a slot
 // needs neither a fence nor a store of more than 8 bytes. Addresses are those of the calling PE;
-// the host translates and checks them. Used by proxy.hpp and by src/transport/proxy.*.
+// the host translates and checks them. Used by proxy.hpp and by src/proxy/.
 #ifndef MESHMEM_DEVICE_PROXY_RING_HPP_
 #define MESHMEM_DEVICE_PROXY_RING_HPP_
 

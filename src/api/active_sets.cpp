@@ -5,13 +5,13 @@
 // Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also
 // when its team is made.
 #include "api/entry.hpp"
-#include "collectives/active_set_team.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
+#include "library/active_set_team.hpp"
 #include "memory/room.hpp"
-#include "transport/completion.hpp"
+#include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {

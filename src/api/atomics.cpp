@@ -3,7 +3,7 @@
 // Atomic memory operations (OpenSHMEM 1.6, section 9.7), read from the tables. Invariant: an older
 // name is the newer routine.
 #include "api/entry.hpp"
-#include "transport/atomic_access.hpp"
+#include "one_sided/atomic_access.hpp"
 
 namespace meshmem {
 namespace {

@@ -3,7 +3,7 @@
 // Buffers of the program's own that become symmetric (include/shmemx.h). Invariant: all PEs make
 // the same calls.
 #include "api/entry.hpp"
-#include "collectives/buffer_registration.hpp"
+#include "library/buffer_registration.hpp"
 #include "shmemx.h"
 
 namespace meshmem {

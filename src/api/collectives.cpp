@@ -9,7 +9,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
-#include "transport/completion.hpp"
+#include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {

@@ -6,7 +6,7 @@
 #include "api/entry.hpp"
 #include "base/polling_loop.hpp"
 #include "core/lock.hpp"
-#include "transport/completion.hpp"
+#include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {

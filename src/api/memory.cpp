@@ -3,8 +3,8 @@
 // Symmetric memory (OpenSHMEM 1.6, section 9.3). Invariant: all PEs make the same calls, and a call
 // of a program that is not between init and finalize ends the job.
 #include "api/entry.hpp"
-#include "collectives/allocation.hpp"
 #include "core/runtime.hpp"
+#include "library/allocation.hpp"
 #include "meshmem/compat/other_names.h"
 
 namespace meshmem {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "api/entry.hpp"
-#include "collectives/kernel_reduction.hpp"
-#include "collectives/stream_collectives.hpp"
+#include "collectives/device/kernel_reduction.hpp"
+#include "collectives/device/stream_collectives.hpp"
 #include "core/stream_transfers.hpp"
 #include "device/operations.hpp"
 #include "memory/room.hpp"

@@ -5,7 +5,7 @@
 // a processor fence: release for fence (what came before is seen first), full for quiet (what came
 // before is seen by all). What a device does is waited for.
 #include "api/entry.hpp"
-#include "transport/completion.hpp"
+#include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {

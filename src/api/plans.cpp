@@ -3,7 +3,7 @@
 // The choice of how kernels reduce, by the program (include/shmemx.h).
 // Invariant: a text that is no plan changes nothing.
 #include "api/entry.hpp"
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "shmemx.h"
 
 namespace meshmem {

@@ -3,8 +3,8 @@
 // Remote memory access (OpenSHMEM 1.6, section 9.6), read from the tables. Invariant: a routine and
 // its form with a context differ in nothing but whose numbers the PEs are.
 #include "api/entry.hpp"
-#include "transport/element_access.hpp"
-#include "transport/strided_access.hpp"
+#include "one_sided/element_access.hpp"
+#include "one_sided/strided_access.hpp"
 
 namespace meshmem {
 #define RMA(name, op, E, result, params, args)                                                     \

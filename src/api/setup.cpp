@@ -14,8 +14,8 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
-#include "collectives/init_finalize.hpp"
 #include "gpu/host_stores.hpp"
+#include "library/init_finalize.hpp"
 #include "meshmem/compat/other_names.h"
 
 namespace meshmem {

@@ -4,8 +4,8 @@
 // Invariant: what a routine is to return holds the invalid team or context until it has succeeded.
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "collectives/splits.hpp"
-#include "transport/completion.hpp"
+#include "library/splits.hpp"
+#include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {

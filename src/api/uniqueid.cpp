@@ -13,7 +13,7 @@
 #include "base/launcher_variables.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/mpi_communicator.hpp"
-#include "collectives/init_finalize.hpp"
+#include "library/init_finalize.hpp"
 #include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 

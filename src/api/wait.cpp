@@ -9,7 +9,7 @@
 #include "api/entry.hpp"
 #include "core/variable_set.hpp"
 #include "core/variable_wait.hpp"
-#include "transport/signal_access.hpp"
+#include "one_sided/signal_access.hpp"
 
 namespace meshmem {
 namespace {

@@ -14,8 +14,8 @@
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
-#include "transport/completion.hpp"
-#include "transport/contiguous.hpp"
+#include "one_sided/completion.hpp"
+#include "one_sided/contiguous.hpp"
 
 namespace meshmem {
 namespace {

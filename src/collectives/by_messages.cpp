@@ -11,7 +11,7 @@
 #include "collectives/between_nodes.hpp"
 #include "collectives/message.hpp"
 #include "memory/room.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::by_messages {
 namespace {

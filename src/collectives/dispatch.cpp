@@ -13,7 +13,7 @@
 #include "base/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/device_collectives.hpp"
+#include "collectives/device/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"

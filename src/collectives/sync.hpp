@@ -8,7 +8,7 @@
 #define MESHMEM_COLLECTIVES_SYNC_HPP_
 
 #include "collectives/between_nodes.hpp"
-#include "collectives/node_barrier.hpp"
+#include "collectives/node/barrier.hpp"
 #include "core/team.hpp"
 
 namespace meshmem {

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/wait.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem {
 

@@ -16,7 +16,7 @@
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
-#include "transport/network_transport.hpp"
+#include "transport/network/network_transport.hpp"
 #include "transport/wire_library.hpp"
 
 namespace meshmem {

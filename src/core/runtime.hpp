@@ -30,7 +30,7 @@
 #include "gpu/proxy_memory.hpp"
 #include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
-#include "transport/proxy.hpp"
+#include "proxy/proxy.hpp"
 
 namespace meshmem {
 

@@ -17,7 +17,7 @@
 #include "device/state.hpp"
 #include "memory/arena.hpp"
 #include "transport/arena_transport.hpp"
-#include "transport/network_format.hpp"
+#include "transport/network/format.hpp"
 
 namespace meshmem {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/variable_wait.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem {
 

@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 # The host runtime, lowest first: a layer may use itself and those before it.
-LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "core", "collectives", "api"]
+LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "one_sided", "proxy", "core", "collectives", "library",
+          "api"]
 # What each area may use of the project's own headers.
 ALLOWED = {
     "include": {"include"},

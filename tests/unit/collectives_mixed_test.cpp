@@ -16,7 +16,7 @@
 
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
-#include "collectives/node_barrier.hpp"
+#include "collectives/node/barrier.hpp"
 #include "collectives/reduction.hpp"
 #include "pe_threads.hpp"
 

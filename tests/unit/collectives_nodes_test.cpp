@@ -19,7 +19,7 @@
 #include "blocks.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "node_threads.hpp"
 
 namespace meshmem {

@@ -14,7 +14,7 @@
 
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/sync.hpp"
 #include "pe_threads.hpp"

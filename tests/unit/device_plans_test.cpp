@@ -4,7 +4,7 @@
 // how elements are divided among blocks.
 #include <gtest/gtest.h>
 
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "device/collectives/slices.hpp"
 #include "gpu/device_target.hpp"
 

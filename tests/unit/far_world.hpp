@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernel_world.hpp"
-#include "transport/proxy_ring_reader.hpp"
+#include "proxy/ring_reader.hpp"
 
 namespace meshmem {
 namespace device {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/network_arrivals.hpp"
+#include "transport/network/arrivals.hpp"
 
 namespace meshmem {
 

@@ -3,11 +3,11 @@
 // When a flow's records leave: a put that something follows as a rule waits for it, and shares its
 // message. And when an answer is expected, whose message acknowledges. Time is a variable of the
 // test.
-#include "transport/network_flow.hpp"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
+
+#include "transport/network/flow.hpp"
 
 namespace meshmem::network {
 namespace {

@@ -2,8 +2,6 @@
 //
 // What the device of a PE is given of what arrives, and when. The device is one that does something
 // only when the test says so.
-#include "transport/network_held.hpp"
-
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -12,6 +10,7 @@
 
 #include "base/wait.hpp"
 #include "network_pes.hpp"
+#include "transport/network/held.hpp"
 
 namespace meshmem {
 namespace {

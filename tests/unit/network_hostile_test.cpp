@@ -12,8 +12,8 @@
 #include <limits>
 
 #include "network_pes.hpp"
-#include "transport/network_format.hpp"
-#include "transport/network_segments.hpp"
+#include "transport/network/format.hpp"
+#include "transport/network/segments.hpp"
 
 namespace meshmem {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "gpu/staged_access.hpp"
 #include "local_wire.hpp"
-#include "transport/network_transport.hpp"
+#include "transport/network/network_transport.hpp"
 
 namespace meshmem {
 

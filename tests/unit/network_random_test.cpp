@@ -11,7 +11,7 @@
 
 #include "gpu/device_target.hpp"
 #include "network_pes.hpp"
-#include "transport/network_format.hpp"
+#include "transport/network/format.hpp"
 
 namespace meshmem {
 namespace {

@@ -2,8 +2,6 @@
 //
 // When the network's thread wakes up and takes in what has come: at once where nobody else does,
 // and not the answer to one who polls for it.
-#include "transport/network_thread.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,6 +10,8 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+
+#include "transport/network/thread.hpp"
 
 namespace meshmem::network {
 namespace {

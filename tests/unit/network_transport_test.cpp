@@ -2,7 +2,7 @@
 //
 // The operations of NetworkTransport, one after the other, and what they cost in messages.
 // Invariant: PEs are threads, so that a sanitizer sees both sides.
-#include "transport/network_transport.hpp"
+#include "transport/network/network_transport.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "base/wait.hpp"
 #include "network_pes.hpp"
-#include "transport/network_format.hpp"
+#include "transport/network/format.hpp"
 
 namespace meshmem {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans and tables of plans as text, and which of them a reduction takes.
-#include "collectives/plan_text.hpp"
+#include "collectives/policy/plan_text.hpp"
 
 #include <gtest/gtest.h>
 
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 
 namespace meshmem {
 namespace {

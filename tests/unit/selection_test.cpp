@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/slow_ways.hpp"
-#include "collectives/reduce_policy.hpp"
-#include "collectives/reduce_tables.hpp"
+#include "collectives/policy/reduce_policy.hpp"
+#include "collectives/policy/reduce_tables.hpp"
 #include "collectives/reduction.hpp"
 
 namespace meshmem {

@@ -9,7 +9,7 @@
 #include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

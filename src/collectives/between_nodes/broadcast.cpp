@@ -13,7 +13,7 @@
 #include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
 #include "memory/copy.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

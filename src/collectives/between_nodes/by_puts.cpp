@@ -11,7 +11,7 @@
 #include "collectives/team_steps.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/address_map.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

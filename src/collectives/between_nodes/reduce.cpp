@@ -12,9 +12,9 @@
 #include "collectives/between_nodes/staged_columns.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/reduce_policy.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "collectives/schedule.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

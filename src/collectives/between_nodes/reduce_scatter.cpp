@@ -12,8 +12,8 @@
 #include "collectives/between_nodes/partners.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/reduce_policy.hpp"
-#include "transport/one_sided.hpp"
+#include "collectives/policy/reduce_policy.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

@@ -9,7 +9,7 @@
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
-#include "transport/one_sided.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {

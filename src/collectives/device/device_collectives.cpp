@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The launch of collectives' kernels.
+// Invariant: a collective's kernel has a stream of its own as long as it runs: it waits for other
+// PEs, and two on one stream would wait in an order that the other PEs do not share.
+#include "collectives/device/device_collectives.hpp"
+
+#include "base/slow_ways.hpp"
+#include "collectives/policy/reduce_policy.hpp"
+#include "core/runtime.hpp"
+#include "device/located.hpp"
+#include "gpu/copy_branch.hpp"
+#include "gpu/device_target.hpp"
+#include "gpu/device_transfer.hpp"
+#include "memory/room.hpp"
+
+namespace meshmem::on_device {
+namespace {
+
+bool kernels_reach(const device::State& state, const void* address, std::size_t bytes = 1) {
+  const device::KernelSegment& heap = state.host_heap;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return heap.holds(at) ? bytes <= heap.bytes - (at - heap.base)
+                        : device_segments().all_for_kernels(address, bytes);
+}
+
+template <typename Launch>
+void run(Team& team, const Launch& launch) {
+  device_transfer().run(team.routine(), launch);
+}
+
+}  // namespace
+
+bool kernels_reach(const void* dest, const void* source) {
+  const device::State& state = runtime().device_state().state();
+  return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
+}
+
+bool kernels_reach(const void* address, std::size_t bytes) {
+  const device::State& state = runtime().device_state().state();
+  return state.sync.base != 0 && kernels_reach(state, address, bytes);
+}
+
+void check_reach(const char* routine, const void* address, std::size_t count,
+                 std::size_t elem_bytes) {
+  std::size_t bytes = 0;
+  if (!__builtin_mul_overflow(count, elem_bytes, &bytes) && kernels_reach(address, bytes))
+      [[likely]]
+    return check_block(routine, address, bytes);
+  if (kernels_reach(address, address))
+    fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
+          elem_bytes, address);
+  fatal("{}: kernels do not reach {} on all PEs", routine, address);
+}
+
+namespace {
+
+int channels_of(const Team& team) {
+  return runtime().device_state().state().sync_layout.channels_of(team.slot);
+}
+
+}  // namespace
+
+device::TeamHandle kernel_handle(const Team& team) {
+  return runtime().device_state().kernel_handle(team.for_kernels());
+}
+
+device::TeamHandle handle_for_data(const Team& team) {
+  if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
+    note_slow_way(SlowWay::one_block, team.routine());
+  return kernel_handle(team);
+}
+
+namespace {
+
+// Number of elements in a grain: kernels' slices begin at multiples of it
+// (device/collectives/slices.hpp).
+std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
+
+hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
+                       hipStream_t stream) {
+  hipError_t error = hipSuccess;
+  for (int i = 1; i < team.n && error == hipSuccess; ++i)  // at a time each PE gets from one other
+    error = copy_to_pe(address, bytes, team.world_pe((team.me + i) % team.n), stream);
+  return error;
+}
+
+// A share for each PE is reduced around the ring, then copied to all others: they have entered, and
+// have read that share of their sources, which may be their dests. Then all meet. What is left
+// over, less than a grain for each PE, takes one hop.
+hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
+                                  void* dest, const void* source, std::size_t count,
+                                  hipStream_t stream) {
+  const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
+  const std::size_t grain = grain_of(op.elem_bytes);
+  const std::size_t share = count / n / grain * grain, rest = count - n * share;
+  const std::size_t share_bytes = share * op.elem_bytes, bytes = n * share_bytes;
+  const device::TeamHandle handle = handle_for_data(team);
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
+  const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
+                          std::size_t elems, bool scatters) {
+    return device::launch_reduce(by, handle, op.kernel_op, op.kernel_type, to + at, from + from_at,
+                                 elems, scatters, stream);
+  };
+
+  const device::Plan ring{ReduceAlgorithm::ring, plan.blocks, plan.threads};
+  hipError_t error = reduce(ring, me * share_bytes, 0, share, true);
+  if (error == hipSuccess) error = copy_to_all(team, to + me * share_bytes, share_bytes, stream);
+  if (error == hipSuccess && rest > 0)
+    error = reduce({ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, false);
+  return error == hipSuccess ? device::launch_sync(handle, stream) : error;
+}
+
+// From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
+// the device, and by a copy engine to the only other PE. With more PEs engines are in each other's
+// way: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
+constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
+constexpr bool copies_may_win(int n_pes) {
+  return n_pes > 1 && (kDevicesAreProcessors || (kCopiesRunBeside && n_pes == 2));
+}
+
+bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::size_t all_bytes) {
+  return copies_may_win(team.n) &&
+         bytes >= runtime().environment().copy_min_bytes.value_or(kLeastByCopies) &&
+         device_segments().all_for_kernels(dest, all_bytes);
+}
+
+// What a PE sends: to its own `mine` and to each other's, from `source` on, where the blocks for
+// the PEs are `apart` bytes apart.
+struct Blocks {
+  std::byte* mine;
+  const std::byte* source;
+  std::size_t apart, bytes;
+
+  const std::byte* for_pe(int pe) const { return source + static_cast<std::size_t>(pe) * apart; }
+};
+
+hipError_t send_by_copies(const Team& team, const Blocks& blocks, hipStream_t stream) {
+  CopyBranch branch(stream);
+  hipError_t error = hipSuccess;
+  // At a time each PE gets from one other.
+  for (int i = 1; i < team.n && error == hipSuccess; ++i) {
+    const int pe = (team.me + i) % team.n;
+    const auto there = device_segments().find(blocks.mine, blocks.bytes, team.world_pe(pe));
+    error = there ? branch.begin(there->address, blocks.for_pe(pe), blocks.bytes)
+                  : hipErrorInvalidDevicePointer;
+  }
+  const std::byte* const own = blocks.for_pe(team.me);
+  if (error == hipSuccess && blocks.mine != own)
+    error = device::launch_copy(blocks.mine, own, blocks.bytes, stream);
+  const hipError_t joined = branch.join();
+  return error == hipSuccess ? joined : error;
+}
+
+// Between a meeting at which all dests may be written, and one at which all are complete.
+hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends,
+                              hipStream_t stream) {
+  const device::TeamHandle handle = kernel_handle(team);
+  hipError_t error = device::launch_sync(handle, stream);
+  if (error == hipSuccess && sends) error = send_by_copies(team, blocks, stream);
+  return error == hipSuccess ? device::launch_sync(handle, stream) : error;
+}
+
+}  // namespace
+
+hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
+                            int root, hipStream_t stream) {
+  const device::TeamHandle handle = handle_for_data(team);
+  if (device::takes_blanks(handle, dest, bytes) && device_segments().all_for_pieces(dest, bytes))
+    return device::launch_broadcast_over_blanks(handle, dest, source, bytes, root, stream);
+  if (!goes_by_copies(team, dest, bytes, bytes))
+    return device::launch_broadcast(handle, dest, source, bytes, root, stream);
+  const Blocks blocks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), 0,
+                      bytes};
+  return exchange_by_copies(team, blocks, team.me == root, stream);
+}
+
+hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std::size_t bytes,
+                           hipStream_t stream) {
+  if (!goes_by_copies(team, dest, bytes, static_cast<std::size_t>(team.n) * bytes))
+    return device::launch_fcollect(handle_for_data(team), dest, source, bytes, stream);
+  auto* const mine = static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * bytes;
+  return exchange_by_copies(team, {mine, static_cast<const std::byte*>(source), 0, bytes}, true,
+                            stream);
+}
+
+hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
+                           std::size_t block_bytes, hipStream_t stream) {
+  if (!goes_by_copies(team, dest, block_bytes, static_cast<std::size_t>(team.n) * block_bytes))
+    return device::launch_alltoall(handle_for_data(team), dest, source, block_bytes, stream);
+  auto* const mine =
+      static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * block_bytes;
+  return exchange_by_copies(
+      team, {mine, static_cast<const std::byte*>(source), block_bytes, block_bytes}, true, stream);
+}
+
+hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
+                         std::size_t count, hipStream_t stream) {
+  const device::Plan plan =
+      reduce_policy.kernel_plan(count * op.elem_bytes, team.n, channels_of(team));
+  const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
+  const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
+                         count >= least && !device::is_located(op.kernel_type) &&
+                         device_segments().all_for_kernels(dest, count * op.elem_bytes);
+  if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
+  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
+                               source, count, false, stream);
+}
+
+hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
+                                 const void* source, std::size_t count, hipStream_t stream) {
+  const device::Plan plan =
+      reduce_policy.kernel_scatter_plan(count * op.elem_bytes, team.n, channels_of(team));
+  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
+                               source, count, true, stream);
+}
+
+void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+  run(team, [&](hipStream_t stream) {
+    return launch_broadcast(team, dest, source, bytes, root, stream);
+  });
+}
+
+void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  run(team, [&](hipStream_t stream) { return launch_fcollect(team, dest, source, bytes, stream); });
+}
+
+void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+  run(team, [&](hipStream_t stream) {
+    return device::launch_collect(kernel_handle(team), dest, source, bytes, stream);
+  });
+}
+
+void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+  run(team, [&](hipStream_t stream) {
+    if (shape.dest_stride == 1 && shape.source_stride == 1)
+      return launch_alltoall(team, dest, source, shape.count * shape.elem_bytes, stream);
+    return device::launch_alltoalls(kernel_handle(team), dest, source, shape.dest_stride,
+                                    shape.source_stride, shape.elem_bytes, shape.count, stream);
+  });
+}
+
+void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  run(team,
+      [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
+}
+
+void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  run(team, [&](hipStream_t stream) {
+    return launch_reduce_scatter(team, op, dest, source, count, stream);
+  });
+}
+
+void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
+  run(team, [&](hipStream_t stream) {
+    return device::launch_scan(kernel_handle(team), op.kernel_type, dest, source, count, inclusive,
+                               stream);
+  });
+}
+
+}  // namespace meshmem::on_device

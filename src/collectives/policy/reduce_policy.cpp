@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice among the rows of device/collectives/algorithms.def.
+// Invariant: with MESHMEM_DETERMINISTIC every answer is an algorithm that adds in PE order.
+#include "collectives/policy/reduce_policy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/slow_ways.hpp"
+#include "collectives/policy/reduce_tables.hpp"
+#include "collectives/reduction.hpp"
+#include "gpu/device_target.hpp"
+
+namespace meshmem {
+
+constinit ReducePolicy reduce_policy;
+
+static_assert(kMostReduceBlocks == device::kChannels);
+
+namespace {
+
+using enum ReduceAlgorithm;
+
+constexpr int kLanes = 32;
+constexpr unsigned kAnyBlocks = ~0u;
+
+// What `classic` changes at, unless the environment says so: the convention of older libraries.
+constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
+
+bool adds_in_pe_order(ReduceAlgorithm algorithm) {
+  return device::row_of(algorithm).adds_in_pe_order;
+}
+int most_threads(ReduceAlgorithm algorithm) { return device::row_of(algorithm).most_threads; }
+
+// In one word, which is never 0: there is a block at least.
+std::uint64_t pack(const device::Plan& plan) {
+  return static_cast<std::uint64_t>(plan.algorithm) << 32 |
+         static_cast<std::uint64_t>(plan.blocks) << 16 | static_cast<std::uint64_t>(plan.threads);
+}
+device::Plan unpack(std::uint64_t word) {
+  return {static_cast<ReduceAlgorithm>(word >> 32), static_cast<int>(word >> 16 & 0xFFFF),
+          static_cast<int>(word & 0xFFFF)};
+}
+
+int within_limits(std::optional<unsigned> given, int otherwise) {
+  return static_cast<int>(
+      std::clamp(given.value_or(static_cast<unsigned>(otherwise)), 1u, 1u << 30));
+}
+
+}  // namespace
+
+std::optional<std::string> ReducePolicy::use_tuning(std::string_view text,
+                                                    std::string_view architecture, int n_pes) {
+  PlanTable table;
+  if (auto error = parse_plan_table(table, text)) return error;
+  if (auto error = misfit_of(table, architecture, n_pes)) return error;
+  tuned_rows_ = std::move(table.rows);
+  return std::nullopt;
+}
+
+void ReducePolicy::use_plan(const std::optional<device::Plan>& plan) {
+  packed_plan_.store(plan ? pack(*plan) : 0, std::memory_order_relaxed);
+}
+
+// nullopt leaves it to a table.
+std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t bytes) const {
+  const bool is_large =
+      bytes >= settings.ring_min_bytes.value_or(
+                   settings.rule.kind == ReduceRule::classic ? kClassicRingMinBytes : kAnySize);
+  std::optional<ReduceAlgorithm> algorithm;
+  switch (settings.rule.kind) {
+    case ReduceRule::automatic:
+      if (is_large) algorithm = ring;
+      break;
+    case ReduceRule::classic:
+      algorithm = is_large ? ring : recursive_doubling;
+      break;
+    case ReduceRule::one:
+      algorithm = settings.rule.algorithm;
+      break;
+  }
+  if (algorithm && settings.deterministic && !adds_in_pe_order(*algorithm)) {
+    if (settings.rule.kind == ReduceRule::one)
+      note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
+    return std::nullopt;
+  }
+  return algorithm;
+}
+
+ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes) const {
+  const auto by_settings = algorithm_by_settings(bytes);
+  const ReduceAlgorithm algorithm =
+      by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;
+  const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
+  if (!row.is_on_host) {
+    note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
+    return row.fallback;
+  }
+  if (algorithm == ring && n_pes > kMostRingPes) {
+    const bool by_size = settings.rule.kind == ReduceRule::automatic;
+    note_slow_way(SlowWay::ring_of_too_many_pes,
+                  by_size ? "MESHMEM_REDUCE_RING_MIN_BYTES" : "MESHMEM_REDUCE_ALGORITHM");
+    return two_shot;
+  }
+  return algorithm;
+}
+
+device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
+  const PlanRow* tuned = find_row(std::span<const PlanRow>(tuned_rows_), bytes, n_pes);
+  if (tuned && tuned->plan.blocks > 0) return tuned->plan;
+  return find_row(kernel_rows(), bytes, n_pes)->plan;
+}
+
+// By the program, else by the environment, else by a table.
+device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
+  if (const std::uint64_t word = packed_plan_.load(std::memory_order_relaxed)) return unpack(word);
+  device::Plan plan = table_plan(bytes, n_pes);
+  if (const auto algorithm = algorithm_by_settings(bytes)) {
+    plan.algorithm = *algorithm;
+  } else if (has_plans_of_few_blocks() && tuned_rows_.empty() &&
+             settings.blocks.value_or(kAnyBlocks) <= kFewBlocks) {
+    plan = plan_of_few_blocks(plan, bytes, n_pes, *settings.blocks, settings.deterministic);
+  }
+  plan.blocks = within_limits(settings.blocks, plan.blocks);
+  plan.threads = within_limits(settings.threads, plan.threads);
+  return plan;
+}
+
+device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channels) const {
+  device::Plan plan = wanted_plan(bytes, n_pes);
+  if (settings.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
+  plan.blocks = std::min(plan.blocks, channels);
+  plan.threads = std::min(plan.threads, most_threads(plan.algorithm));
+  // Wide lines are carried by whole waves.
+  if (device::row_of(plan.algorithm).kernel == device::ReduceKernel::wide_lines)
+    plan.threads = (plan.threads + kLanes - 1) / kLanes * kLanes;
+  return plan;
+}
+
+// By lines of 128 bytes where a reduction of a block leaves packets, as long as each block of the
+// kernel has few of them.
+std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
+                                                                     int channels) const {
+  constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
+  constexpr int kBlocks = 128, kThreads = 576;
+  if (!has_plans_of_few_blocks() || settings.rule.kind != ReduceRule::automatic ||
+      settings.ring_min_bytes || packed_plan_.load(std::memory_order_relaxed) != 0)
+    return std::nullopt;
+  device::Plan plan = kernel_plan(bytes, n_pes, channels);
+  if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
+    return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);
+  const int blocks = std::min({within_limits(settings.blocks, kBlocks), channels, kBlocks});
+  const std::size_t most_of_block = (n_pes <= 2 ? kMostOfTwo : kMost) / kBlocks;
+  if (bytes > most_of_block * static_cast<std::size_t>(blocks)) return std::nullopt;
+  const int threads = std::min(within_limits(settings.threads, kThreads), kThreads);
+  return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
+}
+
+// So many bytes for each PE, where a reduction of the whole source is pulled: fewer fit into the
+// few packets that processors handle well.
+constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 0;
+
+// Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
+// short rows of a single channel the ring's batches are shorter than those of one hop. Where two
+// PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
+// and where the whole source would be pulled.
+device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
+  constexpr std::size_t kLine = 16;
+  if (const auto plan = scatter_plan_of_wide_lines(bytes, n_pes, channels)) return *plan;
+  device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
+  const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
+  if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
+    plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
+  const bool is_pulled = !kDevicesAreAmd && bytes >= kLeastScatteredByRing &&
+                         plan.algorithm == pull && settings.rule.kind == ReduceRule::automatic &&
+                         !settings.deterministic;
+  const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || is_pulled;
+  if (is_ring && bytes % kLine == 0 && channels > 1) {
+    plan.algorithm = ring;
+    return plan;
+  }
+  plan = kernel_plan(bytes, n_pes, channels);
+  plan.algorithm = one_shot;
+  return plan;
+}
+
+// Where one of those that users' kernels have is forced.
+std::optional<device::ReduceLimits> ReducePolicy::limits_by_settings() const {
+  if (settings.rule == one_shot) return device::ReduceLimits{kAnySize, kAnySize};
+  if (settings.rule == two_shot) return device::ReduceLimits{0, kAnySize};
+  if (settings.rule == pull) return device::ReduceLimits{0, 0};
+  return std::nullopt;
+}
+
+device::ReduceLimits ReducePolicy::block_limits(int n_pes) const {
+  const std::size_t of_one_block = n_pes <= 2 ? 16 << 10 : 8 << 10;  // on 2 and on 4 H200
+  std::size_t most = 0;
+  for (const PlanRow& row : kernel_rows()) {
+    if (n_pes <= row.max_pes && row.plan.algorithm == one_shot)
+      most = std::min(of_one_block, row.max_bytes);
+  }
+  return {most, most};
+}
+
+// Where the table for many blocks changes. Packets have about half as many bytes of data on the
+// links as wide lines have, which users' kernels have not. By two PEs it has been measured up to 1
+// MiB.
+device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
+  device::ReduceLimits most{0, 0};
+  const std::size_t most_of_two_shot = n_pes <= 2 ? 1 << 20 : kAnySize;
+  for (const PlanRow& row : kernel_rows()) {
+    if (find_row(kernel_rows(), row.max_bytes, n_pes) != &row) continue;
+    if (row.plan.algorithm == one_shot) most.one_shot = std::max(most.one_shot, row.max_bytes);
+    if (row.plan.algorithm == one_shot_wide)
+      most.one_shot = std::max(most.one_shot, row.max_bytes / 2);
+    if (row.plan.algorithm == two_shot) most.two_shot = std::max(most.two_shot, row.max_bytes);
+    if (row.plan.algorithm == two_shot_wide)
+      most.two_shot = std::max(most.two_shot, std::min(row.max_bytes / 2, most_of_two_shot));
+  }
+  return most;
+}
+
+// A thread of a GPU receives and combines an 8-byte packet in 0.7 us. Reading the other PEs' memory
+// between two meetings takes as long as four packets (2 H200).
+device::KernelReduceLimits ReducePolicy::kernel_limits(int n_pes) const {
+  if (const auto forced = limits_by_settings()) return {*forced, *forced, *forced, *forced};
+  const device::ReduceLimits block = block_limits(n_pes), grid = grid_limits(n_pes);
+  if (kDevicesAreProcessors) return {block, block, block, grid};
+  const auto at_most = [&block](std::size_t bytes) {
+    return device::ReduceLimits{std::min(block.one_shot, bytes), std::min(block.two_shot, bytes)};
+  };
+  constexpr std::size_t kMostOfThread = 32, kMostOfWave = 32 * kMostOfThread;
+  return {at_most(kMostOfThread), at_most(kMostOfWave), block, grid};
+}
+
+}  // namespace meshmem

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// By which algorithm reductions run, and kernels of them with how many blocks and threads.
+// Invariant: the answer depends only on what all PEs have in common. Asked by every reduction that
+// the host calls; which memory the buffers are in is for dispatch.hpp to say.
+#ifndef MESHMEM_COLLECTIVES_POLICY_REDUCE_POLICY_HPP_
+#define MESHMEM_COLLECTIVES_POLICY_REDUCE_POLICY_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "collectives/policy/plan_text.hpp"
+#include "device/launch.hpp"
+
+namespace meshmem {
+
+// What the environment says.
+struct ReduceSettings {
+  ReduceRule rule{};
+  std::optional<std::size_t> ring_min_bytes{};
+  bool deterministic = false;
+  // Of kernels, on device memory.
+  std::optional<unsigned> blocks{};
+  std::optional<unsigned> threads{};
+};
+
+// For kernels the program's plan comes first, then the environment, then the rows of
+// MESHMEM_TUNING, then those of the library.
+class ReducePolicy {
+ public:
+  ReduceSettings settings{};  // written by start-up only
+
+  // The text of the file that MESHMEM_TUNING names. What is wrong with it, or nullopt; also where
+  // it is not for these PEs and devices (misfit_of()). By start-up, before any reduction.
+  std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
+                                        int n_pes);
+  // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any
+  // thread may call it.
+  void use_plan(const std::optional<device::Plan>& plan);
+
+  // On host memory: one that the host has. What is small is answered without a look at the tables,
+  // which would take as long as a tenth of the reduction.
+  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
+    if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
+        !settings.ring_min_bytes) [[likely]]
+      return ReduceAlgorithm::one_shot;
+    return host_algorithm_of_tables(bytes, n_pes);
+  }
+  // In a kernel of a team with so many channels.
+  device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
+  // The same for a reduce-scatter with so many bytes for each PE: around the ring, or in one hop.
+  device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;
+  // What the tables alone have for kernels.
+  device::Plan table_plan(std::size_t bytes, int n_pes) const;
+
+  // The limits by which users' kernels choose an algorithm: for a thread, a wave, a block and a
+  // grid.
+  device::KernelReduceLimits kernel_limits(int n_pes) const;
+
+  // Up to so many bytes the host's table has one_shot for any number of PEs.
+  static constexpr std::size_t kOneShotBytes = 512;
+
+ private:
+  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes) const;
+  std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes) const;
+  std::optional<device::ReduceLimits> limits_by_settings() const;
+  device::ReduceLimits block_limits(int n_pes) const;
+  device::ReduceLimits grid_limits(int n_pes) const;
+  device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
+  std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
+                                                         int channels) const;
+
+  std::vector<PlanRow> tuned_rows_;
+  std::atomic<std::uint64_t> packed_plan_{0};  // the program's, 0 for none
+};
+extern constinit ReducePolicy reduce_policy;
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_POLICY_REDUCE_POLICY_HPP_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The measured tables from which reductions get their algorithm, on host memory and in kernels.
+// Invariant: the first row that fits counts, and the last row is for everything. Read by
+// ReducePolicy.
+#ifndef MESHMEM_COLLECTIVES_POLICY_REDUCE_TABLES_HPP_
+#define MESHMEM_COLLECTIVES_POLICY_REDUCE_TABLES_HPP_
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "collectives/policy/plan_text.hpp"
+
+namespace meshmem {
+
+struct HostRow {
+  std::size_t max_bytes;
+  int max_pes;
+  ReduceAlgorithm algorithm;
+};
+
+std::span<const HostRow> host_rows();
+std::span<const PlanRow> kernel_rows();  // of the target that the library was built for
+// On NVIDIA GPUs, by no more than kFewBlocks blocks; `plan` is what the table has for any number.
+// in_pe_order: it has to add in that order.
+inline constexpr unsigned kFewBlocks = 32;
+device::Plan plan_of_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
+                                unsigned blocks, bool in_pe_order);
+bool has_plans_of_few_blocks();  // the target that the library was built for
+
+// Null if none fits.
+template <typename Row>
+const Row* find_row(std::span<const Row> rows, std::size_t bytes, int n_pes) {
+  const auto fits = [&](const Row& row) { return bytes <= row.max_bytes && n_pes <= row.max_pes; };
+  const auto found = std::find_if(rows.begin(), rows.end(), fits);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_POLICY_REDUCE_TABLES_HPP_

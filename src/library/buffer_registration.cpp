@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each PE says of its buffer, and what follows from that for all.
+// Invariant: every PE looks at the same answers of all PEs, so all map the buffer or none keeps it.
+#include "library/buffer_registration.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/device/device_collectives.hpp"
+#include "collectives/same_call.hpp"
+#include "collectives/sync.hpp"
+#include "core/runtime.hpp"
+#include "gpu/hip_error.hpp"
+#include "gpu/user_buffer.hpp"
+#include "one_sided/completion.hpp"
+
+namespace meshmem {
+namespace {
+
+enum class Buffer { unknown, device, symmetric, overlapping, unshared };
+
+// What a PE says of its buffer.
+struct Offer {
+  SharedRange range;
+  std::uintptr_t address;
+  std::size_t bytes;
+  Buffer kind;
+};
+
+// What it says once it has tried to map the others'.
+struct Mapped {
+  bool all;
+  bool for_kernels;
+};
+
+// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by
+// nothing.
+bool overlaps_another(const void* address, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const std::vector<DeviceSegment> segments = device_segments().all();
+  return std::any_of(segments.begin(), segments.end(), [&](const DeviceSegment& segment) {
+    return first < segment.base + segment.bytes && segment.base < first + bytes;
+  });
+}
+
+Buffer kind_of(Sharing sharing) {
+  if (sharing == Sharing::unknown) return Buffer::unknown;
+  return sharing == Sharing::possible ? Buffer::device : Buffer::unshared;
+}
+
+Offer describe(void* address, std::size_t bytes) {
+  Offer offer{};
+  offer.address = reinterpret_cast<std::uintptr_t>(address);
+  offer.bytes = bytes;
+  if (is_symmetric(address_map, address, bytes)) {
+    offer.kind = Buffer::symmetric;
+  } else if (overlaps_another(address, bytes)) {
+    offer.kind = Buffer::overlapping;
+  } else if (runtime().has_devices()) {
+    offer.kind =
+        kind_of(share_user_buffer(runtime().device_memory(), address, bytes, &offer.range));
+  }
+  return offer;
+}
+
+// Why the buffers cannot be registered; nullptr if they can.
+const char* objection(const std::vector<Offer>& offers) {
+  for (const Offer& offer : offers) {
+    if (offer.kind == Buffer::unknown) return "one of the buffers is not of the PE's device";
+    if (offer.kind == Buffer::unshared)
+      return "memory of a device cannot be given to other processes; on processors that needs "
+             "/proc";
+    if (offer.kind == Buffer::overlapping)
+      return "a part of one of the buffers is symmetric already";
+    if (offer.bytes != offers[0].bytes) return "the buffers are not of the same length";
+    if (offer.kind != offers[0].kind) return "some of the buffers are symmetric already";
+  }
+  if (offers[0].bytes == 0) return "the buffers are empty";
+  const std::size_t most = std::size_t{DeviceState::kMaxBuffers} + 1;  // and the heap
+  return device_segments().all().size() >= most ? "there are too many" : nullptr;
+}
+
+bool begin_alike(const std::vector<Offer>& offers) {
+  return std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
+    return (offer.address - offers[0].address) % DeviceSegment::kPiece == 0;
+  });
+}
+
+DeviceSegment map(void* address, const std::vector<Offer>& offers) {
+  std::vector<SharedRange> ranges;
+  for (const int pe : runtime().pes_with_device_memory())
+    ranges.push_back(offers[static_cast<std::size_t>(pe)].range);
+  DeviceSegment segment =
+      map_user_buffers(runtime().device_memory(), address, offers[0].bytes, ranges);
+  runtime().find_copies_of(segment);
+  return segment;
+}
+
+Mapped agree_on(Team& world, const DeviceSegment& segment) {
+  Mapped mine{true, true};
+  for (std::size_t index = 0; index < segment.mapped.size(); ++index) {
+    const int pe = runtime().pes_with_device_memory()[index];
+    mine.all = mine.all && segment.mapped[index];
+    mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
+  }
+  std::vector<Mapped> all(static_cast<std::size_t>(world.n));
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
+  for (const Mapped& one : all) {
+    mine.all = mine.all && one.all;
+    mine.for_kernels = mine.for_kernels && one.for_kernels;
+  }
+  return mine;
+}
+
+// What a PE has at an address that is to be unregistered.
+enum class Registration { none, symmetric, buffer };
+
+Registration registration_at(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const DeviceSegment& segment : device_segments().all()) {
+    if (at - segment.base >= segment.bytes) continue;
+    if (segment.base == runtime().device_state().state().device_heap.base)
+      return Registration::symmetric;
+    return at == segment.base ? Registration::buffer : Registration::none;
+  }
+  return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
+}
+
+// The same on all PEs; none where they differ.
+Registration agree_on(Team& world, Registration mine) {
+  std::vector<Registration> all(static_cast<std::size_t>(world.n));
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
+  const bool same =
+      std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
+  return same ? mine : Registration::none;
+}
+
+int refuse(const Team& world, const char* why) {
+  debug("{}: {}", world.routine(), why);
+  return 1;
+}
+
+}  // namespace
+
+int register_buffer(Team& world, void* address, std::size_t bytes) {
+  expect_same_call(world, "");
+  const RelaxedCapture allowed;
+  const Offer mine = describe(address, bytes);
+  std::vector<Offer> offers(static_cast<std::size_t>(world.n));
+  by_messages::gather(world, offers.data(), &mine, sizeof mine);
+  if (const char* why = objection(offers)) return refuse(world, why);
+  if (mine.kind == Buffer::symmetric) return 0;
+
+  DeviceSegment segment = map(address, offers);
+  const Mapped mapped = agree_on(world, segment);
+  if (!mapped.all) {
+    runtime().device_memory().unmap(segment);
+    return refuse(world, "a buffer cannot be mapped into all PEs");
+  }
+  segment.all_for_kernels = mapped.for_kernels;
+  segment.begins_alike = begin_alike(offers);
+  device_segments().add(std::move(segment));
+  runtime().device_state().update_buffers();
+  if (!world.is_on_one_node()) sync(world);  // PEs of other nodes put by way of one that knows it
+  return 0;
+}
+
+int unregister_buffer(Team& world, void* address) {
+  expect_same_call(world, "");
+  const RelaxedCapture allowed;
+  complete_transfers(world.routine());
+  sync(world);  // nobody puts to it any more
+  const Registration found = agree_on(world, registration_at(address));
+  if (found == Registration::none)
+    return refuse(world, "no buffer is registered that begins there, or not on all PEs");
+  if (found == Registration::symmetric) return 0;
+  const auto segment = device_segments().remove(address);
+  runtime().device_state().update_buffers();
+  runtime().device_memory().unmap(*segment);
+  sync(world);  // nobody frees it while another still maps it
+  return 0;
+}
+
+bool is_reached_on_stream(const void* address, std::size_t bytes) {
+  return runtime().has_devices() && on_device::kernels_reach(address, address) &&
+         is_symmetric(address_map, address, std::max(bytes, std::size_t{1}));
+}
+
+}  // namespace meshmem

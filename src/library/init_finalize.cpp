@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done once the Runtime is open, and before it closes.
+// Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose
+// alike.
+#include "library/init_finalize.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/launcher_variables.hpp"
+#include "bootstrap/job.hpp"
+#include "collectives/device/kernel_collectives.hpp"
+#include "collectives/policy/reduce_policy.hpp"
+#include "collectives/same_call.hpp"
+#include "collectives/sync.hpp"
+#include "core/runtime.hpp"
+#include "core/trace_library.hpp"
+#include "one_sided/completion.hpp"
+
+namespace meshmem {
+namespace {
+
+// What the environment says of collectives. nullopt or what is wrong with it.
+std::optional<std::string> set_up_collectives(const Environment& environment) {
+  reduce_policy.settings = {.rule = environment.reduce_algorithm,
+                            .ring_min_bytes = environment.reduce_ring_min_bytes,
+                            .deterministic = environment.deterministic,
+                            .blocks = environment.reduce_blocks,
+                            .threads = environment.reduce_threads};
+  calls_are_compared = environment.check == Check::calls;
+  const auto n_pes = static_cast<int>(address_map.n_pes);
+  if (!runtime().tuning().empty())
+    if (auto error = reduce_policy.use_tuning(runtime().tuning(),
+                                              runtime().device_memory().architecture(), n_pes))
+      return fmt::format("MESHMEM_TUNING={}: {}", environment.tuning, *error);
+  runtime().device_state().limit_reductions(reduce_policy.kernel_limits(n_pes));
+  return std::nullopt;
+}
+
+// PE 0 says what the environment asks it to say.
+void tell(const Environment& environment) {
+  if (environment.version)
+    fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
+               SHMEM_MINOR_VERSION);
+  if (environment.info) fmt::print("{}", environment_help());
+  std::fflush(stdout);
+  for (const std::string& name : unknown_variables(environ))
+    debug("the variable {} is not known; see SHMEM_INFO", name);
+}
+
+void serve_kernels() {
+  KernelCollectives& collectives = kernel_collectives();
+  collectives.use([](std::uint64_t number) { runtime().proxy().answer(number); });
+  runtime().use_collectives_of_kernels(
+      {.begin = [&collectives](const device::ProxyCommand& command) { collectives.begin(command); },
+       .stop = [&collectives] { collectives.stop(); }});
+}
+
+// What an open library needs before programs use it. nullopt or why not.
+std::optional<std::string> make_ready(const char* routine, const TraceMoment& begin) {
+  const Environment& environment = runtime().environment();
+  if (auto error = set_up_collectives(environment)) return error;
+  if (address_map.my_pe == 0) tell(environment);
+  return open_trace(routine, begin);
+}
+
+// If no PE can go on, the library closes again on all, as if it had not been opened. One that
+// cannot where others can ends the job: they would wait for it.
+std::optional<std::string> close_again_on(const std::optional<std::string>& error,
+                                          const char* routine) {
+  const Runtime::StartOutcome all = runtime().compare_starts(error.has_value(), routine);
+  if (!all.has_failures) return std::nullopt;
+  if (all.has_successes && error) fatal("{}: {}", routine, *error);
+  if (all.has_successes)
+    for (;;) pause();
+  runtime().leave();
+  return error;
+}
+
+// One more initialization; the first reads the environment. nullopt or why not. A thread that comes
+// meanwhile goes on when the library is ready.
+std::optional<std::string> start(const char* routine) {
+  if (is_child_of_pe())
+    return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
+           "child become a program of its own by exec";
+  static std::mutex starting;
+  const std::lock_guard lock(starting);
+  const TraceMoment begin = TraceMoment::now_exactly();
+  const bool first = !runtime().is_active();
+  if (first) serve_kernels();
+  if (auto error = runtime().enter()) return error;
+  if (!first) return std::nullopt;
+  return close_again_on(make_ready(routine, begin), routine);
+}
+
+}  // namespace
+
+std::optional<std::string> start_or_say_why(const char* routine) {
+  try {
+    return start(routine);
+  } catch (const std::bad_alloc&) {
+    fatal_without_memory();
+  } catch (const std::exception& exception) {
+    return fmt::format("the C++ library says: {}", exception.what());
+  }
+}
+
+// A program that must not start by its environment does not ask: PMIx would load what the
+// environment names.
+void fail_together(const std::string& message) {
+  if (!is_child_of_pe() && !refuse_foreign_environment() &&
+      connect_to_launcher(Environment().start_timeout).pe != 0)
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  fatal_message(message);
+}
+
+void finish(const char* routine) {
+  Team& world = runtime().world();
+  world.begin_call("shmem_finalize");
+  expect_same_call(world, "");  // of those, too, whose program just ends
+  world.begin_call(routine);
+  complete_transfers(routine);
+  sync(world);
+  if (runtime().has_one_user()) close_trace();
+  runtime().leave();
+}
+
+void debug_finalize_of_nothing() {
+  Environment environment;  // nobody has read it where there was no shmem_init; bad values are told
+  if (parse_environment(environment, std::getenv) || !environment.debug) return;
+  print_line(
+      "shmem_finalize: called before shmem_init or after the last shmem_finalize; it does nothing");
+}
+
+}  // namespace meshmem

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How all PEs of a parent come to the same slot for a new team.
+// Invariant: who has wrong arguments says so in the same exchange, so nobody makes a team alone.
+// All PEs of the parent have come before one of them takes the right to offer: whoever waited for
+// them with it would keep them from another split, in which they may wait for this PE.
+#include "library/splits.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "collectives/between_nodes.hpp"
+#include "collectives/by_messages.hpp"
+#include "collectives/same_call.hpp"
+#include "collectives/sync.hpp"
+#include "core/runtime.hpp"
+
+namespace meshmem {
+namespace {
+
+// World PEs of the parent's PEs start, start + stride, ...
+std::vector<int> strided_pes(const Team& parent, const Triplet& of) {
+  std::vector<int> pes;
+  for (int i = 0; i < of.size; ++i) pes.push_back(parent.world_pe(of.start + i * of.stride));
+  return pes;
+}
+
+bool is_valid(const Triplet& triplet, const Team& parent) {
+  const auto [start, stride, size] = triplet;
+  if (size < 1 || size > parent.n || start < 0 || start >= parent.n) return false;
+  if (stride == 0) return size == 1;
+  const long last = start + static_cast<long>(size - 1) * stride;
+  return last >= 0 && last < parent.n;
+}
+
+// All PEs' offers in one. True: another thread of some PE is making a team, so try again.
+bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
+  agreed = offer;
+  const Reduction op{&TeamTable::combine_offers, sizeof offer};
+  if (!parent.is_on_one_node()) {
+    between_nodes::reduce(parent, op, &agreed, &offer, 1);
+  } else if (parent.n > 1) {
+    by_messages::reduce(parent, op, &agreed, &offer, 1);
+  }
+  return agreed.busy && !agreed.invalid;
+}
+
+// Waits until all PEs of the parent offer slots in the same split, and returns what they agree on.
+// The caller then calls end_offer().
+TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
+  TeamTable& teams = runtime().teams();
+  for (;;) {
+    TeamTable::Offer offer = teams.offer(parent.slot), agreed;
+    offer.invalid = valid ? 0 : 1;
+    if (!agree(parent, offer, agreed)) return agreed;
+    teams.end_offer(parent.slot, false);
+    std::this_thread::yield();
+  }
+}
+
+// Makes a team. All PEs of the parent call it, with the `pes` of the new team that they are in (so
+// several teams without a common PE can be made at once). They agree on a slot, and on where its
+// sequence numbers begin. If `valid` is false on one PE, or no slot is free on all, all PEs get
+// nullopt. The team can be used at once: its areas count up from where they are.
+std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
+                                     const shmem_team_config_t& config) {
+  const TeamTable::Offer agreed = agree_on_offer(parent, valid);
+  const int slot = agreed.invalid ? -1 : TeamTable::first_free(agreed);
+  Team* team = nullptr;
+  if (slot >= 0 && std::find(pes.begin(), pes.end(), address_map.my_pe) != pes.end())
+    team = &runtime().add_team(pes, slot, agreed.highest_sequence, config);
+  runtime().teams().end_offer(parent.slot, true);
+  if (slot < 0) {
+    debug("{}: no team: {}", parent.routine(),
+          agreed.invalid ? "invalid arguments" : "all slots for teams are taken");
+    return std::nullopt;
+  }
+  // No kernel of a member writes to another's flags before they are cleared.
+  if (team && runtime().has_devices()) sync(*team);
+  return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
+}
+
+}  // namespace
+
+int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_t& config,
+                  shmem_team_t* made) {
+  *made = SHMEM_TEAM_INVALID;
+  const auto [start, stride, size] = triplet;
+  expect_same_call(parent, "start {}, stride {}, size {}", start, stride, size);
+  sync(parent);
+  const bool valid = is_valid(triplet, parent);
+  const std::vector<int> pes = valid ? strided_pes(parent, triplet) : std::vector<int>{};
+  const auto team = try_make(parent, valid, pes, config);
+  if (team) *made = *team;
+  return team ? 0 : 1;
+}
+
+int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column) {
+  *row = *column = SHMEM_TEAM_INVALID;
+  expect_same_call(parent, "xrange {}", split.width);
+  sync(parent);
+  const bool valid = split.width >= 1;
+  const int width = valid ? std::min(split.width, parent.n) : 1;
+  const int x = parent.me % width, y = parent.me / width;
+  const Triplet mine_in_row{y * width, 1, std::min(width, parent.n - y * width)};
+  const Triplet mine_in_column{x, width, (parent.n - x + width - 1) / width};
+  const auto made_row = try_make(parent, valid, strided_pes(parent, mine_in_row), split.row_config);
+  if (!made_row) return 1;
+  const auto made_column =
+      try_make(parent, valid, strided_pes(parent, mine_in_column), split.column_config);
+  if (!made_column) {
+    if (Team* made = runtime().teams().find(*made_row)) runtime().remove_team(*made);
+    return 1;
+  }
+  *row = *made_row;
+  *column = *made_column;
+  return 0;
+}
+
+void destroy_team(Team& team) {
+  const shmem_team_t handle = handle_of(team.slot);
+  if (team.is_predefined) fatal("{}: a predefined team cannot be destroyed", team.routine());
+  expect_same_call(team, "");
+  if (team.mark) team.mark->wait(team.routine());
+  sync(team);
+  runtime().contexts().remove_all_of(handle);
+  runtime().remove_team(team);
+}
+
+}  // namespace meshmem

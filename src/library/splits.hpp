@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Making and ending teams (OpenSHMEM 1.6, section 9.4): what the PEs of the parent agree on.
+// Invariant: a split is a collective of the parent, and ends alike on all its PEs: all get their
+// team (or are no members), or all get nonzero and SHMEM_TEAM_INVALID. Called by api/teams.cpp.
+#ifndef MESHMEM_LIBRARY_SPLITS_HPP_
+#define MESHMEM_LIBRARY_SPLITS_HPP_
+
+#include "core/team.hpp"
+#include "shmem.h"
+
+namespace meshmem {
+
+// The PEs start, start + stride, ... of the parent.
+struct Triplet {
+  int start;
+  int stride;
+  int size;
+};
+
+// Nonzero, and SHMEM_TEAM_INVALID: no PE has got a team.
+int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_t& config,
+                  shmem_team_t* made);
+
+// Rows of `width` PEs, and the columns across them.
+struct Split2d {
+  int width;
+  shmem_team_config_t row_config;
+  shmem_team_config_t column_config;
+};
+int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column);
+
+// Ends the team with its contexts, once all members are here. A predefined team ends the job.
+void destroy_team(Team& team);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_LIBRARY_SPLITS_HPP_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Completion of what is under way on streams and on the transport.
+// Invariant: what another thread issues meanwhile is not counted as done.
+#include "one_sided/completion.hpp"
+
+#include "gpu/device_transfer.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem {
+
+void complete_pending(const char* routine) {
+  std::uint64_t issued = pending_work.issued.load(std::memory_order_acquire);
+  if (const CompleteKernels complete = complete_kernels.load(std::memory_order_acquire)) {
+    complete(routine);
+    --issued;  // so that quiet asks the next time, too
+  }
+  device_transfer().complete(routine);
+  if (Transport* const network = transport()) network->complete();
+  pending_work.note_completed(issued);
+}
+
+void order_pending(const char* routine) {
+  Transport* const network = transport();
+  if (!network) return complete_pending(routine);
+  device_transfer().complete(routine);
+  network->order();
+}
+
+}  // namespace meshmem

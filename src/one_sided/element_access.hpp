@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts and gets of elements, and of signals with them, by type (OpenSHMEM 1.6, sections 9.6 and
+// 9.8): loads and stores through the mapping of the peer.
+// Invariant: an aligned element of 1, 2, 4 or 8 bytes that is moved alone is moved by one load and
+// one store, so that a waiting PE never sees half of it. `Where` says the name of the routine and
+// which PE of the world a number means. Called by api/rma.cpp;
+// static, so that its functions become part of those that call them.
+#ifndef MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
+#define MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/trace.hpp"
+#include "memory/address_map.hpp"
+#include "memory/room.hpp"
+#include "one_sided/completion.hpp"
+#include "one_sided/contiguous.hpp"
+#include "one_sided/one_sided.hpp"
+#include "one_sided/signal_access.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem {
+
+// Bytes of `nelems` elements, of which none has been lost: the product's overflow, read as signed,
+// says so in one instruction. What is negative is longer than every segment.
+template <typename E>
+[[gnu::always_inline]] static inline std::size_t bytes_to_move(const char* routine,
+                                                               std::size_t nelems) {
+  std::ptrdiff_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::ptrdiff_t>(nelems),
+                             static_cast<std::ptrdiff_t>(sizeof(E)), &bytes)) [[unlikely]]
+    refuse_count(routine, nelems, sizeof(E));
+  return static_cast<std::size_t>(bytes);
+}
+
+template <typename E, typename Where>
+static void put(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  put_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+            where.world_pe(pe));
+}
+template <typename E, typename Where>
+static void get(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  get_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+            where.world_pe(pe));
+}
+
+template <typename E, typename Where>
+static void put_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  put_nbi_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+                where.world_pe(pe));
+}
+template <typename E, typename Where>
+static void get_nbi(Where where, void* dest, const void* source, std::size_t nelems, int pe) {
+  get_nbi_bytes(where.routine, dest, source, bytes_to_move<E>(where.routine, nelems),
+                where.world_pe(pe));
+}
+
+// By value, so that nothing of p and g needs a place on the stack.
+template <typename E>
+[[gnu::cold, gnu::noinline]] static void cold_p(const char* routine, E* dest, E value, int pe) {
+  one_sided::put(routine, dest, &value, sizeof(E), pe);
+}
+template <typename E>
+[[gnu::cold, gnu::noinline]] static E cold_g(const char* routine, const E* source, int pe) {
+  E value;
+  one_sided::get(routine, &value, source, sizeof(E), pe);
+  return value;
+}
+
+template <typename E, typename Where>
+[[gnu::always_inline]] static inline void p(Where where, E* dest, E value, int pe) {
+  const int to = where.world_pe(pe);
+  check_pe(direct_map, to, where.routine);
+  note_access(AccessKind::put, dest, sizeof(E), to);
+  std::byte* copy = find_copy(direct_map, dest, sizeof(E), to);
+  if (!is_mapped(copy)) [[unlikely]]
+    return cold_p(where.routine, dest, value, to);
+  auto* there = reinterpret_cast<E*>(copy);
+  if constexpr (sizeof(E) <= 8) {
+    __atomic_store(there, &value, __ATOMIC_RELAXED);
+  } else {
+    *there = value;
+  }
+}
+template <typename E, typename Where>
+[[gnu::always_inline]] static inline E g(Where where, const E* source, int pe) {
+  const int from = where.world_pe(pe);
+  check_pe(direct_map, from, where.routine);
+  note_access(AccessKind::get, source, sizeof(E), from);
+  const std::byte* copy = find_copy(direct_map, source, sizeof(E), from);
+  if (!is_mapped(copy)) [[unlikely]]
+    return cold_g(where.routine, source, from);
+  const auto* there = reinterpret_cast<const E*>(copy);
+  E value;
+  if constexpr (sizeof(E) <= 8) {
+    __atomic_load(there, &value, __ATOMIC_RELAXED);
+  } else {
+    value = *there;
+  }
+  return value;
+}
+
+// A store of the processor would overtake data that a stream or the transport still holds. A signal
+// in device memory has its place behind them on the stream.
+[[gnu::cold, gnu::noinline]] static void let_data_go_first(const char* routine,
+                                                           const std::uint64_t* sig_addr) {
+  if (is_in_segment(address_map, sig_addr, sizeof *sig_addr)) order_transfers(routine);
+}
+
+// In one message where the PE is far.
+template <typename Where>
+[[gnu::cold, gnu::noinline]] static bool try_put_signal_far(Where where, void* dest,
+                                                            const void* source, std::size_t bytes,
+                                                            const one_sided::Signal& signal,
+                                                            int pe) {
+  check_signal_op(where.routine, signal.op);
+  const int to = where.world_pe(pe);
+  check_pe(direct_map, to, where.routine);
+  if (!one_sided::try_put_signal(where.routine, dest, source, bytes, signal, to)) return false;
+  note_access(AccessKind::put, dest, bytes, to);
+  note_access(AccessKind::signal, signal.address, sizeof *signal.address, to);
+  return true;
+}
+
+template <typename E, typename Where>
+static void put_signal(Where where, void* dest, const void* source, std::size_t nelems,
+                       std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  if (transport() &&
+      try_put_signal_far(where, dest, source, bytes_to_move<E>(where.routine, nelems),
+                         {sig_addr, signal, sig_op}, pe)) [[unlikely]]
+    return;
+  put<E>(where, dest, source, nelems, pe);
+  if (pending_work.is_under_way()) [[unlikely]]
+    let_data_go_first(where.routine, sig_addr);
+  update_signal(where, sig_addr, signal, sig_op, pe);
+}
+template <typename E, typename Where>
+static void put_signal_nbi(Where where, void* dest, const void* source, std::size_t nelems,
+                           std::uint64_t* sig_addr, std::uint64_t signal, int sig_op, int pe) {
+  put_signal<E>(where, dest, source, nelems, sig_addr, signal, sig_op, pe);
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts and gets to far PEs whose end on this PE may be device memory, which passes through pinned
+// memory of the host: one piece is copied while another is on the network.
+// Invariant: as Transport's, but that a nonblocking transfer of device memory is done when it
+// returns. Called by one_sided.cpp.
+#ifndef MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
+#define MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
+
+#include <cstddef>
+#include <optional>
+
+#include "one_sided/blocks.hpp"
+#include "transport/transport.hpp"
+
+namespace meshmem::far {
+
+// The place of a far PE's copy; nullopt where the PE is near, or the address not symmetric.
+std::optional<RemotePlace> find(const char* routine, const void* address, std::size_t bytes,
+                                int pe);
+
+enum class Returns { when_source_is_free, at_once };
+void put(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
+         Returns returns);
+enum class Fills { when_it_returns, later };
+void get(const char* routine, void* dest, const RemotePlace& source, std::size_t bytes,
+         Fills fills);
+void put_signal(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
+                const SignalUpdate& signal);
+void put_blocks(const char* routine, const RemotePlace& dest, const void* source,
+                const one_sided::Blocks& blocks);
+void get_blocks(const char* routine, void* dest, const RemotePlace& source,
+                const one_sided::Blocks& blocks);
+
+}  // namespace meshmem::far
+
+#endif  // MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The update of a signal of a PE (OpenSHMEM 1.6, section 9.8): a store or an atomic through the
+// mapping of the peer. Invariant: `Where` says the name of the routine and which PE of the world a
+// number means. Called by api/wait.cpp and by puts with a signal.
+#ifndef MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
+#define MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
+
+#include <cstdint>
+
+#include "base/error.hpp"
+#include "base/schedule_fuzzing.hpp"
+#include "base/trace.hpp"
+#include "memory/address_map.hpp"
+#include "memory/room.hpp"
+#include "one_sided/one_sided.hpp"
+#include "shmem.h"
+
+namespace meshmem {
+
+inline void check_signal_op(const char* routine, int sig_op) {
+  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) [[unlikely]]
+    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, sig_op);
+}
+
+// Release: publishes the data of the same call to whoever waits for the signal.
+template <typename Where>
+inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
+                          int pe) {
+  check_signal_op(where.routine, sig_op);
+  const int to = where.world_pe(pe);
+  check_pe(direct_map, to, where.routine);
+  note_access(AccessKind::signal, sig_addr, sizeof *sig_addr, to);
+  std::byte* copy = find_copy(direct_map, sig_addr, sizeof *sig_addr, to);
+  if (!is_mapped(copy)) [[unlikely]]
+    copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to);
+  if (!is_mapped(copy)) [[unlikely]]
+    return one_sided::signal(where.routine, sig_addr, value, sig_op, to);
+  auto* there = reinterpret_cast<std::uint64_t*>(copy);
+  fuzz_schedule();
+  if (sig_op == SHMEM_SIGNAL_SET) {
+    __atomic_store_n(there, value, __ATOMIC_RELEASE);
+  } else {
+    __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_

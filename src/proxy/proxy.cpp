@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands become calls of one_sided; what is to be told later stands behind marks of the
+// transport. Invariant: a ring that is empty is looked at often for a while after the last command,
+// then ever more rarely; a GPU cannot ring a bell.
+#include "proxy/proxy.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/error.hpp"
+#include "base/own_work.hpp"
+#include "base/relax.hpp"
+#include "base/thread.hpp"
+#include "base/wait.hpp"
+#include "gpu/device_target.hpp"
+#include "one_sided/completion.hpp"
+#include "one_sided/one_sided.hpp"
+
+namespace meshmem {
+namespace {
+
+using device::ProxyCommand;
+using device::ProxyOp;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// Before results and tickets are looked after.
+constexpr int kMostAtOnce = 256;
+// Some microseconds. The transport's own thread takes in messages where others do not for longer
+// than that; then the two take turns with its lock, at 1 to 3 us for each command.
+constexpr int kCommandsPerSign = 16;
+// A mark sends what waits to be combined: with few of them under way much is.
+constexpr std::size_t kMostMarks = 2;
+
+// How long after the last command it polls, and naps for short.
+constexpr milliseconds kPolls{2}, kNapsShort{1000};
+constexpr microseconds kShortNap{50}, kLongNap{1000};
+constexpr microseconds kPausesBesideCollectives{20};
+
+Proxy* awake;  // there is one in a process
+
+constexpr const char* kRoutine = "a routine called in a kernel";
+
+std::byte* address_in(std::uint64_t word) { return reinterpret_cast<std::byte*>(word); }
+
+one_sided::Blocks blocks_of(const ProxyCommand& command) {
+  return {command.word[4], command.word[5], static_cast<std::ptrdiff_t>(command.word[2]),
+          static_cast<std::ptrdiff_t>(command.word[3])};
+}
+
+AtomicRequest request_of(const ProxyCommand& command, bool fetches) {
+  return {static_cast<device::AtomicOp>(command.detail), command.length, command.word[1],
+          command.word[2], fetches};
+}
+
+void put_signal(const ProxyCommand& command, const void* source, std::size_t bytes) {
+  const int pe = static_cast<int>(command.pe);
+  auto* signal = reinterpret_cast<std::uint64_t*>(command.word[0]);
+  std::byte* dest = address_in(command.word[2]);
+  if (one_sided::try_put_signal(kRoutine, dest, source, bytes,
+                                {signal, command.word[1], command.detail}, pe))
+    return;
+  if (bytes > 0) one_sided::put(kRoutine, dest, source, bytes, pe);
+  order_pending(kRoutine);
+  one_sided::signal(kRoutine, signal, command.word[1], command.detail, pe);
+}
+
+// What has no answer.
+void issue(const ProxyCommand& command) {
+  const int pe = static_cast<int>(command.pe);
+  std::byte* first = address_in(command.word[0]);
+  switch (command.op) {
+    case ProxyOp::put:
+      return one_sided::put(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+    case ProxyOp::put_inline:
+      return one_sided::put(kRoutine, first, command.word + 1, command.length, pe);
+    case ProxyOp::get:
+      return one_sided::get(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+    case ProxyOp::put_blocks:
+      return one_sided::put_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
+                                   pe);
+    case ProxyOp::get_blocks:
+      return one_sided::get_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
+                                   pe);
+    case ProxyOp::atomic:
+      one_sided::atomic(kRoutine, first, request_of(command, false), pe);
+      return;
+    case ProxyOp::signal:
+      return one_sided::signal(kRoutine, reinterpret_cast<std::uint64_t*>(first), command.word[1],
+                               command.detail, pe);
+    case ProxyOp::put_signal:
+      return put_signal(command, address_in(command.word[3]), command.word[4]);
+    case ProxyOp::put_signal_inline:
+      return put_signal(command, command.word + 3, command.length);
+    case ProxyOp::fence:
+      return order_pending(kRoutine);
+    default:
+      fatal("a kernel has written over the commands of the proxy (operation {})",
+            static_cast<int>(command.op));
+  }
+}
+
+}  // namespace
+
+void Proxy::start(const ProxyMemory& memory, Collective collective) {
+  reader_.emplace(memory);
+  collective_ = std::move(collective);
+  completed_ = last_issued_ = 0;
+  stops_ = is_wanted_ = false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a signal is for the program's threads
+  thread_ = start_thread("that serves kernels", [this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Proxy::stop() {
+  if (!thread_.joinable()) return;
+  complete_kernels.store(nullptr, std::memory_order_release);
+  stops_.store(true, std::memory_order_release);
+  is_wanted_.store(true, std::memory_order_release);
+  is_wanted_.notify_all();
+  thread_.join();
+}
+
+void Proxy::wake() {
+  if (!is_wanted_.exchange(true, std::memory_order_acq_rel)) {
+    awake = this;
+    complete_kernels.store([](const char* routine) { awake->complete(routine); },
+                           std::memory_order_release);
+    pending_work.count_issued();
+  }
+  is_wanted_.notify_all();
+}
+
+void Proxy::complete(const char* routine) {
+  const ProxyMemory& memory = reader_->memory();
+  const std::uint64_t count = count_commands(memory);
+  wait_until_ready(
+      [&] { return __atomic_load_n(&memory.progress->completed, __ATOMIC_ACQUIRE) >= count; },
+      [&] { return fmt::format("what kernels have asked of other machines, in {}", routine); });
+}
+
+void Proxy::abandon() {
+  is_abandoned_.store(true, std::memory_order_release);
+  stop();
+}
+
+void Proxy::run() {
+  pthread_setname_np(pthread_self(), "meshmem proxy");
+  is_wanted_.wait(false, std::memory_order_acquire);
+  last_work_ = Clock::now() - kNapsShort;
+  while (!is_abandoned_.load(std::memory_order_acquire)) {
+    if (serve()) {
+      last_work_ = Clock::now();
+      continue;
+    }
+    if (stops_.load(std::memory_order_acquire) && is_idle()) return;
+    nap();
+  }
+}
+
+// All that is there now. Whether there was anything.
+bool Proxy::serve() {
+  OwnWorkSpan span(OwnWork::serve_kernels);
+  const std::uint64_t before = reader_->taken();
+  bool any = false;
+  while (!is_abandoned_.load(std::memory_order_acquire) && step()) any = true;
+  if (any) span.done(reader_->taken() - before);
+  return any;
+}
+
+// Where cores are short, others run between two looks. While kernels are about, this thread takes
+// in messages: a kernel that waits for a flag of another machine cannot, and the transport's own
+// thread would have to be woken first.
+void Proxy::nap() {
+  const auto idle = Clock::now() - last_work_;
+  const bool has_core = wait_policy.polls > 1;
+  if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
+    if (marks_.empty()) make_progress();  // a mark's look has
+    // Kernels that are threads of this process need cores too.
+    return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
+  }
+  std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
+}
+
+// Who runs a collective takes messages in too, and would wait for the lock at each of its looks.
+void Proxy::make_progress() {
+  if (n_collectives_.load(std::memory_order_relaxed) > 0) {
+    const auto now = Clock::now();
+    if (now - last_progress_ < kPausesBesideCollectives) return;
+    last_progress_ = now;
+  }
+  transport()->progress_for_kernels();
+}
+
+bool Proxy::step() {
+  const bool took = take_commands();
+  const bool told = look_at_marks();
+  // More may come at once, and would go with what is there. But somebody waits while others never
+  // pause.
+  const std::uint64_t marked = marks_.empty() ? completed_ : marks_.back().taken;
+  const std::uint64_t unmarked = reader_->taken() - marked;
+  if (unmarked > 0 && (!took || unmarked >= kMostAtOnce) && marks_.size() < kMostMarks) {
+    marks_.push_back({transport()->mark(), reader_->taken(), pending_.size() - n_marked_});
+    n_marked_ = pending_.size();
+    return true;
+  }
+  return took || told;
+}
+
+bool Proxy::take_commands() {
+  ProxyCommand command;
+  int n = 0;
+  for (; n < kMostAtOnce && reader_->try_take(&command); ++n) {
+    if (n % kCommandsPerSign == 0) transport()->will_progress();
+    execute(command);
+    reader_->note_consumed();
+  }
+  return n > 0;
+}
+
+void Proxy::execute(const ProxyCommand& command) {
+  const int pe = static_cast<int>(command.pe);
+  if (command.op == ProxyOp::collective) return begin_collective(command);
+  last_issued_ = reader_->taken();
+  switch (command.op) {
+    case ProxyOp::load: {
+      Pending& answer = pending_.emplace_back(Pending{command.word[1], 0});
+      return one_sided::get_nbi(kRoutine, &answer.value, address_in(command.word[0]),
+                                command.length, pe);
+    }
+    case ProxyOp::fetch: {
+      Pending& answer = pending_.emplace_back(Pending{command.word[3], 0});
+      return one_sided::fetch_nbi(kRoutine, address_in(command.word[0]), request_of(command, true),
+                                  pe, &answer.value);
+    }
+    default:
+      return issue(command);
+  }
+}
+
+// A stream's is a quiet of all that the stream has done before, whichever wave handed it over. A
+// group of a kernel has seen to its own.
+void Proxy::begin_collective(const ProxyCommand& command) {
+  n_collectives_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_quiet = (command.pe & device::kOfStream) != 0;
+  if (!is_quiet || completed_ >= last_issued_) return collective_(command);
+  waiting_.push_back({command, last_issued_});
+}
+
+// The marks are done in the order in which they were made.
+bool Proxy::look_at_marks() {
+  if (marks_.empty() || !marks_.front().mark->is_done()) return false;
+  const Mark& done = marks_.front();
+  for (std::size_t i = 0; i < done.n_pending; ++i) {
+    reader_->answer(pending_.front().number, pending_.front().value);
+    pending_.pop_front();
+  }
+  n_marked_ -= done.n_pending;
+  completed_ = done.taken;
+  reader_->note_completed(completed_);
+  marks_.pop_front();
+  for (; !waiting_.empty() && waiting_.front().after <= completed_; waiting_.pop_front())
+    collective_(waiting_.front().command);
+  return true;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Combining, sending and acknowledgement. Invariant: a parcel's head is completed when it is
+// posted, so that it carries the newest acknowledgement.
+#include "transport/network/flow.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace meshmem::network {
+namespace {
+// So many parcels or requests may be under way before records wait for one another. One would let
+// the second of two puts wait for a round trip.
+constexpr std::uint64_t kFewUnderWay = 2;
+// What follows has come by then, or does not come.
+constexpr auto kHeldInVain = std::chrono::microseconds(50);
+
+Record after_fence(Record record) {
+  record.follows_fence = 1;
+  return record;
+}
+}  // namespace
+
+void Outlet::note_peer(int peer, int pe) {
+  if (pe_of_peer.size() <= static_cast<std::size_t>(peer))
+    pe_of_peer.resize(static_cast<std::size_t>(peer) + 1, -1);
+  pe_of_peer[static_cast<std::size_t>(peer)] = pe;
+}
+
+void Outlet::send_open() {
+  for (Flow* const flow : open) {
+    flow->is_listed_open_ = false;
+    flow->send_open();
+  }
+  open.clear();
+}
+
+bool Outlet::acknowledge_all() {
+  bool any = false;
+  for (Flow* const flow : owing) {
+    flow->is_listed_owing_ = false;
+    if (flow->n_executed_ == flow->n_told_) continue;
+    flow->acknowledge();
+    any = true;
+  }
+  owing.clear();
+  return any;
+}
+
+bool Outlet::has_to_acknowledge() const {
+  return std::any_of(owing.begin(), owing.end(),
+                     [](const Flow* flow) { return flow->n_executed_ != flow->n_told_; });
+}
+
+void Outlet::note_unanswered() {
+  for (Flow* const flow : owing)
+    if (flow->expects_answer()) flow->answers_.note_missed();
+}
+
+void Outlet::send_held() {
+  for (Flow* const flow : open) {
+    if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
+    if (now() - flow->held_since_ < kHeldInVain) continue;
+    flow->held_for_->note_none();
+    flow->send_open();
+  }
+}
+
+void Flow::add(const Record& record, const void* data, Leaves leaves) {
+  if (takes_fence_along(record.kind)) [[unlikely]]
+    return add(after_fence(record), data, leaves);
+  const std::size_t bytes = packed_bytes(record);
+  Parcel& parcel = open_for(bytes);
+  pack(parcel.room.get() + parcel.used, record, data);
+  parcel.head.lone = parcel.used == 0 ? record : Record{};
+  parcel.used += bytes;
+  if (is_counted(record.kind)) parcel.head.flags |= kCounted;
+  if (!leaves_now(leaves, is_counted(record.kind))) return;
+  send_open();
+  if (!follow_ups_.is_open() && !quiets_.is_open()) return;
+  const auto now = outlet_.now();
+  follow_ups_.note_left(now);
+  quiets_.note_left(now);
+}
+
+bool Flow::takes_fence_along(RecordKind kind) {
+  const std::uint64_t fences = outlet_.fences.load(std::memory_order_relaxed);
+  if (fences == fences_told_ || !touches_memory(kind)) return false;
+  fences_told_ = fences;
+  return true;
+}
+
+bool Flow::leaves_now(Leaves leaves, bool is_counted) {
+  if (leaves == Leaves::with_others) return false;
+  if (quiets_.is_open()) quiets_.note_missed();
+  if (leaves != Leaves::when_followed && follow_ups_.is_open())
+    follow_ups_.note_other(outlet_.now());
+  if (leaves == Leaves::at_once) return true;
+  if (leaves == Leaves::when_followed) return !hold_for(follow_ups_) && are_few_under_way();
+  return are_few_under_way() && !(is_counted && hold_for(quiets_));
+}
+
+bool Flow::are_few_under_way() const {
+  return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
+}
+
+// One record is held at most: of many in a row the first ones leave while the others are made.
+bool Flow::hold_for(FollowUps& expected) {
+  const auto now = outlet_.now();
+  expected.note_put(now);
+  const bool is_first = held_since_ == FollowUps::Clock::time_point{};
+  if (!are_few_under_way() || !is_first || !outlet_.has_watcher || !expected.are_expected())
+    return false;
+  held_since_ = now;
+  held_for_ = &expected;
+  return true;
+}
+
+Parcel& Flow::open_for(std::size_t bytes) {
+  if (open_ && open_->used + bytes > kRoomBytes) send_open();
+  if (!open_) open_ = &outlet_.parcels.take_with_room();
+  if (!std::exchange(is_listed_open_, true)) outlet_.open.push_back(this);
+  return *open_;
+}
+
+void Flow::send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way) {
+  if (takes_fence_along(record.kind)) [[unlikely]]
+    return send_lone(after_fence(record), data, under_way);
+  send_open();
+  Parcel& parcel = outlet_.parcels.take_without_room();
+  parcel.head.lone = record;
+  parcel.head.flags = is_counted(record.kind) ? kCounted : 0;
+  parcel.lent = data;
+  parcel.used = data_bytes(record);
+  parcel.under_way = under_way;
+  if (under_way == &lent_) ++n_lent_;
+  if (under_way) under_way->fetch_add(1, std::memory_order_relaxed);
+  post(parcel);
+}
+
+void Flow::add_answer(std::uint64_t request, const void* data, std::size_t bytes) {
+  add({.kind = RecordKind::reply, .bytes = bytes, .first = request}, data, Leaves::with_others);
+  has_answers_ = true;
+}
+
+void Flow::send_open(std::uint8_t flags) {
+  if (!open_) return;
+  has_answers_ = false;
+  held_since_ = {};
+  Parcel& parcel = *std::exchange(open_, nullptr);
+  parcel.head.flags |= flags;
+  if (parcel.head.lone.kind != RecordKind::none) parcel.leave_record_out();
+  post(parcel);
+}
+
+void Flow::send_asking() {
+  if (follow_ups_.is_open() || quiets_.is_open()) {
+    const auto now = outlet_.now();
+    follow_ups_.note_other(now);
+    quiets_.note_other(now);
+  }
+  send_open(kAsks);
+}
+
+void Flow::ask() {
+  send_open(kAsks);
+  if (n_asked_ == n_sent_) return;
+  Parcel& parcel = outlet_.parcels.take_without_room();
+  parcel.head.flags = kAsks;
+  post(parcel);
+}
+
+void Flow::acknowledge() {
+  if (n_executed_ != n_told_) post(outlet_.parcels.take_without_room());
+}
+
+void Flow::say_bye(std::uint64_t opening) {
+  send_open();
+  Parcel& parcel = outlet_.parcels.take_without_room();
+  parcel.head.lone.kind = RecordKind::bye;
+  parcel.head.lone.first = opening;
+  post(parcel);
+}
+
+// The first parcel of a flow. Who has been introduced to this PE is reached the way it came.
+void Flow::greet() {
+  has_greeted_ = true;
+  const bool introduces = peer_ < 0;
+  if (introduces) {
+    peer_ = outlet_.wire->connect(outlet_.wire_address_of(pe_));
+    outlet_.note_peer(peer_, pe_);
+  }
+  Parcel& parcel = outlet_.parcels.take_without_room();
+  parcel.head.lone.kind = RecordKind::hello;
+  parcel.head.lone.first = outlet_.token[1];
+  post(parcel, introduces);
+}
+
+void Flow::post(Parcel& parcel, bool introduces) {
+  if (!has_greeted_) greet();
+  Head& head = parcel.head;
+  head.token = outlet_.token[0];
+  head.source = outlet_.me;
+  head.version = kFormatVersion;
+  head.acknowledged = n_told_ = n_executed_;
+  if (head.flags & kCounted) {
+    ++n_sent_;
+    if (answers_.is_open()) answers_.note_other(outlet_.now());
+  }
+  if (head.flags & kAsks) n_asked_ = n_sent_;
+  parcel.flow = this;
+  ++n_leaving_;
+  outlet_.parcels_sent.fetch_add(1, std::memory_order_relaxed);
+  outlet_.wire->send(peer_,
+                     {&head, sizeof head, parcel.body(), parcel.used, introduces, &left, &parcel});
+}
+
+void Flow::left(void* argument) {
+  Parcel& parcel = *static_cast<Parcel*>(argument);
+  parcel.flow->note_left();
+  std::atomic<std::size_t>* const under_way = parcel.under_way;
+  parcel.flow->outlet_.parcels.give_back(parcel);
+  // Release: the wire has read the data, which its owner may now change.
+  if (under_way) under_way->fetch_sub(1, std::memory_order_release);
+}
+
+bool Flow::note_acknowledged(std::uint64_t count) {
+  if (count > n_sent_) return false;
+  if (count <= n_acknowledged_) return count == n_acknowledged_;
+  n_acknowledged_ = count;
+  send_open();
+  return true;
+}
+
+void Flow::note_requested(std::size_t bytes) {
+  ++n_requested_;
+  bytes_requested_ += bytes;
+}
+
+void Flow::note_answered(std::size_t bytes) {
+  ++n_answered_;
+  bytes_requested_ -= bytes;
+  send_open();
+}
+
+void Flow::note_signal() {
+  if (answers_.is_open()) answers_.note_missed();
+  answers_.note_put(outlet_.now());
+}
+
+void Flow::note_executed() {
+  ++n_executed_;
+  if (!std::exchange(is_listed_owing_, true)) outlet_.owing.push_back(this);
+}
+
+}  // namespace meshmem::network

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What goes in order from this PE to one other process: the records that wait to leave together,
+// what has left, what has been acknowledged; and how much of the other's has been executed here.
+// Invariant: a record that is not sent at once leaves when the parcel is full, when the other side
+// has acknowledged or answered something, or when somebody waits: no later than after a round trip;
+// or, if it is held for what follows, when the thread that takes in messages has napped.
+// All under the lock of the transport; nothing here waits.
+#ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
+#define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/network/follow_ups.hpp"
+#include "transport/network/parcel.hpp"
+
+namespace meshmem::network {
+
+// What all flows of a PE share.
+struct Outlet {
+  Wire* wire = nullptr;
+  std::uint32_t me = 0;
+  std::uint64_t token[2] = {0, 0};
+  std::function<std::string(int pe)> wire_address_of;
+  ParcelStore parcels;
+  std::vector<Flow*> open;      // perhaps with records that wait to leave
+  std::vector<Flow*> owing;     // perhaps with something to acknowledge
+  std::vector<int> pe_of_peer;  // by the wire's number
+  std::atomic<std::uint64_t> parcels_sent{0};
+  std::atomic<std::uint64_t> fences{0};  // so far, of all threads
+  bool has_watcher = false;  // who calls send_held() within a millisecond: something may be held
+  FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
+
+  void note_peer(int peer, int pe);
+  // Sends what waits to leave, and the acknowledgements that nobody has asked for.
+  void send_open();
+  bool acknowledge_all();
+  bool has_to_acknowledge() const;
+  // Answers that were expected have not come. Four in a row are needed again, and no more: one that
+  // comes gains a third of what is lost by waiting for one that does not.
+  void note_unanswered();
+  // What has been held in vain, since nothing has followed it.
+  void send_held();
+};
+
+// How much a flow has been given; what comes later does not count.
+struct Issued {
+  std::uint64_t n_sent, n_requested, n_lent;
+};
+
+// When a record leaves. One that goes with others does so when its sender says send_open(). One
+// that may be followed is held if it most likely will be, else it leaves when few are under way.
+// One that leaves when few are under way is held if it changes memory and quiet most likely
+// follows.
+enum class Leaves { at_once, when_few_are_under_way, when_followed, with_others };
+
+// How far messages of collectives to one PE may be ahead of those that it has received, by slot of
+// a team: what one thread has not received yet keeps up no other thread.
+struct Allowance {
+  std::uint64_t sent = 0, received = 0;  // cost of messages to the other, and what it has told
+  std::uint64_t taken = 0, told = 0;     // the same of its messages to this PE
+};
+
+class Flow {
+ public:
+  Flow(Outlet& outlet, int pe) : outlet_(outlet), pe_(pe) {}
+  int pe() const { return pe_; }
+
+  // A record with at most kMostCombined bytes of data, which are copied.
+  void add(const Record& record, const void* data, Leaves leaves);
+  // A record whose data stays where it is until *under_way, raised here, has come down again.
+  void send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way);
+  // An answer to a request of the other; it leaves when its parcel has been executed.
+  void add_answer(std::uint64_t request, const void* data, std::size_t bytes);
+  bool has_answers() const { return has_answers_; }
+  // What waits to leave does so. `flags`: kAsks, or 0.
+  void send_open(std::uint8_t flags = 0);
+  // Quiet begins: what waits to leave does so, and asks for an acknowledgement.
+  void send_asking();
+  // Asks for an acknowledgement of all that has been sent, unless that has been done.
+  void ask();
+  void acknowledge();
+  void say_bye(std::uint64_t opening);
+
+  // Parcels that the wire still has.
+  std::size_t n_leaving() const { return n_leaving_; }
+  void note_left() { --n_leaving_; }
+
+  Issued issued() const { return {n_sent_, n_requested_, n_lent_}; }
+  bool is_done(const Issued& issued) const {
+    return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested &&
+           n_lent_ - lent_ >= issued.n_lent;
+  }
+  // The next parcel has a record for device memory, which the other may hold for a while, and what
+  // comes behind it too.
+  void note_for_device() { last_for_device_ = n_sent_ + 1; }
+  bool may_be_held() const { return n_acknowledged_ < last_for_device_; }
+  std::uint64_t n_unacknowledged() const { return n_sent_ - n_acknowledged_; }
+  // Counts what others lend until quiet.
+  std::atomic<std::size_t>* lent() { return &lent_; }
+  // False: more than has been sent.
+  bool note_acknowledged(std::uint64_t count);
+  std::uint64_t n_requested() const { return n_requested_; }
+  std::uint64_t n_answered() const { return n_answered_; }
+  std::uint64_t bytes_requested() const { return bytes_requested_; }
+  void note_requested(std::size_t bytes);
+  void note_answered(std::size_t bytes);
+
+  // Of the other direction.
+  void note_executed();
+  // A signal has come, for a kernel: as a rule the kernel answers it within microseconds, or never.
+  // Learned from what has left soon after earlier signals.
+  void note_signal();
+  bool expects_answer() const { return answers_.is_open() && answers_.are_expected(); }
+
+  // The wire's number for the other process; -1: none yet.
+  int peer() const { return peer_; }
+  void use_peer(int peer) { peer_ = peer; }
+  Allowance& allowance(int slot) { return allowances_[slot]; }
+  bool has_introduced_itself = false;
+  bool has_said_bye = false;  // since it has opened last
+
+ private:
+  // There was a fence since the last record that touches memory, which the next one has to say.
+  bool takes_fence_along(RecordKind kind);
+  bool are_few_under_way() const;
+  Parcel& open_for(std::size_t bytes);
+  bool leaves_now(Leaves leaves, bool is_counted);
+  // Notes a record that may be followed, and holds it if it most likely will be. Whether it does.
+  bool hold_for(FollowUps& expected);
+  void greet();
+  void post(Parcel& parcel, bool introduces = false);
+  static void left(void* parcel);
+
+  Outlet& outlet_;
+  const int pe_;
+  int peer_ = -1;
+  bool has_greeted_ = false;
+  Parcel* open_ = nullptr;
+  bool has_answers_ = false;       // in the open parcel
+  std::uint64_t fences_told_ = 0;  // of the outlet's, by records so far
+  FollowUps follow_ups_;           // of puts of more than a flag
+  FollowUps quiets_;               // of flags and atomics: quiet alone follows
+  FollowUps answers_;              // of kernels to signals
+  FollowUps* held_for_ = nullptr;
+  FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
+  bool is_listed_open_ = false, is_listed_owing_ = false;
+  std::size_t n_leaving_ = 0;
+  std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
+  std::uint64_t last_for_device_ = 0;
+  std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
+  std::uint64_t n_executed_ = 0, n_told_ = 0;
+  std::uint64_t n_lent_ = 0;          // ever
+  std::atomic<std::size_t> lent_{0};  // now
+  std::unordered_map<int, Allowance> allowances_;
+
+  friend struct Outlet;
+};
+
+}  // namespace meshmem::network
+
+#endif  // MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_

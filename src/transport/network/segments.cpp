@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records become stores, loads and the processor's atomics.
+// Invariant: bounds are compared without adding, so that no offset wraps.
+#include "transport/network/segments.hpp"
+
+#include <cstring>
+
+#include "base/fence.hpp"
+
+namespace meshmem::network {
+namespace {
+
+// access(word) with a word of that many bytes: 1, 2, 4 or 8.
+template <typename Access>
+void by_word(std::size_t bytes, const Access& access) {
+  if (bytes == 8) return access(std::uint64_t{});
+  if (bytes == 4) return access(std::uint32_t{});
+  if (bytes == 2) return access(std::uint16_t{});
+  access(std::uint8_t{});
+}
+
+}  // namespace
+
+std::optional<AtomicRequest> atomic_of(const Record& record) {
+  const AtomicRequest request{static_cast<device::AtomicOp>(record.op), record.width, record.first,
+                              record.second, record.kind == RecordKind::fetch};
+  const bool is_one = (request.bytes == 4 || request.bytes == 8) &&
+                      record.offset % request.bytes == 0 && request.op <= device::AtomicOp::bit_xor;
+  return is_one ? std::optional(request) : std::nullopt;
+}
+
+Record signal_of(const Record& record) {
+  return {.kind = RecordKind::atomic,
+          .segment = record.width,
+          .follows_fence = record.follows_fence,
+          .op = record.op,
+          .width = sizeof(std::uint64_t),
+          .index = record.index,
+          .offset = record.first,
+          .first = record.second};
+}
+
+void store_bytes(std::byte* to, const void* from, std::size_t bytes) {
+  if (!is_flag(to, bytes)) {
+    order_stores();
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return;
+  }
+  by_word(bytes, [&](auto word) {
+    std::memcpy(&word, from, sizeof word);
+    // Release: publishes what the records before have stored to whoever waits for this flag.
+    __atomic_store_n(reinterpret_cast<decltype(word)*>(to), word, __ATOMIC_RELEASE);
+  });
+}
+
+void load_bytes(void* to, const std::byte* from, std::size_t bytes) {
+  if (!is_flag(from, bytes)) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return;
+  }
+  by_word(bytes, [&](auto word) {
+    word = __atomic_load_n(reinterpret_cast<const decltype(word)*>(from), __ATOMIC_ACQUIRE);
+    std::memcpy(to, &word, sizeof word);
+  });
+}
+
+void LocalSegments::map(int n_local, const BaseOf& base_of, const std::size_t (&segment_bytes)[3]) {
+  bases_.clear();
+  for (int pe = 0; pe < n_local; ++pe) {
+    for (const auto segment : {RemoteSegment::heap, RemoteSegment::statics, RemoteSegment::control})
+      bases_.push_back(base_of(pe, segment));
+  }
+  std::memcpy(segment_bytes_, segment_bytes, sizeof segment_bytes_);
+}
+
+std::byte* LocalSegments::find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
+                               std::uint64_t bytes) const {
+  if (segment > 2 || index >= bases_.size() / 3) return nullptr;
+  const std::size_t all = segment_bytes_[segment];
+  if (bytes > all || offset > all - bytes) return nullptr;
+  std::byte* const base = bases_[index * 3 + segment];
+  return base ? base + offset : nullptr;
+}
+
+std::byte* LocalSegments::find_on_device(const Record& record, std::uint64_t bytes) const {
+  if (!device_place_ || record.index >= bases_.size() / 3) return nullptr;
+  return device_place_(static_cast<int>(record.index), record.offset, bytes);
+}
+
+bool LocalSegments::put(const Record& record, const std::byte* data) const {
+  std::byte* const there = find(record, record.bytes);
+  if (there) store_bytes(there, data, record.bytes);
+  return there != nullptr;
+}
+
+bool LocalSegments::put_signal(const Record& record, const std::byte* data) const {
+  const Record signal = signal_of(record);
+  const auto update = atomic_of(signal);
+  std::byte* const there = find(signal, signal.width);
+  if (!there || !update || !put(record, data)) return false;
+  execute(*update, there);
+  return true;
+}
+
+bool LocalSegments::execute_atomic(const Record& record, std::uint64_t* before) const {
+  const auto request = atomic_of(record);
+  std::byte* const there = find(record, record.width);
+  if (!there || !request) return false;
+  *before = execute(*request, there);
+  return true;
+}
+
+}  // namespace meshmem::network

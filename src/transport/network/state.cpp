@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flows of a PE, what goes out by them, what all who wait do, and what follows a loss.
+// Invariant: a flow that has been made stays.
+#include "transport/network/state.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string_view>
+#include <thread>
+
+#include "base/error.hpp"
+#include "bootstrap/job.hpp"
+
+namespace meshmem {
+
+using network::Answers;
+using network::Flow;
+using network::kMostCombined;
+using network::Leaves;
+using network::Record;
+using network::RecordKind;
+
+namespace {
+
+// What one PE may have under way to another; who has more waits.
+constexpr std::size_t kMostLeaving = 64;  // parcels
+constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a device
+constexpr std::uint64_t kMostRequests = 1024;
+constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
+constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
+constexpr auto kOthersNotice = std::chrono::milliseconds(2500);   // probes have whole seconds
+constexpr auto kAtOnce = std::chrono::milliseconds(0);
+constexpr auto kLook = std::chrono::milliseconds(5);
+// From a signal's arrival to the command of the kernel that has waited for it: three trips over
+// PCIe, of the look that finds the signal, of the data and of the command.
+constexpr auto kAnswerTakes = std::chrono::microseconds(15);
+
+bool may_ask_for(const Flow& flow, std::size_t bytes) {
+  return flow.n_requested() - flow.n_answered() < kMostRequests &&
+         (flow.bytes_requested() == 0 || flow.bytes_requested() + bytes <= kMostRequestedBytes);
+}
+
+}  // namespace
+
+Flow* NetworkState::find_flow(int pe) const {
+  const auto found = flow_of_pe.find(pe);
+  return found == flow_of_pe.end() ? nullptr : found->second;
+}
+
+Flow& NetworkState::flow_to(int pe) {
+  Flow*& flow = flow_of_pe[pe];
+  if (!flow) flow = flows.emplace_back(std::make_unique<Flow>(outlet, pe)).get();
+  return *flow;
+}
+
+Flow& NetworkState::server_flow(int pe) {
+  const auto node = static_cast<std::size_t>(plan.node_of(pe));
+  if (node >= flow_of_node.size()) flow_of_node.resize(node + 1, nullptr);
+  Flow*& flow = flow_of_node[node];
+  if (!flow) flow = &flow_to(plan.server_of(pe));
+  return *flow;
+}
+
+bool NetworkState::take_in(const Lock&, Acknowledges when) {
+  takes_in_for_kernels = when == Acknowledges::with_an_answer;
+  expects_answer = false;
+  acknowledge_if_answer_is_late();
+  bool any = wire->progress();
+  if (!losses.empty()) [[unlikely]]
+    end_if_losses_are_known();
+  if (!held.is_empty()) [[unlikely]]
+    any = held.advance() || any;
+  if (!any) {
+    const bool waits = takes_in_for_kernels && answer_comes_until != Time{};
+    return !waits && outlet.acknowledge_all();
+  }
+  if (expects_answer && answer_comes_until == Time{})
+    answer_comes_until = outlet.now() + kAnswerTakes;
+  arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
+  // Who polls need not come again, to acknowledge or to answer for the device.
+  if (thread.sleeps_on() && (!outlet.owing.empty() || !held.is_empty())) [[unlikely]]
+    thread.wake_soon();
+  return true;
+}
+
+void NetworkState::acknowledge_if_answer_is_late() {
+  if (answer_comes_until == Time{}) return;
+  const bool has_come = !outlet.has_to_acknowledge();
+  if (!has_come && outlet.now() < answer_comes_until) return;
+  answer_comes_until = {};
+  if (has_come) return;
+  outlet.note_unanswered();
+  outlet.acknowledge_all();
+}
+
+void NetworkState::poll(const Lock& lock, Acknowledges when) {
+  polled_at.store(Time::max(), std::memory_order_relaxed);
+  outlet.send_open();
+  take_in(lock, when);
+  note_poll();
+}
+
+Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,
+                                std::size_t bytes) const {
+  return {.kind = kind,
+          .segment = static_cast<std::uint8_t>(place.segment),
+          .index = static_cast<std::uint32_t>(plan.local_index_of(place.pe)),
+          .offset = place.offset,
+          .bytes = bytes};
+}
+
+void NetworkState::wait_for_room(Lock& lock, Flow& flow) {
+  const auto has_room = [&] {
+    if (flow.n_leaving() >= kMostLeaving) return false;
+    if (!flow.may_be_held() || flow.n_unacknowledged() < kMostHeld) [[likely]]
+      return true;
+    flow.ask();
+    return false;
+  };
+  wait(lock, has_room,
+       [&] { return plan.name_of(flow.pe()) + " to take in what it has been sent"; });
+}
+
+void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {
+  // Acquire: what has been answered, or read, is so once none is missing.
+  const auto is_done = [&] { return missing.load(std::memory_order_acquire) == 0; };
+  wait(lock, is_done, [&] { return "an answer of " + plan.name_of(flow.pe()); });
+}
+
+// Chunks of one message have the same offset, which is its step.
+void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void* data,
+                               std::atomic<std::size_t>* under_way) {
+  const auto* from = static_cast<const std::byte*>(data);
+  const std::size_t all = record.bytes;
+  const RecordKind last_kind = record.kind;
+  const std::size_t chunk = network::chunk_bytes_of(record);
+  for (std::size_t done = 0; done < all; done += chunk) {
+    record.bytes = std::min(chunk, all - done);
+    const bool is_last = done + record.bytes == all;
+    if (last_kind == RecordKind::put_signal) record.kind = is_last ? last_kind : RecordKind::put;
+    wait_for_room(lock, flow);
+    if (network::is_for_device(record)) flow.note_for_device();
+    flow.send_lone(record, from + done, under_way);
+    if (last_kind != RecordKind::message) record.offset += record.bytes;
+  }
+}
+
+void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void* data,
+                        Leaves leaves) {
+  if (record.bytes <= kMostCombined) {
+    wait_for_room(lock, flow);
+    if (network::is_for_device(record)) flow.note_for_device();
+    return flow.add(record, data, leaves);
+  }
+  std::atomic<std::size_t> under_way{0};
+  send_chunks(lock, flow, record, data, &under_way);
+  wait_for(lock, flow, under_way);
+}
+
+// All requests leave before an answer is waited for, as far as there may be so many.
+void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
+                           std::size_t bytes, Answers* answers) {
+  if (answers) will_poll();
+  Record record = record_for(RecordKind::get, source, 0);
+  auto* to = static_cast<std::byte*>(dest);
+  const bool is_alone = !answers && bytes <= kMostCombined;
+  const std::size_t chunk = network::chunk_bytes_of(record);
+  for (std::size_t done = 0; done < bytes || done == 0; done += chunk) {
+    record.bytes = std::min(chunk, bytes - done);
+    record.offset = source.offset + done;
+    wait_for_room(lock, flow);
+    wait(
+        lock, [&] { return may_ask_for(flow, record.bytes); },
+        [&] { return "an answer of " + plan.name_of(flow.pe()); });
+    record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
+    if (network::is_for_device(record)) flow.note_for_device();
+    flow.add(record, nullptr, is_alone ? Leaves::when_few_are_under_way : Leaves::at_once);
+    flow.note_requested(record.bytes);
+  }
+}
+
+void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before,
+                         Answers* answers) {
+  if (answers) will_poll();
+  wait_for_room(lock, flow);
+  wait(
+      lock, [&] { return may_ask_for(flow, sizeof *before); },
+      [&] { return "an answer of " + plan.name_of(flow.pe()); });
+  record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
+  if (network::is_for_device(record)) flow.note_for_device();
+  flow.add(record, nullptr, answers ? Leaves::at_once : Leaves::when_few_are_under_way);
+  flow.note_requested(sizeof *before);
+}
+
+bool NetworkState::has_third_node() const {
+  for (int pe = 0; pe < plan.n_pes; ++pe)
+    if (plan.node_of(pe) > 1) return true;
+  return false;
+}
+
+// A launcher that sees how the other process ended says it better, and ends the job with its
+// status. While a PE was silent the launcher had its turn. With three machines or more, this PE
+// stays until the others have noticed the silence too: they would blame its own end instead.
+void NetworkState::note_loss(int pe, const std::string& why, bool was_silent) {
+  const auto wait = !was_silent ? kLaunchersTurn : has_third_node() ? kOthersNotice : kAtOnce;
+  const auto is_silent = [](const Loss& loss) { return loss.was_silent; };
+  const bool is_first_silence = was_silent && std::none_of(losses.begin(), losses.end(), is_silent);
+  if (losses.empty() || is_first_silence) losses_known_at = Time::clock::now() + wait;
+  losses.push_back({pe, why, was_silent});
+}
+
+// A PE whose connection has ended may have left because of the silent one.
+void NetworkState::end_if_losses_are_known() {
+  if (is_ending || Time::clock::now() < losses_known_at) return;
+  const auto silent =
+      std::find_if(losses.begin(), losses.end(), [](const Loss& loss) { return loss.was_silent; });
+  end_for(silent != losses.end() ? *silent : losses.front());
+}
+
+// All machines that this PE is connected to are silent, and they are several.
+bool NetworkState::is_cut_off() const {
+  std::set<int> silent, connected;
+  for (const Loss& loss : losses)
+    if (loss.was_silent) silent.insert(plan.node_of(loss.pe));
+  for (const auto& flow : flows)
+    if (flow->peer() >= 0) connected.insert(plan.node_of(flow->pe()));
+  return silent.size() > 1 && silent == connected;
+}
+
+void NetworkState::end_for(const Loss& loss) {
+  if (is_cut_off())
+    end_with_line(loss.pe, fmt::format("lost all other machines: each {}; this machine's network "
+                                       "is most likely down",
+                                       std::string_view(loss.why).substr(loss.why.find(' ') + 1)));
+  end_with_line(loss.pe, fmt::format("lost {}: {}", plan.name_of(loss.pe), loss.why));
+}
+
+// Of a node's PEs only the first to see it says anything.
+void NetworkState::end_with_line(int pe, const std::string& line) {
+  int none = 0;
+  if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
+  print_line(line);
+  if (plan.lost) plan.lost->store(kLossIsSaid);
+  end_job_on_error();
+}
+
+// Not before the line: who ends the job ends the one who is to say it.
+void NetworkState::end_after_others() const {
+  const auto end = std::chrono::steady_clock::now() + kLaunchersTurn;
+  while (*plan.lost != kLossIsSaid && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kLook);
+  abort_job(1, "error");
+}
+
+void NetworkState::follow_loss() {
+  if (!plan.lost || plan.lost->load(std::memory_order_relaxed) == 0) return;
+  const Lock lock(mutex);
+  if (!is_ending) end_after_others();
+}
+
+}  // namespace meshmem

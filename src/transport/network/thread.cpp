@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sleeping and waking. Invariant: before it sleeps until something comes, nobody has polled for a
+// while, and there was nothing to do after the wire had been told to wake it.
+#include "transport/network/thread.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/own_work.hpp"
+#include "base/thread.hpp"
+
+namespace meshmem::network {
+namespace {
+
+using std::chrono::microseconds;
+constexpr microseconds kShortestNap{100}, kLongestNap{1000};
+// Who takes in a stream of large messages polls at least this often, and so many times in a nap.
+// Who polls less often has gone to compute, or is about to sleep too.
+constexpr microseconds kLongestBetweenPolls{100};
+constexpr int kPollsInNap = 4;
+// For so long a PE copies between two parts of a large collective, and then polls again.
+constexpr microseconds kLongestCopy{1000};
+
+void watch(int epoll_fd, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  check(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event), "watch the network");
+}
+
+// A signal is for the program's threads.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+void ProgressThread::start(Work work) {
+  work_ = std::move(work);
+  stop_fd_ = check(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "make an event for a thread");
+  epoll_fd_ = check(epoll_create1(EPOLL_CLOEXEC), "watch the network");
+  watch(epoll_fd_, stop_fd_);
+  timer_fd_ = check(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                    "make a timer for a thread");
+  watch(epoll_fd_, timer_fd_);
+  stops_ = false;
+  const WithoutSignals inherited;
+  thread_ = start_thread("that takes in messages of other machines", [this] { run(); });
+}
+
+void ProgressThread::stop() {
+  if (!thread_.joinable()) return;
+  stops_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof one);
+  thread_.join();
+  for (const int fd : {stop_fd_, timer_fd_, epoll_fd_}) ::close(fd);
+}
+
+// Others that have polled within kLongestCopy do so again, most likely. To look whether they do
+// would not tell: this thread may be on the core of the one who polls.
+void ProgressThread::run() {
+  pthread_setname_np(pthread_self(), "meshmem network");
+  while (!stops_) {
+    work_.look();
+    if (others_have_polled(kLongestCopy)) leave_it_to_others();
+    take_in();
+    if (work_.is_busy()) {
+      nap_while_busy();
+    } else {
+      sleep_until_event();
+    }
+  }
+}
+
+void ProgressThread::nap_while_busy() {
+  microseconds nap = kShortestNap;
+  for (; !stops_ && work_.is_busy(); nap = std::min(nap * 2, kLongestNap)) {
+    std::this_thread::sleep_for(nap);
+    work_.look();
+    if (take_in()) nap = kShortestNap;
+  }
+}
+
+// All that is there. Whether there was anything.
+bool ProgressThread::take_in() {
+  OwnWorkSpan span(OwnWork::take_in_messages);
+  bool any = false;
+  while (work_.progress() && !stops_) any = true;
+  if (any) span.done();
+  return any;
+}
+
+bool ProgressThread::others_have_polled(microseconds within) const {
+  return Clock::now() - work_.polled_at() <= within;
+}
+
+void ProgressThread::leave_it_to_others() {
+  work_.watch(true);
+  nap_while_others_poll();
+  work_.watch(false);
+}
+
+void ProgressThread::nap_while_others_poll() {
+  for (microseconds nap = kShortestNap; !stops_; nap = std::min(nap * 2, kLongestNap)) {
+    std::this_thread::sleep_for(nap);
+    work_.look();
+    work_.send_held();
+    if (!others_have_polled(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
+  }
+}
+
+// Said before the wire is armed: who takes in something after that sees it. The wire's descriptor
+// is watched no longer than that: each message would cost the one who sends it a look here.
+void ProgressThread::sleep_until_event() {
+  sleep_ = Sleep::on;
+  epoll_event event{};
+  watch(epoll_fd_, work_.event_fd);
+  const bool any = work_.arm() && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
+  sleep_ = Sleep::none;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
+  std::uint64_t times = 0;
+  if (any && event.data.fd == timer_fd_) {
+    [[maybe_unused]] const ssize_t n = read(timer_fd_, &times, sizeof times);
+  }
+}
+
+// In this order: a thread that has woken up meanwhile, and watches again, has the timer to wake it.
+void ProgressThread::leave_it_to_caller() {
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
+  wake_soon();
+}
+
+void ProgressThread::wake_soon() {
+  sleep_ = Sleep::for_a_moment;
+  itimerspec time{};
+  time.it_value.tv_nsec = std::chrono::nanoseconds(kLongestNap).count();
+  timerfd_settime(timer_fd_, 0, &time, nullptr);
+}
+
+}  // namespace meshmem::network
