@@ -54,7 +54,7 @@ constexpr std::string_view kPageRules = R"(
 - Each `SHMEM_` variable has an older name that begins with `SMA_`. When both are set, `SHMEM_`
   wins.
 - A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
-  What follows the suffix is ignored: `20kk` and `20kB` are `20k`.
+  Anything after the suffix is ignored: `20kk` and `20kB` are `20k`.
 - The decimal point is a point, whatever the locale.
 - With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not in this table is pointed
   out: it may be a slip of the pen.

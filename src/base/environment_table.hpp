@@ -17,8 +17,8 @@ X(SHMEM_DEBUG, debug, presence, false,
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceRule::automatic,
   kAboutAlgorithms)
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
-  "Reductions of at least so many bytes use the ring when the algorithm is auto or classic. Unset: "
-  "auto has the measured thresholds built into the library. The same on all PEs.")
+  "Reductions of at least this many bytes use the ring when the algorithm is auto or classic. "
+  "Unset: auto has the measured thresholds built into the library. The same on all PEs.")
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm. The same on all PEs.")
@@ -29,10 +29,10 @@ X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, block_count, std::nullopt,
 X(MESHMEM_REDUCE_THREADS, reduce_threads, thread_count, std::nullopt,
   "The threads of such a block. Only blocks of two_shot_wide can have more than 512.")
 X(MESHMEM_COPY_MIN_BYTES, copy_min_bytes, optional_size, std::nullopt,
-  "An fcollect, alltoall or broadcast that the host calls on device memory, or puts on a stream, "
-  "goes by copies, not by stores of a kernel, if a PE's block has so many bytes: by the processor "
-  "where it is the device, and between two PEs with NVIDIA GPUs by copy engines. Unset: 32k, and "
-  "96m with GPUs. The same on all PEs.")
+  "From this size of a PE's block on, an fcollect, alltoall or broadcast on device memory or on a "
+  "stream goes by copies, not by stores of a kernel. The processor copies where it is the device. "
+  "Between two PEs with NVIDIA GPUs copy engines do. Unset: 32k, and 96m with GPUs. The same on "
+  "all PEs.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "

@@ -19,7 +19,7 @@ const std::vector<LaunchVariable>& launch_variables() {
        "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
        "reaches, such as that of another launcher in between, says another number."},
       {"MESHMEM_OSHRUN_FAKE_NODES",
-       "For tests of the library itself: oshrun tells the PEs apart as if they were on so many "
+       "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
        "machines. They share this one's memory, but reach each other's as if it were far away."},
       {"MESHMEM_OSHRUN_STATUS",
        "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
