@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks up the stack to the first function that is not of this library, and looks for its name:
-// among the names that its file gives to others, then among all (.symtab), where main and static
-// functions are. Skips inline functions of the library's headers.
+// Walks up the stack to the first function that is not of this library, and looks for its name. It
+// looks among the names that its file gives to others, then among all (.symtab), where main and
+// static functions are. Skips inline functions of the library's headers.
 // Invariant: sizes and offsets in a file are checked before they are used.
 #include "base/caller.hpp"
 

@@ -26,7 +26,8 @@ class CapturedOutput {
   int pipe_ = -1;
 };
 
-// What is not PMIx's (or its event library's) of such a text: another thread may have written.
+// Returns the lines of such a text that are not PMIx's or its event library's: another thread may
+// have written.
 std::string without_pmix(std::string_view text);
 
 }  // namespace meshmem

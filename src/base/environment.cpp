@@ -79,7 +79,7 @@ std::optional<Number> parse_whole(std::string_view text) {
   return value;
 }
 
-// The bits to shift by for a suffix; nullopt if the character is none.
+// The bits to shift by for a suffix; nullopt for any other character.
 std::optional<int> suffix_shift(char suffix) {
   switch (suffix) {
     case 'k':

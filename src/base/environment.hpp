@@ -22,7 +22,7 @@ namespace meshmem {
 
 using device::ReduceAlgorithm;
 
-// What MESHMEM_REDUCE_ALGORITHM says: an algorithm for all sizes, or a rule that chooses one by
+// The value of MESHMEM_REDUCE_ALGORITHM: an algorithm for all sizes, or a rule that chooses one by
 // size.
 struct ReduceRule {
   enum Kind {
@@ -38,14 +38,15 @@ struct ReduceRule {
   bool operator==(const ReduceRule&) const = default;
 };
 
-// What MESHMEM_REDUCE_BLOCKS and MESHMEM_CPU_DEVICES take at most.
+// The largest values of MESHMEM_REDUCE_BLOCKS and MESHMEM_CPU_DEVICES.
 constexpr unsigned kMostReduceBlocks = 128;
 constexpr unsigned kMostCpuDevices = 64;
-// More bytes than a process can map on any machine; so many PEs' heaps are still counted by 64
-// bits.
+// More bytes than a process can map on any machine. 64 bits still count the heaps of thousands of
+// PEs.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
-// What MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses that race.
+// The mistakes that MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses
+// that race.
 enum class Check { off, calls, races, races_polled };
 inline bool is_for_races(Check check) {
   return check == Check::races || check == Check::races_polled;
@@ -86,7 +87,7 @@ enum class Kind {
   file
 };
 
-// What a Kind is in C++; optional kinds tell "unset" from every value.
+// The C++ type of a Kind; optional kinds tell "unset" from every value.
 template <Kind kind>
 struct Value;
 template <>

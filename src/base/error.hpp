@@ -15,15 +15,16 @@
 
 namespace meshmem {
 
-// Who prints; known from the moment the launcher has told (-1 before).
+// Sets the PE that lines name, once the launcher has told it (-1 before).
 void set_identity(int pe);
 
-// What ends the whole job and this process; until start-up has set it, _exit does.
+// Sets the function that ends the whole job and this process. Until start-up has set it, _exit
+// does.
 using AbortJob = void (*)(int status);
 void set_abort_job(AbortJob abort_job);
 
-// What is called once more before a job ends on an error, to say what is left of its work; nullptr:
-// nothing.
+// Sets a function that is called once before a job ends on an error, to say what is left of its
+// work; nullptr: none.
 void set_last_words(void (*say)());
 
 // "meshmem: PE 3 (host a, pid 77): <message>"

@@ -34,8 +34,8 @@ inline void complete_stores() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// What this thread has stored so far, into memory whose stores the processor gathers too, leaves
-// the processor, and before what it stores next. The fences above say nothing of such memory.
+// Sends this thread's earlier stores out of the processor, before its next ones, also those to
+// memory whose stores the processor gathers. The fences above say nothing of such memory.
 inline void send_gathered_stores() {
 #if defined(__x86_64__)
   _mm_sfence();

@@ -2,9 +2,8 @@
 //
 // A ticket is "<pid> <file descriptor> <inode> <socket name>". The socket has an abstract name, so
 // it leaves no file, and is served by a thread that lives from offer_file() to end_offer().
-// Invariant: a ticket is not believed. What it leads to is taken only if it is a sealed memory file
-// of this user, open to nobody else, with the inode that was offered (a pid may be of another
-// namespace).
+// Invariant: a ticket is not believed. The file is taken only if it is a sealed memory file of this
+// user, open to nobody else. Its inode is the offered one, since a pid may be of another namespace.
 #include "base/file_handover.hpp"
 
 #include <fcntl.h>
@@ -100,7 +99,8 @@ std::optional<uid_t> user_of_peer(int connection) {
   return peer.uid;
 }
 
-// Why this is no file to be used, or nothing. What can be told before it is opened.
+// Why this is no file to be used, or nothing. Checks only what can be told before the file is
+// opened.
 std::string objection_to(const struct stat& file, unsigned long inode) {
   if (file.st_uid != geteuid())
     return fmt::format("refused: it belongs to user {} and not to user {}", file.st_uid, geteuid());

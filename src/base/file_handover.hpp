@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands a shared file to other processes of the same user on the same machine: through
+// Hands a shared file to other processes of the same user on the same machine. It goes through
 // /proc/<pid>/fd, or where that is closed (other process namespaces, no /proc) through a socket.
-// Invariant: another user gets nothing, and nothing of another user's is taken: both sides ask the
-// kernel who the other is, and a file is looked at before it is used. Called at start-up.
+// Invariant: another user gets nothing, and nothing of another user's is taken. Both sides ask the
+// kernel who the other is, and check a file before they use it. Called at start-up.
 #ifndef MESHMEM_BASE_FILE_HANDOVER_HPP_
 #define MESHMEM_BASE_FILE_HANDOVER_HPP_
 
@@ -16,7 +16,7 @@ namespace meshmem {
 std::string offer_file(int file);
 void end_offer();
 
-// Ends the job with a message if the file cannot be had in either way, or is none to be used.
+// Ends the job with a message if the file cannot be had in either way, or must not be used.
 int take_file(const std::string& ticket);
 
 // The two ways apart, for the tests.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What environment variables of launchers say: whether one has started this process, and which
+// Reads environment variables of launchers: whether one has started this process, and which
 // protocol it speaks.
 // Invariant: pure; the answer is made of the variables given. Called by start-up, so that such a
 // process never takes itself for "PE 0 of 1", and by meshmem-info.
@@ -40,8 +40,8 @@ bool names_launcher(const char* const* entries,
 int processes_of_launcher(const char* const* entries,
                           const std::function<const char*(const char*)>& get_env);
 
-// Why this process must not start by its environment, or nullopt. Who calls a set-uid program must
-// not choose what PMIx loads nor which file is read as whose.
+// Why this process must not start by its environment, or nullopt. The caller of a set-uid program
+// must not choose what PMIx loads nor which file is read as whose.
 std::optional<std::string> refuse_foreign_environment();
 
 }  // namespace meshmem

@@ -264,8 +264,8 @@ void go_to_one_of(const std::vector<int>& cores) {
   }
   const int choices = CPU_COUNT_S(wanted.bytes, wanted.set.get());
   if (choices == 0 || sched_setaffinity(0, wanted.bytes, wanted.set.get()) != 0) return;
-  // Now it is on any of them. Who wakes up is put on an idle one, and on a processor of two threads
-  // where both are idle rather.
+  // Now it is on any of them. Nap so that the scheduler places this thread on an idle core,
+  // preferably one whose sibling is idle too.
   const timespec nap{0, 1000};
   if (choices > 1) nanosleep(&nap, nullptr);
   restore_affinity(*allowed);
@@ -336,7 +336,7 @@ std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed) {
   for (std::size_t number = 0; number < CPU_SETSIZE; ++number)
     if (CPU_ISSET(number, &all)) cores.push_back({number});
 
-  // Who has few to choose from chooses first: the others can go where room is left.
+  // A PE that has few to choose from chooses first: the others can go where room is left.
   std::vector<std::size_t> order(allowed.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<int> choices(allowed.size());

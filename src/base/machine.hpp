@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process may use of the machine: memory and cores, containers' limits (cgroups)
+// Says what this process may use of the machine: memory and cores, containers' limits (cgroups)
 // included. Invariant: an unreadable or absent limit is no limit; nothing here fails. Called by
 // start-up (default heap size, how to wait) and by the launcher's programs.
 #ifndef MESHMEM_BASE_MACHINE_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What looks for wrong accesses to memory while this program runs, if anything does: valgrind's
-// memcheck or AddressSanitizer. It is told what of symmetric memory may be touched.
+// The tool that looks for wrong accesses to memory while this program runs, if there is one:
+// valgrind's memcheck or AddressSanitizer. It is told what of symmetric memory may be touched.
 // Invariant: found out when the program runs, so that one library serves all programs; without a
 // checker nothing happens. Called by start-up and by what keeps the books of the symmetric heaps.
 #ifndef MESHMEM_BASE_MEMORY_CHECKER_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What UCX is told before it is loaded, and what to say when the library is not there. UCX reads
-// these variables while it is loaded, so no later call could set them.
+// Sets UCX's variables before it is loaded, and says what to do when the library is not there. UCX
+// reads these variables while it is loaded, so no later call could set them.
 // Invariant: the environment is afterwards as it was before.
 #include "base/network_library.hpp"
 

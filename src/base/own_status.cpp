@@ -2,8 +2,8 @@
 //
 // Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file
 // of oshrun's.
-// Invariant: a file that is not that one, or a board of another job (a launcher inside a PE hands
-// the variable on), is not used; the mapping stays for the life of the process.
+// Invariant: only that file is used, and no board of another job (a launcher inside a PE hands the
+// variable on). The mapping stays for the life of the process.
 #include "base/own_status.hpp"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ int open_launcher_file(const char* place) {
   int pid = 0, descriptor = 0;
   unsigned long inode = 0;
   if (std::sscanf(place, "%d:%d:%lu", &pid, &descriptor, &inode) != 3) return -1;
-  // What a wrong number names may be a thing whose opening waits or acts.
+  // A wrong number may name a file whose opening waits or acts.
   const int file = open(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(),
                         O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat about {};

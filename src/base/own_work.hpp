@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What threads of the library do beside the program, for tracks of their own in a trace.
+// Notes what threads of the library do beside the program, for tracks of their own in a trace.
 // Invariant: without a trace it costs one load. Used by the threads; the trace's library sets the
 // hook when it opens a trace, and clears it when that ends.
 #ifndef MESHMEM_BASE_OWN_WORK_HPP_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread that polls does between two looks: relax() keeps the core, yield_core() lets other
+// Pauses of a thread that polls, between two looks: relax() keeps the core, yield_core() lets other
 // threads run. Called by waits and by schedule fuzzing.
 #ifndef MESHMEM_BASE_RELAX_HPP_
 #define MESHMEM_BASE_RELAX_HPP_

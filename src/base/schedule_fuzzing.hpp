@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short random delays before the steps by which PEs synchronize, so that the orders of events that
-// are rare come up: a reader that is late, a flag that is late, a PE that is two operations ahead.
+// Short random delays before the steps by which PEs synchronize, so that rare orders of events come
+// up. Examples are a late reader, a late flag, and a PE that is two operations ahead.
 // Invariant: costs nothing where MESHMEM_SCHEDULE_FUZZING is 0, what is installed: a barrier is a
 // few stores and loads, and even one load more for a switch would show in it. Called by waits,
 // fences and flags.

@@ -13,8 +13,8 @@
 
 namespace meshmem {
 
-// What PEs have in it, and with it the heaps, begins at multiples of this in memory: the size of a
-// huge page.
+// The parts of PEs in it, and with them the heaps, begin at multiples of this in memory: the size
+// of a huge page.
 inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
 
 // The least multiple of `unit` that is not below `bytes`.
@@ -29,14 +29,14 @@ int try_make_shared_file(const char* name, std::size_t bytes);
 // Whether it is such a file, of whoever has made it.
 bool is_shared_file(int file);
 
-// All of it, at a multiple of kRegionAlignment. What begins at `own`, also such a multiple, gets
-// the best alignment up to `wanted`, a power of two, that the address space has room for. nullptr
-// and errno if the addresses are not to be had.
+// All of it, at a multiple of kRegionAlignment. The part that begins at `own`, also such a
+// multiple, gets the best alignment up to `wanted`, a power of two, that the address space has room
+// for. nullptr and errno if the addresses are not to be had.
 std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
                            std::size_t wanted = kRegionAlignment);
 
-// The power of two that a heap of so many bytes begins at a multiple of, if it can: blocks in it
-// can be aligned to as much.
+// The alignment, a power of two, that a heap of `heap_bytes` should have. Blocks in it can be
+// aligned to as much.
 inline std::size_t wanted_heap_alignment(std::size_t heap_bytes) {
   return heap_bytes > kRegionAlignment ? std::bit_floor(heap_bytes) : kRegionAlignment;
 }

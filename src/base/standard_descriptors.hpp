@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors 0, 1 and 2 of a process whose caller has closed some. What is opened next would get
-// such a number, and what the program prints would go there: into shared memory, or to a launcher.
-// Called by programs and by start-up of the library, before they open anything.
+// Descriptors 0, 1 and 2 of a process whose caller has closed some. The next file that is opened
+// would get such a number, and the program's output would go there: into shared memory, or to a
+// launcher. Called by programs and by start-up of the library, before they open anything.
 #ifndef MESHMEM_BASE_STANDARD_DESCRIPTORS_HPP_
 #define MESHMEM_BASE_STANDARD_DESCRIPTORS_HPP_
 

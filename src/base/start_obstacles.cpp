@@ -22,7 +22,7 @@
 namespace meshmem {
 namespace {
 
-// Whether so many can be opened, by opening them, and errno's value where not.
+// Opens `files` files to see whether it can. Returns 0, or errno's value.
 int try_to_open(int files) {
   std::vector<int> opened;
   int error = 0;

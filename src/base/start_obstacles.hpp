@@ -2,7 +2,7 @@
 //
 // Why PMIx cannot start or be reached, of which it says little or nothing: looks at limits and at
 // the machine's state, before or after the failure.
-// Invariant: an answer is a clause that names what is missing and how to mend it; no answer means
+// Invariant: an answer is a clause that names what is missing and how to fix it; no answer means
 // that nothing was found. Called by start-up of the library and of oshrun.
 #ifndef MESHMEM_BASE_START_OBSTACLES_HPP_
 #define MESHMEM_BASE_START_OBSTACLES_HPP_
@@ -13,14 +13,14 @@
 
 namespace meshmem {
 
-// This process cannot open so many more files. Cheap where it can.
+// This process cannot open `files` more files. Cheap where it can.
 std::optional<std::string> find_lack_of_files(int files);
 
 // There is no interface to reach a server on this machine by.
 std::optional<std::string> find_lack_of_network();
 
-// `folder`, which the variable `setting` names, has no room for so many bytes, or a file may not
-// have so many (ulimit -f).
+// `folder`, which the variable `setting` names, has no room for `bytes`, or a file must be smaller
+// (ulimit -f).
 std::optional<std::string> find_lack_of_room(const std::string& folder, std::size_t bytes,
                                              const char* setting);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sequence locks of the rows, without fences, which ThreadSanitizer does not know: each word of
-// a text is stored by release after the odd version, and loaded by acquire before the version is
-// looked at again.
+// The sequence locks of the rows, without fences, which ThreadSanitizer does not know. Each word of
+// a text is stored by release after the odd version. It is loaded by acquire before the version is
+// loaded again.
 #include "base/status_board.hpp"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every PE of a job says of itself while it waits, in memory that its launcher or all PEs map:
-// a page for the job, then a page for each PE with rows for the waits of its threads and kernels.
+// The board on which every PE of a job says what it waits for, in memory that its launcher or all
+// PEs map. It has a page for the job, then one for each PE with rows for the waits of its threads
+// and kernels.
 // Invariant: the board has only atomics, each of them valid at all times. So it can be read at any
 // moment, also when a PE hangs or has died. A fresh board is zero. Readers trust nothing: they end
 // texts and take out control characters. Written by own_status.hpp and oshrun, read by
@@ -19,7 +20,7 @@
 
 namespace meshmem {
 
-// A text of so many bytes, the last of which is 0. One thread writes at a time.
+// A text of `bytes` bytes, the last of which is 0. One thread writes at a time.
 template <std::size_t bytes>
 class SharedText {
  public:

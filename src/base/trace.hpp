@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tools want to see of the library: when each routine begins and ends (TraceSpan), and which
+// Shows tools what the library does: when each routine begins and ends (TraceSpan), and which
 // symmetric memory of which PE it reads or writes (note_access).
 // Invariant: both compile to nothing where MESHMEM_TRACE is 0, what is installed; a put is a few
 // instructions. Called by the entry points of api/ and where transfers and collectives begin.
@@ -14,7 +14,8 @@ namespace meshmem {
 
 enum class AccessKind { put, get, atomic, signal, collective };
 
-// What is called, in the thread of the routine. A routine may be called by several threads at once.
+// The functions of a tool, called in the thread of the routine. A routine may be called by several
+// threads at once.
 struct TraceObserver {
   void (*begin)(const char* routine);
   void (*end)(const char* routine);

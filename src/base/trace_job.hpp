@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library of traces (src/tracing/) or of races (src/races/) is told when libmeshmem.so
-// loads it, and the names by which it is called. All that the two share.
+// The data that the library of traces (src/tracing/) or of races (src/races/) gets when
+// libmeshmem.so loads it, and the names by which it is called. All that the two share.
 // Invariant: plain data, valid during the call that gets it, but for the functions.
 #ifndef MESHMEM_BASE_TRACE_JOB_HPP_
 #define MESHMEM_BASE_TRACE_JOB_HPP_
@@ -66,7 +66,7 @@ struct TraceMoment {
   }
 };
 
-// What threads of the library do for others.
+// The work that threads of the library do for others.
 enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
 // Called by the thread that has just done it. commands: how many kernels had given it.
 using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);

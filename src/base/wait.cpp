@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slow part of waiting. Called once a wait has polled in vain.
+// The slow part of waiting. Called once a wait has polled without success.
 #include "base/wait.hpp"
 
 #include <sched.h>
@@ -26,18 +26,18 @@ namespace {
 // wakes up before programs that never sleep; a thread that yields waits for a time slice of each.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kRoundsPerClock = 4;
-// Who waits on a core of its own also answers other machines, at once as long as it does not sleep;
-// a thread that has to wake up for it takes 20 us longer.
+// A PE that waits on a core of its own also answers other machines, at once as long as it does not
+// sleep. A thread that has to wake up for it takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
 // A yield takes as long as a look at the network, and mostly finds nobody else on that core.
 constexpr unsigned kRoundsPerYield = 4;
-// Where PEs share cores, each look at the network delays the one who is waited for; so a wait looks
-// at every so many yields, unless something arrives.
+// Where PEs share cores, each look at the network delays the PE that is waited for. So a wait looks
+// at every fourth yield, unless something arrives.
 constexpr unsigned kYieldsPerProgress = 4;
 
 // Where PEs have cores of their own, a yield that takes so long has run another program, which
-// computes. Who naps is run before it, so for some time waits nap at once, and shortly. PEs that
-// share cores yield to each other, which is faster than naps.
+// computes. The scheduler runs a thread that naps before it, so for some time waits nap at once,
+// and shortly. PEs that share cores yield to each other, which is faster than naps.
 constexpr auto kComputing = std::chrono::milliseconds(1);
 constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;

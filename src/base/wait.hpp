@@ -32,22 +32,23 @@ struct WaitPolicy {
 };
 extern constinit WaitPolicy wait_policy;  // set once by start-up
 
-// What else has to go on while this thread waits: the transport, where there is one. Set once.
+// The work that has to go on while this thread waits: the transport's, where there is one. Set
+// once.
 using Progress = void (*)();
 extern constinit Progress progress_of_waits;
-// Raised by the transport when something has arrived. Who waits while things arrive does not nap:
-// whoever sent them most likely waits for an answer.
+// Raised by the transport when something has arrived. A PE that waits while things arrive does not
+// nap: the PE that sent them most likely waits for an answer.
 extern constinit std::atomic<std::uint32_t> arrivals_of_waits;
 
-// How long a wait naps at most where so many PEs share so many cores. The naps of all PEs together
-// must leave the cores to the PE that works: at start-up each PE waits for the last one's process.
+// How long a wait naps at most where `pes` share `cores`. The naps of all PEs together must leave
+// the cores to the PE that works: at start-up each PE waits for the last one's process.
 constexpr unsigned longest_nap_us_for(std::size_t pes, std::size_t cores) {
   constexpr std::size_t kPesOfACoreNapOften = 32;
   const std::size_t times = pes / (std::max<std::size_t>(cores, 1) * kPesOfACoreNapOften);
   return kLongestNapUs * static_cast<unsigned>(std::clamp<std::size_t>(times, 1, 100));
 }
 
-// Who makes progress in a wait: the wait, or ready() itself.
+// Says what makes progress in a wait: the wait, or ready() itself.
 enum class ProgressBy { wait, ready };
 
 // Moves this thread to `core`. A wait moves it back at its end: after more than 20 ms always, after
@@ -56,7 +57,7 @@ enum class ProgressBy { wait, ready };
 // yield to each other stay there for long.
 void keep_to_core(int core);
 
-// What a wait does after polling in vain: yields, then naps that grow to a millisecond, or longer
+// The rest of a wait after the first polls: yields, then naps that grow to a millisecond, or longer
 // where very many PEs share a core. From the first nap on all can see what it waits for. Where
 // there is a transport, it makes progress too.
 class Backoff {
@@ -110,12 +111,12 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // The first polls go without a pause: an answer that is under way takes about a cache-line
   // transfer.
   constexpr unsigned kEagerPolls = 64;
-  // An answer of another machine is mostly under way: it comes within so many looks at the network,
-  // some 10 us. Those who share the core as a rule wait for it too, and each would take a turn to
-  // find that out.
+  // An answer of another machine is mostly under way: it comes within 24 looks at the network, some
+  // 10 us. Those who share the core as a rule wait for it too, and each would take a turn to find
+  // that out.
   constexpr unsigned kLooks = 24;
   if (ready()) return;
-  // What comes by a transport comes by progress, which wait_long() makes.
+  // Data of a transport comes by progress, which wait_long() makes.
   unsigned polls = progress_of_waits ? std::min(wait_policy.polls, kEagerPolls) : wait_policy.polls;
   if constexpr (by == ProgressBy::ready) polls = std::max(polls, kLooks);
   for (unsigned i = 0; i < polls; ++i) {
