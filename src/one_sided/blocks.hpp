@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strided put or get moves. Invariant: at least one block, and no span that overflows: who
-// makes one has checked it.
+// The blocks that a strided put or get moves. Invariant: at least one block, and no span that
+// overflows: the maker has checked it.
 #ifndef MESHMEM_ONE_SIDED_BLOCKS_HPP_
 #define MESHMEM_ONE_SIDED_BLOCKS_HPP_
 

@@ -14,7 +14,7 @@
 namespace meshmem {
 
 [[gnu::cold, gnu::noinline]] void complete_pending(const char* routine);
-// What a stream has been given is waited for here too.
+// Also waits for the work that the device has been given.
 [[gnu::cold, gnu::noinline]] void order_pending(const char* routine);
 
 inline void complete_transfers(const char* routine) {

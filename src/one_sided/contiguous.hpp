@@ -2,7 +2,7 @@
 //
 // Contiguous puts and gets of bytes between this PE and another, out of line, once for all types.
 // Invariant: between host memory no lock, no allocation, no system call and no indirect call but
-// memcpy's. What the typed routines of api/ jump to.
+// memcpy's. The typed routines of api/ jump here.
 #ifndef MESHMEM_ONE_SIDED_CONTIGUOUS_HPP_
 #define MESHMEM_ONE_SIDED_CONTIGUOUS_HPP_
 

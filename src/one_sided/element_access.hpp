@@ -2,10 +2,10 @@
 //
 // Puts and gets of elements, and of signals with them, by type (OpenSHMEM 1.6, sections 9.6 and
 // 9.8): loads and stores through the mapping of the peer.
-// Invariant: an aligned element of 1, 2, 4 or 8 bytes that is moved alone is moved by one load and
-// one store, so that a waiting PE never sees half of it. `Where` says the name of the routine and
-// which PE of the world a number means. Called by api/rma.cpp;
-// static, so that its functions become part of those that call them.
+// Invariant: one load and one store move an aligned element of 1, 2, 4 or 8 bytes that is moved
+// alone. So a waiting PE never sees half of it. `Where` says the name of the routine and which PE
+// of the world a number means. Called by api/rma.cpp; static, so that its functions become part of
+// those that call them.
 #ifndef MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
 #define MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
 
@@ -24,7 +24,7 @@
 namespace meshmem {
 
 // Bytes of `nelems` elements, of which none has been lost: the product's overflow, read as signed,
-// says so in one instruction. What is negative is longer than every segment.
+// says so in one instruction. A negative number is longer than every segment.
 template <typename E>
 [[gnu::always_inline]] static inline std::size_t bytes_to_move(const char* routine,
                                                                std::size_t nelems) {

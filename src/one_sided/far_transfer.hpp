@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts and gets to far PEs whose end on this PE may be device memory, which passes through pinned
+// Puts and gets to far PEs whose end on this PE may be device memory. It passes through pinned
 // memory of the host: one piece is copied while another is on the network.
 // Invariant: as Transport's, but that a nonblocking transfer of device memory is done when it
 // returns. Called by one_sided.cpp.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts, gets, signals and atomics with an end in device memory, or to a far PE by the transport.
-// Invariant: what is small and comes from host memory is stored by the processor where it may, or
-// is a value that a kernel stores, so that the call need not wait; everything else is a copy in the
-// order of the stream.
+// Invariant: the processor stores small data from host memory where it may. Else a kernel stores it
+// as a value, so that the call need not wait. Everything else is a copy in the order of the stream.
 #include "one_sided/one_sided.hpp"
 
 #include <bit>
@@ -47,7 +46,7 @@ bool is_element(const End& end, std::size_t bytes) {
          reinterpret_cast<std::uintptr_t>(end.address()) % bytes == 0;
 }
 
-// What a caller may do when the copy returns.
+// Says how far the copy is when it returns.
 enum class Until { issued, source_is_free, done };
 
 void copy(const char* routine, const End& to, const End& from, std::size_t bytes, Until until) {

@@ -67,7 +67,7 @@ void put_signal(const ProxyCommand& command, const void* source, std::size_t byt
   one_sided::signal(kRoutine, signal, command.word[1], command.detail, pe);
 }
 
-// What has no answer.
+// Gives a command that has no answer to the transport.
 void issue(const ProxyCommand& command) {
   const int pe = static_cast<int>(command.pe);
   std::byte* first = address_in(command.word[0]);
@@ -186,7 +186,8 @@ void Proxy::nap() {
   std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
 }
 
-// Who runs a collective takes messages in too, and would wait for the lock at each of its looks.
+// A thread that runs a collective takes messages in too, and would wait for the lock at each of its
+// looks.
 void Proxy::make_progress() {
   if (n_collectives_.load(std::memory_order_relaxed) > 0) {
     const auto now = Clock::now();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that does for kernels what they cannot do themselves: it takes their commands for far
+// The thread that does for kernels what they cannot do themselves. It takes their commands for far
 // PEs out of the ring, gives them to the transport, and tells the kernels what is done.
-// Invariant: it never waits for a kernel of this PE, and commands go to the transport in the order
-// of the ring, so what one thread of a kernel has issued stays in order. Made by Runtime where PEs
-// are far and there are devices.
+// Invariant: it never waits for a kernel of this PE. Commands go to the transport in the order of
+// the ring, so the commands of one thread of a kernel stay in order. Made by Runtime where PEs are
+// far and there are devices.
 #ifndef MESHMEM_PROXY_PROXY_HPP_
 #define MESHMEM_PROXY_PROXY_HPP_
 
@@ -56,7 +56,7 @@ class Proxy {
     std::size_t n_pending;  // and results, of those not yet told
   };
 
-  // A stream's collective, which begins when so many commands are done.
+  // A stream's collective, which begins when `after` commands are done.
   struct Waiting {
     device::ProxyCommand command;
     std::uint64_t after;

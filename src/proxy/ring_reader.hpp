@@ -24,11 +24,11 @@ struct ProxyMemory {
   const std::uint64_t* head = nullptr;  // the next ticket, if the host can read it where it is
 };
 
-// Of any thread: how many commands there are for sure, taken or not. What a kernel that has ended
-// has handed over is among them. Where the host cannot read how many tickets there are, it is not
-// if as many places in a row before it are still empty. On processors these may be any number: a
-// kernel's threads run one after the other, and those that have waited for room in a full ring fill
-// their places late.
+// Of any thread: how many commands there are for sure, taken or not. The commands of a kernel that
+// has ended are among them. Where the host cannot read how many tickets there are, it is not if as
+// many places in a row before it are still empty. On processors these may be any number: a kernel's
+// threads run one after the other, and those that have waited for room in a full ring fill their
+// places late.
 inline std::uint64_t count_commands(const ProxyMemory& memory) {
   if (memory.head) return __atomic_load_n(memory.head, __ATOMIC_RELAXED);
   constexpr std::uint64_t kMostEmpty = 256;
@@ -72,7 +72,7 @@ class ProxyRingReader {
 
   // All that has been taken: slots and sources are the kernel's again.
   void note_consumed() { say(&memory_.progress->consumed, taken_); }
-  // So many commands are done at their targets.
+  // `count` commands are done at their targets.
   void note_completed(std::uint64_t count) { say(&memory_.progress->completed, count); }
   void answer(std::uint64_t number, std::uint64_t value) {
     device::ProxyResult& result = memory_.results[number & (memory_.n_results - 1)];

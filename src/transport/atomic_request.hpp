@@ -12,7 +12,7 @@
 
 namespace meshmem {
 
-// Of 4 or 8 bytes. What fetches nothing answers 0.
+// Of 4 or 8 bytes. An operation that fetches nothing answers 0.
 struct AtomicRequest {
   device::AtomicOp op;
   std::size_t bytes;

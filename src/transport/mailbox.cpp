@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of messages. Invariant: a message that is taken as another length than it was sent is a
-// mistake of the library's, or of members that call differently: the job ends with a line.
+// The table of messages. Invariant: a message is taken with the length that it was sent with.
+// Another length is a mistake of the library's, or of members that call differently, and ends the
+// job with a line.
 #include "transport/mailbox.hpp"
 
 #include <algorithm>

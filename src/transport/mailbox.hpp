@@ -52,7 +52,7 @@ class Mailbox {
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
-  // Who wants it, or where it is wanted. What has come already goes there.
+  // Notes who wants the message, or where. Bytes that have come already go there.
   Message** want(int from, const MessageKey& key, MessageSink* sink, void* dest, std::size_t bytes);
   bool try_remove(Message** place);
 

@@ -3,8 +3,7 @@
 // The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives
 // between nodes ask for. One implementation a job; there is none where all PEs are near.
 // Invariant: no fast path comes here. A place is a segment and an offset, never an address: the
-// target checks its bounds. What has been issued is counted in pending_work until complete()
-// returns.
+// target checks its bounds. pending_work counts issued operations until complete() returns.
 #ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_TRANSPORT_HPP_
 
@@ -63,8 +62,8 @@ struct SignalUpdate {
   std::uint64_t value;
 };
 
-// What had been issued at some moment, for one who looks now and then whether it is done and does
-// other things meanwhile. A look makes progress.
+// The operations that had been issued at some moment. Its user looks now and then whether they are
+// done, and does other things meanwhile. A look makes progress.
 class CompletionMark {
  public:
   virtual ~CompletionMark() = default;
@@ -101,7 +100,7 @@ class Transport {
   virtual void fetch_nbi(const RemotePlace& dest, const AtomicRequest& request,
                          std::uint64_t* before) = 0;
 
-  // What was issued before is seen by the target before what comes later.
+  // The target sees earlier operations before later ones.
   virtual void order() = 0;
   // All that any thread has issued before is done at its target.
   virtual void complete() = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What carries messages between processes of different machines: the network as network_transport
+// The carrier of messages between processes of different machines: the network as network_transport
 // sees it. It is made by a library of its own, which is loaded when a job needs it.
 // Invariant: messages of one sender to one peer arrive whole, once, and in the order in which they
 // were sent. One thread at a time calls a Wire (network_transport holds a lock); take() and lose()

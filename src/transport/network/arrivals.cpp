@@ -90,7 +90,7 @@ Flow* Arrivals::find_sender(int sender, const Head& head) {
   return flow && flow->has_introduced_itself ? flow : nullptr;
 }
 
-// Who has come by a way of its own is answered by it.
+// Answers a PE that has come by a way of its own by this way.
 void Arrivals::greet_back(int sender, const Head& head) {
   const int pe = static_cast<int>(head.source);
   Flow& flow = state_.flow_to(pe);
@@ -181,7 +181,7 @@ void Arrivals::answer_fetch(Flow& from, const Record& record) {
   from.add_answer(record.bytes, &before, sizeof before);
 }
 
-// What is long is sent from where it lies.
+// Sends long data from where it lies.
 void Arrivals::answer_get(Flow& from, const Record& record) {
   const std::byte* const there = state_.segments.find(record, record.bytes);
   if (!there || record.bytes > chunk_bytes_of(record)) refuse(from, record);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with messages that arrive.
+// Handles messages that arrive.
 // Invariant: a message without the job's token, or of a PE that has not introduced itself, changes
 // nothing. One of a known PE that asks for what cannot be ends the job with a line. Nothing here
 // waits. The wire calls it from within progress(), under the lock of the transport.

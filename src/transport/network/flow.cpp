@@ -10,10 +10,10 @@
 
 namespace meshmem::network {
 namespace {
-// So many parcels or requests may be under way before records wait for one another. One would let
+// The parcels or requests that may be under way before records wait for one another. One would let
 // the second of two puts wait for a round trip.
 constexpr std::uint64_t kFewUnderWay = 2;
-// What follows has come by then, or does not come.
+// The record that follows has come by then, or does not come.
 constexpr auto kHeldInVain = std::chrono::microseconds(50);
 
 Record after_fence(Record record) {
@@ -183,7 +183,7 @@ void Flow::say_bye(std::uint64_t opening) {
   post(parcel);
 }
 
-// The first parcel of a flow. Who has been introduced to this PE is reached the way it came.
+// The first parcel of a flow. A peer that was introduced to this PE is reached the way it came.
 void Flow::greet() {
   has_greeted_ = true;
   const bool introduces = peer_ < 0;

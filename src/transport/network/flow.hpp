@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes in order from this PE to one other process: the records that wait to leave together,
-// what has left, what has been acknowledged; and how much of the other's has been executed here.
+// The data that goes in order from this PE to one other process. A flow knows the records that wait
+// to leave together, what has left and been acknowledged, and how much of the other's was executed
+// here.
 // Invariant: a record that is not sent at once leaves when the parcel is full, when the other side
-// has acknowledged or answered something, or when somebody waits: no later than after a round trip;
-// or, if it is held for what follows, when the thread that takes in messages has napped.
-// All under the lock of the transport; nothing here waits.
+// has acknowledged or answered something, or when somebody waits. That is no later than after a
+// round trip. A record that is held for the next leaves when the thread that takes in messages has
+// napped. All under the lock of the transport; nothing here waits.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 
@@ -22,7 +23,7 @@
 
 namespace meshmem::network {
 
-// What all flows of a PE share.
+// The state that all flows of a PE share.
 struct Outlet {
   Wire* wire = nullptr;
   std::uint32_t me = 0;
@@ -45,7 +46,7 @@ struct Outlet {
   // Answers that were expected have not come. Four in a row are needed again, and no more: one that
   // comes gains a third of what is lost by waiting for one that does not.
   void note_unanswered();
-  // What has been held in vain, since nothing has followed it.
+  // Sends a held record that no other has followed.
   void send_held();
 };
 
@@ -79,7 +80,7 @@ class Flow {
   // An answer to a request of the other; it leaves when its parcel has been executed.
   void add_answer(std::uint64_t request, const void* data, std::size_t bytes);
   bool has_answers() const { return has_answers_; }
-  // What waits to leave does so. `flags`: kAsks, or 0.
+  // Sends the records that wait to leave. `flags`: kAsks, or 0.
   void send_open(std::uint8_t flags = 0);
   // Quiet begins: what waits to leave does so, and asks for an acknowledgement.
   void send_asking();

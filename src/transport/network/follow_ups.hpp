@@ -31,7 +31,7 @@ class FollowUps {
     in_a_row_ = now - put_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
     put_ = {};
   }
-  // What has come is not what is counted here.
+  // Notes that something else has come than what is counted here.
   void note_missed() {
     in_a_row_ = 0;
     put_ = {};

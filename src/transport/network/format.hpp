@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels over a wire: parcels of a head and a body. The body holds records one behind the
+// The format of data on a wire: parcels of a head and a body. The body holds records one behind the
 // other, or the data of the one record in the head.
 // Invariant: the layout has no gaps, and all processes of a job have the same. A record comes from
 // outside: whoever reads one has checked nothing yet.
@@ -72,7 +72,7 @@ struct Head {
   std::uint8_t version;
   std::uint8_t flags;
   std::uint16_t unused;
-  std::uint64_t acknowledged;  // so many counted parcels of the receiver have been executed
+  std::uint64_t acknowledged;  // how many counted parcels of the receiver are done
   Record lone;                 // none: the body holds records
 };
 static_assert(sizeof(Head) == Wire::kMostOfHead);
@@ -87,7 +87,8 @@ inline bool touches_memory(RecordKind kind) {
 }
 static_assert(kDeviceChunkBytes <= Wire::kMostOfBody && kRoomBytes <= Wire::kMostOfBody);
 
-// What quiet waits for is acknowledged; what is answered or received needs no more than that.
+// True for records that quiet waits for, which are acknowledged. An answer or a receipt is enough
+// for the others.
 inline bool is_counted(RecordKind kind) {
   return kind == RecordKind::put || kind == RecordKind::put_signal || kind == RecordKind::atomic;
 }

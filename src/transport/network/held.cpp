@@ -146,8 +146,7 @@ bool HeldRecords::give_operations(FlowQueue& queue) {
   return any;
 }
 
-// The answer to a request; nothing else has one. What is long is sent from where it has been read
-// to.
+// The answer to a request; nothing else has one. Long data is sent from where it has been read to.
 void HeldRecords::answer(Flow& from, std::unique_ptr<Held> held) {
   const Record& record = held->record;
   DeviceWork& work = held->work;

@@ -26,8 +26,8 @@ using network::RecordKind;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Who executes acknowledges without being asked when it has nothing else to do. Where it takes
-// longer than an idle network does, it is asked.
+// The PE that executes acknowledges without being asked when it has nothing else to do. Where it
+// takes longer than an idle network does, it is asked.
 constexpr auto kAcknowledgementComes = std::chrono::microseconds(30);
 
 // At most: who has ended already takes in no bye.
@@ -164,8 +164,8 @@ void NetworkTransport::progress_for_kernels() {
 
 void NetworkTransport::will_progress() { state_->note_poll(); }
 
-// What waits to leave asks on its way; who has got all that there is acknowledges it on its own,
-// as a rule before a question would arrive.
+// Records that wait to leave ask on their way. A PE that has got everything acknowledges it on its
+// own, as a rule before a question would arrive.
 void NetworkTransport::complete() {
   NetworkState& state = *state_;
   fuzz_schedule();

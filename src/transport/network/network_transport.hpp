@@ -65,8 +65,9 @@ class NetworkTransport : public Transport {
   void progress_for_kernels() override;
   void will_progress() override;
 
-  // What a library that watches the job asks of its like in the process that serves `pe` on another
-  // node, of at most kMostOfQuestion and kMostOfAnswer bytes: see TraceJob.
+  // Asks a question of a library that watches the job, to the same library in the process that
+  // serves `pe` on another node. Question and answer have at most kMostOfQuestion and kMostOfAnswer
+  // bytes: see TraceJob.
   void ask(int pe, const void* question, std::size_t bytes, void* answer, std::size_t answer_bytes);
   void answer_with(AnswerQuestion answer);
 

@@ -16,7 +16,7 @@ using network::Leaves;
 using network::Record;
 using network::RecordKind;
 
-// What is no longer than a flag leaves: somebody may wait for it.
+// Data that is no longer than a flag leaves: somebody may wait for it.
 void NetworkTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
   NetworkState& state = *state_;
   constexpr std::size_t kFlagBytes = 8;

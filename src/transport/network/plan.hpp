@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What start-up tells the transport between machines: who is where, and where this node's memory is
-// mapped. Invariant: stays as it is from open() on.
+// The plan that start-up gives the transport between machines: who is where, and where this node's
+// memory is mapped. Invariant: stays as it is from open() on.
 #ifndef MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 
@@ -38,7 +38,8 @@ struct NetworkPlan {
   std::atomic<int>* lost = nullptr;
   // How long the thread that takes in messages sleeps at most, with nothing to do; milliseconds.
   int longest_sleep_ms = 500;
-  // Bytes in the device memory of this node's PEs; nullptr: not there. What is done with them.
+  // Bytes in the device memory of this node's PEs; nullptr: not there. `device` reads and writes
+  // them.
   std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)> device_place =
       nullptr;
   DeviceAccess* device = nullptr;

@@ -26,7 +26,7 @@ using network::RecordKind;
 
 namespace {
 
-// What one PE may have under way to another; who has more waits.
+// The parcels that one PE may have under way to another; a PE with more waits.
 constexpr std::size_t kMostLeaving = 64;  // parcels
 constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a device
 constexpr std::uint64_t kMostRequests = 1024;
@@ -81,7 +81,7 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   if (expects_answer && answer_comes_until == Time{})
     answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
-  // Who polls need not come again, to acknowledge or to answer for the device.
+  // The PE that polls need not come again to acknowledge, or to answer for the device.
   if (thread.sleeps_on() && (!outlet.owing.empty() || !held.is_empty())) [[unlikely]]
     thread.wake_soon();
   return true;
@@ -161,7 +161,7 @@ void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void
   wait_for(lock, flow, under_way);
 }
 
-// All requests leave before an answer is waited for, as far as there may be so many.
+// All requests leave before the PE waits for an answer, up to the limit of requests under way.
 void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
                            std::size_t bytes, Answers* answers) {
   if (answers) will_poll();

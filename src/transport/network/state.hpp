@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations of NetworkTransport and the messages that arrive have in common.
+// The state that the operations of NetworkTransport and the messages that arrive share.
 // Invariant: `mutex` guards everything but the mailbox, which has a lock of its own, and the
 // atomics. Whoever waits does so without it.
 #ifndef MESHMEM_TRANSPORT_NETWORK_STATE_HPP_

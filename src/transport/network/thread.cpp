@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::microseconds;
 constexpr microseconds kShortestNap{100}, kLongestNap{1000};
-// Who takes in a stream of large messages polls at least this often, and so many times in a nap.
-// Who polls less often has gone to compute, or is about to sleep too.
+// A PE that takes in a stream of large messages polls at least this often, and four times in a nap.
+// A PE that polls less often has gone to compute, or is about to sleep too.
 constexpr microseconds kLongestBetweenPolls{100};
 constexpr int kPollsInNap = 4;
 // For so long a PE copies between two parts of a large collective, and then polls again.

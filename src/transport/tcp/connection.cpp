@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the handshake are small enough for an empty socket to take them at once; one that
-// does not is of no use.
+// Messages of the handshake are small enough for an empty socket to take them at once. A connection
+// whose socket does not is closed.
 #include "transport/tcp/connection.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two processes say before the first parcel, so that each knows that the other has the job's
-// key: the accepting end's nonce, the connecting end's claim, the accepting end's answer. A proof
-// is a MAC over its maker's role, both nonces and both addresses, so none serves a second time.
+// The messages of two processes before the first parcel, so that each knows that the other has the
+// job's key. They are the accepting end's nonce, the connecting end's claim, and the accepting
+// end's answer. A proof is a MAC over its maker's role, both nonces and both addresses, so none
+// serves a second time.
 // Invariant: the accepting end says nothing that depends on the key before the claim is proved.
 // Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_

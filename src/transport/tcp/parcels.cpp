@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A parcel that comes in pieces is read straight to where it is put together; with the same call
-// what is behind it goes to the room that all connections share.
+// A parcel that comes in pieces is read straight to where it is put together. With the same call
+// the data behind it goes to the room that all connections share.
 #include "transport/tcp/parcels.hpp"
 
 #include <sys/socket.h>
@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t kMostAtOnce = 16;  // parcels of a call
 constexpr std::size_t kFewBytes = 256;   // joined, of the parts of a call
 
-// What is left of a parcel, of which so much has left already. Returns the place behind it.
+// Adds the rest of a parcel, of which `n_sent` bytes have left already. Returns the place behind
+// it.
 iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message,
                  std::size_t n_sent) {
   const iovec parts[] = {{const_cast<Lengths*>(&lengths), sizeof lengths},

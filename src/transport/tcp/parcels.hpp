@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages as a stream of bytes: each is a parcel of its lengths, its head and its body.
-// Invariant: what is sent leaves from where it lies. What comes is believed only as far as its
+// Invariant: what is sent leaves from where it lies. Received data is believed only as far as its
 // lengths are possible, and a parcel is handed on when it is whole. Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
 #define MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
@@ -61,7 +61,7 @@ class Incoming {
 
  private:
   long read_some(int descriptor, std::vector<std::byte>& room);
-  // The whole parcels of these bytes; false: nonsense. What is behind them is kept.
+  // The whole parcels of these bytes; false: nonsense. The bytes behind them are kept.
   bool take_all(const std::byte* at, std::size_t bytes, const TakeParcel& take);
   void keep(const std::byte* at, std::size_t bytes, std::size_t whole);
 

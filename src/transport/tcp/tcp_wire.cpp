@@ -223,7 +223,7 @@ void TcpWire::send(int number, const Message& message) {
   watch(out);
 }
 
-// What has come is read before an error of a send ends the connection.
+// Keeps an error of a send: data that has come is read before the error ends the connection.
 void TcpWire::flush(Connection& connection) {
   if (connection.error == 0) connection.error = connection.outgoing.flush(connection.descriptor());
   watch(connection);

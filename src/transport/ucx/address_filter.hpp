@@ -15,7 +15,7 @@ namespace meshmem {
 bool admit_nobody(int listening);
 
 // After admit_nobody(). `addresses`: IP addresses as bytes, ascending; those of the socket's own
-// family count. Where the kernel has no room for so many, their neighbours are admitted too.
+// family count. Where the kernel has no room for all of them, their neighbours are admitted too.
 void admit_only(int listening, const std::vector<std::string>& addresses);
 
 }  // namespace meshmem

@@ -34,7 +34,7 @@ class Settings {
     if (config_ != nullptr) ucp_config_release(config_);
   }
 
-  // A setting that this version does not know is none that it needs.
+  // This version does not need a setting that it does not know.
   void set(const char* name, const std::string& value) {
     if (config_ != nullptr) (void)ucp_config_modify(config_, name, value.c_str());
   }
@@ -58,7 +58,7 @@ void set_all(Settings& settings, const std::string& device, bool rdma_only = fal
   settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
   // A chunk of 60 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
   settings.set_tcp_unless_told("TX_SEG_SIZE", "68k");
-  // What comes of a stream is read two chunks at a time: gets take 7 % less.
+  // A stream is read two chunks at a time: gets take 7 % less.
   settings.set_tcp_unless_told("RX_SEG_SIZE", "124k");
   // With zero-copy sends UCX 1.13 may end the process where it should report a lost peer.
   settings.set_unless_told("ZCOPY_THRESH", "inf");

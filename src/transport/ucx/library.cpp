@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libmeshmem_ucx.so shows: a maker of wires, and a list of networks for meshmem-info.
+// The interface of libmeshmem_ucx.so: a maker of wires, and a list of networks for meshmem-info.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,8 +44,8 @@ Interface interface_of(const std::string& network) {
   return found;
 }
 
-// What UCX takes to a peer that all of `networks` reach: what it takes to this process itself. All
-// of them if it does not say.
+// The networks that UCX takes to a peer that all of `networks` reach: those that it takes to this
+// process itself. All of them if it does not say.
 std::vector<std::string> taken_of(const std::vector<std::string>& networks) {
   if (networks.size() < 2) return networks;
   std::vector<std::string> devices;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What UCX does not tell the kernel of its descriptors: who may connect, how long TCP waits for a
-// machine that is silent (UCX has settings for idle connections only), and that programs which this
-// process starts do not inherit them.
+// Tells the kernel what UCX does not tell it of its descriptors: who may connect, and that programs
+// which this process starts do not inherit them. It also tells how long TCP waits for a silent
+// machine, since UCX has settings for idle connections only.
 // Invariant: only descriptors of UCX's are changed: those that are new after a call of it, and
 // connections that its listening sockets have accepted. Used by ucx_wire.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
