@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the processes of the PEs and names how they ended.
-// Invariant: a started PE is the leader of a process group of its own, holds no descriptor of
-// oshrun's but its three standard ones, and is killed by the kernel when oshrun ends.
-// Used by job.cpp, on the main thread only (the kernel ties PEs to the thread that forks).
+// Invariant: a started PE is the leader of a process group of its own, and holds no descriptor of
+// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Used by job.cpp, on
+// the main thread only (the kernel ties PEs to the thread that forks).
 #ifndef MESHMEM_OSHRUN_CHILDREN_HPP_
 #define MESHMEM_OSHRUN_CHILDREN_HPP_
 
@@ -26,8 +26,8 @@ struct ChildPlan {
   int error_fd;
 };
 
-// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for so
-// many PEs. Returns the limit that oshrun was started with.
+// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for `pes`
+// PEs. Returns the limit that oshrun was started with.
 rlimit raise_file_limit(int pes);
 
 class ChildStarter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What environment the PEs get, and what oshrun itself keeps of its own.
+// Makes the environment that the PEs get, and takes an outer launcher's identity out of oshrun's
+// own.
 // Invariant: no PE inherits an identity (rank, size, server to call) from a launcher around oshrun.
 // Called by main() before the PMIx server starts.
 #ifndef MESHMEM_OSHRUN_ENVIRONMENT_HPP_

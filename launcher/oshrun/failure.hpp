@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stops oshrun before its job runs: a line for the user and an exit status.
+// An error that stops oshrun before its job runs: a line for the user and an exit status.
 // Invariant: the text is one line without a newline and says what is wrong.
 // Thrown by every part of oshrun, caught and printed once, in main().
 #ifndef MESHMEM_OSHRUN_FAILURE_HPP_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oshrun answers to options that other launchers have (mpirun, mpiexec, prterun, srun).
+// Answers options that other launchers have (mpirun, mpiexec, prterun, srun).
 // Invariant: no option is in silence taken for something else. One that means the same here is
 // understood, one that changes nothing here is left out, every other one is refused by name.
 // Called by options.cpp.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that another launcher runs. oshrun waits for the launcher and corrects its status.
-// Invariant: a job that has begun and has not ended well is no success, whatever the launcher says,
-// and a launcher does not outlive PE 0 of such a job for long.
-// Called by hosts.cpp.
+// Invariant: a job that has begun and has not ended well is no success, whatever the launcher says.
+// A launcher does not outlive PE 0 of such a job for long. Called by hosts.cpp.
 #ifndef MESHMEM_OSHRUN_HANDED_JOB_HPP_
 #define MESHMEM_OSHRUN_HANDED_JOB_HPP_
 
@@ -18,7 +17,7 @@
 
 namespace meshmem {
 
-// What PE 0 says by src/base/job_record.hpp.
+// The record that PE 0 writes by src/base/job_record.hpp.
 class JobRecord {
  public:
   JobRecord();  // sets the variable for the PEs; without a port there is no record

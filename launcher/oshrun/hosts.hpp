@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs over several machines: oshrun starts none itself, it runs the launcher that can.
 // Invariant: every option of oshrun is translated or refused by name, and one line says what is
-// run. What the user has set for the library (SHMEM_*, MESHMEM_*, UCX_*) goes to all machines.
-// Called by main().
+// run. The user's variables for the library (SHMEM_*, MESHMEM_*, UCX_*) go to all machines. Called
+// by main().
 #ifndef MESHMEM_OSHRUN_HOSTS_HPP_
 #define MESHMEM_OSHRUN_HOSTS_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main loop: one poll() over signals, mail from the PMIx server, and the PEs' output.
-// Invariant: in each turn ends are collected first, then mail is read, then ends are judged, so
-// that what a PE said before it ended is known when its end is judged. Run by main().
+// Invariant: in each turn ends are collected first, then mail is read, then ends are judged. So a
+// PE's last words are known when its end is judged. Run by main().
 #include "job.hpp"
 
 #include <fmt/format.h>

@@ -28,8 +28,8 @@ constexpr std::size_t kLongLine = 16 << 20;
 // While so much output waits for oshrun's own reader, nothing is read from PEs.
 constexpr std::size_t kFullSink = 1 << 20;
 constexpr std::size_t kReadBytes = 64 << 10;
-// What a pipe takes without blocking once poll() says that it takes anything, and the size of a
-// stdio buffer on a pipe.
+// The bytes that a pipe takes without blocking once poll() says that it takes anything, and the
+// size of a stdio buffer on a pipe.
 constexpr std::size_t kPage = 4096;
 
 bool lead_to_same_place(int a, int b) {

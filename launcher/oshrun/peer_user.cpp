@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the kernel for the socket at the other end: one question by netlink (sock_diag), or where a
-// kernel lacks that, a search in /proc/net/tcp, which lists all sockets of the machine.
+// Asks the kernel for the socket at the other end, by one question of netlink (sock_diag). Where a
+// kernel lacks that, it searches /proc/net/tcp, which lists all sockets of the machine.
 // Invariant: only an established socket that a process holds counts. The kernel shows one that was
 // closed as root's.
 #include "peer_user.hpp"

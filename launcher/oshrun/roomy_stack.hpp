@@ -30,7 +30,7 @@ inline void give_threads_roomy_stacks() {
   ::pthread_attr_destroy(&attributes);
 }
 
-// What the call returns or throws, on such a thread.
+// Returns what the call returns on such a thread, or throws what it throws.
 template <typename Call>
 auto call_on_roomy_stack(Call&& call) {
   std::future<decltype(call())> result;

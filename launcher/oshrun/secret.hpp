@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes of a job know and nobody else does. They are told by their environment, which only
+// A secret that only the processes of a job know. They get it by their environment, which only
 // their user can read. Used by the servers of oshrun.
 #ifndef MESHMEM_OSHRUN_SECRET_HPP_
 #define MESHMEM_OSHRUN_SECRET_HPP_

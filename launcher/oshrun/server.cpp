@@ -23,8 +23,8 @@
 namespace meshmem {
 namespace {
 
-// What PMIx's server needs: descriptors, and bytes in its folder, where it makes two files of 4 MiB
-// when the first PE connects. It checks neither in advance.
+// The needs of PMIx's server: descriptors, and bytes in its folder, where it makes two files of 4
+// MiB when the first PE connects. It checks neither in advance.
 constexpr int kFilesOfServer = 12;
 constexpr std::size_t kRoomOfServer = 9 << 20;
 

@@ -22,7 +22,7 @@ class StatusFile {
   // `pmix_job` is the job's name for the PMIx server.
   StatusFile(int pes, const std::string& program, const std::string& pmix_job);
 
-  // What a PE finds the file by, as NAME=VALUE.
+  // The variable by which a PE finds the file, as NAME=VALUE.
   std::string variable() const;
   void note_start(int pe, pid_t pid) { board_.pe(pe).pid.store(pid); }
   void note_end(int pe, const ChildEnd& end);

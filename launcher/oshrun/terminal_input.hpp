@@ -22,7 +22,7 @@ class TerminalInput {
     check(::fcntl(pipe_.write_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
   }
 
-  // What PE 0 reads from; not needed any more once it is started.
+  // The descriptor that PE 0 reads from; not needed any more once it is started.
   int fd_for_pe() const { return is_terminal_ ? pipe_.read_end.get() : STDIN_FILENO; }
   void close_fd_for_pe() { pipe_.read_end.reset(); }
 

@@ -2,8 +2,8 @@
 // The accept(2) of this process, in place of the C library's: the one place between the kernel and
 // PMIx's server where a connection can be refused. PMIx's upcalls come after it has believed the
 // client, and it ignores their answer.
-// Invariant: PMIx's listener is the only caller; to it a refused connection is none (EAGAIN), after
-// which every version goes on listening. Newer ones stop at ECONNABORTED.
+// Invariant: PMIx's listener is the only caller. It takes a refused connection for no connection
+// (EAGAIN), after which every version goes on listening. Newer ones stop at ECONNABORTED.
 #include "visitors.hpp"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may connect to oshrun: processes of its own user.
+// Lets only processes of its own user connect to oshrun.
 // Invariant: a connection of another user is closed before PMIx has read a byte of it. PMIx reads a
 // newcomer's first message on the thread that serves all PEs and waits for it, and believes the
 // user that the message claims.
