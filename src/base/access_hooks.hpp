@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the library that instrumented programs call (src/accesses/) tells the library of races
-// (src/races/) of a program's own loads and stores. All that the two share.
+// How the library that instrumented programs call (src/tools/accesses/) tells the library of races
+// (src/tools/races/) of a program's own loads and stores. All that the two share.
 // Invariant: no hooks are set but while a job is checked. Both libraries stay loaded.
 #ifndef MESHMEM_BASE_ACCESS_HOOKS_HPP_
 #define MESHMEM_BASE_ACCESS_HOOKS_HPP_

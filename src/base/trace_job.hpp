@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data that the library of traces (src/tracing/) or of races (src/races/) gets when
+// The data that the library of traces (src/tools/tracing/) or of races (src/tools/races/) gets when
 // libmeshmem.so loads it, and the names by which it is called. All that the two share.
 // Invariant: plain data, valid during the call that gets it, but for the functions.
 #ifndef MESHMEM_BASE_TRACE_JOB_HPP_

@@ -34,12 +34,13 @@ for index, layer in enumerate(LAYERS):
 # A library of its own, which shares one header with the library that loads it, and with meshmem-info.
 ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
 WIRES, KNOW_THE_WIRE = {"src/transport/wire.hpp", "src/transport/socket_patience.hpp"}, {"src/transport/ucx", "launcher/info"}
-# Another, which calls the API as a program does.
-ALLOWED["src/tracing"] = {"src/tracing", "include"}
-ALLOWED["src/races"] = {"src/races", "src/tracing", "include"}
+# Two more, which call the API as a program does, and what both have of it.
+ALLOWED["src/tools/interpose"] = {"src/tools/interpose", "include"}
+ALLOWED["src/tools/tracing"] = {"src/tools/tracing", "src/tools/interpose", "include"}
+ALLOWED["src/tools/races"] = {"src/tools/races", "src/tools/interpose", "include"}
 TRACE_JOB = "src/base/trace_job.hpp"
-# The third, which instrumented programs call.
-ALLOWED["src/accesses"] = {"src/accesses"}
+# The last, which instrumented programs call.
+ALLOWED["src/tools/accesses"] = {"src/tools/accesses"}
 ACCESS_HOOKS = "src/base/access_hooks.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
@@ -75,8 +76,8 @@ LONG_FILE = 400
 def area_of(path):
     """The directory that answers for a file, as ALLOWED names it; path is relative to the top."""
     parts = path.parts
-    if parts[:3] == ("src", "transport", "ucx"):
-        return "src/transport/ucx"
+    if parts[:3] == ("src", "transport", "ucx") or parts[:2] == ("src", "tools"):
+        return "/".join(parts[:3])
     divided = (parts[0] == "src" or (parts[0] == "device" and parts[1].startswith("hip_on_"))
                or parts[:2] in (("launcher", "bench"), ("launcher", "info")))
     return "/".join(parts[:2]) if divided and len(parts) > 2 else parts[0]
@@ -108,9 +109,9 @@ def complaint_about(top, source, quoted, angled):
             allowed = True
         if str(header) in WIRES and area in KNOW_THE_WIRE:
             allowed = True
-        if str(header) == TRACE_JOB and area in ("src/tracing", "src/races"):
+        if str(header) == TRACE_JOB and area in ("src/tools/interpose", "src/tools/tracing", "src/tools/races"):
             allowed = True
-        if str(header) == ACCESS_HOOKS and area in ("src/accesses", "src/races"):
+        if str(header) == ACCESS_HOOKS and area in ("src/tools/accesses", "src/tools/races"):
             allowed = True
         if area.startswith("src/") and used.startswith("device"):
             allowed = str(header) in FOR_THE_HOST or name in HIP_FOR_THE_HOST
@@ -212,8 +213,8 @@ RIGHT = {
     "src/transport/ucx/ucx_wire.cpp": '#include "transport/wire.hpp"\n#include <ucp/api/ucp.h>\n#include <fmt/format.h>\n',
     "src/transport/ucx/ucx_wire.hpp": "",
     "src/base/trace_job.hpp": "",
-    "src/tracing/library.cpp": '#include "base/trace_job.hpp"\n#include <shmem.h>\n#include <fmt/format.h>\n',
-    "src/tracing/library.hpp": "",
+    "src/tools/tracing/library.cpp": '#include "base/trace_job.hpp"\n#include <shmem.h>\n#include <fmt/format.h>\n',
+    "src/tools/tracing/library.hpp": "",
     "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
     "src/core/team.cpp": '#include "core/team.hpp"\n#include "core/team_table.hpp"\n',
     "src/core/team_table.hpp": "",
@@ -238,8 +239,8 @@ PLANTED = [
     ("src/memory/arena.hpp", "#include <pmix.h>", "src/memory may not know of pmix"),
     ("src/core/team.hpp", '#include "api/none.hpp"', "is no file of the project"),
     ("src/transport/ucx/ucx_wire.cpp", '#include "base/error.hpp"', "src/transport/ucx may not use src/base"),
-    ("src/tracing/library.cpp", '#include "base/error.hpp"', "src/tracing may not use src/base"),
-    ("src/core/team.hpp", '#include "tracing/library.hpp"', "src/core may not use src/tracing"),
+    ("src/tools/tracing/library.cpp", '#include "base/error.hpp"', "src/tools/tracing may not use src/base"),
+    ("src/core/team.hpp", '#include "tools/tracing/library.hpp"', "src/core may not use src/tools/tracing"),
     ("src/transport/wire.hpp", '#include "transport/ucx/ucx_wire.hpp"', "src/transport may not use src/transport/ucx"),
     ("src/transport/wire.hpp", "#include <ucp/api/ucp.h>", "src/transport may not know of ucp"),
     ("src/odds/ends.cpp", "#include <vector>", "src/odds is no layer"),

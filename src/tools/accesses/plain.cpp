@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that compilers call before each load and store of a program that they instrument
+// for ThreadSanitizer (-fsanitize=thread); here they stand in place of its runtime.
+// Invariant: the names and arguments are those of GCC and clang. Called by programs that were built
+// by `oshcc --races`.
+#include <cstring>
+
+#include "tools/accesses/hooks.hpp"
+
+namespace meshmem::accesses {
+
+constinit std::atomic<const AccessHooks*> hooks{nullptr};
+
+namespace {
+
+void note_copy(void* to, const void* from, std::size_t bytes, const void* caller) {
+  note(from, bytes, AccessKind::load, caller);
+  note(to, bytes, AccessKind::store, caller);
+}
+
+}  // namespace
+}  // namespace meshmem::accesses
+
+using meshmem::AccessKind;
+using meshmem::accesses::note;
+using meshmem::accesses::note_copy;
+
+VISIBLE void meshmem_set_access_hooks(const meshmem::AccessHooks* hooks) {
+  meshmem::accesses::hooks.store(hooks, std::memory_order_release);
+}
+
+#define ACCESS(name, bytes, kind) \
+  VISIBLE void name##bytes(void* at) { note(at, bytes, AccessKind::kind, CALLER); }
+#define ACCESSES(prefix, bytes)                       \
+  ACCESS(prefix##read, bytes, load)                   \
+  ACCESS(prefix##write, bytes, store)                 \
+  ACCESS(prefix##read_write, bytes, store)            \
+  ACCESS(prefix##volatile_read, bytes, volatile_load) \
+  ACCESS(prefix##volatile_write, bytes, volatile_store)
+ACCESSES(__tsan_, 1)
+ACCESSES(__tsan_, 2)
+ACCESSES(__tsan_, 4)
+ACCESSES(__tsan_, 8)
+ACCESSES(__tsan_, 16)
+ACCESSES(__tsan_unaligned_, 2)
+ACCESSES(__tsan_unaligned_, 4)
+ACCESSES(__tsan_unaligned_, 8)
+ACCESSES(__tsan_unaligned_, 16)
+#undef ACCESSES
+#undef ACCESS
+
+VISIBLE void __tsan_read_range(void* at, std::size_t bytes) {
+  note(at, bytes, AccessKind::load, CALLER);
+}
+VISIBLE void __tsan_write_range(void* at, std::size_t bytes) {
+  note(at, bytes, AccessKind::store, CALLER);
+}
+
+// Constructors store the same again.
+VISIBLE void __tsan_vptr_update(void** at, void* value) {
+  if (*at != value) note(at, sizeof *at, AccessKind::store, CALLER);
+}
+VISIBLE void __tsan_vptr_read(void** at) { note(at, sizeof *at, AccessKind::load, CALLER); }
+
+VISIBLE void __tsan_init() {}
+VISIBLE void __tsan_func_entry(void*) {}
+VISIBLE void __tsan_func_exit() {}
+VISIBLE void __tsan_ignore_thread_begin() {}
+VISIBLE void __tsan_ignore_thread_end() {}
+
+// Copies by the C library: by these names from newer versions of clang, by their own from others,
+// whose programs are linked with --wrap.
+#define COPY(name, copy)                                              \
+  VISIBLE void* name(void* to, const void* from, std::size_t bytes) { \
+    note_copy(to, from, bytes, CALLER);                               \
+    return copy(to, from, bytes);                                     \
+  }
+COPY(__tsan_memcpy, memcpy)
+COPY(__tsan_memmove, memmove)
+COPY(__wrap_memcpy, memcpy)
+COPY(__wrap_memmove, memmove)
+#undef COPY
+#define SET(name)                                              \
+  VISIBLE void* name(void* to, int value, std::size_t bytes) { \
+    note(to, bytes, AccessKind::store, CALLER);                \
+    return memset(to, value, bytes);                           \
+  }
+SET(__tsan_memset)
+SET(__wrap_memset)
+#undef SET
+
+// Those that compilers call where _FORTIFY_SOURCE is set. The C library does the check.
+extern "C" {
+void* __memcpy_chk(void* to, const void* from, std::size_t bytes, std::size_t room);
+void* __memmove_chk(void* to, const void* from, std::size_t bytes, std::size_t room);
+void* __memset_chk(void* to, int value, std::size_t bytes, std::size_t room);
+}
+#define CHECKED_COPY(name)                                                                       \
+  VISIBLE void* __wrap_##name(void* to, const void* from, std::size_t bytes, std::size_t room) { \
+    note_copy(to, from, bytes, CALLER);                                                          \
+    return name(to, from, bytes, room);                                                          \
+  }
+CHECKED_COPY(__memcpy_chk)
+CHECKED_COPY(__memmove_chk)
+#undef CHECKED_COPY
+VISIBLE void* __wrap___memset_chk(void* to, int value, std::size_t bytes, std::size_t room) {
+  note(to, bytes, AccessKind::store, CALLER);
+  return __memset_chk(to, value, bytes, room);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What wrappers of routines read of their arguments. The rows of the tables name their parameters
+// alike: a wrapper reads the names below, which are its own parameters where it has such, and else
+// `None`. Invariant: for files that define wrappers in this namespace, and for nothing else.
+#ifndef MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
+#define MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tools/interpose/routines.hpp"
+#include "tools/interpose/teams.hpp"
+
+namespace meshmem::tracing {
+
+// The kinds of results and arguments that fit in a word.
+template <typename R>
+std::uint64_t bits_of(R value) {
+  std::uint64_t bits = 0;
+  if constexpr (std::is_pointer_v<R>) {
+    bits = reinterpret_cast<std::uint64_t>(value);
+  } else if constexpr (std::is_integral_v<R>) {
+    bits = static_cast<std::uint64_t>(value);
+  } else if constexpr (sizeof(R) <= sizeof bits) {
+    __builtin_memcpy(&bits, &value, sizeof value);
+  }
+  return bits;
+}
+
+struct None {};
+inline constexpr None dest, source, ivar, ivars, lock, ptr, sig_addr, pe, PE_root, team,
+    parent_team, PE_start, logPE_stride, PE_size, value, signal, cmp_value, cmp, sig_op, dst, sst,
+    nelems, nreduce, bsize, nblocks, size, count, bytes, level, ctx, fetch, status, new_team,
+    xaxis_team, yaxis_team, stream, dest_nelems, dest_displs, source_nelems, source_displs;
+
+template <typename T>
+constexpr bool is_none = std::is_same_v<std::remove_cvref_t<T>, None>;
+
+// The first of the arguments that is a parameter; None if there is none.
+constexpr None first_of() { return {}; }
+template <typename T, typename... Rest>
+constexpr auto first_of(T first, Rest... rest) {
+  if constexpr (is_none<T>) {
+    return first_of(rest...);
+  } else {
+    return first;
+  }
+}
+
+template <typename T>
+constexpr std::uint64_t word(T argument) {
+  if constexpr (is_none<T>) {
+    return 0;
+  } else {
+    return bits_of(argument);
+  }
+}
+
+template <typename... Factors>
+std::uint64_t product(Factors... factors) {
+  return ((is_none<Factors> ? 1 : word(factors)) * ...);
+}
+
+template <typename Team, typename Context, typename Pe>
+int pe_of_world(Team team_of_pe, Context context, Pe number) {
+  if constexpr (is_none<Pe>) {
+    return -1;
+  } else if constexpr (std::is_same_v<Team, shmem_team_t>) {
+    return world_pe(team_of_pe, number);
+  } else if constexpr (std::is_same_v<Context, shmem_ctx_t>) {
+    return world_pe(context, number);
+  } else {
+    return number;
+  }
+}
+
+// The key of a collective's team; that of all PEs where the routine names none.
+template <typename Team, typename Start, typename Stride, typename Size>
+std::uint64_t key_of_call(Team handle, Start start, Stride log_stride, Size n) {
+  if constexpr (std::is_same_v<Team, shmem_team_t>) {
+    return key_of(handle);
+  } else if constexpr (!is_none<Start>) {
+    return key_of_active_set(start, log_stride, n);
+  } else {
+    return kWorldKey;
+  }
+}
+
+// What a split has made is known once it has returned.
+template <typename First, typename Second>
+class NewTeams {
+ public:
+  NewTeams(First first, Second second) : first_(first), second_(second) {}
+  ~NewTeams() {
+    if constexpr (!is_none<First>)
+      if (first_) name_team(*first_);
+    if constexpr (!is_none<Second>)
+      if (second_) name_team(*second_);
+  }
+
+ private:
+  First first_;
+  Second second_;
+};
+
+// WRAP(whole name, op, result, parameters, arguments) for each routine; WRAP is the reader's own.
+#define MESHMEM_WRAP_ROW(name, op, E, result, params, args) \
+  WRAP(shmem_##name, op, result, params, args)
+#define MESHMEM_WRAP_ROW_CTX(name, op, E, result, params, args) \
+  WRAP(shmem_##name, op, result, params, args)                  \
+  WRAP(shmem_ctx_##name, op, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
+#define MESHMEM_WRAP_ROW_NAMED(name, op, E, result, params, args) \
+  WRAP(name, op, result, params, args)
+#define MESHMEM_WRAP_ROW_EXTENSION(name, op, E, result, params, args) \
+  WRAP(shmemx_##name, op, result, params, args)
+#define MESHMEM_WRAP_ROW_ON_STREAM(name, op, E, result, params, args) \
+  WRAP(shmemx_##name##_on_stream, op, result, MESHMEM_WITH_STREAM params, MESHMEM_PASS_STREAM args)
+#define MESHMEM_WRAP_ALL_ROUTINES                                                         \
+  MESHMEM_TRACED_ROUTINES(MESHMEM_WRAP_ROW, MESHMEM_WRAP_ROW_CTX, MESHMEM_WRAP_ROW_NAMED, \
+                          MESHMEM_WRAP_ROW_EXTENSION, MESHMEM_WRAP_ROW_ON_STREAM)
+
+}  // namespace meshmem::tracing
+
+#endif  // MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_

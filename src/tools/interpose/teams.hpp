@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names for teams that are the same on all members: a key, and its members as text.
+// Invariant: teams of the same members are told apart by their handles, and those of one handle by
+// how many of them there were before; all members know both alike. Called by the wrappers.
+#ifndef MESHMEM_TOOLS_INTERPOSE_TEAMS_HPP_
+#define MESHMEM_TOOLS_INTERPOSE_TEAMS_HPP_
+
+#include <pshmem.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace meshmem::tracing {
+
+inline constexpr std::uint64_t kWorldKey = 1;
+
+void forget_teams();
+void name_predefined_teams(int node);
+void name_team(shmem_team_t team);  // a new one; SHMEM_TEAM_INVALID is none
+std::uint64_t key_of(shmem_team_t team);
+std::uint64_t key_of_active_set(int start, int log_stride, int size);
+
+// What a library of wrappers does with a name: each has its own.
+void keep_team_name(std::uint64_t key, const std::string& members);
+
+std::vector<int> members_of(shmem_team_t team);  // as the world counts them
+int world_pe(shmem_team_t team, int pe);
+int world_pe(shmem_ctx_t context, int pe);
+
+}  // namespace meshmem::tracing
+
+#endif  // MESHMEM_TOOLS_INTERPOSE_TEAMS_HPP_

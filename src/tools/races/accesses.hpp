@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call reads and writes goes into the shadow, and races into reports.
+// Invariant: memory that is not symmetric is left out. The caller holds the checker's mutex.
+#ifndef MESHMEM_TOOLS_RACES_ACCESSES_HPP_
+#define MESHMEM_TOOLS_RACES_ACCESSES_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tools/races/call.hpp"
+#include "tools/races/report.hpp"
+#include "tools/races/state.hpp"
+
+namespace meshmem::races {
+
+struct What {
+  bool writes;
+  Order order = Order::program;
+  Manner manner = Manner::plain;
+};
+
+void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
+// Of memory of `pe`, at the address where this PE has its own.
+void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what);
+// Blocks of elements, or elements that are apart.
+void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,
+                     const What& what);
+void see_symmetric(int pe, std::uint64_t address, std::size_t bytes, Unknown writer);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_ACCESSES_HPP_

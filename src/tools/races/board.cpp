@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file without a name, which the first of the PEs makes and the others open by its process.
+#include "tools/races/board.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pshmem.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace meshmem::races {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+struct Name {
+  int pid, fd;
+};
+
+int make_file(std::size_t bytes) {
+  const int fd = memfd_create("meshmem-races", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  if (ftruncate(fd, static_cast<off_t>(bytes)) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+int open_of(const Name& name) {
+  if (name.fd < 0) return -1;
+  return open(fmt::format("/proc/{}/fd/{}", name.pid, name.fd).c_str(), O_RDWR | O_CLOEXEC);
+}
+
+}  // namespace
+
+std::size_t Board::begin_of(int pe) const {
+  const auto place = static_cast<std::size_t>(place_of_[static_cast<std::size_t>(pe)]);
+  return pages(sizeof(Head)) + place * bytes_of_pe_;
+}
+
+int Board::count_places(const TraceJob& job) {
+  int places = 0;
+  place_of_.clear();
+  for (int pe = 0; pe < job.n_pes; ++pe)
+    place_of_.push_back(!job.ask || job.node_of(pe) == job.node ? places++ : -1);
+  return places;
+}
+
+std::span<std::uint32_t> Board::clock(int pe, std::uint32_t version) const {
+  const std::size_t numbers = n_pes_ * kOrders;
+  auto* first = at<std::uint32_t>(begin_of(pe) + pages(sizeof(PeBoard)));
+  return {first + version % PeBoard::kVersions * numbers, numbers};
+}
+
+std::span<Told> Board::told(int pe) const {
+  return {at<Told>(begin_of(pe) + before_told_), n_pes_};
+}
+
+void Board::make_mutexes() const {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&head().mutex, &attributes);
+  for (int pe = 0; static_cast<std::size_t>(pe) < n_pes_; ++pe)
+    if (has(pe)) pthread_mutex_init(&of(pe).mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+}
+
+std::string Board::open(const TraceJob& job) {
+  n_pes_ = static_cast<std::size_t>(job.n_pes);
+  cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
+  const std::size_t clocks = PeBoard::kVersions * n_pes_ * kOrders * sizeof(std::uint32_t);
+  before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
+  before_shadow_ = before_told_ + pages(n_pes_ * sizeof(Told));
+  bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
+  bytes_ = pages(sizeof(Head)) + static_cast<std::size_t>(count_places(job)) * bytes_of_pe_;
+  const int maker = job.ask ? job.first_pe_of_node : 0;
+
+  auto* name = static_cast<Name*>(pshmem_malloc(sizeof(Name)));
+  if (!name) return "the symmetric heap has no room for 8 bytes";
+  int fd = -1;
+  if (job.pe == maker) {
+    fd = make_file(bytes_);
+    *name = {getpid(), fd};
+  }
+  pshmem_barrier_all();
+  Name first;
+  pshmem_getmem(&first, name, sizeof first, maker);
+  if (job.pe != maker) fd = open_of(first);
+  std::string error = fd < 0 ? std::strerror(errno) : "";
+  void* map = error.empty()
+                  ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                  : MAP_FAILED;
+  if (error.empty() && map == MAP_FAILED) error = std::strerror(errno);
+  if (map != MAP_FAILED) base_ = static_cast<std::byte*>(map);
+  if (base_ && job.pe == maker) make_mutexes();
+  pshmem_free(name);  // a barrier: all have opened it
+  pshmem_barrier_all();
+  if (fd >= 0) ::close(fd);
+  return error.empty() ? "" : fmt::format("cannot map {} bytes: {}", bytes_, error);
+}
+
+void Board::close() {
+  if (base_) munmap(base_, bytes_);
+  base_ = nullptr;
+}
+
+namespace {
+thread_local bool is_held = false;
+}
+
+Held::Held(pthread_mutex_t& mutex) : mutex_(mutex) {
+  is_held = true;
+  if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+}
+Held::~Held() {
+  pthread_mutex_unlock(&mutex_);
+  is_held = false;
+}
+bool Held::is_here() { return is_held; }
+
+}  // namespace meshmem::races

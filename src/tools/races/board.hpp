@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory in which the PEs that share one tell each other what they have accessed: a shadow of
+// each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node, or
+// all where fake nodes share a memory.
+// Invariant: one mutex for a PE's part and its shadow; a thread holds one at a time. Pages that
+// nobody touches take no memory. Used by boards, and by the checker for what is this PE's own.
+#ifndef MESHMEM_TOOLS_RACES_BOARD_HPP_
+#define MESHMEM_TOOLS_RACES_BOARD_HPP_
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/trace_job.hpp"
+
+namespace meshmem::races {
+
+// What orders an access behind the calls of its PE. A clock has a number for each order of each PE.
+enum class Order : std::uint8_t {
+  program,   // it is done when the call returns
+  put,       // done for others at fence or quiet
+  signaled,  // as put, and for whoever has seen the signal of the same call
+  pending    // done at quiet, for its own PE too
+};
+inline constexpr unsigned kOrders = 4;
+
+enum class Manner : std::uint8_t {
+  plain,
+  atomic,  // races with plain accesses only
+  sync     // a variable that the library itself keeps, such as a lock; races with nothing
+};
+
+// What a cell remembers of an access. call_number: of the call, in its PE. version: that of
+// the clock that the PE had then.
+struct Access {
+  std::uint32_t call_number;
+  std::uint32_t version;
+  std::uint32_t site;
+  std::uint16_t pe;
+  std::uint8_t bytes;  // a bit for each byte of the cell
+  std::uint8_t order : 2, manner : 2, writes : 1, is_there : 1;
+  std::uint8_t is_crowded : 1;  // of a cell's first access: see Cell
+
+  Order how() const { return static_cast<Order>(order); }
+};
+static_assert(sizeof(Access) == 16);
+
+// 8 bytes of symmetric memory. Where there was once no room for a write the cell is crowded:
+// anybody may have written.
+struct Cell {
+  static constexpr std::size_t kBytes = 8, kAccesses = 4;
+  Access accesses[kAccesses];
+};
+
+// Symmetric memory that begins `offset` bytes from the first of the shadow.
+struct Range {
+  std::size_t offset, bytes;
+};
+
+// A place in the program from which a routine was called.
+struct Site {
+  std::uint32_t routine;  // or what the program did itself
+  std::uint64_t offset;   // in the object, behind the call
+  char object[240];
+  char function[64];
+};
+
+// What a member had of clocks when it began a collective.
+struct Entry {
+  std::uint64_t team;
+  std::uint32_t number, version, call_number;
+};
+
+struct PeBoard {
+  static constexpr std::size_t kSites = 32768, kEntries = 64, kVersions = 1024;
+  pthread_mutex_t mutex;
+  std::atomic<std::uint32_t> call_number;
+  std::atomic<std::uint32_t> n_told;
+  std::uint32_t version, n_entries;
+  Entry entries[kEntries];
+  Site sites[kSites];
+};
+
+// For programs that wait by loads of their own: the last write of a PE of at most this many bytes,
+// which the PE with the memory may have seen. One by a put with signal says more than one that
+// comes later.
+struct Told {
+  static constexpr std::size_t kBytes = 8;
+  Access write, signaled;
+};
+
+struct Head {
+  static constexpr std::size_t kPairs = 4096;
+  pthread_mutex_t mutex;
+  std::uint32_t n_races;
+  std::atomic<bool> has_unseen;     // somebody writes in ways that are not seen
+  std::atomic<bool> orders_unseen;  // somebody orders in such ways
+  std::uint64_t pairs[kPairs];      // of call sites that have been reported; in PE 0's alone
+};
+
+class Board {
+ public:
+  // Collective. "" or why not.
+  std::string open(const TraceJob& job);
+  void close();
+
+  // Whether the PE's part is in this memory; only then of() and all below may be called.
+  bool has(int pe) const { return place_of_[static_cast<std::size_t>(pe)] >= 0; }
+  Head& head() const { return *at<Head>(0); }
+  PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
+  // The clock of this version; kOrders numbers for each PE.
+  std::span<std::uint32_t> clock(int pe, std::uint32_t version) const;
+  // What each PE has told this one.
+  std::span<Told> told(int pe) const;
+  std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
+
+ private:
+  template <typename T>
+  T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  std::size_t begin_of(int pe) const;
+  int count_places(const TraceJob& job);
+  void make_mutexes() const;
+
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0,
+              n_pes_ = 0;
+  std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
+};
+
+// Also of a PE that has died within it: the job ends then. is_here(): by this thread, which a
+// handler of signals may have interrupted there.
+class Held {
+ public:
+  explicit Held(pthread_mutex_t& mutex);
+  ~Held();
+  static bool is_here();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_BOARD_HPP_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The boards of all nodes: what is wanted of a PE's part is done in memory where this node has it,
+// else a process of that PE's node is asked to do it there.
+// Invariant: who is asked waits for the mutex of a part alone, so PEs that ask each other all get
+// their answers. Used by the checker, one thread at a time.
+#ifndef MESHMEM_TOOLS_RACES_BOARDS_HPP_
+#define MESHMEM_TOOLS_RACES_BOARDS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tools/races/parts.hpp"
+
+namespace meshmem::races {
+
+class Boards {
+ public:
+  // Collective. "" or why not. From then on other nodes may ask.
+  std::string open(const TraceJob& job);
+  void close();  // collective
+
+  // Of this node.
+  Head& head() const { return board_.head(); }
+  PeBoard& mine() const { return board_.of(job_.pe); }
+  const Board& of_node() const { return board_; }
+
+  // As the functions of parts.hpp, for a PE of any node.
+  std::optional<Access> add(int pe, const Range& range, const Access& access, bool has_told,
+                            std::span<std::uint32_t> clock) const;
+  static constexpr std::size_t kMostSeen = 8;  // bytes, of a PE of another node
+  Seen see(int pe, const Range& range) const;
+  void read_clocks(std::span<const int> pes, const Moment& moment, const UseNumber& use) const;
+
+  Site site(int pe, std::uint32_t number) const;
+  // Whether the job has not told of this pair of call sites; counts it then.
+  bool is_new_pair(std::uint64_t pair) const;
+  unsigned count_races() const;
+  // Tells all nodes that somebody writes in ways that are not seen; orders: and orders in such
+  // ways.
+  void note_unseen(bool orders);
+
+ private:
+  TraceJob job_;
+  Board board_;
+  bool has_told_of_unseen_[2] = {};  // all nodes; by whether they order
+};
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_BOARDS_HPP_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call of a routine, as its wrapper has it: the arguments by their names in the tables.
+// Invariant: what the routine has no argument for is 0. Made by the wrappers (entries), read by
+// checker before and after the call.
+#ifndef MESHMEM_TOOLS_RACES_CALL_HPP_
+#define MESHMEM_TOOLS_RACES_CALL_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tools/interpose/routines.hpp"
+
+namespace meshmem::races {
+
+// Of a collective with a count and a place for each PE of the team, in elements: of source, before
+// the call, or of dest.
+struct Counts {
+  const std::size_t *nelems, *displs;
+};
+
+struct Call {
+  tracing::Number number;
+  std::string_view op;
+  const void* caller;
+  std::uint64_t dest, source, fetch, variables, lock, signal_address;
+  std::int64_t dest_stride, source_stride;  // elements; 0: none
+  std::size_t elements, blocks;             // in each block
+  std::size_t element_bytes;
+  Counts dest_counts, source_counts;
+  int pe;                 // of the world; of collectives the root in the team
+  bool is_empty_request;  // of allocations: no collective
+  std::uint64_t team_key;
+  shmem_team_t team;
+  int start, log_stride, size;  // of an active set; of others size 0
+  std::uint64_t result;
+  // Of collectives, set by begin: which of the team's it is, and the PEs that call it. The team may
+  // be gone when it ends.
+  std::uint32_t number_in_team;
+  std::vector<int> members;
+
+  const tracing::Routine& what() const { return tracing::routine(number); }
+};
+
+// Around the routine. Nothing while no job is checked.
+void begin(Call& call);
+void end(Call& call);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_CALL_HPP_

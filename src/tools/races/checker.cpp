@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each kind of routine: what it does when it begins, and what it has seen when it ends.
+// Invariant: an access is noted before it happens, and what is seen after it was there.
+#include "tools/races/checker.hpp"
+
+#include <pshmem.h>
+
+#include <optional>
+#include <utility>
+
+#include "tools/races/accesses.hpp"
+#include "tools/races/call.hpp"
+#include "tools/races/collectives.hpp"
+#include "tools/races/program.hpp"
+#include "tools/races/report.hpp"
+#include "tools/races/rules.hpp"
+#include "tools/races/state.hpp"
+
+namespace meshmem::races {
+namespace {
+
+using tracing::Kind;
+
+void begin_put(const Call& call, const Rule& rule) {
+  const int me = checker.job.pe;
+  const bool has_signal = rule.kind == Kind::put_signal;
+  const Order order = has_signal ? Order::signaled : Order::put;
+  access_elements(
+      call, me, call.source, call.source_stride,
+      {.writes = false, .order = rule.is_nonblocking ? Order::pending : Order::program});
+  access_elements(call, call.pe, call.dest, call.dest_stride, {.writes = true, .order = order});
+  if (has_signal)
+    access(call, call.pe, call.signal_address, sizeof(std::uint64_t),
+           {.writes = true, .order = order, .manner = Manner::atomic});
+}
+
+void begin_get(const Call& call, const Rule& rule) {
+  const Order order = rule.is_nonblocking ? Order::pending : Order::program;
+  access_elements(call, call.pe, call.source, call.source_stride,
+                  {.writes = false, .order = order});
+  access_elements(call, checker.job.pe, call.dest, call.dest_stride,
+                  {.writes = true, .order = order});
+}
+
+// Others than the caller's own result.
+void begin_atomic(const Call& call, const Rule& rule) {
+  const std::size_t bytes = call.what().element_bytes;
+  const bool is_done = rule.fetches && !rule.is_nonblocking;
+  if (rule.kind != Kind::fetch)
+    access(call, call.pe, call.dest, bytes,
+           {.writes = true,
+            .order = is_done ? Order::program : Order::put,
+            .manner = rule.is_plain ? Manner::plain : Manner::atomic});
+  if (rule.is_nonblocking)
+    access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
+}
+
+// What a fetch or a small get has brought, now or at quiet.
+void end_fetch(const Call& call, const Rule& rule) {
+  const std::size_t bytes = call.elements * call.what().element_bytes;
+  const std::uint64_t address = call.source ? call.source : call.dest;
+  if (bytes > sizeof(std::uint64_t) || call.source_stride != 0) return;
+  see_symmetric(call.pe, address, bytes, Unknown::nobody);
+  if (!rule.is_nonblocking) return;
+  if (const std::optional<Range> range = symmetric(address, bytes))
+    checker.fetches.push_back({call.pe, *range});
+}
+
+void end_fetches() {
+  for (const Fetch& fetch : std::exchange(checker.fetches, {}))
+    if (fetch.pe >= 0 && fetch.pe < checker.job.n_pes) see(fetch.pe, fetch.range, Unknown::nobody);
+}
+
+// ---- Waits, locks and the rest
+
+bool has_succeeded(const Call& call) {
+  if (!call.what().tests && call.op.find("_some") == call.op.npos &&
+      call.op.find("_any") == call.op.npos)
+    return true;
+  const auto none = call.op.find("_any") != call.op.npos ? SIZE_MAX : std::size_t{0};
+  return call.result != none;
+}
+
+void end_wait(const Call& call) {
+  if (!has_succeeded(call)) return;
+  const std::size_t bytes =
+      call.signal_address ? sizeof(std::uint64_t) : call.elements * call.what().element_bytes;
+  const std::uint64_t address = call.signal_address ? call.signal_address : call.variables;
+  see_symmetric(checker.job.pe, address, bytes, Unknown::anybody);
+}
+
+// A lock tells what its last holder has done. It does so in PE 0's shadow.
+void begin_unlock(const Call& call) {
+  access(call, 0, call.lock, sizeof(long), {.writes = true, .manner = Manner::sync});
+}
+void end_lock(const Call& call) {
+  if (call.op == "test_lock" && call.result != 0) return;
+  see_symmetric(0, call.lock, sizeof(long), Unknown::nobody);
+}
+
+void begin_known(Call& call, const Rule& rule) {
+  if (rule.completes || rule.kind == Kind::unlock) complete(Order::pending);
+  if (rule.orders) complete(Order::signaled);
+  if (is_collective(rule.kind)) return begin_collective(call, rule);
+  switch (rule.kind) {
+    case Kind::put:
+    case Kind::put_signal:
+      return begin_put(call, rule);
+    case Kind::get:
+      return begin_get(call, rule);
+    case Kind::set:
+    case Kind::update:
+    case Kind::fetch:
+      return begin_atomic(call, rule);
+    case Kind::signal:
+      return access(call, call.pe, call.signal_address, sizeof(std::uint64_t),
+                    {.writes = true, .order = Order::put, .manner = Manner::atomic});
+    case Kind::unlock:
+      return begin_unlock(call);
+    default:
+      return;
+  }
+}
+
+// When it happens is not seen, nor when the program waits for it. So all that comes later may be
+// ordered behind all that was before.
+void begin_on_stream(const Rule& rule) {
+  for (const bool orders : {false, true}) checker.boards.note_unseen(orders);
+  take_call_number();
+  if (rule.completes) complete(Order::pending);
+}
+
+void end_known(const Call& call, const Rule& rule) {
+  if (rule.completes) end_fetches();
+  if (is_collective(rule.kind)) return end_collective(call, rule);
+  if (rule.kind == Kind::wait || rule.kind == Kind::wait_many || call.op == "signal_fetch")
+    return end_wait(call);
+  if (rule.kind == Kind::get || rule.fetches) return end_fetch(call, rule);
+  if (rule.kind == Kind::lock) return end_lock(call);
+  const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
+  if (is_pointer && call.result != 0 && call.pe != checker.job.pe && !checker.sees_program)
+    checker.boards.note_unseen(checker.job.polls);
+}
+
+}  // namespace
+
+void begin(Call& call) {
+  enter_routine();
+  const Entered entered;
+  if (!checker.is_open) return;
+  if (call.what().on_stream) return begin_on_stream(rule_of(call));
+  see_watched();
+  take_call_number();
+  if (checker.boards.head().orders_unseen) learn_from_all();
+  if (checker.job.polls) learn_what_was_told();
+  begin_known(call, rule_of(call));
+}
+
+void end(Call& call) {
+  const Entered entered;
+  if (checker.is_open && !call.what().on_stream) end_known(call, rule_of(call));
+  leave_routine();
+}
+
+std::string open_checker(const TraceJob& job) {
+  const Entered entered;
+  checker.job = job;
+  if (std::string error = checker.boards.open(job); !error.empty()) return error;
+  checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
+  checker.call_number = checker.version = checker.n_told = 0;
+  checker.is_published = false;
+  checker.collectives.clear();
+  checker.fetches.clear();
+  forget_sites();
+  checker.is_between_calls = false;
+  checker.sees_program = watch_program();
+  if (job.has_kernels) checker.boards.note_unseen(true);
+  pshmem_barrier_all();
+  checker.is_open = true;
+  return {};
+}
+
+void leave_checker() { checker.is_open = false; }
+
+unsigned close_checker() {
+  const Entered entered;
+  if (!checker.is_open) return 0;
+  checker.is_open = false;
+  leave_program();
+  const unsigned races = checker.boards.count_races();
+  checker.boards.close();
+  return races;
+}
+
+}  // namespace meshmem::races

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows the calls of this PE: what each accesses, what it waits for, and what it tells others.
+// Invariant: the threads of a PE count as one, so races between them are not seen. Where the
+// standard leaves open whether calls are ordered, they are. Opened and closed by library.
+#ifndef MESHMEM_TOOLS_RACES_CHECKER_HPP_
+#define MESHMEM_TOOLS_RACES_CHECKER_HPP_
+
+#include <string>
+
+#include "base/trace_job.hpp"
+
+namespace meshmem::races {
+
+std::string open_checker(const TraceJob& job);  // collective; "" or why not
+// Collective: after it no call is checked. The races that the job has been told of.
+unsigned close_checker();
+void leave_checker();  // alone, by a child of fork: it checks no more
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_CHECKER_HPP_

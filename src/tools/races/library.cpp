@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What libmeshmem.so calls of this library.
+// Invariant: a process that ends after a job with races ends with status 1.
+#include <fmt/format.h>
+#include <pshmem.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tools/interpose/interpose.hpp"
+#include "tools/interpose/teams.hpp"
+#include "tools/races/checker.hpp"
+
+namespace meshmem::races {
+namespace {
+
+TraceJob checked_job;
+bool has_races = false;
+
+std::string open(const TraceJob& job) {
+  if (job.version != kTraceJobVersion) return "libmeshmem_races.so is of another meshmem";
+  checked_job = job;
+  // A child of fork is not the PE, whose network it has, and ends with a status of its own.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    leave_checker();
+    has_races = false;
+  });
+  if (registered != 0) return "MESHMEM_CHECK=races: no memory for a function at fork";
+  tracing::forget_teams();
+  tracing::name_predefined_teams(job.node);
+  if (const std::string error = open_checker(checked_job); !error.empty())
+    return "MESHMEM_CHECK=races: " + error;
+  tracing::put_wrappers_in_place();
+  return {};
+}
+
+// All have ended their calls, and have told of their races.
+void close() {
+  pshmem_barrier_all();
+  const unsigned races = close_checker();
+  if (races == 0) return;
+  has_races = true;
+  if (checked_job.pe == 0)
+    checked_job.print_line(fmt::format("MESHMEM_CHECK=races: {} {}; the job ends with status 1",
+                                       races, races == 1 ? "race" : "races"));
+}
+
+// Behind the program's own functions for its end; what comes later is the system's.
+__attribute__((destructor)) void end_with_status() {
+  if (!has_races) return;
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+}  // namespace
+}  // namespace meshmem::races
+
+#define VISIBLE extern "C" __attribute__((visibility("default")))
+VISIBLE void meshmem_open_trace(const meshmem::TraceJob& job, std::string& error) {
+  error = meshmem::races::open(job);
+}
+VISIBLE void meshmem_close_trace() { meshmem::races::close(); }
+VISIBLE void meshmem_leave_trace() {}
+#undef VISIBLE

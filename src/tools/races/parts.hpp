@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done with a PE's part of the board that is in this memory, for PEs of any node.
+// Invariant: each takes the mutex of the part, and no other; none waits for anything else. Called
+// by boards.
+#ifndef MESHMEM_TOOLS_RACES_PARTS_HPP_
+#define MESHMEM_TOOLS_RACES_PARTS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tools/races/board.hpp"
+#include "tools/races/shadow.hpp"
+
+namespace meshmem::races {
+
+// When a PE had the clock that is asked for.
+struct Moment {
+  enum class When : std::uint32_t {
+    version,     // with its version of this number, or with the newest if that is gone
+    collective,  // when it began this collective of the team, or now if that is long ago
+    now          // with all its calls that have begun
+  };
+  When when = When::now;
+  std::uint32_t number = 0;
+  std::uint64_t team = 0;
+};
+
+struct Seen {
+  std::vector<Access> writes;
+  bool is_known;  // false: somebody may have written who is not among them
+};
+
+// Adds the access to the shadow of `pe`; one that it races with. has_told: the PE may see the write
+// by loads of its own.
+std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
+                                  const Access& access, bool has_told, const Clock& known);
+// The writes of others that PE `me` sees there.
+Seen see_in_part(const Board& board, int pe, const Range& range, int me);
+// Calls use(i, number) for numbers that the PE had in its clock then.
+using UseNumber = std::function<void(std::size_t, std::uint32_t)>;
+void read_clock_of_part(const Board& board, int pe, const Moment& moment, const UseNumber& use);
+// Whether this board has not been told of this pair of call sites; counts it then.
+bool add_pair(Head& head, std::uint64_t pair);
+// Somebody writes in ways that are not seen; orders: and orders in such ways.
+void note_unseen_in(Head& head, bool orders);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_PARTS_HPP_

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Most accesses repeat one that the shadow has: each thread keeps the last ones that it noted, by
+// cell. Invariant: of these, one counts as long as neither the PE's call number nor its clock
+// changes, since all that would race with the next access then races with the one that was noted.
+#include "tools/races/program.hpp"
+
+#include <dlfcn.h>
+#include <pshmem.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "base/access_hooks.hpp"
+#include "tools/races/accesses.hpp"
+#include "tools/races/state.hpp"
+
+namespace meshmem::races {
+namespace {
+
+// Symmetric memory of a PE that this one can load from. own: where this PE has its own.
+struct Mapping {
+  std::uintptr_t begin;
+  std::size_t bytes;
+  std::uintptr_t own;
+  int pe;
+};
+// By address. Lives for ever, as watches do: a destructor of the program may finalize.
+auto& mappings = *new std::vector<Mapping>;
+std::atomic<const Mapping*> last_mapping{nullptr};
+
+// The value is loaded after the call that tells of it.
+struct Watch {
+  std::thread::id thread;
+  int pe;
+  Range range;
+};
+auto& watches = *new std::vector<Watch>;
+std::atomic<bool> has_watches{false};
+
+void map_peers(const TraceRange& own) {
+  for (int pe = 0; pe < checker.job.n_pes && own.bytes != 0; ++pe)
+    if (const void* copy = pshmem_ptr(reinterpret_cast<const void*>(own.base), pe))
+      mappings.push_back({reinterpret_cast<std::uintptr_t>(copy), own.bytes, own.base, pe});
+}
+
+const Mapping* find_mapping(std::uintptr_t at) {
+  const Mapping* last = last_mapping.load(std::memory_order_relaxed);
+  if (last && at - last->begin < last->bytes) return last;
+  auto behind =
+      std::upper_bound(mappings.begin(), mappings.end(), at,
+                       [](std::uintptr_t begin, const Mapping& one) { return begin < one.begin; });
+  if (behind == mappings.begin()) return nullptr;
+  const Mapping& mapping = *--behind;
+  if (at - mapping.begin >= mapping.bytes) return nullptr;
+  last_mapping.store(&mapping, std::memory_order_relaxed);
+  return &mapping;
+}
+
+// ---- Accesses that repeat
+
+struct Noted {
+  std::uintptr_t cell;
+  std::uint32_t epoch;
+  std::uint8_t loaded, stored;  // a bit for each byte
+};
+constexpr std::size_t kNoted = 8192;
+thread_local std::array<Noted, kNoted> noted;
+
+struct Piece {
+  std::uintptr_t cell;
+  std::uint8_t bytes;
+};
+Piece piece_of(std::uintptr_t at, std::size_t bytes) {
+  const auto all = static_cast<unsigned>((1u << bytes) - 1);
+  return {at / Cell::kBytes, static_cast<std::uint8_t>(all << at % Cell::kBytes)};
+}
+bool is_piece(std::uintptr_t at, std::size_t bytes) {
+  return at % Cell::kBytes + bytes <= Cell::kBytes;
+}
+
+bool is_noted(const Piece& piece, bool stores) {
+  const Noted& last = noted[piece.cell % kNoted];
+  const unsigned covered = stores ? last.stored : last.stored | last.loaded;
+  return last.cell == piece.cell && last.epoch == checker.epoch && !(piece.bytes & ~covered);
+}
+
+void keep_noted(const Piece& piece, bool stores) {
+  Noted& last = noted[piece.cell % kNoted];
+  if (last.cell != piece.cell || last.epoch != checker.epoch)
+    last = {piece.cell, checker.epoch, 0, 0};
+  (stores ? last.stored : last.loaded) |= piece.bytes;
+}
+
+// ---- What the program calls
+
+// All accesses between two calls have one number.
+void take_number_between_calls() {
+  if (checker.is_between_calls) return;
+  take_call_number();
+  checker.is_between_calls = true;
+}
+
+Range range_of(const Mapping& mapping, std::uintptr_t at, std::size_t bytes) {
+  return *symmetric(mapping.own + (at - mapping.begin), bytes);
+}
+
+void watch(int pe, const Range& range) {
+  watches.push_back({std::this_thread::get_id(), pe, range});
+  has_watches = true;
+}
+
+void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const void* caller) {
+  see_watched();
+  if (kind == AccessKind::volatile_load) return watch(mapping.pe, range);
+  take_number_between_calls();
+  const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
+  add_to_shadow(
+      {caller, number_of(kind)}, mapping.pe, range,
+      {.writes = kind != AccessKind::load, .manner = is_plain ? Manner::plain : Manner::atomic});
+  // Who sees it knows what was before, and not what is behind it.
+  if (!is_plain) checker.is_between_calls = false;
+}
+
+void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Mapping* mapping = find_mapping(at);
+  if (!mapping || bytes == 0) return;
+  const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
+  const bool may_repeat = is_plain && is_piece(at, bytes);
+  const bool stores = kind == AccessKind::store;
+  if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
+  if (must_stay_out()) return;
+  const Entered entered;
+  if (!checker.is_open || checker.boards.head().orders_unseen) return;
+  note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
+  if (may_repeat) keep_noted(piece_of(at, bytes), stores);
+}
+
+void saw(const void* address, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Mapping* mapping = find_mapping(at);
+  if (!mapping || must_stay_out()) return;
+  const Entered entered;
+  if (!checker.is_open || checker.boards.head().orders_unseen) return;
+  see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);
+}
+
+constexpr AccessHooks kHooks{.note = note, .saw = saw};
+
+SetAccessHooks set_hooks() {
+  return reinterpret_cast<SetAccessHooks>(dlsym(RTLD_DEFAULT, kSetAccessHooksSymbol));
+}
+
+}  // namespace
+
+bool watch_program() {
+  const SetAccessHooks set = set_hooks();
+  if (!set) return false;
+  last_mapping = nullptr;
+  mappings.clear();
+  watches.clear();
+  has_watches = false;
+  map_peers(checker.job.heap);
+  map_peers(checker.job.statics);
+  std::sort(mappings.begin(), mappings.end(),
+            [](const Mapping& one, const Mapping& other) { return one.begin < other.begin; });
+  set(&kHooks);
+  return true;
+}
+
+void leave_program() {
+  if (const SetAccessHooks set = set_hooks()) set(nullptr);
+}
+
+// A load of another thread may still be to come, so it stays until that thread's next access.
+void see_watched() {
+  if (!has_watches) return;
+  for (const Watch& watch : watches) see(watch.pe, watch.range, Unknown::nobody_else);
+  std::erase_if(watches,
+                [](const Watch& watch) { return watch.thread == std::this_thread::get_id(); });
+  has_watches = !watches.empty();
+}
+
+}  // namespace meshmem::races

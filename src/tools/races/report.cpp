@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lines of code come from addr2line, where it is installed; else it is the object and the offset.
+// Invariant: sites are named by the PE that calls there, since only it knows its addresses.
+#include "tools/races/report.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "tools/interpose/routines.hpp"
+
+namespace meshmem::races {
+namespace {
+
+// Lives for ever: a destructor of the program may finalize.
+auto& sites = *new std::map<std::pair<const void*, unsigned>, std::uint32_t>;
+// The places of loops, before the search.
+struct Recent {
+  Place place;
+  std::uint32_t site;
+};
+std::array<Recent, 256> recent_sites;
+
+template <std::size_t bytes>
+void copy_text(char (&to)[bytes], std::string_view from) {
+  to[from.copy(to, bytes - 1)] = '\0';
+}
+
+std::string own_program() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
+}
+
+void describe(Site& site, const Place& place) {
+  site.routine = place.routine;
+  Dl_info info{};
+  link_map* object = nullptr;
+  if (dladdr1(place.caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return;
+  site.offset = reinterpret_cast<std::uint64_t>(place.caller) - object->l_addr;
+  copy_text(site.object, object->l_name[0] ? object->l_name : own_program());
+  if (info.dli_sname) copy_text(site.function, info.dli_sname);
+}
+
+std::string first_line(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "re"), pclose);
+  char line[512] = "";
+  if (!pipe || !std::fgets(line, sizeof line, pipe.get())) return "";
+  line[std::strcspn(line, "\n")] = '\0';
+  return line;
+}
+
+// "file.c:12", or "" where nothing says. The call ends before the address that it returns to.
+std::string line_of_code(const Site& site) {
+  const std::string object = site.object;
+  if (object.empty() || object.find('\'') != object.npos) return "";
+  const std::string line = first_line(
+      fmt::format("addr2line -s -e '{}' {:#x} 2>/dev/null </dev/null", object, site.offset - 1));
+  return line.find('?') == line.npos ? line.substr(0, line.find(' ')) : "";
+}
+
+std::string place_of(const Site& site) {
+  const std::string object = site.object;
+  if (object.empty()) return "a place that is not known";
+  std::string where = fmt::format("{}+{:#x}", object.substr(object.rfind('/') + 1), site.offset);
+  if (const std::string line = line_of_code(site); !line.empty()) where = line + ", " + where;
+  if (site.function[0]) where = fmt::format("{} ({})", site.function, where);
+  return where;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+std::uint64_t hash_of(const Site& site) {
+  std::uint64_t hash = mix(site.routine + 1, site.offset);
+  for (const char* c = site.object; *c; ++c) hash = mix(hash, static_cast<unsigned char>(*c));
+  return hash;
+}
+
+std::uint64_t pair_of(const Site& one, const Site& other) {
+  const auto [first, second] = std::minmax({hash_of(one), hash_of(other)});
+  return mix(first, second) | 1;
+}
+
+// In the order of AccessKind.
+constexpr std::array<std::string_view, kAccessKinds> kAccessNames{
+    "a load of the program", "a store of the program", "a volatile load of the program",
+    "a volatile store of the program", "an atomic of the program"};
+
+std::string_view name_of(const Site& site) {
+  if (site.routine < tracing::kRoutines) return tracing::routine(site.routine).name;
+  const std::size_t kind = site.routine - tracing::kRoutines;
+  return kind < kAccessNames.size() ? kAccessNames[kind] : "a call";
+}
+
+std::string line_of(const Access& access, const Site& site) {
+  const bool is_atomic = static_cast<Manner>(access.manner) == Manner::atomic;
+  return fmt::format("\n  {}{} by PE {}: {} in {}", access.writes ? "written" : "read",
+                     is_atomic ? " atomically" : "", access.pe,
+                     access.site == 0 ? "a call" : name_of(site), place_of(site));
+}
+
+std::string_view hint(const Race& race) {
+  if (race.before.how() == Order::pending && race.before.pe == race.here.pe)
+    return "the second call is not complete before shmem_quiet";
+  if (race.has_returned)
+    return "the second call has returned, but no shmem_fence or shmem_quiet has completed it";
+  return "nothing orders the two";
+}
+
+}  // namespace
+
+std::uint32_t number_of(AccessKind kind) {
+  return tracing::kRoutines + static_cast<std::uint32_t>(kind);
+}
+
+std::uint32_t site_of(PeBoard& mine, const Place& place) {
+  const auto at = reinterpret_cast<std::uintptr_t>(place.caller);
+  Recent& recent = recent_sites[(at ^ place.routine) % recent_sites.size()];
+  if (recent.place == place) return recent.site;
+  const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
+                                                 static_cast<std::uint32_t>(sites.size() + 1));
+  const bool is_kept = found->second < PeBoard::kSites;
+  if (is_new && is_kept) describe(mine.sites[found->second], place);
+  recent = {place, is_kept ? found->second : 0};
+  return recent.site;
+}
+
+std::string text_of(const Boards& boards, const Race& race) {
+  const Site here = boards.site(race.here.pe, race.here.site);
+  const Site before = boards.site(race.before.pe, race.before.site);
+  if (!boards.is_new_pair(pair_of(here, before))) return "";
+  return fmt::format("MESHMEM_CHECK=races: a race for {}: {}{}{}", race.place, hint(race),
+                     line_of(race.here, here), line_of(race.before, before));
+}
+
+void forget_sites() {
+  sites.clear();
+  recent_sites = {};
+}
+
+}  // namespace meshmem::races

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names the places of the program that call, and says what two accesses race.
+// Invariant: a pair of call sites is reported once in a job. Called by checker.
+#ifndef MESHMEM_TOOLS_RACES_REPORT_HPP_
+#define MESHMEM_TOOLS_RACES_REPORT_HPP_
+
+#include <string>
+
+#include "base/access_hooks.hpp"
+#include "tools/races/boards.hpp"
+
+namespace meshmem::races {
+
+// Where in the program something happens: behind the call, whose routine has this number.
+struct Place {
+  const void* caller;
+  std::uint32_t routine;
+  bool operator==(const Place&) const = default;
+};
+// As that of a routine.
+std::uint32_t number_of(AccessKind kind);
+
+// The number of the place in this PE's table; 0 where there is no room.
+std::uint32_t site_of(PeBoard& mine, const Place& place);
+
+struct Race {
+  std::string place;  // "8 bytes at heap+0x40 of PE 1"
+  Access here, before;
+  bool has_returned;  // the call of `before`, as this PE knows
+};
+// "" if it was reported before.
+std::string text_of(const Boards& boards, const Race& race);
+
+void forget_sites();
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_REPORT_HPP_

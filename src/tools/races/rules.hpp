@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a routine does to symmetric memory and to the order of calls, by its name in the tables.
+// Invariant: what is not known here accesses nothing and orders nothing. Read by checker.
+#ifndef MESHMEM_TOOLS_RACES_RULES_HPP_
+#define MESHMEM_TOOLS_RACES_RULES_HPP_
+
+#include <string_view>
+
+#include "tools/races/call.hpp"
+
+namespace meshmem::races {
+
+struct Rule {
+  tracing::Kind kind = tracing::Kind::other;
+  bool is_nonblocking = false;
+  bool fetches = false;    // an atomic whose result the caller gets
+  bool is_plain = false;   // p, which is no atomic
+  bool completes = false;  // as quiet
+  bool orders = false;     // as fence
+  // How many blocks of `elements` a collective has in its source and dest, for each PE of the team.
+  bool has_source_of_all = false, has_dest_of_all = false;
+  bool leaves_root = false;  // the dest of the root
+  bool has_counts = false;   // arrays of them
+};
+Rule rule_of(const Call& call);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_RULES_HPP_

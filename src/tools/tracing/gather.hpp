@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Brings the parts of all PEs to PE 0 through symmetric memory, since machines need not have a file
+// system in common.
+// Invariant: collective; all PEs leave it with the same answer.
+#ifndef MESHMEM_TOOLS_TRACING_GATHER_HPP_
+#define MESHMEM_TOOLS_TRACING_GATHER_HPP_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/tracing/part_file.hpp"
+
+namespace meshmem::tracing {
+
+// The bytes of one part, in a file that has no name.
+class PartCopy {
+ public:
+  PartCopy() = default;
+  PartCopy(PartCopy&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }
+  PartCopy(const PartCopy&) = delete;
+  ~PartCopy();
+
+  static PartCopy of_file(int fd);  // mapped; empty if it cannot be
+  static PartCopy of_bytes(std::size_t bytes, const std::string& folder);  // to be filled
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+// PE 0 calls `use` with the parts by PE; its answer, "" or what went wrong, is PE 0's here. All get
+// whether nothing went wrong.
+using UseParts = std::function<std::string(const std::vector<PartCopy>&)>;
+bool gather_parts(const TraceJob& job, int fd, const UseParts& use, std::string& error);
+
+}  // namespace meshmem::tracing
+
+#endif  // MESHMEM_TOOLS_TRACING_GATHER_HPP_

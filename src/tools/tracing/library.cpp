@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What libmeshmem.so calls of this library, and `meshmem-trace join`.
+// Invariant: what cannot be traced is said in one line; the program's own calls go on.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tools/interpose/interpose.hpp"
+#include "tools/interpose/teams.hpp"
+#include "tools/tracing/clocks.hpp"
+#include "tools/tracing/gather.hpp"
+#include "tools/tracing/recorder.hpp"
+#include "tools/tracing/streams.hpp"
+#include "tools/tracing/timeline.hpp"
+
+namespace meshmem::tracing {
+namespace {
+
+TraceJob traced_job;
+// Lives for ever, as other things here do: a destructor of the program may finalize.
+std::string& traced_file = *new std::string;
+
+std::uint64_t slow_ways_before[std::size(kSlowWays)];  // of earlier jobs of the process
+
+std::string path_of_part(const std::string& file, int pe) {
+  return fmt::format("{}.pe{}.part", file, pe);
+}
+
+std::vector<std::string> paths_of_parts(const std::string& file) {
+  std::string pattern;
+  for (const char c : file) {
+    if (std::strchr("\\*?[", c)) pattern += '\\';
+    pattern += c;
+  }
+  glob_t found{};
+  glob((pattern + ".pe*.part").c_str(), 0, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return paths;
+}
+
+// Of a job before that had more PEs, and failed: they would be joined with this job's.
+void remove_parts_of_more_pes(const std::string& file, int n_pes) {
+  for (const std::string& path : paths_of_parts(file))
+    if (std::atoi(path.c_str() + file.size() + std::strlen(".pe")) >= n_pes) unlink(path.c_str());
+}
+
+std::string refusal(const std::string& reason) {
+  return fmt::format(
+      "MESHMEM_TRACE={}: {}; name a file in a folder in which every PE may write, on every machine",
+      traced_file, reason);
+}
+
+// An older trace would pass for this job's.
+std::string remove_older(const std::string& file) {
+  struct stat about {};
+  if (stat(file.c_str(), &about) != 0) return {};
+  if (!S_ISREG(about.st_mode)) return "it is there and no ordinary file";
+  return unlink(file.c_str()) == 0 ? "" : std::strerror(errno);
+}
+
+void count_slow_ways() {
+  PartHeader& header = part_header();
+  for (std::size_t i = 0; i < std::size(kSlowWays); ++i)
+    header.slow_ways[i] =
+        (*traced_job.slow_ways)[i].load(std::memory_order_relaxed) - slow_ways_before[i];
+}
+
+void record_init(const TraceJob& job) {
+  unsigned number = 0;
+  while (routine(number).name != job.init) ++number;
+  Record* record = begin_call_at(static_cast<Number>(number), job.init_begin);
+  record->pe = -1;
+  record->other = kWorldKey;
+  end_call(record);
+}
+
+std::string write_trace(const std::vector<std::span<std::byte>>& parts, const std::string& file) {
+  Timeline timeline = read_parts(parts);
+  find_causes(timeline);
+  return write_json(timeline, file) ? "" : fmt::format("cannot write it: {}", std::strerror(errno));
+}
+
+std::uint64_t calls_left_out(const std::vector<std::span<std::byte>>& parts) {
+  std::uint64_t calls = 0;
+  for (const std::span<std::byte> part : parts)
+    if (part.size() >= kHeaderBytes)
+      calls += reinterpret_cast<const PartHeader*>(part.data())->left_out;
+  return calls;
+}
+
+std::string join_parts(const std::vector<PartCopy>& copies) {
+  std::vector<std::span<std::byte>> parts;
+  for (const PartCopy& copy : copies) {
+    if (copy.bytes().empty()) return "there is no room on the disk for the parts of all PEs";
+    parts.push_back(copy.bytes());
+  }
+  std::string error = write_trace(parts, traced_file);
+  if (const std::uint64_t calls = calls_left_out(parts); error.empty() && calls > 0)
+    traced_job.print_line(fmt::format(
+        "MESHMEM_TRACE={}: the trace is full, and {} later calls are not in it; shmem_pcontrol(0) "
+        "and shmem_pcontrol(1) choose what is recorded",
+        traced_file, calls));
+  return error;
+}
+
+}  // namespace
+
+std::string open_trace(const TraceJob& job) {
+  if (job.version != kTraceJobVersion) return "libmeshmem_trace.so is of another meshmem";
+  traced_file = job.file;
+  traced_job = job;
+  traced_job.file = traced_file;
+  if (job.pe == 0)
+    if (const std::string error = remove_older(traced_file); !error.empty()) return refusal(error);
+  if (job.is_first_of_node) remove_parts_of_more_pes(traced_file, job.n_pes);
+  if (const std::string error = open_part(traced_job, path_of_part(traced_file, job.pe));
+      !error.empty())
+    return refusal(error);
+  for (std::size_t i = 0; i < std::size(kSlowWays); ++i)
+    slow_ways_before[i] = (*job.slow_ways)[i].load(std::memory_order_relaxed);
+  record_init(job);
+  forget_teams();
+  name_predefined_teams(job.node);
+  part_header().at_start = measure_clock(traced_job);
+  use_streams(traced_job);
+  put_wrappers_in_place();
+  job.note_work->store(record_own_work, std::memory_order_release);
+  return {};
+}
+
+void close_trace() {
+  if (part_fd() < 0) return;
+  traced_job.note_work->store(nullptr, std::memory_order_release);
+  stop_recording();
+  note_moment();
+  part_header().at_end = measure_clock(traced_job);
+  count_slow_ways();
+  std::string error;
+  const bool is_joined = gather_parts(traced_job, part_fd(), join_parts, error);
+  if (!error.empty())
+    traced_job.print_line(
+        fmt::format("MESHMEM_TRACE={}: {}; the parts of the PEs are left, and `meshmem-trace join "
+                    "{}` makes the "
+                    "trace of those of one machine",
+                    traced_file, error, traced_file));
+  close_part(is_joined);
+}
+
+void leave_trace() {
+  if (part_fd() >= 0) count_slow_ways();
+  say_what_is_left();
+}
+
+// FILE.pe0.part, FILE.pe1.part, ... to FILE. The number of parts, or -1 and errno.
+int join_files(const char* file) {
+  std::vector<PartCopy> copies;
+  std::vector<std::span<std::byte>> parts;
+  for (const std::string& path : paths_of_parts(file)) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) continue;
+    copies.push_back(PartCopy::of_file(fd));
+    parts.push_back(copies.back().bytes());
+    ::close(fd);
+  }
+  Timeline timeline = read_parts(parts);
+  if (timeline.spans.empty()) return 0;
+  find_causes(timeline);
+  if (!write_json(timeline, file)) return -1;
+  int n = 0;
+  for (const PartHeader* header : timeline.pes) n += header != nullptr;
+  return n;
+}
+
+}  // namespace meshmem::tracing
+
+#define VISIBLE extern "C" __attribute__((visibility("default")))
+VISIBLE void meshmem_open_trace(const meshmem::TraceJob& job, std::string& error) {
+  error = meshmem::tracing::open_trace(job);
+}
+VISIBLE void meshmem_close_trace() { meshmem::tracing::close_trace(); }
+VISIBLE void meshmem_leave_trace() { meshmem::tracing::leave_trace(); }
+VISIBLE int meshmem_join_trace(const char* file) { return meshmem::tracing::join_files(file); }
+#undef VISIBLE

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part file. Of each thread one chunk is mapped, its window, which holds its latest calls; when
+// it is full it is written to a chunk of its own and used again. So a thread stays in the same few
+// pages, and what it did last is in the file however it ends.
+// Invariant: room on the disk is taken before it is used: a full disk ends the trace, not the
+// program.
+#include "tools/tracing/recorder.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <optional>
+
+#include "tools/interpose/teams.hpp"
+
+namespace meshmem::tracing {
+namespace {
+
+// Of all PEs together, about; what viewers can show.
+constexpr std::size_t kMostCallsOfJob = 4 << 20, kMostCallsOfPe = 1 << 20, kFewestCalls = 16 << 10;
+
+struct Part {
+  std::mutex mutex;
+  void (*print_line)(std::string_view) = nullptr;
+  std::string file;
+  std::string path;
+  int fd = -1;
+  PartHeader* header = nullptr;
+  std::size_t chunks = 0, most_chunks = 0;
+  std::uint32_t threads = 0;
+};
+Part& part = *new Part;  // lives for ever: a destructor of the program may finalize
+
+thread_local constinit Track track;
+unsigned parts = 0;  // opened so far
+bool uses_ticks = true;
+constinit std::atomic<unsigned> recorded_part{0};  // the newest; 0: none now
+thread_local Record record_of_nobody;
+
+std::uint64_t ticks() { return uses_ticks ? trace_ticks() : trace_clock_ns(); }
+TraceMoment moment(const TraceMoment& both) {
+  return uses_ticks ? both : TraceMoment{both.ns, both.ns};
+}
+
+// Where the system itself does not take the time from the processors, they may not agree.
+bool can_use_ticks() {
+  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string source;
+  file >> source;
+  return source != "hpet" && source != "acpi_pm" && source.find("jiffies") == source.npos;
+}
+
+void* map_part(std::size_t offset, std::size_t bytes) {
+  void* at =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, part.fd, static_cast<off_t>(offset));
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+// At the end of the file, for one chunk more; nullopt if there is no room.
+std::optional<std::size_t> next_chunk() {
+  if (part.chunks == part.most_chunks) return std::nullopt;
+  return kHeaderBytes + part.chunks++ * kChunkBytes;
+}
+
+bool take_room(std::size_t begin, std::size_t bytes) {
+  errno = posix_fallocate(part.fd, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  return errno == 0;
+}
+
+ChunkHeader* add_window() {
+  const std::optional<std::size_t> begin = next_chunk();
+  if (!begin || !take_room(*begin, kChunkBytes)) return nullptr;
+  return static_cast<ChunkHeader*>(map_part(*begin, kChunkBytes));
+}
+
+// One that cannot be written stays as it is, full.
+bool empty(ChunkHeader* window) {
+  const std::optional<std::size_t> begin = next_chunk();
+  if (!begin) return false;
+  if (pwrite(part.fd, window, kChunkBytes, static_cast<off_t>(*begin)) != kChunkBytes) {
+    part.most_chunks = part.chunks;
+    return false;
+  }
+  part.header->last = moment(TraceMoment::now_exactly());
+  std::memset(static_cast<void*>(window + 1), 0, kChunkBytes - sizeof *window);
+  return true;
+}
+
+template <std::size_t bytes>
+void copy_text(char (&to)[bytes], std::string_view from) {
+  from.copy(to, bytes - 1);
+}
+
+void name_track(ChunkHeader& chunk, const char* name) {
+  chunk.thread = part.threads++;
+  if (name) {
+    copy_text(chunk.name, name);
+  } else if (gettid() == getpid()) {
+    std::strcpy(chunk.name, "main");
+  } else {
+    pthread_getname_np(pthread_self(), chunk.name, sizeof chunk.name);
+  }
+}
+
+void describe(const TraceJob& job) {
+  PartHeader& header = *part.header;
+  copy_text(header.magic, PartHeader::kMagic);
+  header.n_routines = kRoutines;
+  header.pe = job.pe;
+  header.n_pes = job.n_pes;
+  header.node = job.node;
+  header.clock = job.n_machines == 1 ? 0 : job.node;
+  header.first = moment(job.init_begin);
+  header.last = moment(TraceMoment::now_exactly());
+  header.heap = job.heap;
+  header.statics = job.statics;
+  header.device_heap = job.device_heap;
+  gethostname(header.host, sizeof header.host - 1);
+  copy_text(header.program, program_invocation_short_name);
+}
+
+// A thread is in one call at a time, so none is under way in its window. That of a part before is
+// left to the system.
+Record* take_slowly(Track& track) {
+  if (recorded_part == 0) return &record_of_nobody;
+  const std::lock_guard lock(part.mutex);
+  if (part.fd < 0) return &record_of_nobody;
+  const bool has_window = track.part == parts;
+  ChunkHeader* window = has_window ? reinterpret_cast<ChunkHeader*>(track.first) - 1 : add_window();
+  if (!window || (has_window && !empty(window))) {
+    ++part.header->left_out;
+    return &record_of_nobody;
+  }
+  if (!has_window) name_track(*window, track.name);
+  track.part = parts;
+  track.first = reinterpret_cast<Record*>(window + 1);
+  track.next = track.first + 1;
+  track.end = track.first + kRecordsOfChunk;
+  return track.first;
+}
+
+Record* next_record(Track& track) {
+  const bool has_room =
+      track.part == recorded_part.load(std::memory_order_relaxed) && track.next != track.end;
+  return has_room ? track.next++ : take_slowly(track);
+}
+
+// The parts may be read meanwhile: the record is there when it has its begin, which is last.
+void fill(Record& to, const Record& from) {
+  Record whole = from;
+  whole.begin = 0;
+  to = whole;
+  __atomic_store_n(&to.begin, from.begin, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+// To the part's header.
+void keep_team_name(std::uint64_t key, const std::string& members) {
+  if (part.fd < 0 || part.header->n_teams == PartHeader::kTeams) return;
+  TeamName& name = part.header->teams[part.header->n_teams++];
+  name.key = key;
+  copy_text(name.members, members);
+}
+
+std::string open_part(const TraceJob& job, const std::string& path) {
+  const std::lock_guard lock(part.mutex);
+  part.path = path;
+  part.file = job.file;
+  part.print_line = job.print_line;
+  unlink(path.c_str());
+  part.fd = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+  if (part.fd < 0) return std::strerror(errno);
+  part.chunks = part.threads = 0;
+  const std::size_t calls = std::clamp(kMostCallsOfJob / static_cast<std::size_t>(job.n_pes),
+                                       kFewestCalls, kMostCallsOfPe);
+  part.most_chunks = calls / kRecordsOfChunk;
+  if (!take_room(0, kHeaderBytes)) return std::strerror(errno);
+  part.header = static_cast<PartHeader*>(map_part(0, kHeaderBytes));
+  if (!part.header) return std::strerror(errno);
+  uses_ticks = can_use_ticks();
+  describe(job);
+  recorded_part = ++parts;
+  return {};
+}
+
+int part_fd() { return part.fd; }
+PartHeader& part_header() { return *part.header; }
+void note_moment() { part.header->last = moment(TraceMoment::now_exactly()); }
+const std::string& part_path() { return part.path; }
+void record_calls(bool enabled) { recorded_part = enabled && part.fd >= 0 ? parts : 0; }
+
+void stop_recording() {
+  recorded_part = 0;
+  Record* last = track.part == parts && track.next != track.first ? track.next - 1 : nullptr;
+  if (last && last->end == 0) last->end = ticks();
+}
+
+void close_part(bool remove) {
+  const std::lock_guard lock(part.mutex);
+  recorded_part = 0;
+  if (part.fd < 0) return;
+  munmap(part.header, kHeaderBytes);
+  close(part.fd);
+  if (remove) unlink(part.path.c_str());
+  part.fd = -1;
+}
+
+void say_what_is_left() {
+  if (part.fd < 0) return;
+  part.print_line(
+      fmt::format("the job ends without its trace; what this PE has done is in {}, and "
+                  "`meshmem-trace join {}` makes the trace of all such parts",
+                  part.path, part.file));
+}
+
+Record* begin_call(Number routine) {
+  Record* record = next_record(track);
+  record->routine = routine;
+  record->begin = ticks();
+  return record;
+}
+
+Record* begin_call_at(Number routine, const TraceMoment& begin) {
+  Record* record = begin_call(routine);
+  record->begin = moment(begin).ticks;
+  return record;
+}
+
+void end_call(Record* record) { record->end = ticks(); }
+
+void record_on(Track& of, const Record& record) { fill(*next_record(of), record); }
+bool is_recording() { return recorded_part.load(std::memory_order_relaxed) != 0; }
+std::uint64_t now_in_ticks() { return ticks(); }
+
+void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands) {
+  Record record{};
+  record.routine = static_cast<Number>(k_take_in_messages + static_cast<unsigned>(what));
+  record.count = commands;
+  record.pe = -1;
+  record.begin = moment(begin).ticks;
+  record.end = ticks();
+  record_on(track, record);
+}
+
+void end_polling_call(Record* record) {
+  end_call(record);
+  if (record <= track.first || record + 1 != track.next) return;
+  Record& before = record[-1];
+  const auto same = [&](auto Record::*field) { return before.*field == record->*field; };
+  if (!same(&Record::routine) || !same(&Record::dest) || !same(&Record::source) ||
+      !same(&Record::value) || !same(&Record::pe) || !same(&Record::count))
+    return;
+  ++before.other;  // of which these routines have none
+  before.end = record->end;
+  *record = {};
+  track.next = record;
+}
+
+}  // namespace meshmem::tracing

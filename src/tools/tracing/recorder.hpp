@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a call becomes a record: a piece of this PE's part of the trace for each thread and stream,
+// written in place, so that a PE that is killed leaves what it has done.
+// Invariant: a record is written by the thread of its call; without room a call goes to a record
+// that nobody reads, and is counted. The wrappers (entries) make a Call; library opens and closes.
+#ifndef MESHMEM_TOOLS_TRACING_RECORDER_HPP_
+#define MESHMEM_TOOLS_TRACING_RECORDER_HPP_
+
+#include <string>
+#include <type_traits>
+
+#include "tools/interpose/arguments.hpp"
+#include "tools/interpose/routines.hpp"
+#include "tools/tracing/part_file.hpp"
+
+namespace meshmem::tracing {
+
+// The part of this PE. One at a time.
+std::string open_part(const TraceJob& job, const std::string& path);  // "" or why not
+int part_fd();
+PartHeader& part_header();
+void note_moment();  // so that ticks can be told in ns
+const std::string& part_path();
+void stop_recording();  // the call of this thread that is under way ends now
+void close_part(bool remove);
+void record_calls(bool enabled);  // shmem_pcontrol
+void say_what_is_left();          // in a line, where the trace is not to be joined by the job
+
+// Of a call of this thread, whose record has its routine and begin, and its end.
+Record* begin_call(Number routine);
+Record* begin_call_at(Number routine, const TraceMoment& begin);
+void end_call(Record* record);
+// Where programs call the routine in loops: calls that find the same are one record.
+void end_polling_call(Record* record);
+
+// Where the records of a thread or a stream go.
+struct Track {
+  unsigned part = 0;
+  Record* next = nullptr;
+  Record* end = nullptr;
+  Record* first = nullptr;
+  const char* name = nullptr;  // that of the thread, if it has none
+};
+// Of what is over: all of a record. Called for a track by one thread at a time.
+void record_on(Track& track, const Record& record);
+bool is_recording();
+std::uint64_t now_in_ticks();
+
+// What a thread of the library has done since `begin`.
+void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
+
+// polls: programs call it in loops. has_room: the result goes where other routines have a source.
+template <bool polls, bool has_room>
+class Call {
+ public:
+  explicit Call(Number routine) : record_(begin_call(routine)) {}
+  ~Call() { polls ? end_polling_call(record_) : end_call(record_); }
+  Call(const Call&) = delete;
+
+  Record& record() { return *record_; }
+  template <typename R>
+  void note_result(R result) {
+    if constexpr (has_room) {
+      record_->source = bits_of(result);
+      record_->has_result = 1;
+    }
+  }
+
+ private:
+  Record* record_;
+};
+
+// (routine(...), call): the routine's result, noted if there is one; the built-in comma of a void
+// gives the call itself.
+template <typename R, bool polls, bool has_room>
+R operator,(R result, Call<polls, has_room>& call) {
+  call.note_result(result);
+  return result;
+}
+
+}  // namespace meshmem::tracing
+
+#endif  // MESHMEM_TOOLS_TRACING_RECORDER_HPP_
