@@ -6,7 +6,6 @@
 #ifndef MESHMEM_API_ENTRY_HPP_
 #define MESHMEM_API_ENTRY_HPP_
 
-#include "base/trace.hpp"
 #include "core/call.hpp"
 #include "pshmem.h"
 #include "pshmemx.h"
@@ -19,13 +18,8 @@
 #define MESHMEM_ENTRY(result, name, params) MESHMEM_NAMED_ENTRY(result, shmem_##name, params)
 #define MESHMEM_EXTENSION_ENTRY(result, name, params) \
   MESHMEM_NAMED_ENTRY(result, shmemx_##name, params)
-#if MESHMEM_TRACE
-// The body alone: traced_entries.cpp defines both names around it.
-#define MESHMEM_NAMED_ENTRY(result, name, params) extern "C" result untraced_##name params
-#else
 #define MESHMEM_NAMED_ENTRY(result, name, params)                                        \
   extern "C" MESHMEM_VISIBLE result name params __attribute__((weak, alias("p" #name))); \
   extern "C" MESHMEM_VISIBLE result p##name params
-#endif
 
 #endif  // MESHMEM_API_ENTRY_HPP_

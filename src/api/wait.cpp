@@ -129,7 +129,6 @@ extern "C" MESHMEM_VISIBLE void wait_until_of_long(long* ivar, int cmp,
                                                    long cmp_value) __asm__("shmem_wait_until")
     __attribute__((weak, alias("pshmem_wait_until")));
 extern "C" MESHMEM_VISIBLE void pshmem_wait_until(long* ivar, int cmp, long cmp_value) {
-  [[maybe_unused]] const TraceSpan span("shmem_wait_until");
   wait_until("shmem_wait_until", ivar, cmp, cmp_value);
 }
 

@@ -251,11 +251,10 @@ namespace with_checks {
 }  // namespace with_checks
 
 // What most calls are: both buffers in host heaps that all members reach by loads and stores. Where
-// calls are compared, direct_map has no heap; where accesses are traced, all calls are looked at.
+// calls are compared, direct_map has no heap.
 [[gnu::always_inline]] inline bool is_plain(const Team& team, const void* dest,
                                             std::size_t dest_bytes, const void* source,
                                             std::size_t source_bytes) {
-  if (kHasTrace) return false;
   const Segment& heap = direct_map.heap;
   return heap.holds(dest, dest_bytes) && heap.holds(source, source_bytes) && team.is_on_one_node();
 }

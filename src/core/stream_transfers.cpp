@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/slow_ways.hpp"
-#include "base/trace.hpp"
 #include "core/runtime.hpp"
 #include "core/stream_use.hpp"
 #include "device/comparison.hpp"
@@ -149,7 +148,6 @@ void require_own_stream(const char* routine, hipStream_t stream) {
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  note_access(AccessKind::put, dest, bytes, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -160,7 +158,6 @@ void put(const StreamCall& call, void* dest, const void* source, std::size_t byt
 
 void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  note_access(AccessKind::get, source, bytes, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -172,8 +169,6 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  note_access(AccessKind::put, dest, bytes, pe);
-  note_access(AccessKind::signal, signal.address, sizeof *signal.address, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   use.of(source, bytes);
@@ -197,7 +192,6 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
 
 void update_signal(const StreamCall& call, const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  note_access(AccessKind::signal, signal.address, sizeof *signal.address, pe);
   StreamUse use(call.routine, call.stream);
   use.of(signal.address, sizeof *signal.address);
   if (is_far(call.routine, pe))
@@ -209,7 +203,6 @@ void update_signal(const StreamCall& call, const Signal& signal, int pe) {
 }
 
 void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe) {
-  note_access(AccessKind::put, dest, bytes, pe);
   StreamUse use(call.routine, call.stream);
   use.of(dest, bytes);
   if (is_far(call.routine, pe)) {

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 
 namespace meshmem {
@@ -39,7 +38,6 @@ namespace meshmem {
                                              const void* address, std::size_t bytes);
 [[gnu::always_inline]] inline void check_room(const char* routine, const char* argument,
                                               const void* address, std::size_t bytes) {
-  note_access(AccessKind::collective, address, bytes, address_map.my_pe);
   if (bytes != 0 && !is_in_segment(direct_map, address, bytes)) [[unlikely]]
     check_rare(routine, argument, address, bytes);
 }

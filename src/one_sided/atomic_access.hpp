@@ -14,7 +14,6 @@
 #include <type_traits>
 
 #include "base/polling_loop.hpp"
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/one_sided.hpp"
@@ -42,7 +41,6 @@ template <typename E, typename Where, typename Host>
                                                    bool fetches = true) {
   const int at = where.world_pe(pe);
   check_pe(direct_map, at, where.routine);
-  note_access(AccessKind::atomic, address, sizeof(E), at);
   std::byte* there = find_copy(direct_map, address, sizeof(E), at);
   if (!is_mapped(there)) [[unlikely]]
     there = find_in_block(where.routine, address, sizeof(E), at);

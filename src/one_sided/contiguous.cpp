@@ -5,7 +5,6 @@
 #include "one_sided/contiguous.hpp"
 
 #include "base/copy_bytes.hpp"
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "one_sided/one_sided.hpp"
 
@@ -19,7 +18,6 @@ template <ColdPath cold_path>
 [[gnu::always_inline]] inline void put(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
-  note_access(AccessKind::put, dest, bytes, pe);
   if (bytes == 0) return;
   std::byte* there = find_copy(direct_map, dest, bytes, pe);
   if (!is_mapped(there) || may_be_on_device(source)) [[unlikely]]
@@ -31,7 +29,6 @@ template <ColdPath cold_path>
 [[gnu::always_inline]] inline void get(const char* routine, void* dest, const void* source,
                                        std::size_t bytes, int pe) {
   check_pe(direct_map, pe, routine);
-  note_access(AccessKind::get, source, bytes, pe);
   if (bytes == 0) return;
   const std::byte* there = find_copy(direct_map, source, bytes, pe);
   if (!is_mapped(there) || may_be_on_device(dest)) [[unlikely]]

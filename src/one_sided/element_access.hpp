@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/completion.hpp"
@@ -73,7 +72,6 @@ template <typename E, typename Where>
 [[gnu::always_inline]] static inline void p(Where where, E* dest, E value, int pe) {
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
-  note_access(AccessKind::put, dest, sizeof(E), to);
   std::byte* copy = find_copy(direct_map, dest, sizeof(E), to);
   if (!is_mapped(copy)) [[unlikely]]
     return cold_p(where.routine, dest, value, to);
@@ -88,7 +86,6 @@ template <typename E, typename Where>
 [[gnu::always_inline]] static inline E g(Where where, const E* source, int pe) {
   const int from = where.world_pe(pe);
   check_pe(direct_map, from, where.routine);
-  note_access(AccessKind::get, source, sizeof(E), from);
   const std::byte* copy = find_copy(direct_map, source, sizeof(E), from);
   if (!is_mapped(copy)) [[unlikely]]
     return cold_g(where.routine, source, from);
@@ -118,10 +115,7 @@ template <typename Where>
   check_signal_op(where.routine, signal.op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
-  if (!one_sided::try_put_signal(where.routine, dest, source, bytes, signal, to)) return false;
-  note_access(AccessKind::put, dest, bytes, to);
-  note_access(AccessKind::signal, signal.address, sizeof *signal.address, to);
-  return true;
+  return one_sided::try_put_signal(where.routine, dest, source, bytes, signal, to);
 }
 
 template <typename E, typename Where>

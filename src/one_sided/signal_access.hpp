@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/schedule_fuzzing.hpp"
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/one_sided.hpp"
@@ -30,7 +29,6 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
   check_signal_op(where.routine, sig_op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
-  note_access(AccessKind::signal, sig_addr, sizeof *sig_addr, to);
   std::byte* copy = find_copy(direct_map, sig_addr, sizeof *sig_addr, to);
   if (!is_mapped(copy)) [[unlikely]]
     copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to);

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "base/trace.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/one_sided.hpp"
@@ -60,7 +59,6 @@ static void ibput(Where where, void* dest, const void* source, std::ptrdiff_t ds
   if (bsize == 0 || nblocks == 0) return;
   const one_sided::Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "dst", dst, bsize, nblocks);
-  note_access(AccessKind::put, dest, span, to);
   auto* there = find_copy(direct_map, dest, span, to);
   if (!is_mapped(there) || may_be_on_device(source)) [[unlikely]]
     return one_sided::put_blocks(where.routine, dest, source, blocks, to);
@@ -74,7 +72,6 @@ static void ibget(Where where, void* dest, const void* source, std::ptrdiff_t ds
   if (bsize == 0 || nblocks == 0) return;
   const one_sided::Blocks blocks = blocks_of<E>(where.routine, dst, sst, bsize, nblocks);
   const std::size_t span = span_of<E>(where.routine, "sst", sst, bsize, nblocks);
-  note_access(AccessKind::get, source, span, from);
   const auto* there = find_copy(direct_map, source, span, from);
   if (!is_mapped(there) || may_be_on_device(dest)) [[unlikely]]
     return one_sided::get_blocks(where.routine, dest, source, blocks, from);

@@ -9,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "base/slow_ways.hpp"
-#include "base/trace.hpp"
 #include "collectives/device/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "core/runtime.hpp"
@@ -18,7 +17,6 @@
 #include "device/launch.hpp"
 #include "gpu/stream_mark.hpp"
 #include "gpu/stream_work.hpp"
-#include "memory/address_map.hpp"
 
 namespace meshmem::on_stream {
 namespace {
@@ -38,7 +36,6 @@ void expect_same(Team& team, hipStream_t stream, fmt::format_string<const Values
 void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t count,
                 std::size_t elem_bytes) {
   on_device::check_reach(team.routine(), address, count, elem_bytes);
-  note_access(AccessKind::collective, address, count * elem_bytes, address_map.my_pe);
   use.of(address, count * elem_bytes);
 }
 
