@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "program_file.hpp"
+
 namespace meshmem {
 namespace {
 
@@ -60,7 +62,7 @@ Job::Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, G
       mailbox_(mailbox),
       guard_(guard),
       where_(where),
-      file_(options.program[0]),
+      machine_code_(find_machine_code(options.program[0])),
       starter_(files_of_pes),
       output_(options.tag_output),
       pes_(static_cast<std::size_t>(options.pes)) {
@@ -115,7 +117,7 @@ void Job::start_pe(int pe, const Environment& base, const std::vector<std::strin
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   int input_fd = pe == 0 ? input_.fd_for_pe() : nowhere_fd;
-  pes_[pe].pid = starter_.start({options_.program, file_.machine_code(), environment, input_fd,
+  pes_[pe].pid = starter_.start({options_.program, machine_code_, environment, input_fd,
                                  out.write_end.get(), err.write_end.get()});
   pes_[pe].started_as = pes_[pe].pid;
   guard_.watch(pe, pes_[pe].pid);
@@ -243,7 +245,8 @@ std::optional<int> Job::find_pe(pid_t pid) const {
 void Job::take_start_errors() {
   while (std::optional<int> error = starter_.take_error()) {
     if (status_) continue;
-    output_.say(fmt::format("cannot run '{}': {}", options_.program[0], file_.explain(*error)));
+    output_.say(fmt::format("cannot run '{}': {}", options_.program[0],
+                            explain_exec_error(options_.program[0], *error)));
     end_with(*error == ENOENT || *error == ENOTDIR ? kStatusNotFound : kStatusNotRunnable);
   }
 }

@@ -18,7 +18,6 @@
 #include "mailbox.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "program_file.hpp"
 #include "status.hpp"
 #include "terminal_input.hpp"
 
@@ -77,7 +76,7 @@ class Job {
   Mailbox& mailbox_;
   Guard& guard_;
   StatusFile& where_;
-  const ProgramFile file_;
+  const std::string machine_code_;  // the program's file, if it is that
   ChildStarter starter_;
   Output output_;
   TerminalInput input_;

@@ -9,21 +9,12 @@
 
 namespace meshmem {
 
-class ProgramFile {
- public:
-  explicit ProgramFile(const std::string& program);
+// The program's file if it is machine code, else empty. A shell would read machine code of another
+// processor as a script, and say that it does not find its own first bytes.
+std::string find_machine_code(const std::string& program);
 
-  // The file if it is machine code, else empty. A shell would read machine code of another
-  // processor as a script, and say that it does not find its own first bytes.
-  const std::string& machine_code() const { return machine_code_; }
-
-  // Why exec gave this error, where the error alone would mislead.
-  std::string explain(int error) const;
-
- private:
-  std::string path_;  // of an existing file or folder, or empty
-  std::string machine_code_;
-};
+// Why exec gave this error; the error's own text unless that would mislead.
+std::string explain_exec_error(const std::string& program, int error);
 
 }  // namespace meshmem
 

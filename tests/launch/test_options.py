@@ -152,20 +152,21 @@ class Options(launching.LaunchTest):
         with open(launching.PMIX_CLIENT, "rb") as file:
             own = file.read()
         s390 = self.write_program("s390", own[:18] + (22).to_bytes(2, "little") + own[20:])
-        self.assert_refused(["-n", "2", s390], 126, "it is a program for ELF's machine 22, and this processor is ")
+        self.assert_refused(["-n", "2", s390], 126, f"cannot run '{s390}': it is no program for this machine")
         self.environment["PATH"] = self.folder + ":" + self.environment["PATH"]
-        self.assert_refused(["-n", "2", "s390"], 126, "cannot run 's390': it is a program for ELF's machine 22")
-        self.assert_refused(["-n", "2", self.write_program("cut", own[:100])], 126, "damaged, or cut off")
-        self.assert_refused(["-n", "2", self.write_program("short", own[:5])], 126, "damaged, or cut off")
+        self.assert_refused(["-n", "2", "s390"], 126, "cannot run 's390': it is no program for this machine")
+        self.assert_refused(["-n", "2", self.write_program("cut", own[:100])], 126, "or its file is damaged")
+        self.assert_refused(["-n", "2", self.write_program("short", own[:5])], 126, "or its file is damaged")
         loader = own.find(b"/ld-linux")
         musl = self.write_program("musl", own[:loader] + b"/no-linux" + own[loader + 9:])
-        self.assert_refused(["-n", "2", musl], 127, "its loader '", "/no-linux", "is not there")
+        self.assert_refused(["-n", "2", musl], 127, "its loader is not there")
 
     def test_a_script_whose_interpreter_is_not_there_says_so(self):
         missing = self.write_program("missing", b"#! /no/such/shell -e\necho\n")
-        self.assert_refused(["-n", "2", missing], 127, "its first line names '/no/such/shell', which is not there")
+        self.assert_refused(["-n", "2", missing], 127,
+                            "its first line names an interpreter that is not there: #! /no/such/shell -e")
         windows = self.write_program("windows", b"#!/bin/sh\r\necho\r\n")
-        self.assert_refused(["-n", "2", windows], 127, "carriage returns", "'/bin/sh\\r'")
+        self.assert_refused(["-n", "2", windows], 127, "its lines end in carriage returns")
         self.assertEqual(self.count_lines("-n", 2, self.write_program("plain", b"echo here\n")), 2)
 
     def test_pes_get_no_variables_but_those_of_pmix_and_a_few(self):
