@@ -16,12 +16,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <limits>
-#include <map>
-#include <memory>
-#include <numeric>
-#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -121,58 +116,6 @@ std::optional<std::string> read_whole_file(const std::string& path) {
   return failed ? std::nullopt : std::optional(text);
 }
 
-struct CpuSet {
-  std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set;
-  std::size_t bytes;
-  int count;  // of cores that it has room for
-};
-
-CpuSet make_cpu_set(int count) {
-  CpuSet made{{CPU_ALLOC(count), [](cpu_set_t* allocated) { CPU_FREE(allocated); }},
-              CPU_ALLOC_SIZE(count),
-              count};
-  if (made.set) CPU_ZERO_S(made.bytes, made.set.get());
-  return made;
-}
-
-// The cores that the calling thread may use.
-std::optional<CpuSet> read_affinity() {
-  // The kernel refuses a set that is smaller than its own, whose size it does not tell.
-  for (int count = CPU_SETSIZE; count <= 1 << 20; count *= 2) {
-    CpuSet found = make_cpu_set(count);
-    if (found.set && sched_getaffinity(0, found.bytes, found.set.get()) == 0) return found;
-  }
-  return std::nullopt;
-}
-
-std::vector<int> members_of(const CpuSet& cpus) {
-  std::vector<int> members;
-  for (int cpu = 0; cpu < cpus.count; ++cpu) {
-    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), cpus.bytes, cpus.set.get()))
-      members.push_back(cpu);
-  }
-  return members;
-}
-
-// Gives the calling thread the cores back that it had before. Since Linux 6.2 the kernel remembers
-// the set that was asked for, but read_affinity() sees only those cores of it that are allowed and
-// online now. A thread that asked for just these would get no more when its cpuset grows. So this
-// asks for all cores if that gives the same set.
-void restore_affinity(const CpuSet& before) {
-  const CpuSet all = make_cpu_set(before.count);
-  if (all.set) {
-    std::memset(all.set.get(), 0xff, all.bytes);
-    if (sched_setaffinity(0, all.bytes, all.set.get()) == 0) {
-      const std::optional<CpuSet> now = read_affinity();
-      if (now && now->bytes == before.bytes &&
-          CPU_EQUAL_S(now->bytes, now->set.get(), before.set.get()))
-        return;
-    }
-  }
-  if (sched_setaffinity(0, before.bytes, before.set.get()) != 0)
-    debug("cannot let a thread use the cores again that it could use: {}", errno_text());
-}
-
 }  // namespace
 
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file) {
@@ -246,131 +189,38 @@ std::size_t allow_descriptors(std::size_t needed) {
 }
 
 std::vector<int> allowed_cpus() {
-  const std::optional<CpuSet> allowed = read_affinity();
-  return allowed ? members_of(*allowed) : std::vector<int>{0};
+  // The kernel refuses a set that is smaller than its own, whose size it does not tell.
+  for (std::size_t sets = 1; sets <= 1024; sets *= 2) {
+    std::vector<cpu_set_t> allowed(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, allowed.data()) != 0) continue;
+    std::vector<int> cpus;
+    for (std::size_t cpu = 0; cpu < sets * CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET_S(cpu, bytes, allowed.data())) cpus.push_back(static_cast<int>(cpu));
+    return cpus;
+  }
+  return {0};
 }
 
-void go_to_core(int core) { go_to_one_of({core}); }
+void go_to_core(int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<std::size_t>(core), &cores);
+  go_to_one_of(cores);
+}
 
-void go_to_one_of(const std::vector<int>& cores) {
-  const std::optional<CpuSet> allowed = read_affinity();
-  if (!allowed || members_of(*allowed).size() < 2) return;
-  const CpuSet wanted = make_cpu_set(allowed->count);
-  if (!wanted.set) return;
-  for (const int core : cores) {
-    const auto number = static_cast<std::size_t>(core);
-    if (CPU_ISSET_S(number, allowed->bytes, allowed->set.get()))
-      CPU_SET_S(number, wanted.bytes, wanted.set.get());
-  }
-  const int choices = CPU_COUNT_S(wanted.bytes, wanted.set.get());
-  if (choices == 0 || sched_setaffinity(0, wanted.bytes, wanted.set.get()) != 0) return;
+void go_to_one_of(const cpu_set_t& cores) {
+  cpu_set_t allowed, wanted;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  CPU_AND(&wanted, &allowed, &cores);
+  const int choices = CPU_COUNT(&wanted);
+  if (choices == 0 || sched_setaffinity(0, sizeof wanted, &wanted) != 0) return;
   // Now it is on any of them. Nap so that the scheduler places this thread on an idle core,
   // preferably one whose sibling is idle too.
   const timespec nap{0, 1000};
   if (choices > 1) nanosleep(&nap, nullptr);
-  restore_affinity(*allowed);
-}
-
-namespace {
-
-// A PE that shares its core, and where it may go.
-struct Mover {
-  std::size_t pe;
-  std::vector<int> free;
-};
-
-bool has_fewer(const Mover& a, const Mover& b) { return a.free.size() < b.free.size(); }
-
-// Of the PEs on each core all but the one with the fewest free cores to go to.
-std::vector<Mover> movers_of(const std::vector<RunningPe>& pes) {
-  cpu_set_t taken;
-  CPU_ZERO(&taken);
-  for (const RunningPe& pe : pes)
-    if (pe.core >= 0) CPU_SET(static_cast<std::size_t>(pe.core), &taken);
-  std::map<int, std::vector<Mover>> by_core;
-  for (std::size_t i = 0; i < pes.size(); ++i) {
-    if (pes[i].core < 0) continue;
-    Mover& mover = by_core[pes[i].core].emplace_back(Mover{i, {}});
-    for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, pes[i].allowed) && !CPU_ISSET(core, &taken))
-        mover.free.push_back(static_cast<int>(core));
-  }
-  std::vector<Mover> movers;
-  for (auto& [core, sharers] : by_core) {
-    std::stable_sort(sharers.begin(), sharers.end(), has_fewer);
-    movers.insert(movers.end(), sharers.begin() + 1, sharers.end());
-  }
-  std::stable_sort(movers.begin(), movers.end(), has_fewer);
-  return movers;
-}
-
-}  // namespace
-
-// Each takes one, then one more, as long as there are: who has few to choose from comes first.
-std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes) {
-  std::vector<std::vector<int>> given(pes.size());
-  std::vector<Mover> movers = movers_of(pes);
-  std::set<int> gone;
-  for (bool is_any_left = true; is_any_left;) {
-    is_any_left = false;
-    for (Mover& mover : movers) {
-      std::erase_if(mover.free, [&](int core) { return gone.contains(core); });
-      if (mover.free.empty()) continue;
-      is_any_left = true;
-      given[mover.pe].push_back(mover.free.front());
-      gone.insert(mover.free.front());
-    }
-  }
-  return given;
-}
-
-std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed) {
-  struct Core {
-    std::size_t number;
-    int pes = 0;
-  };
-  std::vector<Core> cores;
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (const cpu_set_t* cpus : allowed) CPU_OR(&all, &all, cpus);
-  for (std::size_t number = 0; number < CPU_SETSIZE; ++number)
-    if (CPU_ISSET(number, &all)) cores.push_back({number});
-
-  // A PE that has few to choose from chooses first: the others can go where room is left.
-  std::vector<std::size_t> order(allowed.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<int> choices(allowed.size());
-  std::transform(allowed.begin(), allowed.end(), choices.begin(),
-                 [](const cpu_set_t* cpus) { return CPU_COUNT(cpus); });
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return choices[a] < choices[b]; });
-
-  std::vector<int> dealt(allowed.size(), -1);
-  for (const std::size_t pe : order) {
-    Core* best = nullptr;
-    for (Core& core : cores)
-      if (CPU_ISSET(core.number, allowed[pe]) && (!best || core.pes < best->pes)) best = &core;
-    if (!best) continue;
-    ++best->pes;
-    dealt[pe] = static_cast<int>(best->number);
-  }
-  return dealt;
-}
-
-cpu_set_t part_of_cores(const cpu_set_t& cores, int index, int n) {
-  const int n_cores = CPU_COUNT(&cores);
-  const bool is_enough = n <= n_cores;
-  const int begin = is_enough ? index * n_cores / n : index % std::max(n_cores, 1);
-  const int end = is_enough ? (index + 1) * n_cores / n : begin + 1;
-  cpu_set_t part;
-  CPU_ZERO(&part);
-  int passed = 0;
-  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &cores)) continue;
-    if (passed >= begin && passed < end) CPU_SET(core, &part);
-    ++passed;
-  }
-  return part;
+  if (sched_setaffinity(0, sizeof allowed, &allowed) != 0)
+    debug("cannot let a thread use the cores again that it could use: {}", errno_text());
 }
 
 double cpu_quota() { return cgroup_cpu_quota(read_whole_file); }

@@ -24,29 +24,11 @@ std::size_t machine_memory_bytes();
 std::vector<int> allowed_cpus();
 
 // Moves the calling thread to this core, if it may use it. It is not bound to it: the scheduler may
-// move it on.
+// move it on. Does nothing on machines with more cores than a cpu_set_t holds.
 void go_to_core(int core);
 
 // The same for several cores, of which the scheduler takes one that is idle, if one is.
-void go_to_one_of(const std::vector<int>& cores);
-
-// A PE on the core where it runs, with the cores that it may use.
-struct RunningPe {
-  int core;
-  const cpu_set_t* allowed;
-};
-// The cores to which each PE may go that shares its own with another, where no PE runs; none for
-// those that stay: on every core one, and whoever has nowhere to go. No core is given to two. The
-// same answer in every PE.
-std::vector<std::vector<int>> part_pes(const std::vector<RunningPe>& pes);
-
-// The core that each of some PEs is to go to, given the sets that they may use, so that every core
-// has as few as can be; -1 for an empty set. The same sets give the same cores in every PE.
-std::vector<int> deal_cores(const std::vector<const cpu_set_t*>& allowed);
-
-// The part of `cores` that the one of `n` sharers with this index takes: as many for each, or one
-// more. Where there are fewer cores than sharers, one that it has with others.
-cpu_set_t part_of_cores(const cpu_set_t& cores, int index, int n);
+void go_to_one_of(const cpu_set_t& cores);
 
 // Raises how many descriptors this process may open to what the system grants at most, if `needed`
 // more than a program's usual ones would be too many. Returns how many it may open.

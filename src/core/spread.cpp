@@ -4,12 +4,9 @@
 // sets, so none is told where to go.
 #include "core/spread.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/machine.hpp"
@@ -25,39 +22,10 @@ cpu_set_t cores_of(const DirectoryEntry* directory, int n_pes) {
   return all;
 }
 
-// Where PEs outnumber the cores, deals them out evenly. The scheduler puts new processes on any
-// core that is free at that moment, and takes up to a second to spread PEs that only yield. With 6
-// PEs on one core and 2 on the other a barrier takes twice as long. Nodes that share a machine take
-// cores of their own: where two had their leaders on one core, a barrier took 39 us instead of 24.
-void deal_out(const DirectoryEntry* directory, int n_pes, int me, const cpu_set_t& part) {
-  std::vector<cpu_set_t> own(static_cast<std::size_t>(n_pes));
-  std::vector<const cpu_set_t*> allowed;
-  for (int i = 0; i < n_pes; ++i) {
-    cpu_set_t& cpus = own[static_cast<std::size_t>(i)];
-    CPU_AND(&cpus, &directory[i].cpus, &part);
-    allowed.push_back(CPU_COUNT(&cpus) > 0 ? &cpus : &directory[i].cpus);
-  }
-  const int core = deal_cores(allowed)[static_cast<std::size_t>(me)];
-  if (core >= 0) keep_to_core(core);
-}
-
 // -1: the core's number is beyond those that are told apart.
 int core_of_this_thread() {
   const int core = sched_getcpu();
   return core < CPU_SETSIZE ? core : -1;
-}
-
-// With a core for each PE the scheduler knows better, but takes 40 ms or more to part two that
-// start on one and do not sleep. Who shares a core goes to one where no PE of this job is.
-void leave_shared_core(const DirectoryEntry* directory, int n_pes, int me) {
-  std::vector<RunningPe> pes(static_cast<std::size_t>(n_pes));
-  std::transform(directory, directory + n_pes, pes.begin(), [](const DirectoryEntry& entry) {
-    return RunningPe{entry.core, &entry.cpus};
-  });
-  const std::vector<int> free = part_pes(pes)[static_cast<std::size_t>(me)];
-  if (free.empty()) return;
-  go_to_one_of(free);
-  debug("moved from core {}, where another PE is, to core {}", directory[me].core, sched_getcpu());
 }
 
 }  // namespace
@@ -110,17 +78,62 @@ bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& sh
   return share.pes > std::min(static_cast<double>(CPU_COUNT(&cores)), cpu_quota());
 }
 
+// The scheduler puts new processes on any core that is free at that moment, and takes up to a
+// second to spread PEs that only yield. With 6 PEs on one core and 2 on the other a barrier takes
+// twice as long. It takes half as long again where the PEs of two nodes share both cores, and no
+// node has one of its own.
+int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& share) {
+  const cpu_set_t& cpus = directory[me].cpus;
+  int turn = 0;
+  for (int i = 0; i < me; ++i) turn += CPU_EQUAL(&directory[i].cpus, &cpus);
+  const int n = CPU_COUNT(&cpus), begin = share.index * n / share.nodes;
+  int place = begin + turn % std::max((share.index + 1) * n / share.nodes - begin, 1);
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cpus) && place-- == 0) return static_cast<int>(core);
+  return -1;
+}
+
+// The scheduler takes 40 ms or more to part two PEs that start on one core and do not sleep. It
+// knows which of several cores no other job uses.
+cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me) {
+  cpu_set_t taken, free, given;
+  CPU_ZERO(&taken);
+  CPU_ZERO(&given);
+  int leavers = 0, turn = -1;
+  for (int i = 0; i < n_pes; ++i) {
+    if (directory[i].core < 0) continue;
+    const auto core = static_cast<std::size_t>(directory[i].core);
+    if (CPU_ISSET(core, &taken)) {
+      if (i == me) turn = leavers;
+      ++leavers;
+    }
+    CPU_SET(core, &taken);
+  }
+  CPU_AND(&taken, &taken, &directory[me].cpus);
+  CPU_XOR(&free, &taken, &directory[me].cpus);
+  if (turn < 0 || CPU_COUNT(&free) == 0) return given;
+  turn %= CPU_COUNT(&free);  // PEs may have different cores to choose from
+  int passed = 0;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &free) && passed++ % leavers == turn) CPU_SET(core, &given);
+  return given;
+}
+
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, const CoreShare& share,
                        bool is_wanted, const std::function<void()>& meet) {
   const cpu_set_t cores = cores_of(directory, n_pes);
   if (CPU_COUNT(&cores) == 0) return;  // there are more than are told apart
   if (std::max(share.pes, n_pes) > CPU_COUNT(&cores)) {
-    if (is_wanted) deal_out(directory, n_pes, me, part_of_cores(cores, share.index, share.nodes));
+    const int core = core_dealt_to(directory, me, share);
+    if (is_wanted && core >= 0) keep_to_core(core);
     return;
   }
   directory[me].core = core_of_this_thread();
   meet();
-  if (is_wanted) leave_shared_core(directory, n_pes, me);
+  const cpu_set_t free = cores_to_leave_for(directory, n_pes, me);
+  if (!is_wanted || CPU_COUNT(&free) == 0) return;
+  go_to_one_of(free);
+  debug("moved from core {}, where another PE is, to core {}", directory[me].core, sched_getcpu());
 }
 
 }  // namespace meshmem

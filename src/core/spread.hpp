@@ -5,6 +5,8 @@
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 
+#include <sched.h>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -48,6 +50,14 @@ int count_cores(const DirectoryEntry* directory, int n_pes);
 
 // The PEs that use these cores outnumber them, or what a container grants of them.
 bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
+
+// The core that PE `me` gets where PEs outnumber the cores. PEs that may use the same cores take
+// turns, and nodes that share a machine have a part of its cores each. -1: it may use none.
+int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& share);
+
+// The cores that PE `me` gets where a PE before it runs on the same core as it does: of those where
+// no PE is, no core is given to two PEs that may use the same ones. Else none.
+cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me);
 
 // Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where
 // PEs outnumber the cores, to the core that is dealt to this PE, of this node's part of the cores;

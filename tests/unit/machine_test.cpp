@@ -153,8 +153,7 @@ cpu_set_t set_of(std::initializer_list<int> cpus) {
   return set;
 }
 
-// All but the last: what comes of asking for all cores must not stay. In a thread of its own, since
-// no test may change what the others may use.
+// In a thread of its own, since no test may change what the others may use.
 TEST(Machine, LeavesAThreadTheCoresThatItWasBoundTo) {
   std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2 || cpus.back() >= CPU_SETSIZE) GTEST_SKIP();
@@ -171,86 +170,14 @@ TEST(Machine, LeavesAThreadTheCoresThatItWasBoundTo) {
   }).join();
 }
 
-std::vector<int> deal(const std::vector<cpu_set_t>& sets) {
-  std::vector<const cpu_set_t*> allowed;
-  for (const cpu_set_t& set : sets) allowed.push_back(&set);
-  return deal_cores(allowed);
-}
-
-TEST(Machine, DealsCoresInTurnToThoseWhoMayUseTheSame) {
-  EXPECT_EQ(deal(std::vector(5, set_of({3, 1023}))), (std::vector{3, 1023, 3, 1023, 3}));
-}
-
-TEST(Machine, DealsCoresThatFewMayUseToThoseFew) {
-  EXPECT_EQ(deal({set_of({0, 1}), set_of({0, 2}), set_of({0, 3}), set_of({0, 4}), set_of({0}),
-                  set_of({0})}),
-            (std::vector{1, 2, 3, 4, 0, 0}));
-}
-
-TEST(Machine, PartsCoresAmongSharers) {
-  const auto has = [](const cpu_set_t& part, const cpu_set_t& wanted) {
-    return CPU_EQUAL(&part, &wanted) != 0;
-  };
-  const cpu_set_t cores = set_of({0, 2, 4, 6, 8, 10, 12, 1023});
-  EXPECT_TRUE(has(part_of_cores(cores, 0, 1), cores));
-  EXPECT_TRUE(has(part_of_cores(cores, 0, 3), set_of({0, 2})));
-  EXPECT_TRUE(has(part_of_cores(cores, 1, 3), set_of({4, 6, 8})));
-  EXPECT_TRUE(has(part_of_cores(cores, 2, 3), set_of({10, 12, 1023})));
-  const cpu_set_t two = set_of({1, 5});
-  EXPECT_TRUE(has(part_of_cores(two, 0, 3), set_of({1})));
-  EXPECT_TRUE(has(part_of_cores(two, 1, 3), set_of({5})));
-  EXPECT_TRUE(has(part_of_cores(two, 2, 3), set_of({1})));
-}
-
-TEST(Machine, DealsEvenlyAroundABoundPe) {
-  for (std::size_t bound = 0; bound < 8; ++bound) {
-    std::vector<cpu_set_t> sets(8, set_of({0, 1}));
-    sets[bound] = set_of({0});
-    const std::vector<int> cores = deal(sets);
-    EXPECT_EQ(std::count(cores.begin(), cores.end(), 0), 4) << bound;
-    EXPECT_EQ(std::count(cores.begin(), cores.end(), 1), 4) << bound;
-    EXPECT_EQ(cores[bound], 0);
-  }
-}
-
-using Cores = std::vector<int>;
-
-std::vector<Cores> part(const std::vector<int>& running, const std::vector<cpu_set_t>& sets) {
-  std::vector<RunningPe> pes;
-  for (std::size_t i = 0; i < running.size(); ++i)
-    pes.push_back({running[i], &sets[std::min(i, sets.size() - 1)]});
-  return part_pes(pes);
-}
-
-TEST(Machine, PartsNobodyWhoIsAlone) {
-  EXPECT_EQ(part({2, 0, 1}, {set_of({0, 1, 2, 3})}), (std::vector<Cores>{{}, {}, {}}));
-  EXPECT_EQ(part({}, {}), std::vector<Cores>{});
-}
-
-TEST(Machine, PartsThoseOnOneCore) {
-  EXPECT_EQ(part({1, 1}, {set_of({0, 1})}), (std::vector<Cores>{{}, {0}}));
-  EXPECT_EQ(part({5, 5, 5, 2}, {set_of({0, 1, 2, 3, 4, 5, 1023})}),
-            (std::vector<Cores>{{}, {0, 3, 1023}, {1, 4}, {}}));
-}
-
-TEST(Machine, PartsIntoCoresThatEachMayUse) {
-  // The first may use no free core, so it stays; the third has one choice and comes before the
-  // second.
-  EXPECT_EQ(part({0, 0, 0}, {set_of({0}), set_of({0, 1, 2}), set_of({0, 1})}),
-            (std::vector<Cores>{{}, {2}, {1}}));
-  EXPECT_EQ(part({0, 0}, {set_of({0})}), (std::vector<Cores>{{}, {}}));  // nowhere to go
-}
-
-TEST(Machine, PartsThoseWhoseCoreIsKnown) {
-  EXPECT_EQ(part({-1, -1, 3, 3}, {set_of({0, 3})}), (std::vector<Cores>{{}, {}, {}, {0}}));
-}
-
 // Whoever else is on the machine: once in many moves the thread is still there where it has been
 // put.
 TEST(Machine, GoesToOneOfSomeCoresAndStaysFree) {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP();
-  const std::vector<int> there(cpus.begin() + 1, cpus.end());
+  cpu_set_t there = set_of({});
+  for (auto cpu = cpus.begin() + 1; cpu != cpus.end(); ++cpu)
+    CPU_SET(static_cast<std::size_t>(*cpu), &there);
   bool arrived = false;
   for (int attempt = 0; attempt < 1000 && !arrived; ++attempt) {
     go_to_core(cpus.front());
@@ -259,12 +186,6 @@ TEST(Machine, GoesToOneOfSomeCoresAndStaysFree) {
   }
   EXPECT_TRUE(arrived);
   EXPECT_EQ(allowed_cpus(), cpus);
-}
-
-TEST(Machine, DealsNothingToEmptySets) {
-  EXPECT_EQ(deal({}), std::vector<int>{});
-  EXPECT_EQ(deal({set_of({}), set_of({})}), (std::vector{-1, -1}));
-  EXPECT_EQ(deal({set_of({}), set_of({5}), set_of({})}), (std::vector{-1, 5, -1}));
 }
 
 }  // namespace
