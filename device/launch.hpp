@@ -70,11 +70,6 @@ hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipSt
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream);
-// The faster way for large ones where takes_blanks() says so, and dest is memory of each member's
-// device.
-bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes);
-hipError_t launch_broadcast_over_blanks(const TeamHandle& team, void* dest, const void* source,
-                                        std::size_t bytes, int root, hipStream_t stream);
 hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
                            std::size_t bytes, hipStream_t stream);
 hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,

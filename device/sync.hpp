@@ -19,9 +19,9 @@
 // The invariant above makes two halves of space for data, by the parity of e, enough for any
 // mixture of operations. Epochs are compared by signed difference and never reset while the team
 // lives. next_epoch() and Meeting count them up, and the kernels of kernels/single_*.hpp,
-// line_ends.hpp and broadcast_over_blanks.hpp, by the same rule: the leader writes the epoch
-// between two barriers of the group within an operation, before the first of which the others have
-// looked at it.
+// broadcast_lines.hpp and line_ends.hpp, by the same rule: the leader writes the epoch between two
+// barriers of the group within an operation, before the first of which the others have looked at
+// it.
 //
 // Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So whoever

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broadcasts: by packets, by lines that relays hand on, by relays that push, and over blanks.
+// Broadcasts: by packets, by lines that relays hand on, and by relays that push.
 // Invariant: as in moves.cpp.
 #include "device/collectives/relays.hpp"
 #include "device/kernels/broadcast_lines.hpp"
-#include "device/kernels/broadcast_over_blanks.hpp"
 #include "device/kernels/move_slices.hpp"
 
 namespace meshmem {
@@ -41,14 +40,11 @@ constexpr std::size_t kLeastToPushByRelays = 64 << 20;
 // A piece of 16 bytes for each thread but the last wave's, which announces.
 constexpr std::size_t kChunkOfRelay = 7680;
 
-// Whether relays have a number for each step. There are two relays or more.
-bool numbers_all_steps(const TeamHandle& team, std::size_t bytes) {
+bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
   constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) / 2;
   const auto relays = static_cast<std::size_t>(team.team.n - 1);
-  return relays > 1 && bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
-}
-bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
-  return kernels_are_wide() && bytes >= kLeastToPushByRelays && numbers_all_steps(team, bytes);
+  if (!kernels_are_wide() || bytes < kLeastToPushByRelays || relays < 2) return false;
+  return bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
 }
 #endif
 
@@ -99,32 +95,6 @@ hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* sour
   return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
                 dest, source, bytes, root);
 }
-#if defined(MESHMEM_TARGET_IS_CUDA)
-// Below, lines win (4 H100: 16 MiB in 53 us by lines, and 57; 32 MiB in 103 either way, by 3 of
-// them in 106 and 103).
-bool takes_blanks(const TeamHandle& team, const void* dest, std::size_t bytes) {
-  constexpr std::size_t kLeast = 32 << 20;
-  return bytes >= kLeast && team.has_all() && team.space.wide_row > 0 &&
-         numbers_all_steps(team, bytes) &&
-         (bytes | reinterpret_cast<std::uintptr_t>(dest)) % sizeof(Bits128) == 0;
-}
-hipError_t launch_broadcast_over_blanks(const TeamHandle& team, void* dest, const void* source,
-                                        std::size_t bytes, int root, hipStream_t stream) {
-  const auto kernel = reinterpret_cast<std::uintptr_t>(source) % sizeof(Bits128) == 0
-                          ? broadcast_over_blanks_kernel<true>
-                          : broadcast_over_blanks_kernel<false>;
-  return launch(
-      kernel, blocks_for(team, bytes), kThreads, stream, team,
-      BroadcastOverBlanks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
-                          bytes, root, Blank::of_this_process()});
-}
-#else
-bool takes_blanks(const TeamHandle&, const void*, std::size_t) { return false; }
-hipError_t launch_broadcast_over_blanks(const TeamHandle&, void*, const void*, std::size_t, int,
-                                        hipStream_t) {
-  return hipErrorNotSupported;
-}
-#endif
 
 hipError_t load_broadcast_kernels() {
   hipError_t error = load(broadcast_kernel);
@@ -133,8 +103,7 @@ hipError_t load_broadcast_kernels() {
 #endif
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (error == hipSuccess)
-    error = load(broadcast_lines_kernel<false>, broadcast_lines_kernel<true>,
-                 broadcast_over_blanks_kernel<false>, broadcast_over_blanks_kernel<true>);
+    error = load(broadcast_lines_kernel<false>, broadcast_lines_kernel<true>);
 #endif
   return error;
 }

@@ -71,21 +71,11 @@ std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, s
   return bytes > left ? std::optional(bytes - left) : std::nullopt;
 }
 
-// nullptr: not of all PEs.
-const DeviceSegment* DeviceSegments::for_kernels(const void* address, std::size_t bytes) const {
-  const DeviceSegment* segment = containing(address);
-  if (!segment || !segment->all_for_kernels) return nullptr;
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
-  return bytes <= segment->bytes - offset ? segment : nullptr;
-}
 bool DeviceSegments::all_for_kernels(const void* address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  return for_kernels(address, bytes) != nullptr;
-}
-bool DeviceSegments::all_for_pieces(const void* address, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const DeviceSegment* segment = for_kernels(address, bytes);
-  return segment != nullptr && segment->begins_alike;
+  const DeviceSegment* segment = containing(address);
+  if (!segment || !segment->all_for_kernels) return false;
+  return bytes <= segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
 }
 
 void DeviceSegments::add(DeviceSegment segment) {

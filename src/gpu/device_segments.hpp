@@ -47,9 +47,6 @@ struct DeviceSegment {
   std::vector<SharedRange> ranges;  // the same, of registered buffers: what was mapped
   // In all PEs, of all PEs of the node: their kernels can run a collective on it.
   bool all_for_kernels = false;
-  // In all PEs at the same distance from a multiple of kPiece, which is what kernels move at once.
-  bool begins_alike = true;
-  static constexpr std::uintptr_t kPiece = 16;
   int number = 0;  // the same on all PEs; the heap has 0
 };
 
@@ -72,8 +69,6 @@ class DeviceSegments {
   std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
   // Bytes within one segment that is so.
   bool all_for_kernels(const void* address, std::size_t bytes);
-  // The same, and it begins in all PEs at the same distance from a multiple of 16 bytes.
-  bool all_for_pieces(const void* address, std::size_t bytes);
 
   // Gives it the first number that is free.
   void add(DeviceSegment segment);
@@ -83,7 +78,6 @@ class DeviceSegments {
 
  private:
   const DeviceSegment* containing(const void* address) const;
-  const DeviceSegment* for_kernels(const void* address, std::size_t bytes) const;
   void publish_bounds();
 
   std::mutex mutex_;

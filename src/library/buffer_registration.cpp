@@ -83,12 +83,6 @@ const char* objection(const std::vector<Offer>& offers) {
   return device_segments().all().size() >= most ? "there are too many" : nullptr;
 }
 
-bool begin_alike(const std::vector<Offer>& offers) {
-  return std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
-    return (offer.address - offers[0].address) % DeviceSegment::kPiece == 0;
-  });
-}
-
 DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   std::vector<SharedRange> ranges;
   for (const int pe : runtime().pes_with_device_memory())
@@ -161,7 +155,6 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
     return refuse(world, "a buffer cannot be mapped into all PEs");
   }
   segment.all_for_kernels = mapped.for_kernels;
-  segment.begins_alike = begin_alike(offers);
   device_segments().add(std::move(segment));
   runtime().device_state().update_buffers();
   if (!world.is_on_one_node()) sync(world);  // PEs of other nodes put by way of one that knows it

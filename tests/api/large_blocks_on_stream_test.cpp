@@ -66,15 +66,15 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   }
 }
 
-// One behind the other, of every root, by each of the ways there are on GPUs: pieces without flags
-// of whole multiples of 16 bytes, with the source at a multiple and not, where the last block of
-// threads has as much as the others, or little, or not whole lines; and what is no multiple.
+// One behind the other, of every root, by each of the ways there are on GPUs: pushed by relays and
+// by lines, of whole multiples of 16 bytes and not, with source and dest at a multiple and not,
+// where the last block of threads has as much as the others, or little.
 TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   const size_t shrunk = is_on_gpu() && !is_on_emulated_gpu() ? 1 : 256;
   const size_t mib = (size_t{1} << 20) / shrunk;
-  const std::vector<size_t> sizes{32 * mib, 33 * mib + 16, 32 * mib - 16, 32 * mib + 8,
-                                  32 * mib + 1040};
+  const std::vector<size_t> sizes{64 * mib, 65 * mib + 16, 32 * mib - 16, 64 * mib + 8,
+                                  64 * mib + 1040};
   size_t all = 0;
   for (const size_t bytes : sizes) all += bytes + 16;
   Stream stream;
@@ -114,7 +114,7 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachTheMembersOfATeam) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   if (n_pes() == 1) GTEST_SKIP() << "there is no such team";
   const size_t shrunk = is_on_gpu() && !is_on_emulated_gpu() ? 1 : 256;
-  const size_t mib = (size_t{1} << 20) / shrunk, most = 32 * mib + 16;
+  const size_t mib = (size_t{1} << 20) / shrunk, most = 64 * mib + 16;
   Stream stream;
   const auto me = static_cast<size_t>(my_pe());
   PlacedArray<unsigned char> source(Place::device, most), dest(Place::device, most);

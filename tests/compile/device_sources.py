@@ -14,7 +14,7 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
          "send_blocks", "receive_lines", "begin_packets", "poll_until", "poll_for", "poll_and_acquire",
          "after_test", "meet", "announce", "await", "update_signal", "wipe_packets", "apply_atomic"}
 # Other targets' code, the verbs themselves, and what checks alone have.
-LEFT_OUT = re.compile(r"device/(memory\w*|collectives/wide_lines|kernels/(line_ends|broadcast_lines|broadcast_over_blanks)|same_call)\.hpp")
+LEFT_OUT = re.compile(r"device/(memory\w*|collectives/wide_lines|kernels/(line_ends|broadcast_lines)|same_call)\.hpp")
 CALL = re.compile(r"(?<!\w)(\w+)(?:<[^;(){}]*>)?[({]")
 DEFINITION = re.compile(r"^ *(?:\[\[noreturn\]\] )?MESHMEM_DEVICE\w*\s[^;{}()]*?(\w+)\((?!\))?", re.M)
 

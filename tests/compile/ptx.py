@@ -6,7 +6,6 @@ Read are the library's kernels, of which the list in instructions.py says whethe
 probe_ptx.cpp.
   send     16 bytes by one relaxed store of system scope, in which each half has the flag beside its data (a packet), or
            one half the flag in the lane that has it (a wide line)
-           over blanks all 16 bytes are data, and who receives them compares both halves
   receive  16 bytes by one relaxed load of system scope, repeated in a loop that stores nothing and meets nobody; of a packet
            the flag of each half is compared, of a wide line the word that one lane hands to the others
   wait     the library's kernels, which may be started while the one before them ends, access no memory and take no branch
@@ -124,8 +123,7 @@ class Kernel:
     def violations(self):
         sends = [at for at, code in enumerate(self.code) if SEND.match(re.sub(r"^@!?%p\d+ ", "", code))]
         polls = [at for at, code in enumerate(self.code) if RECEIVE.match(code) and not self.is_get[at]]
-        has_blanks = "over_blanks" in self.name  # all 16 bytes are data, and both words are looked at
-        for at in sends if not has_blanks else []:
+        for at in sends:
             if not self.has_flags(SEND.search(self.code[at]).groups()):
                 yield f"sends a line without a flag: {self.code[at]}"
         barred = [bool(STORES_OR_MEETS.match(code)) for code in self.code]
@@ -136,7 +134,7 @@ class Kernel:
                 continue
             first, second = RECEIVE.match(self.code[at]).groups()
             is_packet = self.reaches(first, "setp") and self.reaches(second, "setp")
-            if not is_packet and (has_blanks or not self.reaches(second, "shfl")):
+            if not is_packet and not self.reaches(second, "shfl"):
                 yield f"loads a line whose own flag nobody looks at: {self.code[at]}"
         if "_kernel" in self.name:
             if "griddepcontrol.wait" not in self.code:

@@ -166,11 +166,8 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
 
 hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
                             int root, hipStream_t stream) {
-  const device::TeamHandle handle = handle_for_data(team);
-  if (device::takes_blanks(handle, dest, bytes) && device_segments().all_for_pieces(dest, bytes))
-    return device::launch_broadcast_over_blanks(handle, dest, source, bytes, root, stream);
   if (!goes_by_copies(team, dest, bytes, bytes))
-    return device::launch_broadcast(handle, dest, source, bytes, root, stream);
+    return device::launch_broadcast(handle_for_data(team), dest, source, bytes, root, stream);
   const Blocks blocks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), 0,
                       bytes};
   return exchange_by_copies(team, blocks, team.me == root, stream);
