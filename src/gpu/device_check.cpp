@@ -36,6 +36,29 @@ struct PinnedWords {
   std::uint64_t* words;
 };
 
+// Whether a kernel reads what the processor has stored into a slab, in a place of PE `me` alone.
+// Two words, since one may have been there before.
+bool stores_arrive(std::byte* slab, int me, HostPath path, hipStream_t stream) {
+  auto* const place = reinterpret_cast<std::uint64_t*>(slab) + 1 + me;
+  for (std::uint64_t* const asked : {place, path.marker}) {
+    if (!is_accessible(reinterpret_cast<std::byte*>(asked), sizeof *asked)) return false;
+  }
+  HostStores trial;
+  trial.add(reinterpret_cast<std::byte*>(place), sizeof *place, path);
+  const PinnedWords pinned(2);
+  auto** const places = reinterpret_cast<std::uint64_t**>(pinned.words);
+  std::uint64_t* const found = pinned.words + 1;
+  *places = place;
+  for (const std::uint64_t stored : {word_of(me, kDataWord), std::uint64_t{0}}) {
+    trial.try_store(reinterpret_cast<std::byte*>(place), &stored, sizeof stored);
+    trial.complete();
+    check(device::launch_read_words(places, found, 1, stream), "read what the host has stored");
+    check(hipStreamSynchronize(stream), "read what the host has stored");
+    if (*found != stored) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint64_t found) const {
@@ -111,48 +134,20 @@ void DeviceMemory::verify(hipStream_t stream) {
   finish();
 }
 
-// What the driver says of the device that has the memory.
-std::optional<HostPath> DeviceMemory::host_path(int index) const {
-  const int owner = local_number_of(peers_.offer(index).bus_id);
-  if (!route_of_[static_cast<std::size_t>(index)].for_kernels || owner < 0) return std::nullopt;
-  std::byte* const sync = sync_.copies[static_cast<std::size_t>(index)];
-  auto* const markers = reinterpret_cast<std::uint64_t*>(sync + markers_offset());
-  return host_path_to(owner, markers + peers_.me);
-}
-
-// In a place of this PE alone. Several words, since one may have been there before.
-bool DeviceMemory::stores_arrive(int index, HostPath path, hipStream_t stream) const {
-  std::byte* const slab = data_.copies[static_cast<std::size_t>(index)];
-  std::byte* const place = slab + (1 + static_cast<std::size_t>(peers_.me)) * sizeof(std::uint64_t);
-  auto* const marker = reinterpret_cast<std::byte*>(path.marker);
-  for (std::byte* const asked : {place, marker}) {
-    if (!is_accessible(asked, sizeof(std::uint64_t))) return false;
-  }
-  HostStores trial;
-  trial.add(slab, data_.bytes, path);
-  const PinnedWords pinned(2);
-  auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
-  std::uint64_t* const found = pinned.words + 1;
-  *places = reinterpret_cast<std::uint64_t*>(place);
-  const std::uint64_t word = word_of(peers_.me, kDataWord);
-  for (const std::uint64_t stored : {word, ~word, std::uint64_t{0}}) {
-    if (!trial.try_store(place, &stored, sizeof stored)) return false;
-    trial.complete();
-    check(device::launch_read_words(places, found, 1, stream), "start a kernel on device {}",
-          device_);
-    check(hipStreamSynchronize(stream), "run a kernel on device {}", device_);
-    if (*found != stored) return false;
-  }
-  return true;
-}
-
+// The driver says where it may store; on a GPU a trial has to confirm it.
 void DeviceMemory::find_host_stores(hipStream_t stream) {
-  if (!may_store_) return;
   int n = 0;
-  for (int index = 0; index < peers_.n; ++index) {
-    const std::optional<HostPath> path = host_path(index);
-    if (!path || (!kDevicesAreProcessors && !stores_arrive(index, *path, stream))) continue;
-    host_stores().add(data_.copies[static_cast<std::size_t>(index)], data_.bytes, *path);
+  for (int pe = 0; may_store_ && pe < peers_.n; ++pe) {
+    const auto index = static_cast<std::size_t>(pe);
+    const int owner = local_number_of(peers_.offer(pe).bus_id);
+    if (!route_of_[index].for_kernels || owner < 0) continue;
+    std::byte* const markers = sync_.copies[index] + markers_offset();
+    const std::optional<HostPath> path =
+        host_path_to(owner, reinterpret_cast<std::uint64_t*>(markers) + peers_.me);
+    std::byte* const slab = data_.copies[index];
+    if (!path || (!kDevicesAreProcessors && !stores_arrive(slab, peers_.me, *path, stream)))
+      continue;
+    host_stores().add(slab, data_.bytes, *path);
     ++n;
   }
   if (n > 0) debug("the host stores into the device heaps of {} of {} PEs", n, peers_.n);

@@ -118,8 +118,6 @@ class DeviceMemory {
   std::optional<std::string> place_slabs(int file, std::size_t heap, std::size_t sync);
   void verify(hipStream_t stream);
   void find_host_stores(hipStream_t stream);
-  std::optional<HostPath> host_path(int index) const;
-  bool stores_arrive(int index, HostPath path, hipStream_t stream) const;
   std::optional<std::string> check_word(int pe, int which, std::uint64_t found) const;
   std::optional<std::string> read_next(const Slab& slab, int which) const;
   std::optional<std::string> read_all(const Slab& slab, int which, hipStream_t stream) const;

@@ -66,8 +66,8 @@ hipStream_t DeviceTransfer::own_stream() {
 }
 
 hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
-  if (there.device == device_) return own_stream();
-  host_stores().complete();
+  const hipStream_t own = own_stream();
+  if (there.device == device_) return own;
   const std::lock_guard lock(mutex_);
   hipStream_t& stream = far_streams_[there.device];
   if (!stream) {
