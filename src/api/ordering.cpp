@@ -2,8 +2,8 @@
 //
 // Memory ordering (OpenSHMEM 1.6, section 9.12).
 // Invariant: transfers between host memory are accesses of the calling thread, so ordering them is
-// a processor fence: release for fence (what came before is seen first), full for quiet (what came
-// before is seen by all). What a device does is waited for.
+// a processor fence. It is release for fence (earlier accesses are seen first), and full for quiet
+// (all see earlier accesses). The work of a device is waited for.
 #include "api/entry.hpp"
 #include "one_sided/completion.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program says about itself: sessions of a context (OpenSHMEM 1.6, section 9.9) for the
+// A program's hints about itself: sessions of a context (OpenSHMEM 1.6, section 9.9) for the
 // library, shmem_pcontrol (section 10) for a tool that stands in front of it.
-// Invariant: neither changes a result, and here neither changes a speed. A batch is a leave to
-// delay and to gather what crosses a network; transfers here are stores of the calling thread or
+// Invariant: neither changes a result, and here neither changes a speed. A batch allows the library
+// to delay and to gather what crosses a network. Transfers here are stores of the calling thread or
 // entries of a stream, and gain nothing by a delay.
 #include "api/entry.hpp"
 

@@ -45,8 +45,8 @@ std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe
 const Job& connect_to_launcher(double timeout_seconds);
 const Job& joined_job();  // what it has found
 
-// A child that fork has made of the process that has connected: it has a PE's memory and is none.
-// The launcher does not know it, and its end or its finalize would be taken for the PE's.
+// A child that fork has made of the process that has connected: it has a PE's memory and is not a
+// PE. The launcher does not know it, and its end or its finalize would be taken for the PE's.
 bool is_child_of_pe();
 
 enum class Among { node, job };  // who exchanges, and can look it up
@@ -62,8 +62,8 @@ void meet_at_start(double timeout_seconds);
 // A meeting of all PEs by the launcher, for their last one. 0: without a limit.
 void meet_at_end(double timeout_seconds);
 
-// Around the time from an init to its finalize, but for the first init. Who has been in end_use()
-// may end in any way, since all others have come there too.
+// Around the time from an init to its finalize, but for the first init. A process that has been in
+// end_use() may end in any way, since all others have come there too.
 void begin_use();
 void end_use(double timeout_seconds);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PE asks of its launcher, in whichever protocol that speaks: PMIx (pmix_client.cpp) or
-// PMI-1 (pmi_client.cpp); or, without one, of the process that has made the job's unique id
+// A PE's questions to its launcher, in the launcher's protocol: PMIx (pmix_client.cpp) or PMI-1
+// (pmi_client.cpp). Without a launcher the PE asks the process that has made the job's unique id
 // (uniqueid_client.cpp).
 // Invariant: a client lives as long as the process; a failure that the others would wait for ends
 // the process with a line. Called by join_job.cpp alone, which chooses.
@@ -49,7 +49,7 @@ struct PmixAnswer {
 PmixAnswer connect_by_pmix(Job& job, double timeout_seconds);
 LauncherClient& connect_by_pmi(Job& job, double timeout_seconds);
 
-// Who this process is as the program says, and the id by which it finds the others.
+// The number of this process as the program says it, and the id by which it finds the others.
 struct PlaceById {
   int pe;
   int n_pes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI says what its functions are called, not what a handle is: a pointer in Open MPI, an int in
-// MPICH and what has come from it, which agree on the values of its constants.
+// MPI says what its functions are called, not what a handle is. It is a pointer in Open MPI, and an
+// int in MPICH and its descendants, which agree on the values of its constants.
 #include "bootstrap/mpi_communicator.hpp"
 
 #include <dlfcn.h>

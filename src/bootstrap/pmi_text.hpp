@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of PMI-1, in which a PE and its launcher speak by lines of NAME=VALUE: answers, values
-// that are any bytes, and the text that says which PEs share a node.
+// The words of PMI-1, in which a PE and its launcher speak by lines of NAME=VALUE. These are
+// answers, values that are any bytes, and the text that says which PEs share a node.
 // Invariant: pure; what a launcher says is checked, whatever it is. Called by pmi_client.cpp.
 #ifndef MESHMEM_BOOTSTRAP_PMI_TEXT_HPP_
 #define MESHMEM_BOOTSTRAP_PMI_TEXT_HPP_

@@ -36,7 +36,8 @@ constexpr int kFilesOfPmix = 12;
 pmix_proc_t this_process;
 std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
 
-// What keeps one PE of a machine from its launcher keeps them all: the first of them says it.
+// A problem that keeps one PE of a machine from its launcher keeps them all: the first of them says
+// it.
 void leave_word_to_first() {
   const std::vector<int>& pes = joined_job().node_pes;
   if (!pes.empty() && pes.front() != static_cast<int>(this_process.rank)) leave_word_to_others();
@@ -143,8 +144,8 @@ std::vector<int> local_peers(int me, int n_pes) {
   return pes;
 }
 
-// No launcher tells its PEs that one of them has died: it kills them. What PMIx does tell is that
-// the launcher is gone.
+// No launcher tells its PEs that one of them has died: it kills them. PMIx does tell that the
+// launcher is gone.
 void on_lost_connection(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, size_t,
                         pmix_info_t*, size_t, pmix_event_notification_cbfunc_fn_t done,
                         void* done_data) {
@@ -215,7 +216,7 @@ class StartWatch {
   std::thread thread_;
 };
 
-// What PMIx answers first; of_size only where of_init is success.
+// The first answers of PMIx; of_size only where of_init is success.
 struct FirstWords {
   pmix_status_t of_init;
   pmix_status_t of_size;
@@ -233,8 +234,9 @@ FirstWords ask_launcher(Job& job, double timeout_seconds) {
   return words;
 }
 
-// What a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer does not
-// see the frames of this library and would take a mutex on the stack for an earlier one there.
+// The object that a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer
+// does not see the frames of this library and would take a mutex on the stack for an earlier one
+// there.
 struct FenceEnd {
   std::mutex mutex;
   std::condition_variable changed;

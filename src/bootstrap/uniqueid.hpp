@@ -26,7 +26,8 @@ struct UniqueId {
   // Of the interfaces of one machine, the likeliest first, at most kMostAddresses. None: the job's
   // launcher says who its PEs are.
   std::vector<in6_addr> addresses{};  // IPv4 as ::ffff:a.b.c.d
-  // Made under a launcher of so many processes: to a job of all of them it says who they are.
+  // The number of processes of the launcher under which it was made. To a job of all of them the
+  // launcher says who they are.
   std::uint32_t launched = 0;
 };
 

@@ -292,7 +292,7 @@ void UniqueIdClient::abort(int status, const char*) {
 
 void UniqueIdClient::say(Say kind, const Body& body) { send_all(pack_message(kind, body)); }
 
-// What cannot be sent has nobody to take it, which the thread that reads sees.
+// Ignores send errors; the thread that reads notices the closed connection.
 void UniqueIdClient::send_all(const std::string& bytes) {
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t n = send(fd_, &bytes[sent], bytes.size() - sent, MSG_NOSIGNAL);

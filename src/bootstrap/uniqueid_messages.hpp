@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PEs and their meeting point say to each other: after the token, messages of a kind and a
-// body of numbers and texts.
+// Messages between PEs and their meeting point: after the token, messages of a kind and a body of
+// numbers and texts.
 // Invariant: what has been read is within the bytes that came; other than that the two trust each
 // other. Called by uniqueid_server.cpp and uniqueid_client.cpp.
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
@@ -54,7 +54,7 @@ class Body {
   std::string bytes_;
 };
 
-// Reads what Body has put together. What is not there reads as 0 and as "".
+// Reads what Body has put together. A missing number reads as 0 and a missing text as "".
 class BodyReader {
  public:
   explicit BodyReader(std::string_view bytes) : left_(bytes) {}

@@ -145,7 +145,8 @@ void MeetingPoint::accept_guests() {
   drop_strangers();
 }
 
-// PEs say the token as soon as they come, so that those who have been here for longest are none.
+// PEs say the token as soon as they come, so that those who have been here for longest are
+// strangers.
 void MeetingPoint::drop_strangers() {
   auto n = std::count_if(guests_.begin(), guests_.end(),
                          [](const Guest& guest) { return !guest.has_token; });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a symmetric address of this PE lies in a peer's memory: the arithmetic that every put, get
-// and atomic does first.
-// Two kinds of segment: what the processor reaches by loads and stores (the host heap, static
-// data), which the hot paths ask for, and device memory, where only kernels and copy engines go.
+// and atomic does first. There are two kinds of segment. The processor reaches the host heap and
+// static data by loads and stores, and the hot paths ask for these. Only kernels and copy engines
+// reach device memory.
 // Invariant: a segment has the same length and layout in every PE, so an offset found in one's own
 // copy is right in every other. Filled at start-up, empty (no PE is in range) while the library is
 // not initialized.
@@ -62,8 +62,8 @@ struct AddressMap {
 };
 
 extern constinit AddressMap address_map;
-// What puts, gets, atomics and waits may access without another look: the same, but under
-// MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to
+// The memory that puts, gets, atomics and waits may access without another look: the same, but
+// under MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to
 // one_sided.hpp.
 extern constinit AddressMap direct_map;
 

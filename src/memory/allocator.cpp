@@ -4,9 +4,9 @@
 // the bytes that they can offer at that alignment. Called by the symmetric heaps, under their lock.
 //
 // Why an index for each alignment: what a free block has to give depends on the alignment, since
-// the bytes before its first aligned offset are of no use. Ordered by plain size, the block that
-// fits exactly once aligned may hide behind many that are as large but badly placed. Ordered by
-// the usable bytes, the tightest fit is the first entry that is not too small: no scan.
+// the bytes before its first aligned offset are lost. Ordered by plain size, the block that fits
+// exactly once aligned may hide behind many that are as large but badly placed. Ordered by the
+// usable bytes, the tightest fit is the first entry that is not too small: no scan.
 #include "memory/allocator.hpp"
 
 #include <algorithm>

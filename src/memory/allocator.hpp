@@ -2,8 +2,8 @@
 //
 // A best-fit allocator on offsets in [0, capacity). It never touches the memory it hands out (which
 // may belong to a GPU); all its state lies beside it.
-// Invariant: the blocks, live and free, tile [0, capacity) without gaps, no two free blocks touch,
-// and the answers depend on nothing but the sequence of calls, so that all PEs get the same
+// Invariant: the blocks, live and free, tile [0, capacity) without gaps, and no two free blocks
+// touch. The answers depend on nothing but the sequence of calls, so that all PEs get the same
 // offsets. Called by the symmetric heaps, one allocator for each; the caller holds their lock.
 #ifndef MESHMEM_MEMORY_ALLOCATOR_HPP_
 #define MESHMEM_MEMORY_ALLOCATOR_HPP_
@@ -26,7 +26,7 @@ inline constexpr std::size_t kMinDeviceAlignment = 256;  // as GPUs' own allocat
 // std::bad_alloc is the only exception; after it the allocator must not be used any more.
 class OffsetAllocator {
  public:
-  // Blocks are multiples of `unit`, a power of two, in place and size; a capacity that is none is
+  // Blocks are multiples of `unit`, a power of two, in place and size; any other capacity is
   // rounded down. Behind every block at least `gap` bytes stay free, unless the block fits only
   // without them.
   explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0,
@@ -35,7 +35,7 @@ class OffsetAllocator {
   OffsetAllocator& operator=(const OffsetAllocator&) = delete;
 
   // The offset of a new block, a multiple of `alignment`; nullopt if nothing fits, if `bytes` is
-  // zero or if `alignment` is not a power of two. What lies at offset 0 must itself be aligned as
+  // zero or if `alignment` is not a power of two. The memory at offset 0 must itself be aligned as
   // strictly.
   std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment = 1, long hints = 0);
 

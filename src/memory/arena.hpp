@@ -49,7 +49,7 @@ struct ArenaLayout {
   bool operator==(const ArenaLayout&) const = default;
 };
 
-// What a PE would do differently from others that have not the same.
+// The settings that make a PE do something differently from others.
 struct Settings {
   std::uint64_t heap_bytes = 0;
   std::uint64_t heap_is_asked_for = 0;  // by SHMEM_SYMMETRIC_SIZE, so nothing else will do
@@ -58,7 +58,7 @@ struct Settings {
   std::uint64_t wire = 0;   // what carries messages between machines: a WireKind
 };
 
-// What a PE tells the others of its node.
+// The entry by which a PE tells the others of its node about itself.
 struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;

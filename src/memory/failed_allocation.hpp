@@ -15,7 +15,8 @@ namespace meshmem {
 // Prints the reason with SHMEM_DEBUG, and keeps it.
 void note_failed_allocation(const char* routine, std::size_t bytes, const std::string& why);
 
-// What the line says if the address would lie in a block of that allocation that begins at NULL.
+// Returns the line's text if the address would lie in a block of that allocation that begins at
+// NULL.
 std::optional<std::string> failed_allocation_at(const void* address);
 
 // Prints this line for an address that a kernel of PE `pe` has used, at most once in a process.

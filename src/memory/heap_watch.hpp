@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tells the memory checker that runs this program, if any, which bytes of a symmetric heap belong
-// to a block: an access beside all blocks is then found, with the place in the program.
-// Invariant: what is told costs memory of the checker in proportion to what has been allocated, not
-// to the heap: the bytes far behind all blocks so far are not watched yet. Used by the heaps.
+// to a block. The checker then finds an access beside all blocks, with the place in the program.
+// Invariant: the checker's memory grows with what has been allocated, not with the heap. The bytes
+// far behind all blocks so far are not watched yet. Used by the heaps.
 #ifndef MESHMEM_MEMORY_HEAP_WATCH_HPP_
 #define MESHMEM_MEMORY_HEAP_WATCH_HPP_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered map in pages of neighbouring entries, for a million blocks and more: a call finds its
+// An ordered map in pages of neighbouring entries, for a million blocks and more. A call finds its
 // page by the pages' first keys, which lie together, and touches little other memory.
 // Invariant: no page is empty, and firsts_ has the first key of each. insert() makes places
 // invalid, erase() only those at or behind its own. Called by the allocator.

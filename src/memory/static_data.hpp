@@ -17,8 +17,8 @@ struct PageRange {
   std::uintptr_t end = 0;
 };
 
-// What of the executable is writable for good (its RELRO part is not), in whole pages. The pieces
-// lie within [begin, end); a linker may leave gaps between them.
+// The part of the executable that is writable for good (its RELRO part is not), in whole pages. The
+// pieces lie within [begin, end); a linker may leave gaps between them.
 struct StaticData {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
