@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each function of this library does before and after an access. Invariant: without hooks it
-// is one load and one branch.
+// The calls that each function of this library makes before and after an access. Invariant: without
+// hooks it is one load and one branch.
 #ifndef MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_
 #define MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What wrappers of routines read of their arguments. The rows of the tables name their parameters
-// alike: a wrapper reads the names below, which are its own parameters where it has such, and else
-// `None`. Invariant: for files that define wrappers in this namespace, and for nothing else.
+// The parts of their arguments that wrappers of routines read. The rows of the tables name their
+// parameters alike: a wrapper reads the names below, which are its own parameters where it has
+// such, and else `None`. Invariant: for files that define wrappers in this namespace, and for
+// nothing else.
 #ifndef MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
 #define MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
 
@@ -87,7 +88,7 @@ std::uint64_t key_of_call(Team handle, Start start, Stride log_stride, Size n) {
   }
 }
 
-// What a split has made is known once it has returned.
+// The team that a split has made is known once it has returned.
 template <typename First, typename Second>
 class NewTeams {
  public:

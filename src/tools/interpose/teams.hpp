@@ -18,11 +18,11 @@ inline constexpr std::uint64_t kWorldKey = 1;
 
 void forget_teams();
 void name_predefined_teams(int node);
-void name_team(shmem_team_t team);  // a new one; SHMEM_TEAM_INVALID is none
+void name_team(shmem_team_t team);  // a new one; does nothing for SHMEM_TEAM_INVALID
 std::uint64_t key_of(shmem_team_t team);
 std::uint64_t key_of_active_set(int start, int log_stride, int size);
 
-// What a library of wrappers does with a name: each has its own.
+// Called with a name by a library of wrappers, each of which has its own.
 void keep_team_name(std::uint64_t key, const std::string& members);
 
 std::vector<int> members_of(shmem_team_t team);  // as the world counts them

@@ -36,7 +36,7 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   mine.writes = what.writes;
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
-  // Who polls has seen it arrive.
+  // A PE that polls has seen it arrive.
   if (may_be_polled && what.order == Order::put)
     mine.order = static_cast<std::uint8_t>(Order::program);
   const std::optional<Access> race =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call reads and writes goes into the shadow, and races into reports.
+// Takes a call's reads and writes into the shadow, and races into reports.
 // Invariant: memory that is not symmetric is left out. The caller holds the checker's mutex.
 #ifndef MESHMEM_TOOLS_RACES_ACCESSES_HPP_
 #define MESHMEM_TOOLS_RACES_ACCESSES_HPP_

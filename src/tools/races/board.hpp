@@ -21,7 +21,8 @@
 
 namespace meshmem::races {
 
-// What orders an access behind the calls of its PE. A clock has a number for each order of each PE.
+// The call that orders an access behind the calls of its PE. A clock has a number for each order of
+// each PE.
 enum class Order : std::uint8_t {
   program,   // it is done when the call returns
   put,       // done for others at fence or quiet
@@ -36,8 +37,8 @@ enum class Manner : std::uint8_t {
   sync     // a variable that the library itself keeps, such as a lock; races with nothing
 };
 
-// What a cell remembers of an access. call_number: of the call, in its PE. version: that of
-// the clock that the PE had then.
+// The part of an access that a cell remembers. call_number: of the call, in its PE. version: that
+// of the clock that the PE had then.
 struct Access {
   std::uint32_t call_number;
   std::uint32_t version;
@@ -71,7 +72,7 @@ struct Site {
   char function[64];
 };
 
-// What a member had of clocks when it began a collective.
+// The clocks that a member had when it began a collective.
 struct Entry {
   std::uint64_t team;
   std::uint32_t number, version, call_number;
@@ -116,7 +117,7 @@ class Board {
   PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
   // The clock of this version; kOrders numbers for each PE.
   std::span<std::uint32_t> clock(int pe, std::uint32_t version) const;
-  // What each PE has told this one.
+  // The clocks that each PE has told this one.
   std::span<Told> told(int pe) const;
   std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
 

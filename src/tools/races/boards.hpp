@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The boards of all nodes: what is wanted of a PE's part is done in memory where this node has it,
-// else a process of that PE's node is asked to do it there.
+// The boards of all nodes. Work on a PE's part is done in memory where this node has it. Else a
+// process of that PE's node is asked to do it there.
 // Invariant: who is asked waits for the mutex of a part alone, so PEs that ask each other all get
 // their answers. Used by the checker, one thread at a time.
 #ifndef MESHMEM_TOOLS_RACES_BOARDS_HPP_

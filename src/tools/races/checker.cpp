@@ -56,7 +56,7 @@ void begin_atomic(const Call& call, const Rule& rule) {
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
 }
 
-// What a fetch or a small get has brought, now or at quiet.
+// Handles the data that a fetch or a small get has brought, now or at quiet.
 void end_fetch(const Call& call, const Rule& rule) {
   const std::size_t bytes = call.elements * call.what().element_bytes;
   const std::uint64_t address = call.source ? call.source : call.dest;

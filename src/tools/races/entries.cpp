@@ -59,8 +59,8 @@ const std::size_t* counts(Array array) {
   }
 }
 
-// What is asked of the heap: of no bytes nothing is allocated, and no block is none to free. Then
-// the PEs do not meet.
+// Handles requests to the heap: no bytes allocate nothing, and a null block frees nothing. Then the
+// PEs do not meet.
 template <typename Block, typename Count, typename Size>
 bool is_empty_request(Number number, Block block, Count elements, Size element) {
   if (routine(number).kind != Kind::allocation || (is_none<Block> && is_none<Size>)) return false;

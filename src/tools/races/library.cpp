@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libmeshmem.so calls of this library.
+// The functions of this library that libmeshmem.so calls.
 // Invariant: a process that ends after a job with races ends with status 1.
 #include <fmt/format.h>
 #include <pshmem.h>

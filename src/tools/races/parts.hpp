@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with a PE's part of the board that is in this memory, for PEs of any node.
+// Works on a PE's part of the board that is in this memory, for PEs of any node.
 // Invariant: each takes the mutex of the part, and no other; none waits for anything else. Called
 // by boards.
 #ifndef MESHMEM_TOOLS_RACES_PARTS_HPP_

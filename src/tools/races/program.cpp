@@ -2,7 +2,7 @@
 //
 // Most accesses repeat one that the shadow has: each thread keeps the last ones that it noted, by
 // cell. Invariant: of these, one counts as long as neither the PE's call number nor its clock
-// changes, since all that would race with the next access then races with the one that was noted.
+// changes. Anything that would race with the next access then races with the one that was noted.
 #include "tools/races/program.hpp"
 
 #include <dlfcn.h>
@@ -120,7 +120,7 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
   add_to_shadow(
       {caller, number_of(kind)}, mapping.pe, range,
       {.writes = kind != AccessKind::load, .manner = is_plain ? Manner::plain : Manner::atomic});
-  // Who sees it knows what was before, and not what is behind it.
+  // A PE that sees it knows the calls before, and not those behind it.
   if (!is_plain) checker.is_between_calls = false;
 }
 

@@ -3,7 +3,7 @@
 // The program's own loads and stores of symmetric memory, of this PE and through shmem_ptr, where
 // the program was built by `oshcc --races`.
 // Invariant: an atomic or volatile load orders as a test that has seen the value does, and is no
-// access; a store of that kind is an atomic of the program's. Called by checker.
+// access. A store of that kind is an atomic of the program's. Called by checker.
 #ifndef MESHMEM_TOOLS_RACES_PROGRAM_HPP_
 #define MESHMEM_TOOLS_RACES_PROGRAM_HPP_
 
@@ -13,7 +13,7 @@ namespace meshmem::races {
 bool watch_program();
 void leave_program();
 
-// What volatile loads have brought that came before now.
+// Notes what earlier volatile loads have brought.
 void see_watched();
 
 }  // namespace meshmem::races

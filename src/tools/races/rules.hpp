@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a routine does to symmetric memory and to the order of calls, by its name in the tables.
+// The effects of a routine on symmetric memory and on the order of calls, by its name in the
+// tables.
 // Invariant: what is not known here accesses nothing and orders nothing. Read by checker.
 #ifndef MESHMEM_TOOLS_RACES_RULES_HPP_
 #define MESHMEM_TOOLS_RACES_RULES_HPP_

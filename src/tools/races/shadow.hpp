@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What cells remember, and which accesses race.
+// The memory of cells, and the test which accesses race.
 // Invariant: a write that a cell forgets makes it crowded, so whoever acquires from it acquires
 // from all: forgetting hides races, and makes none. The caller holds the mutex of the cells' PE.
 #ifndef MESHMEM_TOOLS_RACES_SHADOW_HPP_
@@ -14,7 +14,7 @@
 
 namespace meshmem::races {
 
-// What a PE knows to be done: of each order of each PE, the number of its last call.
+// The calls that a PE knows to be done: of each order of each PE, the number of its last call.
 class Clock {
  public:
   explicit Clock(std::span<std::uint32_t> numbers) : numbers_(numbers) {}

@@ -115,7 +115,7 @@ bool knows(const Access& write) {
   return is_done(Order::program) && (write.how() != Order::signaled || is_done(Order::signaled));
 }
 
-// What the writer knew, and what it had done by then.
+// Learns what the writer knew, and what it had done by then.
 void learn_from(const Access& write) {
   if (knows(write)) return;
   const int writer = write.pe;

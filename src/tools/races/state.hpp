@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this PE knows: where symmetric memory is, which calls are under way, and its clock, with
+// The state of this PE: where symmetric memory is, which calls are under way, and its clock, with
 // what makes the clock learn.
 // Invariant: all of it is behind the mutex, which begin and end of a call hold. Read and written by
 // the files of the checker alone.
@@ -76,7 +76,7 @@ void raise(std::uint32_t& known, std::uint32_t call_number);
 void learn(std::span<const int> pes, const Moment& moment);  // what they knew then
 void learn_from_all();  // of PEs that may have told us something, nobody knows when
 
-// This PE has seen what is in the range. Who may have written it that the shadow does not know:
+// This PE has seen what is in the range. Writers that the shadow may not know:
 enum class Unknown {
   nobody,      // but whoever writes in ways that are not seen, if there is such
   anybody,     // something was written

@@ -33,7 +33,7 @@ struct HashOfVariable {
   }
 };
 
-// What was stored, where that is known.
+// The stored value, where that is known.
 struct Update {
   std::uint32_t span;
   std::optional<std::uint64_t> value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libmeshmem.so calls of this library, and `meshmem-trace join`.
+// The functions of this library that libmeshmem.so and `meshmem-trace join` call.
 // Invariant: what cannot be traced is said in one line; the program's own calls go on.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -15,7 +15,7 @@
 
 namespace meshmem::tracing {
 
-// One call. What a field holds depends on the routine's kind (routines.hpp).
+// One call. The meaning of a field depends on the routine's kind (routines.hpp).
 struct Record {
   std::uint64_t begin;  // ticks
   std::uint64_t end;
@@ -41,7 +41,7 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == sizeof(Record));
 
-// What this PE's clock has to be corrected by, measured at a time of it.
+// The correction of this PE's clock, measured at a time of it.
 struct ClockOffset {
   std::uint64_t at_ns;
   std::int64_t offset_ns;

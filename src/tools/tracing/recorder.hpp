@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a call becomes a record: a piece of this PE's part of the trace for each thread and stream,
+// Makes records of calls: a piece of this PE's part of the trace for each thread and stream. It is
 // written in place, so that a PE that is killed leaves what it has done.
 // Invariant: a record is written by the thread of its call; without room a call goes to a record
 // that nobody reads, and is counted. The wrappers (entries) make a Call; library opens and closes.
@@ -47,7 +47,7 @@ void record_on(Track& track, const Record& record);
 bool is_recording();
 std::uint64_t now_in_ticks();
 
-// What a thread of the library has done since `begin`.
+// Records what a thread of the library has done since `begin`.
 void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 
 // polls: programs call it in loops. has_room: the result goes where other routines have a source.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams do of the routines that programs put on them: a track for each stream, with a span
-// for each time that it came to such a routine. A graph's are those of the stream that it was
-// captured from, each time that the graph is launched.
+// Records the routines that programs put on streams: a track for each stream, with a span for each
+// time that it came to such a routine. A graph's are those of the stream that it was captured from,
+// each time that the graph is launched.
 // Invariant: the stream itself says when, by host functions before and behind the routine's work.
 // Called by the wrappers (entries).
 #ifndef MESHMEM_TOOLS_TRACING_STREAMS_HPP_

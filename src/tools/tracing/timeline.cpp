@@ -96,7 +96,7 @@ void sort_calls(Timeline& timeline) {
   spans.erase(std::unique(spans.begin(), spans.end(), same), spans.end());
 }
 
-// What has not returned lasts until the last that is known of the job.
+// A call that has not returned lasts until the last known moment of the job.
 void end_unfinished(Timeline& timeline) {
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (const Span& span : timeline.spans) last = std::max({last, span.begin_ns, span.end_ns});
