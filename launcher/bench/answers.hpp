@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an operation is given, and what comes of it. Invariant: the data says which PE it is from
-// and where it lay, so that what went to a wrong place shows.
+// The data that an operation gets, and the result that it must give. Invariant: the data says which
+// PE it is from and where it lay, so that what went to a wrong place shows.
 #ifndef MESHMEM_BENCH_ANSWERS_HPP_
 #define MESHMEM_BENCH_ANSWERS_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the PEs of a benchmark do together. Invariant: every PE calls these, in one order, those too
-// that are not in the team that is measured.
+// Steps that the PEs of a benchmark take together. Invariant: every PE calls these, in one order,
+// those too that are not in the team that is measured.
 #ifndef MESHMEM_BENCH_JOB_HPP_
 #define MESHMEM_BENCH_JOB_HPP_
 
@@ -14,7 +14,7 @@
 
 namespace meshmem::bench {
 
-// What PE 0 has.
+// Returns PE 0's value.
 double agree(double value);
 // Of all PEs.
 long add_up(long value);
@@ -30,7 +30,7 @@ inline void check(hipError_t error, const char* what) {
 inline constexpr std::size_t kGuardBytes = 256;
 inline constexpr std::byte kPoison{0xA5};
 
-// Symmetric memory for so many bytes and those behind; shmem_free gives it back. Ends the job if
+// Symmetric memory for `bytes` bytes and those behind; shmem_free gives it back. Ends the job if
 // there is none. Collective.
 void* take_buffer(std::size_t bytes, bool on_device);
 // How much of a heap take_buffer needs.

@@ -15,7 +15,7 @@ using Kernel = void (*)(At at, Rounds rounds);
 
 [[maybe_unused]] constexpr int kMostThreads = 512;  // of a block; processors have no such bound
 
-// What this block moves, of a kernel whose blocks share the data.
+// The part that this block moves, of a kernel whose blocks share the data.
 struct Slice {
   std::size_t skip, bytes;
 };

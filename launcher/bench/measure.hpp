@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long one operation takes: the one loop that measures. On a stream operations are captured
-// into a graph, which is replayed between two events of the device; a kernel does all its rounds in
-// one launch between two events; the host calls one after the other, by its own clock.
+// into a graph, which is replayed between two events of the device. A kernel does all its rounds in
+// one launch between two events. The host calls one after the other, by its own clock.
 // Invariant: all PEs get PE 0's figure, so that they go on alike.
 #ifndef MESHMEM_BENCH_MEASURE_HPP_
 #define MESHMEM_BENCH_MEASURE_HPP_
@@ -22,7 +22,7 @@ enum class Clock {
 };
 
 struct Work {
-  // Does so many rounds, or puts them on the stream. Empty: this PE only keeps the others company.
+  // Does `rounds` rounds, or puts them on the stream. Empty: this PE only keeps the others company.
   std::function<void(int rounds, hipStream_t stream)> run;
   Clock clock = Clock::host;
   int operations_of_round = 1;
@@ -55,14 +55,16 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // What takes longer than `give_up_us` at a first or second look is not looked at any further.
+  // Work that takes longer than `give_up_us` in a first or second trial is not measured any
+  // further.
   Timing time(const Work& work, const Effort& wanted,
               double give_up_us = std::numeric_limits<double>::infinity());
 
   // One round, whose work is done when this returns; of a graph's clock in a graph. For a PE that
   // takes part.
   void once(const Work& work);
-  // A graph of so many rounds; nullptr where the clock is none of graphs, or this PE takes no part.
+  // A graph of `nodes` rounds; nullptr where the clock does not use graphs, or this PE takes no
+  // part.
   hipGraphExec_t capture(const Work& work, int nodes);
   void replay(hipGraphExec_t graph, int launches);
   void finish();  // what is on the stream

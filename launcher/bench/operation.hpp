@@ -59,8 +59,8 @@ struct At {
   bool begins;
 };
 
-// So many rounds from number `first` on; `window` calls each, then what comes after them, unless
-// that is left to the caller.
+// A number of rounds from number `first` on; `window` calls each, then what comes after them,
+// unless that is left to the caller.
 struct Rounds {
   std::uint64_t first;
   int rounds;

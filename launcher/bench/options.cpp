@@ -26,7 +26,7 @@ constexpr std::size_t kMostOfReductions = std::size_t{1} << 30;
 constexpr std::size_t kMostOfOthers = std::size_t{4} << 20;
 constexpr unsigned kDefaultBlocks = 32, kDefaultThreads = 512;
 #endif
-// What stands for all rows.
+// The name that stands for all rows.
 const std::string kAll = "all";
 
 std::string check_size(const std::string& text) {

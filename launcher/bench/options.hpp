@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What meshmem-bench is asked to do. Invariant: values that are read here make sense together.
-// Called before the library is initialized.
+// The options of meshmem-bench. Invariant: values that are read here make sense together. Called
+// before the library is initialized.
 #ifndef MESHMEM_BENCH_OPTIONS_HPP_
 #define MESHMEM_BENCH_OPTIONS_HPP_
 

@@ -13,7 +13,7 @@ namespace meshmem::bench {
 
 class Progress {
  public:
-  // On PE 0 alone, of so many figures.
+  // On PE 0 alone, of `figures` figures.
   Progress(bool draws, int figures);
   void begin(const std::string& figure);
   // Before a row is printed; after the last one the bar stays if it has a terminal of its own.

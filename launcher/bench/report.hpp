@@ -13,7 +13,7 @@
 
 namespace meshmem::bench {
 
-// What the figures of one table have in common.
+// The properties that the figures of one table share.
 struct Section {
   const Operation* operation;
   int n;              // PEs that take part

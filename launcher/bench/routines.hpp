@@ -33,7 +33,8 @@ const Routine* find_routine(std::string_view type, std::string_view op);
 std::vector<std::string> type_names();
 std::vector<std::string> op_names();
 
-// What PE `pe` of n contributes, and what comes of it. Small whole numbers, others for each seed.
+// The values that PE `pe` of n contributes, and the result. Small whole numbers, others for each
+// seed.
 Pattern values_of(const Routine& routine, int pe, int n, unsigned seed);
 Pattern answers_of(const Routine& routine, int n, unsigned seed);
 

@@ -49,7 +49,7 @@ class Trial {
   const int window_;
   At at_{};
   std::uint64_t next_ = 0;  // number of the next call
-  // What the caller reads and writes for itself, in memory of the host or of the device.
+  // The memory of the host or of the device that the caller reads and writes for itself.
   void* own_ = nullptr;
   std::size_t own_bytes_ = 0;
 };

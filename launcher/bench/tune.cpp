@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search. For each size every algorithm is first tried with a few shapes (blocks and threads):
-// its best shape at the size before, as much of the device as there is work for, and some in
-// between. If all of them are far behind the best, the algorithm is left out at this size.
+// The search. For each size every algorithm is first tried with a few shapes (blocks and threads).
+// They are its best shape at the size before, as much of the device as there is work for, and some
+// in between. If all of them are far behind the best, the algorithm is left out at this size.
 // Otherwise all its shapes get a short measurement. The best few of all get a thorough one.
 #include "bench/tune.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
 constexpr std::array kThreads = {1, 64, 128, 256, 512};             // 1 is for processors
-constexpr int kMostThreads = 576;  // few algorithms have plans with so many
+constexpr int kMostThreads = 576;  // few algorithms have plans with 576
 constexpr double kHopeless = 2.5;  // times the best: not measured any further
 constexpr std::size_t kFinalists = 5;
 constexpr double kSame = 0.98;  // a gain below 2 % keeps the plan of the size before: fewer rows
@@ -68,7 +68,7 @@ class Search {
       algorithms_.push_back({name});
   }
 
-  // The fastest plan for so many bytes; `own_us`: what the library's own choice takes.
+  // The fastest plan for `bytes`; `own_us`: what the library's own choice takes.
   Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
     reduction_.count = std::max<std::size_t>(bytes / reduction_.routine->elem_bytes, 1);
     tried_.clear();

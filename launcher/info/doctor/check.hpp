@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one check of `meshmem-info --doctor` says, and how all of them are printed.
+// The result of one check of `meshmem-info --doctor`, and how all of them are printed.
 // Invariant: a check that is not OK names what to do. Made by the families of checks (checks.hpp),
 // printed by the doctor.
 #ifndef MESHMEM_INFO_DOCTOR_CHECK_HPP_
@@ -38,7 +38,7 @@ inline Check bad(std::string name, std::string says, std::string mend) {
 std::string_view word_of(Verdict verdict);  // "OK", "WARN", "BAD"
 bool has_bad(const Checks& checks);
 
-// A line for each check and one more for each mend. table_of: and a last one that counts.
+// A line for each check and one more for each fix. table_of: and a last one that counts.
 std::string lines_of(const Checks& checks);
 std::string table_of(const Checks& checks);
 // {"checks": [{"name": ..., "verdict": ..., "says": ..., "mend": ...}, ...], "bad": 0}

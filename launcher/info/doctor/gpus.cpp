@@ -49,7 +49,7 @@ Check check_reach(const std::vector<KfdGpu>& gpus) {
   return ok("GPUs", fmt::format("{}, the first {}", gpus.size(), describe(gpus.front())));
 }
 
-// What redirects transfers between GPUs' PCI functions through the processor.
+// Looks for an IOMMU, which redirects transfers between GPUs' PCI functions through the processor.
 Check check_iommu(const Machine& machine) {
   const std::string boot = machine.line("/proc/cmdline").value_or("");
   const bool is_on = !machine.list("/sys/class/iommu").empty();
@@ -144,8 +144,9 @@ Check check_hip_version(const Machine& machine) {
   return ok(name, says);
 }
 
-// What PEs of a machine need to map each other's device memory: calls of AMD's own driver, which
-// shows a version; or files of it (dmabuf), which ROCm 6.3 and Linux 6.2 have (docs/hip_calls.md).
+// Looks for what PEs of a machine need to map each other's device memory: calls of AMD's own
+// driver, which shows a version; or files of it (dmabuf), which ROCm 6.3 and Linux 6.2 have
+// (docs/hip_calls.md).
 Check check_sharing(const Machine& machine) {
   const std::string name = "GPU sharing";
   if (const auto driver = machine.line("/sys/module/amdgpu/version"))

@@ -35,7 +35,7 @@ constexpr std::chrono::seconds kPatienceWithSpeaker(10);
 constexpr std::size_t kMostOfChecks = std::size_t{32} << 10;
 constexpr std::size_t kMostOfName = 256;
 
-// What a node's first PE lays out for PE 0, in symmetric memory.
+// The report that a node's first PE lays out for PE 0, in symmetric memory.
 struct Report {
   std::uint64_t bytes;
   char machine[kMostOfName];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who starts jobs: the launchers on PATH. oshrun starts jobs of one machine without any of them.
+// Checks the launchers on PATH. oshrun starts jobs of one machine without any of them.
 #include <fmt/format.h>
 
 #include <sstream>

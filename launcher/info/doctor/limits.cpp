@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process may have, and what its variables say.
+// Checks the limits of this process, and its variables.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,8 +15,9 @@ extern char** environ;
 namespace meshmem::doctor {
 namespace {
 
-// What a job of one PE takes beside its heap: of a shared file (docs/limits.md), and of address
-// space, where the program, its libraries and the device memory of the cpu target count too.
+// The memory that a job of one PE takes beside its heap: of a shared file (docs/limits.md), and of
+// address space, where the program, its libraries and the device memory of the cpu target count
+// too.
 constexpr std::uint64_t kInTheFile = std::uint64_t{624} << 20;
 constexpr std::uint64_t kInTheSpace = std::uint64_t{1100} << 20;
 

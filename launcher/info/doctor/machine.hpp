@@ -2,7 +2,7 @@
 //
 // The machine as the checks see it: files below a root, variables, and what programs and libraries
 // say of themselves. Invariant: a check learns of the machine through this alone, so a test shows
-// it a machine in a folder. What cannot be read is absent, never an error.
+// it a machine in a folder. A value that cannot be read is absent, never an error.
 #ifndef MESHMEM_INFO_DOCTOR_MACHINE_HPP_
 #define MESHMEM_INFO_DOCTOR_MACHINE_HPP_
 
@@ -47,7 +47,7 @@ class Machine {
   // A program's place by PATH; empty if it is not there.
   std::string find_program(const std::string& name) const;
 
-  // What tests put in the place of this process's variables and of what it would ask.
+  // Functions that tests put in the place of this process's variables and questions.
   std::function<const char*(const char*)> variable;
   std::function<std::string(const std::string& program)> version_of;  // first line of --version
   std::function<std::string(const std::string& program)> protocols_of_srun;  // --mpi=list

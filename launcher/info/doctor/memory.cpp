@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory: how much of it, with which pages, and the ways by which PEs hand each other theirs: a
-// memory file without a name, through /proc/<pid>/fd or a socket (base/file_handover). /dev/shm and
-// semaphores are not used, and not looked at.
+// Checks memory: how much there is, with which pages, and how PEs hand each other theirs. They use
+// a memory file without a name, through /proc/<pid>/fd or a socket (base/file_handover). /dev/shm
+// and semaphores are not used, and not looked at.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merges the checks of nodes. In bytes a check is four texts, each ended by a NUL: name, verdict as
-// a digit, what it says, what to mend.
+// a digit, what it says, what to fix.
 #include "info/doctor/nodes.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the checks of several nodes say, as one table: what all nodes say alike once, the rest with
-// the nodes' names. Invariant: pure; what comes back from bytes is what went in, each text cut to
-// the room there is. Called by the doctor's job.
+// Makes one table of the checks of several nodes: lines that all nodes have once, the rest with the
+// nodes' names. Invariant: pure; what comes back from bytes is what went in, each text cut to the
+// room there is. Called by the doctor's job.
 #ifndef MESHMEM_INFO_DOCTOR_NODES_HPP_
 #define MESHMEM_INFO_DOCTOR_NODES_HPP_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NVIDIA's management library says of the driver and of the ways between GPUs.
+// Asks NVIDIA's management library about the driver and the ways between GPUs.
 // Invariant: the library is loaded, not linked; what it does not answer is absent. Called through
 // Machine, where tests put answers of their own.
 #ifndef MESHMEM_INFO_DOCTOR_NVML_HPP_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What programs print when they are asked. Invariant: a program has five seconds, and what it
+// Runs programs and takes what they print. Invariant: a program has five seconds, and what it
 // cannot say is empty. Called by what asks for Machine.
 #ifndef MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
 #define MESHMEM_INFO_DOCTOR_OUTPUT_HPP_

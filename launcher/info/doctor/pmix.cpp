@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PMIx, by which PEs and launchers speak: the library that meshmem and oshrun load, those of the
-// launchers on PATH and of this job's, and settings that both ends obey. What settings break was
-// found by trying them with PMIx 4.2.
+// launchers on PATH and of this job's, and settings that both ends obey. The settings that break
+// jobs were found by trying them with PMIx 4.2.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -78,7 +78,7 @@ Check try_device(const Library& library, const Places& places, const TrialMemory
                                              : "a put to a GPU arrives");
 }
 
-// What this node finds of the way to one other.
+// The result of a trial of the way from this node to one other.
 struct Way {
   int pe;
   bool is_right, is_right_on_device;

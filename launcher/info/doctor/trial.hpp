@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the doctor tries in a job once the library has started: memory of the node, the network to
-// each other node, memory of devices. Invariant: every PE calls try_job(), and the first PE of each
-// node tries; the others wait. Called by the doctor's job.
+// The trials of the doctor in a job once the library has started: memory of the node, the network
+// to each other node, memory of devices. Invariant: every PE calls try_job(), and the first PE of
+// each node tries; the others wait. Called by the doctor's job.
 #ifndef MESHMEM_INFO_DOCTOR_TRIAL_HPP_
 #define MESHMEM_INFO_DOCTOR_TRIAL_HPP_
 
