@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a team or a context that a call names. Invariant: said once, with the routine.
+// Says what is wrong with a team or a context that a call names. Invariant: said once, with the
+// routine.
 #include "core/call.hpp"
 
 #include "base/error.hpp"

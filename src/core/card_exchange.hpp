@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the nodes of a job get to know each other: each one's first PE publishes its card, one
+// Makes the nodes of a job known to each other. Each one's first PE publishes its card, one
 // exchange of all PEs carries the cards, and every PE reads them.
 // Invariant: all PEs find the same facts, and the same node whose settings differ. Called by
 // start-up, once a process; a wire address also later.

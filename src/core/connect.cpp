@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Runtime does once a process: the launcher, the arena of the node, the other nodes, static
-// data, the transport, devices.
+// The steps that a Runtime takes once a process: the launcher, the arena of the node, the other
+// nodes, static data, the transport, devices.
 // Invariant: only connect() knows the order of these steps. A failure of one PE ends the job; no PE
 // waits for one that has gone.
 #include <unistd.h>
@@ -82,7 +82,8 @@ void Runtime::connect() {
   wait_policy.timeout_name = "MESHMEM_TIMEOUT";
 }
 
-// Who this PE is and who the others are. From here on a mistake ends the job, not this PE only.
+// Finds out who this PE is and who the others are. From here on a mistake ends the job, not this PE
+// only.
 void Runtime::join_job() {
   open_launcher_board();
   wait_policy = {.polls = 1,

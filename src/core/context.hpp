@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Communication contexts. Within a node every put is a store of the calling thread, so a context
-// holds no queue: it is a team, whose PE numbers its calls use, and the options it was made with.
+// holds no queue. It is a team, whose PE numbers its calls use, and the options it was made with.
 // Invariant: a handle is (unique number << 16) + the team's handle, so that a kernel too finds the
 // team without asking; SHMEM_CTX_DEFAULT is number 0 of SHMEM_TEAM_WORLD. Called by api/.
 #ifndef MESHMEM_CORE_CONTEXT_HPP_

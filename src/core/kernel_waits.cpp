@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what the address is that a kernel looks at: a variable of the program, or a flag or packet
-// of a collective, whose place in the sync slab tells the team and the sender.
+// Says what the address is that a kernel looks at. It is a variable of the program, or a flag or
+// packet of a collective, whose place in the sync slab tells the team and the sender.
 // Invariant: a team whose collective is under way is alive.
 #include "core/kernel_waits.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The locks of PEs: a queue of those that want one, kept in the lock itself. The program's
-// symmetric `long` is eight bytes in every PE; PE 0's copy holds the queue's tail, and each PE's
+// symmetric `long` is eight bytes in every PE. PE 0's copy holds the queue's tail, and each PE's
 // own copy that PE's place in the queue: whether it waits or holds, and who comes next. Each PE
 // waits on its own copy, and a release touches that of the next PE alone.
 // Invariant: a lock that nobody wants is 0 in all PEs, so none is ever made or given back, and a PE
@@ -26,7 +26,7 @@ class Lock {
   void acquire();
   // True if nobody had the lock, and this PE holds it now.
   bool try_acquire();
-  // Ends the job if this PE does not hold the lock. What must be seen by the next holder is
+  // Ends the job if this PE does not hold the lock. Stores that the next holder must see are
   // complete before release().
   void require_held();
   void release();

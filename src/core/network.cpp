@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meetings of nodes by messages among their first PEs, under a slot that no team has; and the last
-// one, for which the launcher's fence follows: only that tells when nothing is under way any more.
+// Meetings of nodes by messages among their first PEs, under a slot that no team has. The
+// launcher's fence follows the last one: only that tells when nothing is under way any more.
 #include "core/network.hpp"
 
 #include <fmt/format.h>

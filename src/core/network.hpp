@@ -23,7 +23,7 @@ namespace meshmem {
 
 class Network {
  public:
-  // What fails on one PE of a node fails on all: `is_first` says it.
+  // A failure on one PE of a node is one on all: the PE of `is_first` says it.
   void open_wire(const Environment& environment, bool on_one_machine, bool is_first);
   WireKind wire_kind() const { return wire_kind_; }
   std::string wire_address() const { return transport_->wire_address(); }

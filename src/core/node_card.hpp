@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node tells the other nodes at start-up, in one text: who is on it, how to reach them, and
-// what all PEs must have in common.
+// The text that a node tells the other nodes at start-up: who is on it, how to reach them, and what
+// all PEs must have in common.
 // Invariant: unpack_card() believes nothing: a text that is cut, too long or of another version is
 // refused with a reason. The node's first PE makes the card, every PE of the job reads all.
 #ifndef MESHMEM_CORE_NODE_CARD_HPP_

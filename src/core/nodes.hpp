@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which PE is on which node, where it is in its node's arena, and whom to talk to on each node.
-// Invariant: empty, and without memory, where all PEs are on one node; else 8 bytes a PE, and a
-// node's host name and the one wire address that this PE uses there. Filled by start-up.
+// Invariant: empty, and without memory, where all PEs are on one node. Else it has 8 bytes a PE,
+// and a node's host name and the one wire address that this PE uses there. Filled by start-up.
 #ifndef MESHMEM_CORE_NODES_HPP_
 #define MESHMEM_CORE_NODES_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From an init to its finalize: heaps, teams, WORLD and SHARED, the address map, what kernels know.
-// What is made once a process is in connect.cpp.
+// connect.cpp has what is made once a process.
 // Invariant: PEs meet before they use what others open, and before they close what others use.
 #include "core/runtime.hpp"
 

@@ -3,7 +3,7 @@
 // The one object that is the library's state in this process: from the first shmem_init to the last
 // shmem_finalize.
 // Invariant: the connection to the launcher, the arena and the place of the static data are made
-// once a process and stay until it ends; heap, teams and contexts live from a first init to its
+// once a process and stay until it ends. Heap, teams and contexts live from a first init to its
 // last finalize. Called by api/.
 #ifndef MESHMEM_CORE_RUNTIME_HPP_
 #define MESHMEM_CORE_RUNTIME_HPP_
@@ -34,7 +34,7 @@
 
 namespace meshmem {
 
-// Who runs the collectives that kernels ask the host for, where teams span nodes.
+// The thread that runs the collectives that kernels ask the host for, where teams span nodes.
 struct CollectivesOfKernels {
   std::function<void(const device::ProxyCommand&)> begin;
   std::function<void()> stop;
@@ -66,7 +66,7 @@ class Runtime {
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
 
   const Environment& environment() const { return environment_; }
-  // What is in the file that MESHMEM_TUNING names, the same on all PEs; empty without it.
+  // The text of the file that MESHMEM_TUNING names, the same on all PEs; empty without it.
   const std::string& tuning() const { return tuning_; }
   SymmetricHeap& heap() { return heap_; }
   // Empty, and open on no PE, where there are no devices.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The PEs' settings side by side, in the directory of the arena, then those of the nodes.
-// Invariant: all compare each entry with the first one, so all find the same PE that differs; that
+// Invariant: all compare each entry with the first one, so all find the same PE that differs. That
 // one prints the line and ends the job, and the others wait for the end.
 #include "core/same_settings.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PEs do differently if their settings differ, so that they would wait for each other for
-// ever: the heap's size, the table of MESHMEM_TUNING, the variables that choose how reductions are
-// done.
+// Compares the settings with which PEs would wait for each other for ever if they differed. These
+// are the heap's size, the table of MESHMEM_TUNING, and the variables that choose how reductions
+// are done.
 // Invariant: the PE that differs says so and ends the job; no PE goes on with other settings than
 // the first one. Called by start-up.
 #ifndef MESHMEM_CORE_SAME_SETTINGS_HPP_
@@ -17,15 +17,15 @@
 
 namespace meshmem {
 
-// What SHMEM_SYMMETRIC_SIZE asks for, or what suits the machine.
+// The bytes that SHMEM_SYMMETRIC_SIZE asks for, or that suit the machine.
 std::size_t heap_bytes(const Environment& environment, int n_pes);
 
 // Fills in what the others compare of this PE's entry. `tuning`: the text of the table.
 void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Environment& environment,
                    const std::string& tuning);
 
-// What settings make impossible to go on beside the first ones, which are `where` ("PE 0 on host
-// a"); nullopt: nothing. A heap whose size nobody has asked for may be of any size.
+// The difference that makes these settings impossible beside the first ones, which are `where` ("PE
+// 0 on host a"); nullopt: nothing. A heap whose size nobody has asked for may be of any size.
 std::optional<std::string> difference_of(const Settings& settings, const Settings& first,
                                          const std::string& where);
 

@@ -26,7 +26,7 @@ struct CoreShare {
   int fewest_cores = std::numeric_limits<int>::max();  // see FewestCores; the same on all PEs
 };
 
-// What a node has of the machine's cores where PEs outnumber them, of the node of the job that has
+// A node's share of the machine's cores where PEs outnumber them, for the node of the job that has
 // the fewest. Nodes of the same name share theirs; 0 is nobody's name.
 class FewestCores {
  public:

@@ -228,7 +228,7 @@ void wait_until(const StreamCall& call, const void* variable, device::ElemType t
             [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
 }
 
-// What earlier work on the stream has handed to the proxy is before this command in the ring,
+// Commands that earlier work on the stream has handed to the proxy are before this one in the ring,
 // whichever thread of whichever kernel it was.
 void quiet(const StreamCall& call) {
   launch_on(my_device(), call.routine, [&] { return device::launch_quiet(call.stream); });

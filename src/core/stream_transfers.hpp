@@ -17,7 +17,7 @@
 
 namespace meshmem::on_stream {
 
-// What every routine begins with: ends the job where there is no device.
+// The begin of every routine: ends the job where there is no device.
 void require_device(const char* routine);
 // The stream is of the PE's own device. Asked once for each stream that a thread uses.
 void require_own_stream(const char* routine, hipStream_t stream);

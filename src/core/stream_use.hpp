@@ -16,7 +16,8 @@
 
 namespace meshmem {
 
-// What a call uses; it is on the stream when this goes. Nothing without MESHMEM_CHECK.
+// The memory that a call uses; its work is on the stream when this goes. Nothing without
+// MESHMEM_CHECK.
 class StreamUse {
  public:
   StreamUse(const char* routine, hipStream_t stream)

@@ -16,7 +16,7 @@ namespace meshmem {
 struct SyncWait {
   std::optional<int> team_pe;  // nullopt: the other blocks of its own grid
 };
-// nullopt: the place is none of the team's in that slot.
+// nullopt: the place is not one of the team's in that slot.
 std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
                                      std::size_t offset);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PE shows the other members of a team: flags and small messages, in the arena, one TeamArea
-// for each PE and slot of a team. Used by collectives/.
+// The memory by which a PE talks to the other members of a team: flags and small messages. The
+// arena has one TeamArea for each PE and slot of a team. Used by collectives/.
 // Invariant: only the owning PE writes an area (but for the two words of the counting barrier, the
 // dissemination flags and the last word before the job ends). Epochs only grow, and they go on
 // growing when a slot is used by a later team: none is ever reset.
@@ -35,8 +35,8 @@ inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
-// So many areas a PE has: those after the first kMaxTeams are for what kernels call on the same
-// teams.
+// The number of areas of a PE: those after the first kMaxTeams are for what kernels call on the
+// same teams.
 inline constexpr int kTeamAreas = 2 * kMaxTeams;
 // The last of these slots are for active sets, of which each that is ever used has one of its own;
 // the others are for teams that programs make, and the predefined ones.

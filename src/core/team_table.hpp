@@ -29,9 +29,9 @@ class TeamTable {
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             int fewest_cores, std::uint64_t first_sequence);
 
-  // What this PE brings to the agreement on a new team: its free slots, a bit each; the highest
-  // sequence number that any past team has reached; and whether something is wrong or in the way.
-  // All members' bits are ANDed, of the rest the highest counts.
+  // This PE's part in the agreement on a new team: its free slots, a bit each; the highest sequence
+  // number that any past team has reached; and whether something is wrong or in the way. All
+  // members' bits are ANDed, of the rest the highest counts.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
@@ -43,10 +43,10 @@ class TeamTable {
   static void combine_offers(void* dest, const void* a, const void* b,
                              std::size_t count);  // a Combine of reduction.hpp
 
-  // What this PE has to offer to a split. Only one split at a time may offer slots: otherwise two
-  // threads could agree on the same slot with different PEs. offer() takes that right if it is
-  // free, and says `busy` if not. The split with the lowest parent slot goes first, so that of
-  // splits that wait for each other one goes on.
+  // This PE's offer to a split. Only one split at a time may offer slots: otherwise two threads
+  // could agree on the same slot with different PEs. offer() takes that right if it is free, and
+  // says `busy` if not. The split with the lowest parent slot goes first, so that of splits that
+  // wait for each other one goes on.
   Offer offer(int parent_slot);
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-// What is wrong with what was opened, judged before anything is read: a pipe would be waited for.
+// Says what is wrong with the opened file, before anything is read: a pipe would be waited for.
 std::string fault_of(int file, std::size_t& bytes) {
   struct stat about {};
   if (fstat(file, &about) != 0) return errno_text();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Waits for sets of variables of this PE: all, any or some of them (OpenSHMEM 1.6, section 9.11).
-// Invariant: the arrays of a call may each be in host or in device memory; those in device memory
+// Invariant: the arrays of a call may each be in host or in device memory. Those in device memory
 // are looked at in a copy, the variables' made anew for each look. Called by api/wait.cpp.
 #ifndef MESHMEM_CORE_VARIABLE_SET_HPP_
 #define MESHMEM_CORE_VARIABLE_SET_HPP_

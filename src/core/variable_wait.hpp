@@ -2,9 +2,9 @@
 //
 // Waits for one variable of this PE (OpenSHMEM 1.6, section 9.11), by the representation of its
 // type. Invariant: a variable is read by one acquire load of its width, so that what was written
-// before it can be read once the condition holds; a variable in device memory by a copy, again and
-// again. Called by api/wait.cpp and by the waits for sets of variables; static, so that its
-// functions become part of those that call them.
+// before it can be read once the condition holds. A variable in device memory is read by a copy,
+// again and again. Called by api/wait.cpp and by the waits for sets of variables; static, so that
+// its functions become part of those that call them.
 #ifndef MESHMEM_CORE_VARIABLE_WAIT_HPP_
 #define MESHMEM_CORE_VARIABLE_WAIT_HPP_
 
@@ -73,7 +73,7 @@ template <typename T>
                   [routine](const T* word) { return load_from_device(routine, word); });
 }
 
-// Checks the variable, and waits. What was seen when the condition held.
+// Checks the variable, and waits. The value that was seen when the condition held.
 template <typename T>
 static T wait_until_met(const char* routine, const T* variable, int cmp, T wanted) {
   if (check_wait(routine, variable, 1, cmp)) [[unlikely]]
@@ -81,7 +81,7 @@ static T wait_until_met(const char* routine, const T* variable, int cmp, T wante
   return wait_for(routine, variable, cmp, wanted);
 }
 
-// What a test says; one that fails lets others run, who may make it succeed.
+// The answer of a test; one that fails lets others run, which may make it succeed.
 inline int answer(bool is_met) {
   if (!is_met) note_failed_test();
   return is_met ? 1 : 0;

@@ -45,7 +45,7 @@ class DeviceAccess {
 
   virtual ~DeviceAccess() = default;
 
-  // Room for the data of a write of so many bytes.
+  // Takes room for the data of a write of `bytes` bytes.
   virtual void take_room(DeviceWork& work, std::size_t bytes) = 0;
   virtual void submit(DeviceWork& work) = 0;
   // The data of a read has been used.

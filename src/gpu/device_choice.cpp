@@ -11,7 +11,7 @@
 namespace meshmem {
 namespace {
 
-// What the runtime reads before its first call only; what the user says stands.
+// Sets variables that the runtime reads before its first call only; the user's values stand.
 void prepare_runtime() {
 #if defined(MESHMEM_TARGET_CUDA)
   // CUDA loads a kernel when it is first launched, and may wait then for those that run; if they

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one thread needs to wait for devices: an event for each, a pinned page for answers, and a
-// stream of its own for work that may not stand behind that of other threads.
+// The lane by which one thread waits for devices: an event for each, a pinned page for answers, and
+// a stream of its own. Work on that stream does not stand behind that of other threads.
 // Invariant: a lane belongs to one call at a time. A collective or a poll on a stream that it
 // shares with another could wait for something that stands behind it.
 #ifndef MESHMEM_GPU_DEVICE_LANE_HPP_

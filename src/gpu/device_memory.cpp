@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
 
-// What else sharing takes on AMD GPUs: Linux's own driver has no calls for it.
+// Sharing takes more on AMD GPUs: Linux's own driver has no calls for it.
 constexpr const char* kAmdSharing =
     "; the kernel needs AMD's driver (amdgpu-dkms), or ROCm 6.3 or newer with "
     "HSA_ENABLE_IPC_MODE_LEGACY=0";
@@ -62,7 +62,7 @@ std::string DeviceMemory::architecture() const {
   if (!is_open()) return "";
   hipDeviceProp_t properties;
   check(hipGetDeviceProperties(&properties, device_), "ask device {} for its properties", device_);
-  const std::string name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
+  const std::string name = properties.gcnArchName;  // such as gfx90a:sramecc+:xnack-
   return name.substr(0, name.find(':'));
 }
 
@@ -126,8 +126,8 @@ std::optional<std::string> DeviceMemory::differing_wish() const {
       name_of(0));
 }
 
-// What the user says, or half of what is free, for each of the PEs that share the device. The same
-// on all PEs, since all compute it from the same offers.
+// The bytes that the user says, or half of what is free, for each of the PEs that share the device.
+// The same on all PEs, since all compute it from the same offers.
 std::size_t DeviceMemory::most_heap_bytes() const {
   const auto whole = [](std::size_t bytes) {
     return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which device this PE uses, and the two slabs of its memory that all PEs of the node map: *data*,
-// the device heap, and *sync*, where kernels of different PEs wait for each other. Called by
+// The device that this PE uses, and the two slabs of its memory that all PEs of the node map.
+// *data* is the device heap, and in *sync* kernels of different PEs wait for each other. Called by
 // start-up.
 // Invariant: a failure of one PE is known to all before anyone takes the next step, so all end,
 // with its line. Host code touches no slab but through HostStores, where start-up has seen that it
@@ -34,7 +34,7 @@
 
 namespace meshmem {
 
-// What a PE tells the others of its node, step by step.
+// The data that a PE tells the others of its node, step by step.
 struct DeviceOffer {
   std::atomic<int> failed_step{0};  // as agree() counts them
   bool present = false;
@@ -72,10 +72,10 @@ class DeviceMemory {
   bool choose(const Environment& environment, const NodePeers& peers, int pes_before);
   // After choose() was true: the PEs of another node have none.
   void do_without() { device_ = -1; }
-  // What the user says, SIZE_MAX if nothing; and what the heap can have on this node.
+  // The bytes that the user says, SIZE_MAX if none; and those that the heap can have on this node.
   std::size_t heap_wish() const { return peers_.offer(0).heap_wish; }
   std::size_t most_heap_bytes() const;
-  // Collective, with a heap of so many bytes. The stream is of the chosen device.
+  // Collective, with a heap of `heap_bytes`. The stream is of the chosen device.
   void open(hipStream_t stream, std::size_t heap_bytes);
 
   bool is_open() const { return sync_.base != nullptr; }

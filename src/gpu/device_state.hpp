@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels know of the job, made and kept current: the State that all modules get, and the
+// Makes and keeps current what kernels know of the job: the State that all modules get, and the
 // tables in device memory that it points to.
-// Invariant: a team's flags in this PE's sync slab are at the first epoch and its rows have no
-// packets before any member can be told that the team is there. Nothing here allocates after
-// open(). Used by Runtime, and by the registration of buffers.
+// Invariant: a team's flags in this PE's sync slab are at the first epoch, and its rows have no
+// packets. That is so before any member can be told that the team is there. Nothing here allocates
+// after open(). Used by Runtime, and by the registration of buffers.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 
@@ -41,7 +41,7 @@ class DeviceState {
 
   void add_team(const KernelTeam& team);
   void remove_team(const KernelTeam& team);
-  // What a kernel for the team is handed.
+  // The handle that a kernel for the team gets.
   device::TeamHandle kernel_handle(const KernelTeam& team) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What host code must know of the target that the library was built for.
+// The facts that host code must know of the target that the library was built for.
 // Invariant: a question about the target is asked here, not by #if elsewhere in src/. Read by
 // start-up and by the API.
 #ifndef MESHMEM_GPU_DEVICE_TARGET_HPP_
@@ -199,7 +199,7 @@ inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,
   hipDeviceProp_t properties{};
   if (hipGetDeviceProperties(&properties, device) != hipSuccess || !properties.isLargeBar)
     return std::nullopt;
-  const std::string_view name = properties.gcnArchName;  // gfx90a:sramecc+:xnack- and the like
+  const std::string_view name = properties.gcnArchName;  // such as gfx90a:sramecc+:xnack-
   volatile unsigned* const flush = properties.hdpMemFlushCntl;
   if (keeps_host_stores_in_order(name.substr(0, name.find(':')), flush != nullptr))
     return HostPath{marker, flush};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordered stream, a stream on each device that this PE's own cannot reach, where atomics and
-// stores to its memory run, and the processor's stores, which are made while no stream has work.
+// The ordered stream, and the processor's stores, which are made while no stream has work. Atomics
+// and stores to the memory of a device that this PE's own cannot reach run on a stream of that
+// device.
 // Invariant: work is counted as issued after the stream has it, and as completed after an event
 // that was recorded behind it, so quiet never returns too early.
 #include "gpu/device_transfer.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies, stores and atomics where an end is device memory, in the order of one stream: the work
-// that the processor cannot do itself, and small stores that it may do (HostStores).
+// Copies, stores and atomics where an end is device memory, in the order of one stream. It is the
+// work that the processor cannot do itself, and small stores that it may do (HostStores).
 //
-// What needs no answer is *issued* and left to the stream; fence and quiet complete it. What has an
-// answer, or a source that the caller may reuse, is waited for.
+// Work that needs no answer is *issued* and left to the stream; fence and quiet complete it. The
+// caller waits for work that has an answer, or a source that it may reuse.
 // Invariant: the processor stores only while no stream has work, and a stream gets work only once
-// those stores have arrived; else host code touches no device memory. What is issued is counted in
-// pending_work. Called by collectives/ and api/.
+// those stores have arrived; else host code touches no device memory. pending_work counts issued
+// work. Called by collectives/ and api/.
 #ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 #define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 

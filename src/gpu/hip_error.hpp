@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What HIP answers, as the library's errors.
+// Makes the library's errors of HIP's answers.
 // Invariant: the HIP runtime's own memory of the last error is left clean, so that a program that
 // asks for it sees only its own. Called wherever src/ calls HIP.
 #ifndef MESHMEM_GPU_HIP_ERROR_HPP_
@@ -12,8 +12,8 @@
 
 namespace meshmem {
 
-// What else to say of the reason. Numbers that HIP and CUDA share: a bad address, an assertion, a
-// bad instruction, a bad address space, a trap.
+// Returns what else to say of the reason. Numbers that HIP and CUDA share: a bad address, an
+// assertion, a bad instruction, a bad address space, a trap.
 inline const char* hint_for(hipError_t error) {
   for (const int of_kernels : {700, 710, 715, 717, 719}) {
     if (static_cast<int>(error) == of_kernels)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host writes for kernels to read: the tables of DeviceState, and the states of modules.
+// The memory that the host writes for kernels to read: the tables of DeviceState, and the states of
+// modules.
 // Invariant: it is there when the call returns, and no kernel of the program has been waited for.
 #ifndef MESHMEM_GPU_KERNEL_MEMORY_HPP_
 #define MESHMEM_GPU_KERNEL_MEMORY_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels need to know of a team. Invariant: it is read within the call that it is handed to.
-// Made of a Team by whoever launches kernels for it.
+// The facts that kernels need to know of a team. Invariant: it is read within the call that it is
+// handed to. Made of a Team by whoever launches kernels for it.
 #ifndef MESHMEM_GPU_KERNEL_TEAM_HPP_
 #define MESHMEM_GPU_KERNEL_TEAM_HPP_
 

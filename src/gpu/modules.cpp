@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of modules. Invariant: a state is written with the PE's device current, whichever thread
-// loads the module, and by a stream of the library's own: a kernel of the program that waits for
-// this thread is not waited for.
+// loads the module, and by a stream of the library's own. So the write does not wait for a kernel
+// of the program that waits for this thread.
 #include "gpu/modules.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 
 namespace meshmem {
 
-// What kernels count in memory of the device; words that all of them use lie apart.
+// The counters of kernels in memory of the device; words that all of them use lie apart.
 struct ProxyRingMemory::Counters {
   struct alignas(128) Word {
     std::uint64_t value;

@@ -20,7 +20,7 @@ class ProxyRingMemory {
   // is_far: by world PE.
   void open(int device, const std::vector<std::uint8_t>& is_far);
   bool is_open() const { return pinned_ != nullptr; }
-  // What kernels are told, and where the host finds it.
+  // The ring as kernels get it, and the places where the host finds it.
   const device::ProxyRing& ring() const { return ring_; }
   device::ProxySlot* slots() const { return pinned_->slots; }
   device::ProxyProgress* progress() const { return &pinned_->progress; }

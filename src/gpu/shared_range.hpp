@@ -2,7 +2,7 @@
 //
 // A range of device memory as other processes of the node can open it.
 // Invariant: the handle is that of the whole allocation, taken at its base, and the range is found
-// by its offset: handles of addresses in the middle have opened the wrong memory on some drivers.
+// by its offset. Handles of addresses in the middle have opened the wrong memory on some drivers.
 // An allocation that is opened twice is mapped once. Used for the slabs and for registered buffers.
 #ifndef MESHMEM_GPU_SHARED_RANGE_HPP_
 #define MESHMEM_GPU_SHARED_RANGE_HPP_
@@ -20,7 +20,7 @@ struct SharedRange {
   std::size_t offset;
 };
 
-// What the others need to open `address`. hipErrorInvalidValue if it is no device memory.
+// Fills in what the others need to open `address`. hipErrorInvalidValue if it is no device memory.
 hipError_t share(void* address, std::size_t bytes, SharedRange* out);
 
 // Maps a range of another process on the current device, until this process ends.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pieces, rounds and their events.
-// Invariant: HIP is called by the one who has the turn, who holds no other lock then: where a
-// driver makes a call wait, nobody who only submits waits with it.
+// Invariant: the thread that has the turn calls HIP, and holds no other lock then. Where a driver
+// makes a call wait, no thread that only submits waits with it.
 #include "gpu/staged_access.hpp"
 
 #include <algorithm>

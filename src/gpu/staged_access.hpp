@@ -37,7 +37,7 @@ class StagedAccess : public DeviceAccess {
   static constexpr int kOperationsOfPage = 256;
   static constexpr int kRounds = 2;  // of each stream that are under way at once
 
-  // What a stream has been given at once; it is done when the event is reached.
+  // The work that a stream has been given at once; it is done when the event is reached.
   struct Round {
     hipEvent_t done = nullptr;
     std::vector<DeviceWork*> works;

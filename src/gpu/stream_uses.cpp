@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of uses, each with a mark on its stream.
-// Invariant: what is over leaves the list when the next use of its stream comes. What cannot be
-// asked, since its stream is captured, stays, and is not complained of.
+// Invariant: what is over leaves the list when the next use of its stream comes. A use whose stream
+// is captured cannot be asked. It stays, and is not complained of.
 #include "gpu/stream_uses.hpp"
 
 #include <algorithm>
