@@ -20,7 +20,8 @@
 namespace meshmem {
 namespace {
 
-// What a PE has for another: so many elements, so many after the beginning of its source.
+// A PE's block for another: the number of its elements, and its distance from the beginning of the
+// source.
 struct BlockOffer {
   std::size_t nelems, displ;
 };

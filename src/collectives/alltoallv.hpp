@@ -19,8 +19,8 @@ struct Blocks {
   std::vector<std::size_t> nelems, displs;
 };
 
-// What arrays of a program say, each of a number for each PE: in memory of the host, or of the
-// device. `from_kernel`: any memory that the device reaches.
+// Reads arrays of a program, each of a number for each PE: in memory of the host, or of the device.
+// `from_kernel`: any memory that the device reaches.
 Blocks blocks_of(const Team& team, const std::size_t* nelems, const std::size_t* displs,
                  bool from_kernel);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives of teams over several nodes: what a node's members have in common goes to other
-// nodes in one message, large data from several PEs of each node at once.
+// The collectives of teams over several nodes. Data that a node's members have in common goes to
+// other nodes in one message, large data from several PEs of each node at once.
 // Invariant: an operation between nodes has the same number on all members, which is part of its
 // messages' keys. Buffers as by_messages takes them; what is symmetric and in host memory may be
 // read and written by other PEs of the node. Called by dispatch.cpp, sync() and the splits.

@@ -40,7 +40,7 @@ const std::byte* at(const void* base, std::size_t offset) {
 }
 
 // Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of
-// all. What lies beyond own_bytes is sent as it is.
+// all. Data beyond own_bytes is sent as it is.
 template <typename Take>
 void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, std::size_t bytes,
                          const Take& take) {

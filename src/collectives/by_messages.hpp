@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives on buffers that neither the processor nor kernels reach on all PEs alike, and on any
-// where terms are to be combined in team order: each PE copies its part into messages, batch by
+// where terms are to be combined in team order. Each PE copies its part into messages, batch by
 // batch, and its result out of the others'.
 // Invariant: every batch is one message of every PE to all, of the same length; dest may be source
 // for reductions, scans and broadcast. Called by dispatch.cpp, and between nodes by what gathers.

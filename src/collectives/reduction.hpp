@@ -16,10 +16,10 @@
 
 namespace meshmem {
 
-// dest[i] = a[i] op b[i]; dest may be a or b. What is not dest may begin at any byte.
+// dest[i] = a[i] op b[i]; dest may be a or b. Operands other than dest may begin at any byte.
 using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t count);
 
-// What elements are combined as that are too short for partial results: wide ones, which are
+// The wide elements as which those are combined that are too short for partial results. They are
 // rounded once.
 struct Carrier {
   Combine combine;
@@ -32,10 +32,10 @@ struct Carrier {
 struct Reduction {
   Combine combine;
   std::size_t elem_bytes;
-  // What kernels call it.
+  // The kernels' name of it.
   device::ReduceOp kernel_op = device::ReduceOp::sum;
   device::ElemType kernel_type = device::ElemType::none;
-  // What is left to do when `count` elements of n PEs are combined; null for nothing.
+  // The last step when `count` elements of n PEs are combined; null for none.
   void (*finish)(void* elems, std::size_t count, int n) = nullptr;
   const Carrier* carrier = nullptr;  // null: elements are combined as they are
 };
@@ -52,16 +52,16 @@ void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source,
 void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count);
 
-// A tile of at most so many bytes stays in the first-level cache while it is worked on.
+// A tile of at most this many bytes stays in the first-level cache while it is worked on.
 inline constexpr std::size_t kTileBytes = 16 * 1024;
 // dest is what all PEs, two or more, have at this place of their sources, combined in PE order;
 // dest may be source.
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count);
 
-// The ring's line counts steps of operations: the sequence number, shifted by so many bits, and the
-// step. Few bits for the step, so that a line that saw no ring for a long time (2^49 operations)
-// still compares as the past.
+// The ring's line counts steps of operations: the sequence number, shifted by this many bits, and
+// the step. Few bits for the step, so that a line that saw no ring for a long time (2^49
+// operations) still compares as the past.
 inline constexpr int kRingStepBits = 14;
 inline constexpr int kMostRingPes = 1 << (kRingStepBits - 1);
 inline std::uint64_t ring_epoch(std::uint64_t sequence, int step) {

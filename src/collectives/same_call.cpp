@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What members say of a call: its text, cut to the length of a message.
+// The members' words on a call: its text, cut to the length of a message.
 // Invariant: of those who find a difference one speaks and ends the job, the others wait for that.
 #include "collectives/same_call.hpp"
 

@@ -39,7 +39,7 @@ template <typename... Values>
 // Of the members that find the same mistake the first returns; the others wait for the job's end.
 void only_one_speaks(const Team& team);
 
-// What an address is on all PEs alike: "heap + 64".
+// The name of an address that is the same on all PEs: "heap + 64".
 std::string symmetric_name(const void* address);
 
 }  // namespace meshmem

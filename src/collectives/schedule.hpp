@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who talks to whom, and about which share of the data: pure functions of the PE, the number of PEs
-// and the step. Words: a *share* is what one PE owns of the data; `pe` and `n` are of
-// the team.
+// Says which PEs exchange data, and which share of it: pure functions of the PE, the number of PEs
+// and the step. Words: a *share* is what one PE owns of the data; `pe` and `n` are of the team.
 // Invariant: right for every n >= 1 and every count, fewer elements than PEs included. Called by
 // the algorithms, and by tests that run them without processes.
 #ifndef MESHMEM_COLLECTIVES_SCHEDULE_HPP_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with an active set, and its team.
+// Says what is wrong with an active set, and finds its team.
 // Invariant: who has no place in the set waits for nobody.
 #include "library/active_set_team.hpp"
 

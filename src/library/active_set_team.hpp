@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The team that the library keeps for an active set (OpenSHMEM 1.6, section 9.9, deprecated).
-// Invariant: only members of a set take part, also when its team is made; who is none, or gives a
-// set that cannot be, ends the job. Called by api/active_sets.cpp.
+// Invariant: only members of a set take part, also when its team is made. A PE that is not a
+// member, or that gives an impossible set, ends the job. Called by api/active_sets.cpp.
 #ifndef MESHMEM_LIBRARY_ACTIVE_SET_TEAM_HPP_
 #define MESHMEM_LIBRARY_ACTIVE_SET_TEAM_HPP_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests for symmetric memory (OpenSHMEM 1.6, section 9.3), which all PEs make alike.
-// Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none;
-// barriers are where the standard has them, and nowhere if nothing is asked for. Called by
+// Invariant: what is free on one PE is free on all, so an allocation fails on all PEs or on none.
+// Barriers are where the standard has them, and nowhere if nothing is asked for. Called by
 // api/memory.cpp while the library is active.
 #ifndef MESHMEM_LIBRARY_ALLOCATION_HPP_
 #define MESHMEM_LIBRARY_ALLOCATION_HPP_

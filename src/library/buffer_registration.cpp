@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each PE says of its buffer, and what follows from that for all.
+// Exchanges what each PE says of its buffer, and decides for all.
 // Invariant: every PE looks at the same answers of all PEs, so all map the buffer or none keeps it.
 #include "library/buffer_registration.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 enum class Buffer { unknown, device, symmetric, overlapping, unshared };
 
-// What a PE says of its buffer.
+// A PE's words on its buffer.
 struct Offer {
   SharedRange range;
   std::uintptr_t address;
@@ -30,7 +30,7 @@ struct Offer {
   Buffer kind;
 };
 
-// What it says once it has tried to map the others'.
+// A PE's words once it has tried to map the others' buffers.
 struct Mapped {
   bool all;
   bool for_kernels;
@@ -109,7 +109,7 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
   return mine;
 }
 
-// What a PE has at an address that is to be unregistered.
+// The memory of a PE at an address that is to be unregistered.
 enum class Registration { none, symmetric, buffer };
 
 Registration registration_at(const void* address) {

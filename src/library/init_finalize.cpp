@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done once the Runtime is open, and before it closes.
+// The steps once the Runtime is open, and before it closes.
 // Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose
 // alike.
 #include "library/init_finalize.hpp"
@@ -30,7 +30,7 @@
 namespace meshmem {
 namespace {
 
-// What the environment says of collectives. nullopt or what is wrong with it.
+// Sets collectives up as the environment says. nullopt or what is wrong with it.
 std::optional<std::string> set_up_collectives(const Environment& environment) {
   reduce_policy.settings = {.rule = environment.reduce_algorithm,
                             .ring_min_bytes = environment.reduce_ring_min_bytes,
@@ -66,7 +66,7 @@ void serve_kernels() {
        .stop = [&collectives] { collectives.stop(); }});
 }
 
-// What an open library needs before programs use it. nullopt or why not.
+// Makes an open library ready for programs. nullopt or why not.
 std::optional<std::string> make_ready(const char* routine, const TraceMoment& begin) {
   const Environment& environment = runtime().environment();
   if (auto error = set_up_collectives(environment)) return error;

@@ -2,7 +2,7 @@
 //
 // How all PEs of a parent come to the same slot for a new team.
 // Invariant: who has wrong arguments says so in the same exchange, so nobody makes a team alone.
-// All PEs of the parent have come before one of them takes the right to offer: whoever waited for
+// All PEs of the parent have come before one of them takes the right to offer. A PE that waited for
 // them with it would keep them from another split, in which they may wait for this PE.
 #include "library/splits.hpp"
 

@@ -27,7 +27,7 @@ struct Outflows {
   }
 };
 
-// What this node's members have for those of another, ordered by whom it is for.
+// Sends the data of this node's members for those of another, ordered by receiver.
 void send_packs(const Team& team, const Operation& operation, const Outflows& outflows) {
   const auto n_near = static_cast<std::size_t>(team.node.n);
   for_other_nodes(team, [&](int number) {
@@ -146,7 +146,7 @@ std::byte* place_of(const void* buffer, const AlltoallShape& shape, std::size_t 
   return begin + index * stride * static_cast<std::ptrdiff_t>(shape.elem_bytes);
 }
 
-// So many elements of each block at once.
+// Moves a batch of elements of each block at a time.
 void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
                          std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
@@ -168,7 +168,7 @@ void alltoall_in_batches(Team& team, void* dest, const void* source, const Allto
   }
 }
 
-// Where there are so many PEs that one element for each does not fit into a stage.
+// For numbers of PEs at which one element for each does not fit into a stage.
 void alltoall_in_pieces(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most = elements_at_once(team, 1);

@@ -18,12 +18,12 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// What a core writes of the dests of its node has left the caches in the end if it is more than
-// this. With 8 MiB copies past the caches took a tenth longer, with 16 MiB a tenth less.
+// Above this size a core's writes to the dests of its node no longer fit in its caches. With 8 MiB
+// copies past the caches took a tenth longer, with 16 MiB a tenth less.
 constexpr std::size_t kMostInCaches = 12 * 1024 * kKiB;
 using Copy = void (*)(void* dest, const void* source, std::size_t bytes);
 
-// What comes of a block goes straight to where it is wanted.
+// Takes data of a block straight to its place.
 class Arrival : public MessageSink {
  public:
   void go_to(std::byte* place, Copy copy) {
@@ -121,7 +121,8 @@ class Exchange {
     return members * static_cast<std::size_t>(team_.n) * shape_.count * shape_.elem_bytes /
            static_cast<std::size_t>(carriers_of(team_.my_node));
   }
-  // What a carrier sends of a chunk to another node: the same number for all, some of them empty.
+  // The messages of a chunk that a carrier sends to another node: the same number for all, some of
+  // them empty.
   long count_rounds_of_chunk() const {
     long most = 0, most_near = 0;
     for (int node = 0; node < count_nodes(team_); ++node) {
@@ -130,7 +131,7 @@ class Exchange {
     }
     return most * most_near;
   }
-  // What the carrier sends in this round from one node to another; nothing in some.
+  // The item that the carrier sends in this round from one node to another; none in some.
   std::optional<Item> item(long round, int node, int carrier, int there) const {
     const long each = rounds_of_chunk_, number = round % each;
     const int members = count_members(node_at(team_, there));
@@ -200,7 +201,7 @@ class Exchange {
     });
   }
 
-  // What has a place already when it comes is not copied once more.
+  // Data that has a place already when it comes is not copied once more.
   void expect(long round) {
     if (dest_.stride != 1) return;
     Arrival* arrival = arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * senders_;

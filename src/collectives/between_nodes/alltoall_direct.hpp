@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large blocks between all PEs of several nodes: a PE, or where PEs outnumber cores another one of
-// its node, sends its blocks for all PEs of a node to one PE there, which puts each where it is
-// wanted.
+// Large blocks between all PEs of several nodes. A PE sends its blocks for all PEs of a node to one
+// PE there, which puts each in its place. Where PEs outnumber cores another PE of its node sends
+// for it.
 // Invariant: a PE's dest is written only by PEs of its node, while it is inside its call. Called by
 // alltoall between nodes.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Large data in device memory between nodes: it goes by puts straight to where it belongs, which
-// the transport stages in pieces that overlap. What several PEs of a node are to have goes to one
-// of them, from whom the others get it.
+// the transport stages in pieces that overlap. Data for several PEs of a node goes to one of them,
+// from which the others get it.
 // Invariant: nobody's dest is written before all members have entered, and nobody leaves before its
 // own is whole. dest is symmetric, source may be any memory. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_BY_PUTS_HPP_

@@ -19,11 +19,11 @@ namespace meshmem::between_nodes {
 
 inline constexpr std::size_t kKiB = 1024;
 
-// Up to so many nodes the leaders send to all others at once: one hop, and the operands stay in the
-// order of nodes. Beyond, the number of messages counts: log2 of the nodes.
+// Up to this many nodes the leaders send to all others at once: one hop, and the operands stay in
+// the order of nodes. Beyond, the number of messages counts: log2 of the nodes.
 inline constexpr int kMostFlatNodes = 4;
 
-// A scan goes from node to node, one hop for each. Beyond so many nodes small ones are gathered.
+// A scan goes from node to node, one hop for each. Beyond this many nodes small ones are gathered.
 inline constexpr int kMostChainNodes = 8;
 
 // A reduction up to here goes through the leaders, each of which reads all of its node's data; a
@@ -35,10 +35,10 @@ inline constexpr std::size_t kLeastShare = 16 * kKiB;
 // piece: two hops, and less work. So do two nodes where a share beyond this is combined out of
 // pinned memory.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
-// What one message of a reduction carries at most: few enough bytes to stay in a core's cache until
-// they are combined, in whole chunks of the network (60 KiB).
+// The most bytes of one message of a reduction: few enough to stay in a core's cache until they are
+// combined, in whole chunks of the network (60 KiB).
 inline constexpr std::size_t kReduceMessage = 120 * kKiB;
-// What a column keeps room for of one chunk, from all other nodes, if messages do not become
+// The room that a column keeps for one chunk from all other nodes, if messages do not become
 // smaller than kLeastShare.
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
 // Chunks that are under way before the first answer is waited for.
@@ -59,7 +59,7 @@ inline constexpr std::size_t kGatherBlock = 2 * kKiB;
 // Of alltoall and reduce-scatter: what goes from one node to another through the leaders. Beyond,
 // a block is a message.
 inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
-// What is sent of a block at once.
+// The bytes of a block that are sent at once.
 inline constexpr std::size_t kMoveChunk = 120 * kKiB;
 
 // The processors of their nodes reach both buffers of all members.
@@ -78,7 +78,7 @@ inline int fewest_members(const Team& team) {
   return fewest;
 }
 
-// PEs of each node that share a reduction of so many bytes.
+// PEs of each node that share a reduction of `bytes`.
 inline int count_columns(const Team& team, std::size_t bytes) {
   const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
   return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));

@@ -3,7 +3,7 @@
 // A column's share goes in chunks. Each node owns a piece of a chunk, gets it from the others, and
 // sends them the result. Of two nodes each sends the other all that it has (one_hop_column.hpp).
 // Invariant: a chunk's steps are in order on all nodes, and no PE is more than kChunksAhead chunks
-// ahead of what it has received: what lies unread anywhere is bounded by that. Where the data is,
+// ahead of what it has received. That bounds unread data everywhere. Where the data is,
 // ColumnMemory knows.
 #include "collectives/between_nodes/columns.hpp"
 
@@ -85,7 +85,8 @@ class Column {
   }
 
  private:
-  // What travels to the one who combines it: a node's partial result, or what each of its PEs has.
+  // The terms that travel to the PE that combines them: a node's partial result, or the data of
+  // each of its PEs.
   std::size_t terms_of(int node) const {
     return order_ == Order::nodes ? 1 : node_at(team_, node).members.size();
   }
@@ -115,7 +116,7 @@ class Column {
         std::min(share_.begin + static_cast<std::size_t>(index) * most_of_chunk(), share_.end);
     return {begin, std::min(share_.end, begin + most_of_chunk())};
   }
-  // What a node combines of a chunk.
+  // The piece of a chunk that a node combines.
   Range piece(int index, int node) const {
     const Range whole = chunk(index);
     const Range part = schedule::share(whole.size(), grain_of(op_), count_nodes(team_), node);
@@ -142,7 +143,7 @@ class Column {
     });
   }
 
-  // What this node has for the one who combines the piece.
+  // This node's data for the PE that combines the piece.
   const std::byte* contribution(int index, const Range& range) const {
     std::byte* const to = room_to_send();
     if (order_ == Order::nodes) return near_totals_.in(index, range, to);
@@ -221,8 +222,8 @@ class Column {
   const Room room_;
 };
 
-// When two PEs that are equally far send, either has sent so many messages that the other has not
-// received: what they combine, of kChunksAhead chunks, and as many results.
+// When two PEs that are equally far send, this is how many messages of each the other has not
+// received: those that they combine, of kChunksAhead chunks, and as many results.
 constexpr std::size_t kMessagesAhead = 2 * kChunksAhead;
 static_assert(kLeastShare <= kReduceRoom &&
               kMessagesAhead * (kReduceRoom + kMessageCost) <= kMostUnreceived);

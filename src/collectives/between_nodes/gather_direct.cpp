@@ -60,7 +60,7 @@ class Gathering {
     });
   }
 
-  // What has a place already when it comes is not copied once more.
+  // Data that has a place already when it comes is not copied once more.
   void expect(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);
@@ -74,7 +74,7 @@ class Gathering {
     });
   }
 
-  // What another member of this node brings, and what it has received.
+  // Copies what another member of this node brings, and what it has received.
   void copy_from(int near, int chunk) {
     const NodeTeam& node = team_.node;
     const int pe = member(my_node(team_), near);

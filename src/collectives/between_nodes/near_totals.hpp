@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the members of a node have together of a range, combined in their order by one of them.
+// The total of a range over the members of a node, combined in their order by one of them.
 // Invariant: the bits depend on the members' data alone. Used by the columns of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_NEAR_TOTALS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_NEAR_TOTALS_HPP_

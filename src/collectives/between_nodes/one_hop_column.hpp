@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column of two nodes: each sends the other all that its members have, in chunks, and what comes
-// is combined with this node's total right where the network has put it.
+// A column of two nodes. Each sends the other all that its members have, in chunks. It combines
+// received data with its own total right where the network has put it.
 // Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
 // ahead of what it has received. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
@@ -38,7 +38,7 @@ class OneHopColumn {
   }
 
  private:
-  // What comes of a chunk is combined with this node's total of it.
+  // Combines received data of a chunk with this node's total of it.
   class Arrival : public MessageSink {
    public:
     void take(std::size_t offset, const std::byte* data, std::size_t bytes) override {
@@ -68,7 +68,7 @@ class OneHopColumn {
     memory_.open(index, range, chunk(index + 1));
     std::byte* const result = memory_.result(index, range);
     const std::byte* total = near_totals_.in(index, range, room_for(index));
-    // What is on its way must not change.
+    // Data on its way must not change.
     if (total == result) total = std::copy_n(total, bytes(range), room_for(index)) - bytes(range);
     Arrival& arrival = arrivals_[static_cast<std::size_t>(index % kChunksKept)];
     arrival.op = &op_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which PE of another node a PE sends to when it need not be a particular one: each has one
+// The PE of another node to which a PE sends when it need not be a particular one. Each PE has one
 // *partner* on every other node, who puts what comes where it belongs on that node.
 // Invariant: where nodes are alike partners are partners of each other. Called by the direct
 // collectives of this folder.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scans between nodes whose members follow each other in the team: a leader takes over what all
-// PEs before its node have, goes on with its members, and hands it to the next node's leader.
+// Scans between nodes whose members follow each other in the team. A leader takes over the result
+// of all PEs before its node, goes on with its members, and hands it to the next node's leader.
 // Otherwise everything is gathered.
 // Invariant: combined one PE after another, in PE order. dest may be source.
 #include "base/slow_ways.hpp"
@@ -20,7 +20,7 @@ bool nodes_follow_each_other(const Team& team) {
   });
 }
 
-// What the PEs have that a leader has come across, if any.
+// The result over the PEs that a leader has come across, if any.
 class Running {
  public:
   Running(const Reduction& op, std::byte* total, std::size_t count)

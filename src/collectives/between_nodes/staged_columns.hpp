@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of data that the processor does not read where it is, as device memory, or that has to
-// be widened first. While a chunk is on the network, what the node's members have of the next comes
-// into pinned memory: their total, by a kernel of this PE, or where none can be relied on to start,
-// the terms, by copy engines. Copy engines take results to all of them.
+// Columns of data that the processor does not read where it is, as device memory, or that has to be
+// widened first. While a chunk is on the network, the data of the node's members for the next comes
+// into pinned memory. A kernel of this PE brings their total. Where no kernel can be relied on to
+// start, copy engines bring the terms. Copy engines take results to all of them.
 // Invariant: no buffer is written before the copies and kernels that read it are done. Whether a
 // kernel combines is this PE's own affair, since the order is the same. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
@@ -21,15 +21,15 @@
 
 namespace meshmem::between_nodes {
 
-// What the members of a node bring of one piece, together, at most: a chunk's terms lie in pinned
-// memory, kTermsKept times.
+// The most bytes that the members of a node bring of one piece, together: a chunk's terms lie in
+// pinned memory, kTermsKept times.
 inline constexpr std::size_t kStagedMessages = 1024 * kKiB;
 
 // Whether copies reach both buffers of all members of the node: they are symmetric.
 bool can_be_staged(const Team& team, const void* dest, const void* source, std::size_t bytes);
-// What the reduction combines: its elements, or what carries them.
+// The reduction of the elements, or of the wider ones that carry them.
 Reduction as_combined(const Reduction& op);
-// What the caller has put into its own device memory is there.
+// Waits until the caller's copies into its own device memory have arrived.
 void await_own_copies(const char* routine);
 
 class StagedColumn : public ColumnMemory {

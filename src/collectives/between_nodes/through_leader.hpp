@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the members of a node do while their leader speaks for them: each brings it something, and
+// The steps of a node's members while their leader speaks for them: each brings it something, and
 // takes what it hands out when it is back. One operation of the node.
-// Invariant: the leader has taken what all have brought before it hands anything out, so whoever
-// has that knows that all have started: all to all, in the sense of team_steps.hpp. At most
+// Invariant: the leader has taken what all have brought before it hands anything out. So a member
+// that has that knows that all have started: all to all, in the sense of team_steps.hpp. At most
 // kStageBytes each. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launch of collectives' kernels.
-// Invariant: a collective's kernel has a stream of its own as long as it runs: it waits for other
+// Invariant: a collective's kernel has a stream of its own as long as it runs. It waits for other
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device/device_collectives.hpp"
 
@@ -86,8 +86,8 @@ hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
 }
 
 // A share for each PE is reduced around the ring, then copied to all others: they have entered, and
-// have read that share of their sources, which may be their dests. Then all meet. What is left
-// over, less than a grain for each PE, takes one hop.
+// have read that share of their sources, which may be their dests. Then all meet. The rest, less
+// than a grain for each PE, takes one hop.
 hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
                                   void* dest, const void* source, std::size_t count,
                                   hipStream_t stream) {
@@ -126,8 +126,8 @@ bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::
          device_segments().all_for_kernels(dest, all_bytes);
 }
 
-// What a PE sends: to its own `mine` and to each other's, from `source` on, where the blocks for
-// the PEs are `apart` bytes apart.
+// The blocks that a PE sends: to its own `mine` and to each other's, from `source` on, where the
+// blocks for the PEs are `apart` bytes apart.
 struct Blocks {
   std::byte* mine;
   const std::byte* source;

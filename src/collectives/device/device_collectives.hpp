@@ -33,7 +33,7 @@ device::TeamHandle handle_for_data(const Team& team);
 
 // Kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
-// They can on so many bytes, all of which lie there.
+// They can on `bytes`, all of which lie there.
 bool kernels_reach(const void* address, std::size_t bytes);
 // Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it
 // without one.

@@ -29,7 +29,7 @@ void collect(Team& team, void* dest, const void* source, std::size_t bytes, hipS
 void alltoall(Team& team, void* dest, const void* source, std::size_t bytes, hipStream_t stream);
 void alltoallv(Team& team, const device::Alltoallv& call, hipStream_t stream);
 
-// What a row of the tables asks for.
+// The computation that a row of the tables asks for.
 struct Computation {
   enum class Kind { reduce, scatter, inscan, exscan };
   Reduction op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two-shot reduction: a share for each PE, reduced straight from all sources into all dests.
-// Invariant: only the owner of a share reads that of any source, and writes it to the dests
+// Invariant: only the owner of a share reads that of any source. It writes the share to the dests
 // tile by tile after that tile has been read from all, so dest may be source.
 #include <algorithm>
 #include <cstring>

@@ -18,8 +18,8 @@
 
 namespace meshmem {
 
-// A row of a table: the plan for up to so many bytes and PEs. The first row that fits counts. A
-// plan with 0 blocks (`auto` in the file) leaves the choice to the library's own table.
+// A row of a table: the plan for up to these bytes and PEs. The first row that fits counts. A plan
+// with 0 blocks (`auto` in the file) leaves the choice to the library's own table.
 struct PlanRow {
   std::size_t max_bytes;
   int max_pes;
@@ -45,7 +45,7 @@ std::optional<device::Plan> parse_plan(std::string_view text, std::string* why =
 // be right; then `table` is unchanged.
 std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text);
 
-// nullopt if the table fits a job of so many PEs with devices of this architecture; else why not,
+// nullopt if the table fits a job of `n_pes` PEs with devices of this architecture; else why not,
 // and what to do. An empty architecture means no devices: then nobody asks the table, and it fits.
 std::optional<std::string> misfit_of(const PlanTable& table, std::string_view architecture,
                                      int n_pes);

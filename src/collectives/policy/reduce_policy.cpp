@@ -25,7 +25,8 @@ using enum ReduceAlgorithm;
 constexpr int kLanes = 32;
 constexpr unsigned kAnyBlocks = ~0u;
 
-// What `classic` changes at, unless the environment says so: the convention of older libraries.
+// The size at which `classic` changes, unless the environment says so: the convention of older
+// libraries.
 constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
 
 bool adds_in_pe_order(ReduceAlgorithm algorithm) {
@@ -157,7 +158,7 @@ std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t
   return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
 }
 
-// So many bytes for each PE, where a reduction of the whole source is pulled: fewer fit into the
+// The least bytes for each PE, where a reduction of the whole source is pulled: fewer fit into the
 // few packets that processors handle well.
 constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 0;
 

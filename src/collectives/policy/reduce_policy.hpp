@@ -20,7 +20,7 @@
 
 namespace meshmem {
 
-// What the environment says.
+// The settings of the environment.
 struct ReduceSettings {
   ReduceRule rule{};
   std::optional<std::size_t> ring_min_bytes{};
@@ -36,15 +36,15 @@ class ReducePolicy {
  public:
   ReduceSettings settings{};  // written by start-up only
 
-  // The text of the file that MESHMEM_TUNING names. What is wrong with it, or nullopt; also where
-  // it is not for these PEs and devices (misfit_of()). By start-up, before any reduction.
+  // The text of the file that MESHMEM_TUNING names. Returns what is wrong with it, or nullopt; also
+  // where it is not for these PEs and devices (misfit_of()). By start-up, before any reduction.
   std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
                                         int n_pes);
   // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
-  // On host memory: one that the host has. What is small is answered without a look at the tables,
+  // On host memory: one that the host has. Answers for small sizes without a look at the tables,
   // which would take as long as a tenth of the reduction.
   ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
     if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
@@ -52,18 +52,18 @@ class ReducePolicy {
       return ReduceAlgorithm::one_shot;
     return host_algorithm_of_tables(bytes, n_pes);
   }
-  // In a kernel of a team with so many channels.
+  // In a kernel of a team with `channels` channels.
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
-  // The same for a reduce-scatter with so many bytes for each PE: around the ring, or in one hop.
+  // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
   device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;
-  // What the tables alone have for kernels.
+  // The tables' own plan for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
   // The limits by which users' kernels choose an algorithm: for a thread, a wave, a block and a
   // grid.
   device::KernelReduceLimits kernel_limits(int n_pes) const;
 
-  // Up to so many bytes the host's table has one_shot for any number of PEs.
+  // Up to this many bytes the host's table has one_shot for any number of PEs.
   static constexpr std::size_t kOneShotBytes = 512;
 
  private:

@@ -75,7 +75,7 @@ constexpr std::span<const Row> kRows = kDevicesAreProcessors ? std::span<const R
                                        : kDevicesAreAmd      ? std::span<const Row>(kAmdRows)
                                                              : std::span<const Row>(kGpuRows);
 
-// What each of few blocks reduces at most.
+// The most bytes that each of few blocks reduces.
 constexpr std::size_t kTablesBlock = 2 << 10;  // as the table says, whose small sums take no more
 constexpr std::size_t kWideLinesBlock = 16 << 10;
 constexpr std::size_t kRingBlock = 256 << 10;
