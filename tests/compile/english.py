@@ -16,7 +16,7 @@ import tempfile
 
 # What is looked at; both lists grow. A folder of SOURCES is looked at with those in it.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md"]
-SOURCES = ["src/base", "src/transport", "launcher/oshrun"]
+SOURCES = ["launcher", "src"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
 MOST_WORDS, MOST_COLUMNS, LAST_COMMITS = 30, 72, 20
@@ -123,7 +123,8 @@ def of_source(lines):
         if in_block and "*/" in (said or ""):
             said, in_block = said.split("*/")[0], False
         words = (said or "").strip(" */")
-        if said is None or not is_alone or not words or re.match(r"- |\d\. ", words):
+        begins_item = re.match(r"[ */]*(- |\d\. )|[*]?   ", said or "")
+        if said is None or not is_alone or not words or begins_item:
             if text:
                 yield start, " ".join(text), is_head
             text = []
@@ -151,7 +152,7 @@ def text_complaints(text, must_be_short):
         if re.match(r"[\"'(]?(Who|What)\b", sentence) and "?" not in sentence:
             yield f"a sentence begins with a bare {words[0]}: '{begin} ...'"
         for pattern, instead in WORDS.items():
-            if found := re.search(rf"\b{pattern}\b", sentence, re.IGNORECASE):
+            if found := re.search(rf"(?<![\"\w]){pattern}\b", sentence, re.IGNORECASE):
                 yield f"'{found[0]}' (better: {instead}): '{begin} ...'"
 
 
