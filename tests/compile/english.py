@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # What is looked at; both lists grow. A folder of SOURCES is looked at with those in it.
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/measurements/*.md"]
 SOURCES = ["launcher", "src"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
