@@ -81,7 +81,7 @@ void count_words(std::ifstream& file, uint64_t begin, uint64_t end, Counts& coun
   std::string word;
   for (uint64_t position = begin; position < end || mine; ++position) {
     const int c = file.get();
-    const bool letter = is_letter(c);  // the end of the file is none
+    const bool letter = is_letter(c);  // false for the end of the file
     if (letter && !before) mine = true;
     if (letter && mine) word += static_cast<char>(std::tolower(c));
     if (!letter && mine) {

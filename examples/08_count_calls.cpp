@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A profiling tool: a library that stands between a program and meshmem, counts the program's calls
-// of each routine and the bytes that they name, and prints one table for all PEs at the end.
-// The program need not be compiled anew.
-// Run it:
+// A profiling tool: a library that stands between a program and meshmem. It counts the program's
+// calls of each routine and the bytes that they name, and prints one table for all PEs at the end.
+// The program need not be compiled anew. Run it:
 //   oshc++ -shared -fPIC 08_count_calls.cpp -o libcount_calls.so
 //   oshrun -n 4 -x LD_PRELOAD=$PWD/libcount_calls.so ./prog
 
@@ -11,8 +10,8 @@
 // first; each counts, and calls its twin. They are made from the tables that shmem.h is made from,
 // so none is forgotten. Within the program shmem_pcontrol(0) stops the counting and
 // shmem_pcontrol(1) goes on.
-// Invariant: a call of the program is counted once. What the tool calls itself are the twins, and
-// meshmem calls no shmem_ name.
+// Invariant: a call of the program is counted once. The tool itself calls the twins, and meshmem
+// calls no shmem_ name.
 
 #include <pshmem.h>
 #include <shmemx.h>

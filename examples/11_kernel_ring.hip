@@ -35,8 +35,8 @@ __global__ void run_ring(long* inbox, long* outbox, std::uint64_t* arrived, std:
   }
 }
 
-// What was added to the last token that came to `pe`: 1 + 2 + .. + n in each whole lap, and in the
-// last one the numbers of the PEs before it. PE 0 gets the token at the end of a lap.
+// The sum that was added to the last token that came to `pe`: 1 + 2 + .. + n in each whole lap, and
+// in the last one the numbers of the PEs before it. PE 0 gets the token at the end of a lap.
 long expected_at(long pe, long n, long laps) {
   const long whole = pe == 0 ? laps : laps - 1;
   return whole * (n * (n + 1) / 2) + pe * (pe + 1) / 2;

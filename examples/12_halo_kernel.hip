@@ -19,8 +19,7 @@
 
 namespace {
 
-// ------------------------------------------------------------------------ 1. What the kernel works
-// on
+// --------------------------------------------------------------------------- 1. Data of the kernel
 
 // Handed to the kernel by value. Blocks wait for each other, so those of all PEs must be of the
 // same number and run at the same time.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Trains a classifier of handwritten digits on the GPUs of all PEs at once (data-parallel), as
-// 06_train_digits does on CPUs: each GPU holds a share of the images, and the gradients of all GPUs
-// are added with shmemx_float_sum_reduce_on_stream.
-// Run it:
+// 06_train_digits does on CPUs. Each GPU holds a share of the images, and the gradients of all GPUs
+// are added with shmemx_float_sum_reduce_on_stream. Run it:
 //   oshhip -O2 13_train_digits_gpu.hip arguments.cpp -o train && oshrun -n 4 ./train
 
 // A step of the training is a row of kernels with the reduction among them. It is captured once

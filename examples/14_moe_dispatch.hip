@@ -28,7 +28,7 @@ constexpr int kChoices = 2;  // experts for each token
 
 // ------------------------------------------------------------------------- 1. Tokens and experts
 
-// What a network would have learned is made up by these, on the host and in kernels.
+// These make up what a network would have learned, on the host and in kernels.
 __host__ __device__ inline unsigned scramble(unsigned a, unsigned b, unsigned c) {
   unsigned hash = a * 0x9e3779b1u ^ b * 0x85ebca77u ^ c * 0xc2b2ae3du;
   hash ^= hash >> 15;
@@ -54,7 +54,7 @@ __host__ __device__ inline int expert_of(unsigned token, int choice, int experts
 // How much an answer counts.
 __host__ __device__ inline float share_of(int choice) { return choice == 0 ? 0.75f : 0.25f; }
 
-// ------------------------------------------------------------------------ 2. What kernels work on
+// ------------------------------------------------------------------------------ 2. Data of kernels
 
 // Handed to kernels by value; what is symmetric has the same size on all PEs. `mine` and `theirs`:
 // the PE that has the token and the PE that has the expert.

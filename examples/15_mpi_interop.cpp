@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MPI and meshmem in one program, as when a code written for MPI is moved over piece by piece. Data
-// on the GPUs goes to the next rank up to three times: by MPI by way of the hosts, by an MPI that
-// takes buffers of GPUs from GPU to GPU, and by one put. All have to give the same.
-// Run it:
+// on the GPUs goes to the next rank up to three times. It goes by MPI by way of the hosts, by an
+// MPI that takes buffers of GPUs from GPU to GPU, and by one put. All have to give the same. Run
+// it:
 //   oshhip 15_mpi_interop.cpp -o interop $(mpicc --showme:compile) $(mpicc --showme:link)
 //   oshrun -n 4 ./interop
 

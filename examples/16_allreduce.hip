@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Averages gradients in buckets, as data-parallel training does, with the all-reduce of
-// meshmem/allreduce.hpp: while kernels still make the gradients of earlier layers, those of later
+// meshmem/allreduce.hpp. While kernels still make the gradients of earlier layers, those of later
 // ones are already being averaged on a second stream. Nothing is trained here; the averages are
 // checked. Run it:
 //   oshhip -O2 16_allreduce.hip arguments.cpp -o allreduce && oshrun -n 4 ./allreduce
@@ -73,7 +73,7 @@ struct Streams {
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  // What `second` does next comes after what `first` has been given so far.
+  // The next work of `second` comes after the work that `first` has been given so far.
   void order(hipStream_t first, hipStream_t second) const {
     examples::check(hipEventRecord(event, first), "record an event");
     examples::check(hipStreamWaitEvent(second, event, 0), "wait for an event");

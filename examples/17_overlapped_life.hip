@@ -25,7 +25,7 @@
 
 namespace {
 
-// -------------------------------------------------------------------- 1. What the kernels work on
+// -------------------------------------------------------------------------- 1. Data of the kernels
 
 // Handed to kernels by value.
 struct Board {

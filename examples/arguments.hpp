@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the larger examples share: options on the command line, errors that end all PEs together,
-// and memory for all of them. Included by most examples from 05_wordcount on, which are linked with
-// arguments.cpp, as in: oshc++ 05_wordcount.cpp arguments.cpp
+// The shared part of the larger examples: options on the command line, errors that end all PEs
+// together, and memory for all of them. Included by most examples from 05_wordcount on, which are
+// linked with arguments.cpp, as in: oshc++ 05_wordcount.cpp arguments.cpp
 // Invariant: whatever throws here throws on every PE or on none, so that no PE is left waiting for
 // one that has gone.
 #ifndef MESHMEM_EXAMPLES_ARGUMENTS_HPP
@@ -30,7 +30,7 @@ struct Stop {
   int status;
 };
 
-// What main() of each example does; returns the exit status.
+// The body of main() of each example; returns the exit status.
 inline int run_between_init_and_finalize(void (*run)(int, char**), int argc, char** argv) {
   int status = 0;
   shmem_init();
@@ -82,7 +82,7 @@ T* allocate(std::size_t count) {
 }
 
 // The command line, read by CLI11 in arguments.cpp. Declare the options, then parse(), which writes
-// what was given into the variables. What they held before are the defaults.
+// what was given into the variables. Their earlier values are the defaults.
 class Arguments {
  public:
   explicit Arguments(const std::string& what_the_program_does);

@@ -17,7 +17,7 @@ namespace examples {
 
 constexpr unsigned kThreads = 128;  // of every block here: whole waves, of 32 threads or of 64
 
-// ----------------------------------------------------------------------- 1. What kernels work on
+// ------------------------------------------------------------------------------ 1. Data of kernels
 
 // All pointers are to memory of this PE's GPU. Handed to kernels by value.
 
@@ -160,9 +160,9 @@ static __global__ void find_errors(Model model, Batches batches) {
   }
 }
 
-// What a slot adds to the gradient at one parameter is a product: the error of the unit that the
-// parameter belongs to, and the value that comes in there. Each is at `first` for slot 0, and
-// `step` further for each next one.
+// A slot adds a product to the gradient at one parameter: the error of the unit that the parameter
+// belongs to, and the value that comes in there. Each is at `first` for slot 0, and `step` further
+// for each next one.
 struct Factor {
   const float* first;
   long step;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What 06_train_digits and 13_train_digits_gpu share: their options, the images and which PE has
-// which, and what the user sees. How gradients come about and are added is theirs.
+// The shared part of 06_train_digits and 13_train_digits_gpu: their options, the images and which
+// PE has which, and what the user sees. How gradients come about and are added is theirs.
 // Invariant: which images are in a batch depends on the seed, and not on the number of PEs.
 #ifndef MESHMEM_EXAMPLES_DIGITS_HPP
 #define MESHMEM_EXAMPLES_DIGITS_HPP
@@ -136,7 +136,7 @@ void shuffle(std::vector<T>& images, unsigned seed, std::size_t epoch, std::size
   std::shuffle(images.begin(), images.end(), random);
 }
 
-// --------------------------------------------------------------------------- 3. What the user sees
+// -------------------------------------------------------------------------- 3. Output for the user
 
 using Clock = std::chrono::steady_clock;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the larger examples with kernels share: memory of the GPUs, copies, and errors of HIP.
-// Included by 11_kernel_ring, 12_halo_kernel, 13_train_digits_gpu, 14_moe_dispatch, 16_allreduce
-// and 17_overlapped_life.
+// The shared part of the larger examples with kernels: memory of the GPUs, copies, and errors of
+// HIP. Included by 11_kernel_ring, 12_halo_kernel, 13_train_digits_gpu, 14_moe_dispatch,
+// 16_allreduce and 17_overlapped_life.
 // Invariant: a call of HIP that fails ends the program on all PEs, with one line that says what.
 #ifndef MESHMEM_EXAMPLES_GPU_HPP
 #define MESHMEM_EXAMPLES_GPU_HPP

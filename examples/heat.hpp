@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What 07_heat2d and 12_halo_kernel share: the plate's division into bands, how heat spreads, and
-// what comes out: lines of output and a picture. How bands exchange their edges is theirs.
+// The shared part of 07_heat2d and 12_halo_kernel: the plate's division into bands, how heat
+// spreads, and what comes out: lines of output and a picture. How bands exchange their edges is
+// theirs.
 // Invariant: every cell, the sums and the picture have the same bits for any division into bands,
 // and on CPUs and GPUs.
 #ifndef MESHMEM_EXAMPLES_HEAT_HPP
@@ -16,7 +17,7 @@
 #include "arguments.hpp"
 #include "picture.hpp"
 
-// What kernels call too is marked so where kernels are compiled.
+// Functions that kernels call too are marked so where kernels are compiled.
 #ifdef MESHMEM_COMPILES_KERNELS
 #define EXAMPLES_KERNELS_TOO __host__ __device__
 #else
@@ -84,8 +85,8 @@ EXAMPLES_KERNELS_TOO inline double next_temperature(const double* up, const doub
   return here[x] + kSpeed * ((up[x] + down[x]) + (left + right) - 4 * here[x]);
 }
 
-// A line of output every so many steps: the largest change of a cell in the last step, and the sum
-// of all cells, which must not change.
+// A line of output every few steps: the largest change of a cell in the last step, and the sum of
+// all cells, which must not change.
 class HeatReport {
  public:
   explicit HeatReport(long height)

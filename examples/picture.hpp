@@ -37,7 +37,7 @@ class PictureFile {
     if (!file_) error_ = std::strerror(errno);
   }
 
-  // What went wrong so far; empty if nothing did.
+  // The first error so far; empty without one.
   const std::string& error() const { return error_; }
 
   // The pixels lie row after row, `width` in each.

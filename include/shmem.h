@@ -4,8 +4,8 @@
  * they are overloads there). Holds what the standard names, and names of its own that begin with
  * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from
  * shmem/types.h (types), shmem/ops.h (routines, each documented there) and shmem/deprecated.h.
- * Invariant, unless a routine says otherwise: a PE number outside 0..n_pes-1, or an address that
- * is not symmetric but has to be, ends the job with a line that says so.
+ * Invariant, unless a routine says otherwise: a PE number outside 0..n_pes-1 ends the job with a
+ * line that says so. So does an address that is not symmetric but has to be.
  */
 #ifndef MESHMEM_SHMEM_H
 #define MESHMEM_SHMEM_H

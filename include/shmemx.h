@@ -2,8 +2,8 @@
  *
  * Extensions of meshmem to OpenSHMEM: GPU memory, buffers of the program's own, start without a
  * launcher, and routines that take their place on a stream. Their names begin with shmemx_ or
- * SHMEMX_. What kernels can call, the forms for waves and blocks included, is in shmem/device.hpp,
- * which shmem.h includes where kernels are compiled.
+ * SHMEMX_. The routines that kernels can call, the forms for waves and blocks included, are in
+ * shmem/device.hpp, which shmem.h includes where kernels are compiled.
  */
 #ifndef MESHMEM_SHMEMX_H
 #define MESHMEM_SHMEMX_H
@@ -91,8 +91,8 @@ int shmemx_reached_on_stream(const void* ptr, size_t bytes);
  * host memory the same as shmem_ptr, whose addresses of device memory are for kernels. Of device
  * heaps the address where the host's small puts are stores (MESHMEM_LARGE_BAR), else NULL. Loads
  * there are slow. The processor may gather stores there, and send them in any order: behind them
- * comes a shmem_p or set signal of the library to the device heap of the same PE. Who sees that
- * sees them. Not collective. */
+ * comes a shmem_p or set signal of the library to the device heap of the same PE. Whoever sees
+ * that one sees them. Not collective. */
 void* shmemx_host_ptr(const void* dest, int pe);
 
 /* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory,
@@ -179,7 +179,7 @@ MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
  * from then on; NULL: as the environment and the measured tables say. All PEs must give the same
  * before the same reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there
  * are 1 to 128 blocks and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team
- * has are left away. What this is for is to measure: meshmem-bench --tune makes a table for
+ * has are left away. This is for measuring: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
 /* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */
@@ -195,7 +195,7 @@ void shmemx_signal_op_on_stream(uint64_t* sig_addr, uint64_t signal, int sig_op,
 /* The stream goes on when the comparison holds. */
 void shmemx_signal_wait_until_on_stream(uint64_t* sig_addr, int cmp, uint64_t cmp_value,
                                         shmemx_stream_t stream);
-/* What the stream has stored so far has arrived. */
+/* Earlier stores of the stream have arrived. */
 void shmemx_quiet_on_stream(shmemx_stream_t stream);
 void shmemx_barrier_all_on_stream(shmemx_stream_t stream);
 /* As the barrier, which is a quiet too: on a stream they are the same. */

@@ -41,7 +41,7 @@ enum class DataType { f32, f64, i32, i64, f16, bf16 };
 // zero.
 enum class ReduceOp { sum, prod, min, max, avg };
 
-// What came of a call: true, or false and a line of text that says why.
+// The result of a call: true, or false and a line of text that says why.
 class [[nodiscard]] Status {
  public:
   Status() = default;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What OpenSHMEM 1.6 has deprecated and still asks for: constants, and the rows of the routines in
- * the form of shmem/ops.h, with a table of types of their own. shmem.h includes this; new programs
- * need nothing of it.
+ * The deprecated names that OpenSHMEM 1.6 still asks for: constants, and the rows of the routines
+ * in the form of shmem/ops.h, with a table of types of their own. shmem.h includes this; new
+ * programs need nothing of it.
  * Invariant: a routine here is a reading of a current one, or a collective of a team that the
- * library keeps for the active set: nothing is done here that the current API cannot do. Kernels
+ * library keeps for the active set. The current API can do everything that is done here. Kernels
  * have none of these routines.
  */
 #ifndef MESHMEM_SHMEM_DEPRECATED_H
@@ -82,8 +82,8 @@
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value))
 
 /* 9.9, collectives of an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of them, all of which make
- * the call and no other. What they do is what the team's routine does, and: numbers of elements are in elements of 32 or
- * 64 bits; PE_root counts the PEs of the set, and its dest is left as it is; pWrk and pSync may be anything. One thread of
+ * the call and no other. They do what the team's routine does, and: numbers of elements are in elements of 32 or 64
+ * bits; PE_root counts the PEs of the set, and its dest is left as it is; pWrk and pSync may be anything. One thread of
  * a PE at a time may be in a collective of the same active set. */
 #define MESHMEM_OPS_DEPRECATED_COLLECTIVE(F, BITS, E) \
     F(broadcast##BITS, set_broadcast, E, void, \

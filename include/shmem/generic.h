@@ -82,7 +82,7 @@ MESHMEM_SIDES int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); 
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
-/* What a call of a type-generic name with an unfit type runs into: it is no function. */
+/* A call of a type-generic name with an unfit type runs into this: it is no function. */
 extern const struct meshmem_has_no_routine_for_this_type {
   char nothing;
 } meshmem_has_no_routine_for_this_type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The routines that the host alone has, for a C++ compiler that runs kernels on processors:
- * compilers for GPUs refuse them in kernels; here a kernel that calls one ends with a line that
+ * The routines that the host alone has, for a C++ compiler that runs kernels on processors.
+ * Compilers for GPUs refuse them in kernels. Here a kernel that calls one ends with a line that
  * names it.
  * Invariant: on the host each is one comparison and the library's routine. shmem.h includes this.
  */

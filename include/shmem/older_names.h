@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Old names that OpenSHMEM has never had, and that programs written for other libraries use: the
- * deprecated atomics and wait for the types that have the current ones (shmem_uint64_fadd), and the
- * waits and tests of several variables for short and unsigned short (shmem_short_wait_until_any).
+ * Old names that OpenSHMEM has never had, and that programs written for other libraries use. They
+ * are the deprecated atomics and wait for the types that have the current ones (shmem_uint64_fadd).
+ * They are also the waits and tests of several variables for short and unsigned short
+ * (shmem_short_wait_until_any).
  * Invariant: each is another routine of the library under this name, so that tools see that one,
  * and the library exports no name for it that the standard has not. generic.h includes this.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program compiled by -fsanitize=thread has to tell ThreadSanitizer: that the libraries of
- * meshmem are not compiled so, and which memory they order is not to be seen. Each file that
- * includes shmem.h brings these two functions, and the runtime of GCC calls them before the program
- * starts; that of clang calls its own (docs/debugging.md). A program that has functions of these
- * names defines MESHMEM_NO_TSAN_DEFAULTS and says the same in them.
+ * Tells ThreadSanitizer, in a program compiled by -fsanitize=thread, that the libraries of meshmem
+ * are not compiled so, and which memory they order is not to be seen. Each file that includes
+ * shmem.h brings these two functions, and the runtime of GCC calls them before the program starts;
+ * that of clang calls its own (docs/debugging.md). A program that has functions of these names
+ * defines MESHMEM_NO_TSAN_DEFAULTS and says the same in them.
  */
 #ifndef MESHMEM_SHMEM_THREAD_SANITIZER_H
 #define MESHMEM_SHMEM_THREAD_SANITIZER_H

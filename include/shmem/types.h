@@ -3,13 +3,13 @@
  * The types of the typed routines (OpenSHMEM 1.6, the type tables of sections 9.6 to 9.11): one row
  * a type, one column a family of routines. Everything that is typed, in every language and in the
  * tests, is read from this table.
- * Invariant: a column holds 2 in exactly one row for each distinct C type of its family, so that a
+ * Invariant: a column holds 2 in exactly one row for each distinct C type of its family. So a
  * _Generic or a set of C++ overloads made of the rows with a 2 names no type twice.
  */
 #ifndef MESHMEM_SHMEM_TYPES_H
 #define MESHMEM_SHMEM_TYPES_H
 
-/* What a column says:
+/* The values of a column:
  *
  *   0  the family has no routine of that name
  *   1  it has one, reached by its name only, since an alias (int32_t for int) stands for the type

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the headers for programs of other libraries share: how a name of theirs forwards to one of
- * this library, and the start of a job by attributes. Invariant: no routine does anything here that
- * shmem.h and shmemx.h do not do. Read by rocshmem.hpp and nvshmem.h; never by the library.
+ * The shared part of the headers for programs of other libraries: how a name of theirs forwards to
+ * one of this library, and the start of a job by attributes. Invariant: no routine does anything
+ * here that shmem.h and shmemx.h do not do. Read by rocshmem.hpp and nvshmem.h; never by the
+ * library.
  */
 #ifndef MESHMEM_COMPAT_FORWARD_HPP
 #define MESHMEM_COMPAT_FORWARD_HPP

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the compat headers alone call. Invariant: nobody else does.
+ * The functions that the compat headers alone call. Invariant: nobody else does.
  */
 #ifndef MESHMEM_COMPAT_OTHER_NAMES_H
 #define MESHMEM_COMPAT_OTHER_NAMES_H

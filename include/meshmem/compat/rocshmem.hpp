@@ -148,7 +148,7 @@ inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
 }
 inline int rocshmem_buffer_unregister(void* address) { return shmemx_buffer_unregister(address); }
-/* What lies at a stride in each PE's addresses is registered as any buffer: by all PEs together. */
+/* Registers a buffer at a stride in each PE's addresses as any other: by all PEs together. */
 inline int rocshmem_sym_buffer_register(void* address, size_t bytes, int, int, ptrdiff_t) {
   return shmemx_buffer_register(address, bytes);
 }
@@ -333,7 +333,7 @@ inline void rocshmem_barrier_all_on_stream(shmemx_stream_t stream) {
 inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
   shmemx_sync_all_on_stream(stream);
 }
-/* Of a team that is none they do nothing. A meeting on a stream is a quiet too. */
+/* They do nothing for SHMEM_TEAM_INVALID. A meeting on a stream is a quiet too. */
 inline void rocshmem_team_sync_on_stream(rocshmem_team_t team, shmemx_stream_t stream) {
   if (team != SHMEM_TEAM_INVALID) (void)shmemx_team_sync_on_stream(team, stream);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What programs of NVSHMEM include: as there, with the extensions for the host, and with headers on
- * which programs rely. Invariant: only oshhip and the CMake target meshmem::nvshmem_names search
- * this folder, behind the program's own.
+ * The header that programs of NVSHMEM include: as there, with the extensions for the host, and with
+ * headers on which programs rely. Invariant: only oshhip and the CMake target
+ * meshmem::nvshmem_names search this folder, behind the program's own.
  */
 #include <assert.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What programs of rocSHMEM include, with headers on which they rely. Invariant: only oshhip and
- * the CMake target meshmem::rocshmem_names search this folder, behind the program's own.
+ * The header that programs of rocSHMEM include, with headers on which they rely. Invariant: only
+ * oshhip and the CMake target meshmem::rocshmem_names search this folder, behind the program's own.
  */
 #include <algorithm>
 
