@@ -20,9 +20,9 @@ namespace meshmem {
 #define MESHMEM_SLOW_WAYS(X)                                                                       \
   X(memory_without_kernels,                                                                        \
     "kernels do not reach both buffers on all PEs, so the host sends the data in messages",        \
-    "allocate both in the device heap instead of as static data, set "                             \
-    "MESHMEM_REGISTER_HOST_HEAP=1 if one is in the host heap; use devices that reach each "        \
-    "other (meshmem-info shows which do)")                                                         \
+    "allocate both in the device heap and not as static data, set "                                \
+    "MESHMEM_REGISTER_HOST_HEAP=1 if one is in the host heap, and use devices that reach each "    \
+    "other (see meshmem-info)")                                                                    \
   X(type_without_kernels,                                                                          \
     "kernels have no reduction of this type, so the host reduces device memory",                   \
     "use another type than long double or complex, or keep the buffers in the host heap")          \
