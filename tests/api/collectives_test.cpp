@@ -3,7 +3,7 @@
 // Collectives that move data: broadcast, fcollect, collect, alltoall, alltoalls, of every type, on
 // several teams.
 // Invariant: a member fills its source by its own number in the world, so that an element of the
-// wrong PE, or at the wrong place, is seen; dest has elements before and after that must stay.
+// wrong PE, or at the wrong place, is seen. dest has elements before and after that must stay.
 // SymmetricArrays are made by all PEs, before a team is entered.
 #include <unistd.h>
 

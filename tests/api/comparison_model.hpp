@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the comparisons of waits and tests mean, apart from the code under test.
+// The meaning of the comparisons of waits and tests, apart from the code under test.
 // Invariant: C++'s comparison of the element's own type, so that a signed comparison of an unsigned
 // type is seen. Included by the tests of waits in host code and in kernels.
 #ifndef MESHMEM_TESTS_API_COMPARISON_MODEL_HPP_

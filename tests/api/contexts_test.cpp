@@ -332,8 +332,7 @@ TEST(Context, S31_DestructionCompletesItsPuts) {
   shmem_ctx_destroy(SHMEM_CTX_INVALID);
 }
 
-// What went over a context of its own is completed by that context's quiet; a sync then tells the
-// others.
+// The quiet of a context completes what went over it; a sync then tells the others.
 TEST(Context, S60_ItsQuietAndASyncCompletePutsForATeam) {
   SymmetricArray<uint64_t> dest(300);
   std::vector<uint64_t> source(300);

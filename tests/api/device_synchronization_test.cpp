@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PEs tell each other by through device memory, from host code: signals, fences, atomics and
-// waits, by several threads too.
+// The means by which PEs synchronize through device memory, from host code: signals, fences,
+// atomics and waits, by several threads too.
 // Invariant: each routine meets every type; what it did is read by the GPU's runtime.
 #include <thread>
 

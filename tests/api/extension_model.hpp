@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reductions and scans are to give, those beyond the standard among them: each row of
+// A model of reductions and scans, those beyond the standard among them. It has each row of
 // MESHMEM_COMPUTED_ON_STREAM by its operation's name, what a PE brings, and what it gets.
 // Invariant: a scatter's source holds a block for each PE of the team, and the result is block `me`
 // of what a reduction of all of it would be. Used by the tests of host calls, of streams and of
@@ -51,7 +51,7 @@ constexpr Extension avg_reduce_scatter{Op::kAvg, true}, sum_reduce_scatter{Op::k
 template <typename E>
 using Stored = std::conditional_t<is_short_float<E>, uint16_t, E>;
 
-// What a PE brings of a short type: sums and products of eight are exact in 8 bits.
+// A PE's contribution of a short type: sums and products of eight are exact in 8 bits.
 inline float short_contribution(Op op, int pe, size_t i) {
   const uint64_t bits = scramble(seed_of(pe, i % kPeriod, static_cast<int>(op)));
   return op == Op::kProd ? factor<float>(bits) : static_cast<float>(bits % 15) - 7;
@@ -84,7 +84,7 @@ std::vector<Stored<E>> period_of(const Extension& extension, const TeamView& vie
   return period;
 }
 
-// What the calling PE brings, and what it gets, of the round that begins `first` elements later.
+// The values that the calling PE brings and gets, of the round that begins `first` elements later.
 template <typename E>
 std::vector<Stored<E>> source_of(const Extension& extension, const TeamView& view, size_t n,
                                  size_t first = 0) {

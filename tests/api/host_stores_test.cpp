@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the host's operations on device memory take a kernel: small puts and signals take none
-// where the device says that the host may store there, atomics always do, and no store goes ahead
-// of what a stream still has.
+// Tests which of the host's operations on device memory take a kernel. Small puts and signals take
+// no kernel where the device says that the host may store there, and atomics always take one. No
+// store goes ahead of what a stream still has.
 // Invariant: without a large BAR the same counts are not 0, so that they tell. On the cpu target
 // alone, whose runtime counts kernels.
 #include <hip/on_cpu/host_stores.h>

@@ -39,8 +39,8 @@ void use_device(int round) {
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
 }
 
-// What PE 0's stream gets from the last PE's device heap, long after the other PEs have come to the
-// end.
+// The bytes that PE 0's stream gets from the last PE's device heap, long after the other PEs have
+// come to the end.
 constexpr size_t kFetched = 4096;
 long fetched[kFetched];
 

@@ -38,7 +38,7 @@ TEST(LargeBlocksOnStream, AreCollectedInPlace) {
   }
 }
 
-// What relays hand on, by lines and by pushing, of any root, in place or not.
+// Relays hand blocks on, by lines and by pushing, of any root, in place or not.
 TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   const size_t of_relays = is_on_gpu() ? size_t{65} << 20 : size_t{1} << 20;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the litmus tests share: rounds, pairs of PEs, messages between them, and the verdict.
-// Invariant: with MESHMEM_LITMUS_WEAK every test leaves out what orders and does what a machine may
-// then do, and must find what is forbidden: so each is known to be able to fail. Most work in
+// The shared part of the litmus tests: rounds, pairs of PEs, messages between them, and the
+// verdict.
+// Invariant: with MESHMEM_LITMUS_WEAK every test leaves out what orders, does what a machine may
+// then do, and must find what is forbidden. So each is known to be able to fail. Most work in
 // pairs; a PE without a partner, as with one PE, plays with itself.
 #ifndef MESHMEM_TESTS_API_LITMUS_HPP
 #define MESHMEM_TESTS_API_LITMUS_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Litmus tests of what ends a wait, what arrives whole, and what goes on by itself: every means
-// that satisfies a wait, words of each width, sources used again, contexts beside each other, near
-// and far atomics on one variable, and puts that nobody flushes.
+// Litmus tests of what ends a wait, what arrives whole, and what goes on by itself. They use every
+// means that satisfies a wait, words of each width, and sources used again. They use contexts
+// beside each other, near and far atomics on one variable, and puts that nobody flushes.
 // Invariant: see litmus.hpp.
 #include <sched.h>
 
@@ -105,7 +105,7 @@ struct Words {
   }
 };
 
-// What the weak form does in place of p.
+// Done by the weak form in place of p.
 void put_halves(uint64_t* word, uint64_t value, int pe) {
   auto* halves = reinterpret_cast<uint32_t*>(word);
   for (int half : {0, 1}) {
@@ -242,8 +242,8 @@ TEST(Litmus, S41_NearAndFarAtomicsOnOneVariableCount) {
 }
 
 // The sender puts more than leaves at once, and then calls nothing until the answer is in its
-// memory. Nor does the receiver: after the first word, or after all. What the weak form left out
-// would hang it.
+// memory. Nor does the receiver: after the first word, or after all. The weak form would hang
+// without what it left out.
 TEST(Litmus, S39_WhatNobodyFlushesArrives) {
   if (is_weak()) GTEST_SKIP() << "it hangs where a put does not leave";
   constexpr size_t kMany = 50;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Litmus tests of the memory model, each many thousand rounds: message passing by all that orders
-// (fence, quiet, contexts, signals, barriers), store buffering, causality over three PEs, and
-// atomics as flags and locks. A wrong fence shows here, if rarely: the outcomes that the model
+// Litmus tests of the memory model, each many thousand rounds. They are message passing by all that
+// orders (fence, quiet, contexts, signals, barriers), store buffering, causality over three PEs,
+// and atomics as flags and locks. A wrong fence shows here, if rarely: the outcomes that the model
 // forbids are counted.
 // Invariant: see litmus.hpp.
 #include "litmus.hpp"

@@ -40,7 +40,7 @@ struct Bench {
     expect_success(hipMemcpy(found.data(), dest_bytes.data(), n * sizeof(E), hipMemcpyDefault));
     return found;
   }
-  // What the stream has done is everywhere.
+  // The work of the stream has arrived everywhere.
   void meet() {
     shmemx_quiet_on_stream(stream);
     shmemx_sync_all_on_stream(stream);

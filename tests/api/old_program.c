@@ -3,8 +3,8 @@
  * A program as it was written for SHMEM before OpenSHMEM 1.2: mpp/shmem.h, start_pes, and no
  * finalize, which the end of main does. C99, so that shmem_wait_until and shmem_sync are the
  * functions and not the type-generic forms.
- * Invariant: the last put of a PE is its last action in main; whether it has arrived is looked at
- * after the implicit finalize, in a function that exit calls later since it was registered earlier.
+ * Invariant: the last put of a PE is its last action in main. A function looks after the implicit
+ * finalize whether it has arrived. exit calls it later since it was registered earlier.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpp/shmem.h>

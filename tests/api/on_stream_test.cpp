@@ -39,7 +39,7 @@ TEST(OnStream, PutAndGetOfAllLengths) {
   }
 }
 
-// What the runtime remembers of a failed call of the program is neither ours to judge nor to take.
+// The library neither judges nor takes what the runtime remembers of a failed call of the program.
 TEST(OnStream, AFailureThatTheProgramHasHandledIsLeftAlone) {
   Stream stream;
   PlacedArray<long> dest(Place::device, kElems), source(Place::device, kElems);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the
+// The field that random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the
 // operations of one thread on one context, drawn at random and compared with a model.
 // Invariant: each lane has a place of its own in the memory of every PE, and orders by fence and
-// quiet what the standard leaves unordered; so the model is exact.
+// quiet what the standard leaves unordered. So the model is exact.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 #define MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 
@@ -37,7 +37,7 @@ struct Counters {
   Counters() { std::fill(words.data(), words.data() + n_kinds, 0); }
 };
 
-// What a thread sends the next PE's thread of its number.
+// Messages of a thread to the next PE's thread of its number.
 struct Mailbox {
   static constexpr size_t kWords = 40;
   SymmetricArray<uint64_t> words{kThreads * kWords}, flag{kThreads}, turn{kThreads};
@@ -138,7 +138,7 @@ class Lane {
     // Written since the last fence, since the last quiet; read by a get that is not complete.
     std::vector<Range> unfenced, unfinished, read;
   };
-  // What an operation that is under way reads or fills; `expected` is empty where it reads.
+  // The memory that an operation under way reads or fills; `expected` is empty where it reads.
   struct Held {
     int pe;
     std::string what;
@@ -153,7 +153,7 @@ class Lane {
   }
   unsigned char* model_at(size_t offset) { return &peer().model[offset]; }
 
-  // A place for so many elements, in one segment, behind the signals.
+  // A place for `n_bytes` bytes, in one segment, behind the signals.
   size_t draw_offset(size_t elem_bytes, size_t n_bytes) {
     const bool in_statics = n_bytes <= kStaticBytes - kSignalBytes && random_.one_in(3);
     const size_t begin = in_statics ? kSignalBytes : kStaticBytes;

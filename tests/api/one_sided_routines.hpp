@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one-sided routines that random_one_sided_test.cpp draws from, without their types: sized and
-// mem forms of puts and gets, single elements of every type, and atomics of every type, each atomic
-// with a serial model.
+// The one-sided routines that random_one_sided_test.cpp draws from, without their types. They are
+// sized and mem forms of puts and gets, single elements of every type, and atomics of every type,
+// each with a serial model.
 // Invariant: what an atomic fetches and leaves is compared and kept as bits.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_ROUTINES_HPP
 #define MESHMEM_TESTS_API_ONE_SIDED_ROUTINES_HPP

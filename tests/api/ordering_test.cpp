@@ -14,7 +14,7 @@ namespace {
 constexpr int kRounds = 200;
 constexpr size_t kElems = 50;
 
-// What the test's sender and receiver share.
+// The memory that the test's sender and receiver share.
 struct Mailbox {
   SymmetricArray<long> data{kElems};
   SymmetricArray<long> flag{1};

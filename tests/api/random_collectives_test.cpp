@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random collectives on random teams, one after another: splits of splits, strided, reversed and in
-// two dimensions, several teams that share PEs in use at once, counts from none to many slices, in
-// place and not, on the heap and on static data. MESHMEM_TEST_SEED repeats a run,
-// MESHMEM_TEST_SECONDS says how long it is.
+// Random collectives on random teams, one after another. Teams are splits of splits, strided,
+// reversed and in two dimensions, and several that share PEs are in use at once. Counts go from
+// none to many slices, in place and not, on the heap and on static data. MESHMEM_TEST_SEED repeats
+// a run, MESHMEM_TEST_SECONDS says how long it is.
 // Invariant: all PEs draw the same numbers, also for calls that they have no part in, so they agree
 // on every call and know all data.
 #include <chrono>

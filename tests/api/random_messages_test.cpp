@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random messages: several threads of each PE put rows of words to another PE by random routines,
+// Random messages. Several threads of each PE put rows of words to another PE by random routines,
 // order them by a random fence or quiet, and announce them by a random flag. Rows and flags lie in
 // static data, the host heap or the device heap. MESHMEM_TEST_SEED repeats a run,
 // MESHMEM_TEST_SECONDS says how long it is.
@@ -71,7 +71,7 @@ class Player {
   }
 
  private:
-  // What PE `pe` sends in a round, which its receiver knows.
+  // The word that PE `pe` sends in a round, which its receiver knows.
   uint64_t word_of(int pe, uint64_t round, size_t i) const {
     return scramble(seed_ + (thread_ << 56) + (static_cast<uint64_t>(pe) << 40) + (round << 20) +
                     i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests that play random calls draw from, and for how long they do.
+// The random numbers of tests that play random calls, and the time for which they do.
 // Invariant: all numbers follow from the seed.
 #ifndef MESHMEM_TESTS_API_RANDOM_NUMBERS_HPP
 #define MESHMEM_TESTS_API_RANDOM_NUMBERS_HPP
@@ -25,7 +25,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// MESHMEM_TEST_SECONDS, or so many.
+// MESHMEM_TEST_SECONDS, or `otherwise`.
 inline double seconds_to_play(double otherwise) {
   const char* given = std::getenv("MESHMEM_TEST_SECONDS");
   return given ? std::strtod(given, nullptr) : otherwise;

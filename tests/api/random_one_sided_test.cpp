@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random puts, gets, strided ones, atomics, signals, fences and quiets of several threads of each
-// PE, on several contexts, compared with a model; among them messages to another PE, and counters
-// that all change. MESHMEM_TEST_SEED repeats a run, MESHMEM_TEST_SECONDS says how long it is.
+// PE, on several contexts, compared with a model. Among them are messages to another PE, and
+// counters that all change. MESHMEM_TEST_SEED repeats a run, MESHMEM_TEST_SECONDS says how long it
+// is.
 // Invariant: what is drawn follows from the seed, the PE and the thread.
 #include <sched.h>
 

@@ -36,7 +36,7 @@ struct Step {
   int sleeper = -1;   // PE of the team that comes late
   uint64_t salt = 0;  // of the data
 
-  // What PE `pe` of the team brings to a collect.
+  // The elements that PE `pe` of the team brings to a collect.
   size_t collected(size_t pe) const { return (count + pe * (salt % 97)) % (count + 1); }
 };
 

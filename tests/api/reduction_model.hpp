@@ -109,7 +109,7 @@ std::vector<E> model(Op op, const TeamView& view, size_t last) {
   return model_of<E>(op, view, last, contribution<E>);
 }
 
-// What the calling PE brings, n elements of it.
+// The n elements that the calling PE brings.
 template <typename E>
 void contribute(Op op, E* data, size_t n) {
   for (size_t i = 0; i < std::min(n, kPeriod); ++i) data[i] = contribution<E>(op, my_pe(), i);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxCount = 5003;
 
-// What PE `me` of the team gets: the sum over the PEs up to itself, with itself or without.
+// The result of PE `me` of the team: the sum over the PEs up to itself, with itself or without.
 template <typename E>
 std::vector<E> prefix(const TeamView& view, bool inclusive) {
   if (inclusive) return model<E>(Op::kSum, view, static_cast<size_t>(view.me));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PE can ask: numbers, versions, thread level, which PEs and addresses are within reach; and
-// repeated init and finalize inside an initialized program (init_rounds_test.cpp has the last
+// The questions of a PE: numbers, versions, thread level, which PEs and addresses are within reach.
+// Also repeated init and finalize inside an initialized program (init_rounds_test.cpp has the last
 // finalize and what comes after).
 // Invariant: the library stays initialized throughout.
 #include <climits>

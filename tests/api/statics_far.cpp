@@ -12,7 +12,7 @@ namespace meshmem {
 long far_zero;
 long far_initialized = 0x123456789abcdef0;
 alignas(64) int far_array[1000] = {1, 2, 3};
-// What has a constructor is built before main, that is before the library moves the data.
+// An object with a constructor is built before main, that is before the library moves the data.
 std::string far_text = "a text that is too long to be kept inside of the string itself";
 std::vector<int> far_vector = {5, 6, 7};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the API tests share: arrays in the symmetric heap, values that no mistake produces by
-// chance, and checks of whole arrays that report the first wrong element only. Invariant:
+// The shared part of the API tests: arrays in the symmetric heap, and values that no mistake
+// produces by chance. Checks of whole arrays report the first wrong element only. Invariant:
 // sample<E>(seed) has all bits of E in use (top bit, beyond 32 bits, negative) and differs between
-// seeds, so that a value from the wrong PE, index or round is seen.
+// seeds. So a value from the wrong PE, index or round is seen.
 #ifndef MESHMEM_TESTS_API_SYMMETRIC_ARRAY_HPP
 #define MESHMEM_TESTS_API_SYMMETRIC_ARRAY_HPP
 
@@ -97,7 +97,7 @@ inline uint64_t seed_of(int pe, size_t i, int round = 0) {
   return static_cast<uint64_t>(round) * 1000003u + static_cast<uint64_t>(pe) * 100000u + i;
 }
 
-// What is compared and printed of a value.
+// The part of a value that is compared and printed.
 template <typename E>
 auto shown(const E& value) {
   if constexpr (is_short_float<E>) {

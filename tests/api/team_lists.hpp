@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of teams expect: lists of PEs of the world that they make themselves.
+// The lists that the tests of teams expect: lists of PEs of the world that they make themselves.
 // Invariant: a team that is compared with its list is used for a collective at once.
 #ifndef MESHMEM_TESTS_API_TEAM_LISTS_HPP
 #define MESHMEM_TESTS_API_TEAM_LISTS_HPP
@@ -25,7 +25,7 @@ inline int position(const Pes& pes, int world_pe) {
   return found == pes.end() ? -1 : static_cast<int>(found - pes.begin());
 }
 
-// What split_strided should give; empty if the triplet is invalid.
+// The PEs that split_strided should give; empty if the triplet is invalid.
 inline Pes strided(const Pes& parent, int start, int stride, int size) {
   Pes pes;
   if (size < 1 || (stride == 0 && size != 1)) return pes;

@@ -241,7 +241,8 @@ TEST(Threads, S62_AllocateWhileOthersPut) {
   expect_all("words", &words[1], kThreads - 1, 820L);
 }
 
-// What the threads of S28_DoUnlikeThingsAtOnce share: a word, or an array, for each thread.
+// The memory that the threads of S28_DoUnlikeThingsAtOnce share: a word, or an array, for each
+// thread.
 struct Shared {
   static constexpr size_t kElems = 70;
   SymmetricArray<uint64_t> data{kThreads * kElems}, signal{kThreads}, turn{kThreads};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The typed routines as plain structs of function pointers, one a family, read from shmem/types.h
-// and shmem/ops.h, so that a test loops over every type of a family: for_each_rma([](auto row) {
+// and shmem/ops.h. A test loops over every type of a family, as in for_each_rma([](auto row) {
 // row.put(...); row.ctx_put(...); }). Invariant: no type and no routine is listed here; a row added
 // to a table is tested without a change here. Used by all tests of tests/api that concern typed
 // routines.
@@ -12,8 +12,8 @@
 
 namespace meshmem {
 
-// What a row of ops.h becomes: members of a struct (FIELD), and their values (VALUE). Routines that
-// exist with a context too (_CTX) give two of each.
+// A row of ops.h becomes members of a struct (FIELD), and their values (VALUE). Routines that exist
+// with a context too (_CTX) give two of each.
 #define MESHMEM_FIELD(name, op, Elem, result, params, args) result(*op) params;
 #define MESHMEM_FIELD_CTX(name, op, Elem, result, params, args) \
   result(*op) params;                                           \

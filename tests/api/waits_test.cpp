@@ -20,7 +20,7 @@ constexpr int kRounds = 100;
 
 uint64_t static_ivars[kElems];
 
-// What a wait leaves alone, at first, passes through, and is satisfied by.
+// The values that a wait leaves alone, at first, passes through, and is satisfied by.
 struct Path {
   int cmp;
   int start, passed, end;  // compared with 5

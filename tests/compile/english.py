@@ -16,7 +16,7 @@ import tempfile
 
 # What is looked at; both lists grow. A folder of SOURCES is looked at with those in it.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/measurements/*.md"]
-SOURCES = ["examples", "include", "launcher", "src"]
+SOURCES = ["examples", "include", "launcher", "src", "tests/api", "tests/unit"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
 MOST_WORDS, MOST_COLUMNS, LAST_COMMITS = 30, 72, 20

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives one after another, of random kinds and sizes and without a barrier between them,
-// while one PE or another sleeps: every PE's result is compared with a serial model, then source
-// and dest are overwritten at once, so that whoever still reads or writes them is seen (by a wrong
-// value, or by ThreadSanitizer).
+// while one PE or another sleeps. Every PE's result is compared with a serial model. Then source
+// and dest are overwritten at once, so that a wrong value or ThreadSanitizer shows a PE that still
+// uses them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ std::size_t collected(const Step& step, int pe) {
   return (step.count + static_cast<std::size_t>(pe) * step.salt) % 777 / 2;
 }
 
-// What PE `me` of `n` finds in dest.
+// The words that PE `me` of `n` finds in dest.
 std::vector<Word> expected_dest(const Step& step, int n, int me) {
   std::vector<Word> dest;
   const auto append = [&](int pe, std::size_t begin, std::size_t count) {

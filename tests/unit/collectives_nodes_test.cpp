@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each collective between nodes, with PEs that are threads: nodes of one PE to five, alike and not,
-// whose members follow each other or are dealt out; lengths on both sides of every limit of
-// choice.hpp, one operation right behind the other.
+// Each collective between nodes, with PEs that are threads. Nodes have one PE to five, alike and
+// not, whose members follow each other or are dealt out. Lengths are on both sides of every limit
+// of choice.hpp, one operation right behind the other.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each host collective that computes, and barriers, with PEs that are threads over plain memory:
-// every algorithm of the reductions over element sizes, counts and numbers of PEs. What moves data
-// is in collectives_moves_test.cpp, what collectives do one after another and between each other in
-// collectives_mixed_test.cpp.
+// every algorithm of the reductions over element sizes, counts and numbers of PEs.
+// collectives_moves_test.cpp has those that move data, and collectives_mixed_test.cpp has several
+// one after another and between each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>

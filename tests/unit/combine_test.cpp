@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kElems = 37;  // no multiple of what a vector unit takes
 
-// What is combined may begin at any byte, as what the network has brought.
+// Combined data may begin at any byte, as data of the network does.
 template <typename T>
 std::vector<std::byte> at_an_odd_byte(const std::vector<T>& elems) {
   std::vector<std::byte> bytes(1 + elems.size() * sizeof(T));

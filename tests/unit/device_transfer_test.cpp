@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fence and quiet cost where the device has been given nothing: no call of the device.
+// Fence and quiet make no call of the device where it has been given nothing.
 #include "gpu/device_transfer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doctor as a job, without one: the table of several nodes, what travels, and what it tries on
-// a library that is made of two PEs in one process, and that can be broken.
+// The doctor as a job, without one: the table of several nodes, and what travels. It tries a
+// library that is made of two PEs in one process, and that can be broken.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of `meshmem-info --doctor` on machines that are folders: a well one, and for each
-// check one that ails. The files have the form of Linux 6's; AMD's GPUs are as in
+// check one with a problem. The files have the form of Linux 6's; AMD's GPUs are as in
 // kfd_topology_test.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

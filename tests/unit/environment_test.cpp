@@ -235,7 +235,7 @@ TEST(Environment, AcceptsEachWordThatItListsAndNothingLikeOne) {
   std::set<std::string> lists;
   for (const Variable& variable : environment_variables()) {
     const std::vector<std::string> words = words_of(variable.accepted);
-    // What takes words has one of them by default.
+    // A variable that takes words has one of them by default.
     if (std::find(words.begin(), words.end(), variable.default_value) == words.end()) continue;
     lists.insert(variable.name);
     for (const std::string& word : words) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PE whose only other PE is far, in this process: the ring of its kernels, and a thread at its
-// other end that executes their commands on the memory of the other PE, as a transport would.
+// A PE whose only other PE is far, in this process. It has the ring of its kernels, and a thread at
+// its other end that executes their commands on the memory of the other PE, as a transport would.
 // Invariant: the ring is short, so that tests fill it. Included by the test of the kernels' ring.
 #ifndef MESHMEM_TESTS_UNIT_FAR_WORLD_HPP_
 #define MESHMEM_TESTS_UNIT_FAR_WORLD_HPP_
@@ -85,7 +85,7 @@ class FarWorld {
 
 std::byte* own(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-// What the transport would do, at once.
+// Does at once what the transport would do.
 void execute(FarWorld& world, ProxyRingReader& reader, const ProxyCommand& c) {
   const bool has_pe = c.op != ProxyOp::fence && c.op != ProxyOp::collective;
   EXPECT_EQ(static_cast<int>(c.pe), has_pe ? kFarPe : static_cast<int>(c.pe));

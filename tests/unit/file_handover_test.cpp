@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Handing a file to another process, and all that must not be handed over: forged files, files of
-// another user, files for another user. Who takes runs in a child made by fork(); the other user is
+// another user, files for another user. The taker runs in a child made by fork(); the other user is
 // a child too, which only root can make.
 #include "base/file_handover.hpp"
 
@@ -150,7 +150,7 @@ TEST_F(FileHandover, EndsTheJobIfThereIsNoWay) {
   EXPECT_EXIT(take_file(ticket), testing::ExitedWithCode(1), "meshmem: .*must run as one user");
 }
 
-// What is offered need not be what a PE of this user offers.
+// An offered file need not be one that a PE of this user offers.
 class ForgedFile : public testing::Test {
  protected:
   void TearDown() override {

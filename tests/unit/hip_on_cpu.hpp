@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of HIP on CPUs share: device memory and streams that end with their scope, and a
-// gate that holds up a stream. Invariant: every test leaves streams idle and memory freed; the
-// process has four devices.
+// The shared part of the tests of HIP on CPUs: device memory and streams that end with their scope,
+// and a gate that holds up a stream. Invariant: every test leaves streams idle and memory freed;
+// the process has four devices.
 #pragma once
 
 #include <gtest/gtest.h>

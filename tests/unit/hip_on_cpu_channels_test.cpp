@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels of a team, each with a block of its own: reductions in slices by any algorithm, one
-// behind another with other numbers of blocks; and packets that are as old as their flag's way
-// around.
+// Channels of a team, each with a block of its own. Reductions go in slices by any algorithm, one
+// behind another with other numbers of blocks. Packets are as old as their flag's way around.
 // Invariant: all that is random follows from the seed, which a failure names.
 #include <chrono>
 #include <thread>

@@ -25,7 +25,7 @@ __global__ void choose(int* to, T* null) {
 }
 __global__ void write_default(int* to, int value = 8) { *to = value; }
 
-// What the launch leaves in the first of two ints.
+// The value that the launch leaves in the first of two ints.
 template <typename Launch>
 int left_by(Launch launch) {
   const OnDevice<int> out(2);

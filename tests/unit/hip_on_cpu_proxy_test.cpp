@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels and the ring by which they reach far PEs, with a thread at its other end (far_world.hpp),
-// which executes commands on another piece of memory: every operation, a ring that is full, and
-// what quiet waits for. ThreadSanitizer sees both sides.
+// which executes commands on another piece of memory. The tests cover every operation, a ring that
+// is full, and what quiet waits for. ThreadSanitizer sees both sides.
 #include <chrono>
 #include <random>
 #include <thread>
@@ -59,7 +59,7 @@ TEST(ProxyRing, TakesASlotWhenAllItsWordsAreOfThisLap) {
   }
 }
 
-// What the host's quiet waits for: all that is there, also where some places are not filled yet.
+// The host's quiet waits for all that is there, also where some places are not filled yet.
 TEST(ProxyRing, HasAllCommandsCounted) {
   constexpr std::uint64_t kSlots = 4096;
   const FarWorld world(kSlots);

@@ -326,7 +326,8 @@ TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
   EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorIllegalState);
 }
 
-// What another thread and this one may call while `mode` captures, when they have said `of_thread`.
+// Checks what another thread and this one may call while `mode` captures, when they have said
+// `of_thread`.
 void expect_allowed(hipStreamCaptureMode mode, hipStreamCaptureMode of_thread, bool here,
                     bool elsewhere) {
   const OwnStream stream;

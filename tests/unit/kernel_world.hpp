@@ -42,7 +42,7 @@ DeviceMemory zeroed(std::size_t bytes) {
   return DeviceMemory(block);
 }
 
-// What the sync slabs of a world are for: with many PEs they are large.
+// The use of a world's sync slabs: with many PEs they are large.
 enum class Slabs { everything, meetings_of_the_world };
 
 // n PEs with heaps and sync slabs in this process. Slot 0 is the world, slot 1 its PEs in reverse,

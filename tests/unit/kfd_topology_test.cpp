@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AMD GPUs and their links as the kernel driver shows them: machines with MI250X and MI300X, and a
-// PC with two Radeons. The trees are none that were recorded: they are made from what is known of
-// such machines, in a folder of the test's own.
+// PC with two Radeons. The trees were not recorded: they are made from what is known of such
+// machines, in a folder of the test's own.
 #include "info/kfd_topology.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network within a process, whose PEs are threads: messages wait at their sender and at their
+// A network within a process, whose PEs are threads. Messages wait at their sender and at their
 // receiver for a random number of looks, and arrive in order, each pair's by itself.
 // Invariant: a message's memory is read when it leaves, which sent() says, and no earlier; so who
 // changes it before is found. Included by the tests of NetworkTransport.
@@ -97,7 +97,7 @@ class LocalWire : public Wire {
   }
   std::size_t n_sent() const { return n_sent_; }
   std::size_t n_peers() const { return peers_.size(); }
-  // What arrives wakes nobody: whoever polls is always faster than the thread that sleeps.
+  // An arrival wakes nobody: a PE that polls is always faster than the thread that sleeps.
   void wake_nobody() { wakes_ = false; }
   // While held back, messages neither leave nor arrive here.
   void hold_back(bool holds) { holds_back_ = holds; }

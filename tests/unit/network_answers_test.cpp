@@ -15,7 +15,7 @@ namespace {
 constexpr auto kFlood = std::chrono::seconds(5);
 
 // PE 1's kernel has answered each signal of PE 0 at once, so an acknowledgement waits for the next
-// answer; that does not come. What PE 2 sends meanwhile must not prolong the wait.
+// answer; that does not come. Messages that PE 2 sends meanwhile must not prolong the wait.
 TEST(KernelAnswers, AreNotAwaitedLongerWhileAnotherPeSends) {
   NetworkPes job({.nodes = 3, .pes_of_node = 1});
   for (int pe = 0; pe < job.n(); ++pe) job.wire(pe).wake_nobody();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the device of a PE is given of what arrives, and when. The device is one that does something
-// only when the test says so.
+// The device of a PE gets data that arrives, and at the right time. The device is one that does
+// something only when the test says so.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -32,7 +32,7 @@ class ToldDevice : public DeviceAccess {
   void release(DeviceWork&) override {}
   bool drive() override { return false; }
 
-  // What it has and has not done: w for a write, o for an operation. Then it does all of it.
+  // The work that it has got: w for a write, o for an operation. Then it does all of it.
   std::string take_all() {
     const std::lock_guard lock(mutex_);
     std::string kinds;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages that no PE of the job sends. What comes without the job's token or before a hello
-// changes nothing; a known PE that asks for what cannot be ends the job with a line that names it.
+// Messages that no PE of the job sends. A message without the job's token or before a hello changes
+// nothing; a known PE that asks for what cannot be ends the job with a line that names it.
 // Invariant: tests that end a process run in a child.
 #include <gtest/gtest.h>
 
@@ -72,8 +72,7 @@ void let_arrive(NetworkPes& job) {
 constexpr std::uint64_t kValue = 0x5555;
 constexpr Record kPut{.kind = RecordKind::put, .bytes = sizeof kValue};
 
-// What PE 1 does with what `speak` says; it ends the process, or returns whether its heap has
-// changed.
+// Lets PE 1 hear what `speak` says; it ends the process, or returns whether its heap has changed.
 template <typename Speak>
 bool changes(const Speak& speak) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});

@@ -72,7 +72,7 @@ class Player {
     return below(2) ? length : 1 + below(length);
   }
 
-  // What a nonblocking get reads does not change before it is complete.
+  // The source of a nonblocking get does not change before it is complete.
   void step() {
     const std::size_t what = below(8);
     if (what != 3 && what != 4 && !wanted_.empty()) quiet();

@@ -244,7 +244,7 @@ TEST_P(Network, MessagesAreReceivedInAnyOrder) {
   });
 }
 
-// What a sink has taken, and whether its pieces were as promised.
+// The bytes that a sink has taken, and whether its pieces were as promised.
 class Collected : public MessageSink {
  public:
   void take(std::size_t offset, const std::byte* data, std::size_t bytes) override {
@@ -278,7 +278,7 @@ TEST_P(Network, ASinkTakesAMessageWhileItArrives) {
   });
 }
 
-// Who sends to one that does not receive waits.
+// A PE that sends to one that does not receive waits.
 TEST_P(Network, ASenderIsNotFarAhead) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .slowness = slowness()});
   constexpr uint64_t kMessages = 200;
@@ -360,8 +360,8 @@ TEST_P(Network, WhatIsCombinedLeavesWithoutAWait) {
   while (now(job.heap_of<uint64_t>(1) + 1) != 100) std::this_thread::yield();
 }
 
-// Who polls takes in what comes and goes on to compute, while the thread sleeps: it will have to
-// acknowledge what has been taken, since records of the sender wait for that.
+// A PE that polls takes in what comes and goes on to compute, while the thread sleeps: the thread
+// will have to acknowledge what has been taken, since records of the sender wait for that.
 TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
   job.of(0).open(job.plan(0));
@@ -383,8 +383,8 @@ TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
   EXPECT_TRUE(has_last());
 }
 
-// Who polls takes in a request whose answer needs the device, and goes on to compute while the
-// thread sleeps: the thread has to wake up to send what the device has read.
+// A PE that polls takes in a request whose answer needs the device, and goes on to compute while
+// the thread sleeps. The thread has to wake up to send what the device has read.
 TEST(NetworkThread, AnswersOfADeviceWhenAPollerHasTakenTheRequest) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .has_device = true});
   job.of(0).open(job.plan(0));

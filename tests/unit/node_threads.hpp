@@ -27,7 +27,7 @@ class TransportOfThread : public ArenaTransport {
   static inline thread_local ArenaTransport* mine = nullptr;
   static inline thread_local int number = -1;
   static inline std::atomic<int> sent{0};
-  // What one PE had sent to another that had not been received, at most.
+  // The most bytes that one PE had sent to another and that had not been received.
   static inline std::atomic<std::size_t> most_ahead{0};
 
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override {

@@ -166,7 +166,7 @@ TEST(Nodes, OfOneTakeNoMemory) {
   EXPECT_EQ(nodes.node_of(3), 0);
 }
 
-// What a large job's PE keeps, with addresses as long as UCX makes them.
+// The memory that a large job's PE keeps, with addresses as long as UCX makes them.
 TEST(Nodes, OfALargeJobTakeFewBytes) {
   constexpr int kPes = 10'000, kPesOfNode = 64;
   Nodes nodes(kPes, 130, 2);

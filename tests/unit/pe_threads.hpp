@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PEs that are threads of one process: each with a heap of its own and the areas of its teams, as
+// PEs that are threads of one process. Each has a heap of its own and the areas of its teams, as
 // start-up lays them out, so that a sanitizer sees all sides of a collective.
 // Invariant: heaps and areas are separate allocations, so that AddressSanitizer sees an access
 // beyond one. Included by the unit tests of collectives and teams.
@@ -41,7 +41,7 @@ inline Memory zeroed_memory(std::size_t bytes) {
   return Memory(memory);
 }
 
-// What the lines of an area hold after many operations, the last of which was `sequence`.
+// Fills the lines of an area as after many operations, the last of which was `sequence`.
 inline void age(TeamArea& area, std::uint64_t sequence) {
   const auto set = [&](Line& line) { line.epoch.store(sequence, std::memory_order_relaxed); };
   for (Line* line : {&area.arrive, &area.done, &area.release}) set(*line);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules, run for 1 to 64 PEs without any process: what each PE holds is written down as how
-// often it has taken in each PE's contribution, and the steps are played in lockstep on these
-// books.
+// The schedules, run for 1 to 64 PEs without any process. Books say how often each PE has taken in
+// each PE's contribution, and the steps are played in lockstep on these books.
 #include "collectives/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -37,8 +36,8 @@ std::vector<std::size_t> counts_for(int n) {
   return {0, 1, 2, 3, pes - 1, pes, pes + 1, 2 * pes + 1, 97, 251, 1009, 65'537, 1'000'003};
 }
 
-// What holds of shares whatever the count: they tile [0, count) in order, begin on grains, and
-// differ by a grain at most.
+// Checks what holds of shares whatever the count: they tile [0, count) in order, begin on grains,
+// and differ by a grain at most.
 void expect_good_shares(std::size_t count, std::size_t grain, int n) {
   SCOPED_TRACE(testing::Message() << "count " << count << " grain " << grain << " n " << n);
   std::size_t border = 0;
@@ -87,8 +86,8 @@ TEST(Ring, NeighboursAreEachOthersNeighbours) {
   }
 }
 
-// What the PEs of a ring hold: the partial sum in each share of each dest, empty where nothing has
-// been written.
+// The data that the PEs of a ring hold: the partial sum in each share of each dest, empty where
+// nothing has been written.
 struct RingRun {
   explicit RingRun(int n_pes)
       : n(n_pes),

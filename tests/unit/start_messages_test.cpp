@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the PEs of a large job tell each other by their launcher at start-up, counted: the launcher
-// is a table here, in place of bootstrap/'s.
+// Counts what the PEs of a large job tell each other by their launcher at start-up. The launcher is
+// a table here, in place of bootstrap/'s.
 // Invariant: of each node the first PE and one more go through start-up as far as the cards are
 // read. All others of the node do as the second.
 #include <gtest/gtest.h>

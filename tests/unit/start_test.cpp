@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of start-up by themselves: the launchers' variables, static data, the arena.
-// What concerns two processes runs in children made by fork(), which answer by their exit status;
-// static data is moved in a child too, so that the test program keeps its own.
+// The parts of start-up by themselves: the launchers' variables, static data, the arena. Tests of
+// two processes run in children made by fork(), which answer by their exit status. Static data is
+// moved in a child too, so that the test program keeps its own.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -258,7 +258,7 @@ int move_and_share() {
       }) != 0)
     return 14;
   if (*address != 44 || const_cast<volatile int&>(zeros[5]) != 45) return 15;
-  // What a peer sees, who has only the file mapped.
+  // The value that a peer sees that has only the file mapped.
   int elsewhere = 0;
   std::copy_n(copy + (reinterpret_cast<std::uintptr_t>(&global) - data.begin), sizeof elsewhere,
               reinterpret_cast<std::byte*>(&elsewhere));

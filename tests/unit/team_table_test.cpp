@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of a PE's teams: who may offer slots, which are free, and where sequence numbers go on;
-// then whole agreements as shmem_team_split_* makes them, by PEs that are threads, two splits at a
-// time in each.
+// The table of a PE's teams: who may offer slots, which are free, and where sequence numbers go on.
+// Then come whole agreements as shmem_team_split_* makes them, by PEs that are threads, two splits
+// at a time in each.
 #include "core/team_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a wire does when a peer ends, or is not there, or when it is closed itself: each
-// loss is told once, and nothing stays in flight.
+// A wire whose peer ends, or is not there, or that is closed itself: each loss is told once, and
+// nothing stays in flight.
 #include "wire_ends.hpp"
 
 namespace meshmem {

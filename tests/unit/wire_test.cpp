@@ -122,7 +122,7 @@ TEST(WireTest, ReachesManyPeers) {
   });
 }
 
-// What a program that this process starts would inherit.
+// The descriptors that a program that this process starts would inherit.
 std::vector<int> inherited() {
   std::vector<int> all;
   for (int descriptor = 0; descriptor < 1000; ++descriptor) {

@@ -247,7 +247,7 @@ void split(int stride) {
   shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, stride, 2, nullptr, 0, &team);
 }
 
-// What the last PE calls, and the others.
+// The calls of the last PE, and of the others.
 struct Different {
   void (*last)();
   void (*others)();

@@ -6,7 +6,7 @@
 
 #include "examples.h"
 
-/* Who passes a token on sees, after the barrier, the one it was passed. */
+/* A PE that passes a token on sees, after the barrier, the one it was passed. */
 static int barrier_after_puts(void) {
   static int token;
   const int me = shmem_my_pe(), n = shmem_n_pes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the text shows of the deprecated routines, and what its earlier versions showed of them:
- * active sets, atomics and
+ * The examples of the deprecated routines in the text and in its earlier versions: active sets,
+ * atomics and
  * waits by their old names. start_pes is in old_program.c. */
 #include <shmem.h>
 

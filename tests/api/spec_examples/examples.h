@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the example programs of the specification show, written anew as C11 functions that check
- * themselves. Generic names are used wherever the standard has them.
+ * The example programs of the specification, written anew as C11 functions that check themselves.
+ * Generic names are used wherever the standard has them.
  * Invariant: an example runs at any number of PEs, is collective, and returns how many things were
  * wrong on this PE. A barrier follows each. Run by spec_examples_test.cpp.
  */

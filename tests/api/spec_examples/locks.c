@@ -49,7 +49,7 @@ static int lines_stay_together(void) {
   return wrong + (writers != (me == keeper ? 100 * n * (n - 1) / 2 : 0));
 }
 
-/* Who does not get the lock at once does something else, and asks again. */
+/* A PE that does not get the lock at once does something else, and asks again. */
 static int work_while_the_lock_is_taken(void) {
   static long lock, done;
   done = 0;

@@ -2,7 +2,7 @@
 //
 // Runs the examples of examples.h, several times each: their static variables are used again.
 // Invariant: every example of the text of OpenSHMEM 1.6 is in this list, by the name of its file
-// there, with the function that stands for it, or with what else shows it.
+// there. Beside it is the function that stands for it, or what else shows it.
 #include <gtest/gtest.h>
 #include <shmem.h>
 
@@ -10,7 +10,7 @@
 
 // The list: file here, example of the text: function.
 //   setup.c        hello-openshmem, shmem_npes_example: hello. shmem_finalize_example:
-//                  finalize_waits. What shmem_ctx and shmem_ctx_invalid do first: ask_for_threads
+// finalize_waits. The first step of shmem_ctx and shmem_ctx_invalid: ask_for_threads
 //   transfers.c    shmem_init_example: put_one. shmem_put_example, writing_shmem_example:
 //                  put_array_to_all. shmem_p_example, shmem_g_example: single_elements.
 //                  shmem_iput_example: strided_put. shmem_ptr_example: direct_access.
