@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a collective's arguments, and the choice: the processor where both buffers are
-// in host memory, else kernels where they reach both buffers on all PEs and have the type, else
-// messages; and all that is between nodes.
+// Checks a collective's arguments, and chooses. The processor serves buffers in host memory, else
+// kernels those that they reach on all PEs and whose type they have, else messages. Teams between
+// nodes have their own.
 // Invariant: one comparison for the choice where there are no devices, one or two for each buffer,
 // and one for MESHMEM_CHECK.
 #include "collectives/dispatch.hpp"
@@ -127,7 +127,7 @@ std::size_t span_of(const Team& team, const AlltoallShape& shape, const char* na
 void check_alltoall(Team& team, const void* dest, const void* source, const AlltoallShape& shape) {
   const Buffers buffers{dest, span_of(team, shape, "dst", shape.dest_stride), source,
                         span_of(team, shape, "sst", shape.source_stride)};
-  // What lies at strides may lie between each other.
+  // Elements at strides may lie between each other.
   const bool is_dense = shape.dest_stride == 1 && shape.source_stride == 1;
   check(team, buffers, is_dense ? Rule::disjoint : Rule::any_overlap,
         "nelems {} of {} bytes, dst {}, sst {}", shape.count, shape.elem_bytes, shape.dest_stride,
@@ -250,7 +250,7 @@ namespace with_checks {
 
 }  // namespace with_checks
 
-// What most calls are: both buffers in host heaps that all members reach by loads and stores. Where
+// True for most calls: both buffers in host heaps that all members reach by loads and stores. Where
 // calls are compared, direct_map has no heap.
 [[gnu::always_inline]] inline bool is_plain(const Team& team, const void* dest,
                                             std::size_t dest_bytes, const void* source,

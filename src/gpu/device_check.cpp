@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check of all mappings: each PE's device (a kernel, or this thread where devices are
-// processors) writes a word into its own slabs, and every device reads it through the mapping that
-// its kernels will use. Handles have opened the wrong memory, with success, in containers and where
-// one process had many. Where all slabs are in one file each PE reads the words of the next one.
-// Then the processor stores words through the mappings that it may use, and a kernel reads them.
+// The check of all mappings. Each PE's device (a kernel, or this thread where devices are
+// processors) writes a word into its own slabs. Every device reads it through the mapping that its
+// kernels will use. Handles have opened the wrong memory, with success, in containers and where one
+// process had many. Where all slabs are in one file each PE reads the words of the next one. Then
+// the processor stores words through the mappings that it may use, and a kernel reads them.
 // Invariant: a wrong word names both PEs; one of the processor only leaves its stores to kernels.
 // The words are gone afterwards.
 #include "base/error.hpp"

@@ -17,7 +17,7 @@
 
 namespace meshmem {
 
-// What tells that stores have arrived in the memory of a device.
+// Tells that stores have arrived in the memory of a device.
 struct HostPath {
   std::uint64_t* marker = nullptr;     // a word there that only this process uses
   volatile unsigned* flush = nullptr;  // a register that empties the device's buffer, if any (HDP)
