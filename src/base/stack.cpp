@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks by libbacktrace, which comes with GCC; where it is not, by the C library, which knows only
-// the names that a program exports.
+// Walks up the stack by the compiler's tables. A function that the compiler has put into another
+// counts as one of its own.
 // Invariant: one write for all lines, so that those of different PEs do not mix.
 #include "base/stack.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
+#include <unwind.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
-#if MESHMEM_HAS_BACKTRACE
-#include <backtrace.h>
-#include <cxxabi.h>
-#else
-#include <execinfo.h>
-#endif
+#include <initializer_list>
+#include <string_view>
+#include <vector>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 
 namespace meshmem {
@@ -27,62 +26,65 @@ namespace {
 // The names are looked up with locks and memory that this thread may have been in the middle of.
 constexpr unsigned kSecondsAtMost = 10;
 
-constexpr const char* kHead = "the stack, innermost call first:\n";
-
-#if MESHMEM_HAS_BACKTRACE
-
-constexpr std::size_t kLongestName = 120;  // of templates whose arguments are what others see
+// A return address is behind the call, which may be a function's last instruction.
+std::uintptr_t address_of_call(_Unwind_Context* context) {
+  int is_before = 0;
+  const std::uintptr_t address = _Unwind_GetIPInfo(context, &is_before);
+  return address == 0 || is_before ? address : address - 1;
+}
 
 struct Frames {
-  backtrace_state* state;
-  std::string text;
+  std::string text = "the stack, innermost call first:";
   int number = 0;
 };
 
-std::string readable(const char* name) {
-  int status = 0;
-  char* const demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string text = demangled ? demangled : name;
-  std::free(demangled);
-  if (text.size() > kLongestName) text.replace(kLongestName, std::string::npos, "...");
-  return text;
+_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
+  Frames& frames = *static_cast<Frames*>(argument);
+  const std::uintptr_t address = address_of_call(context);
+  for (const CodePlace& place : code_places(address))
+    frames.text += fmt::format("\n  #{:<2} {:#014x} {}", frames.number++, address, place.text());
+  return _URC_NO_REASON;
 }
 
-void add_symbol(void* data, std::uintptr_t, const char* name, std::uintptr_t, std::uintptr_t) {
-  if (name) static_cast<Frames*>(data)->text += readable(name);
+bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-void ignore_error(void*, const char*, int) {}
-
-int add_frame(void* data, std::uintptr_t pc, const char* file, int line, const char* function) {
-  Frames& frames = *static_cast<Frames*>(data);
-  if (pc == UINTPTR_MAX) return 0;  // the end
-  frames.text += fmt::format("  #{:<2} {:#014x} ", frames.number++, pc);
-  if (function)
-    frames.text += readable(function);
-  else
-    backtrace_syminfo(frames.state, pc, add_symbol, ignore_error, data);
-  frames.text += file ? fmt::format(" at {}:{}\n", file, line) : "\n";
-  return 0;
+// Not so: inline functions of the library's headers, wrappers, and what calls main and threads.
+bool is_of_program(const CodePlace& place) {
+  return place.function != "_start" &&
+         !begins_as_one_of(place.function,
+                           {"shmem", "pshmem", "meshmem::", "nvshmem", "rocshmem::"}) &&
+         !begins_as_one_of(place.object, {"libmeshmem", "libc.", "libstdc++."});
 }
 
-void print_frames() {
-  Frames frames{backtrace_create_state(nullptr, 1, ignore_error, nullptr), kHead};
-  constexpr int kThisFunction = 2;  // and who called it
-  backtrace_full(frames.state, kThisFunction, add_frame, ignore_error, &frames);
-  frames.text.pop_back();  // print_line ends the last line
-  print_line(frames.text);
+const void* base_of(std::uintptr_t address) {
+  Dl_info about{};
+  return dladdr(reinterpret_cast<void*>(address), &about) != 0 ? about.dli_fbase : nullptr;
 }
 
-#else
-
-void print_frames() {
-  print_line(kHead);
-  void* frames[64];
-  backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+// nullptr: there is none.
+const CodePlace* first_of_program(const std::vector<CodePlace>& places) {
+  const auto first = std::find_if(places.begin(), places.end(), is_of_program);
+  return first == places.end() ? nullptr : &*first;
 }
 
-#endif
+struct Search {
+  const void* own_base;
+  std::string found{};
+};
+
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
+  Search& search = *static_cast<Search*>(argument);
+  const std::uintptr_t address = address_of_call(context);
+  if (base_of(address) == search.own_base) return _URC_NO_REASON;
+  const std::vector<CodePlace> places = code_places(address);
+  const CodePlace* const first = first_of_program(places);
+  if (!first) return _URC_NO_REASON;
+  search.found = first->text();
+  return _URC_END_OF_STACK;
+}
 
 }  // namespace
 
@@ -93,8 +95,24 @@ void print_stack() {
   pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
   signal(SIGALRM, SIG_DFL);
   alarm(kSecondsAtMost);
-  print_frames();
+  Frames frames;
+  _Unwind_Backtrace(add_frame, &frames);
+  print_line(frames.text);
   alarm(0);
+}
+
+std::string calling_place() {
+  Search search{.own_base = base_of(reinterpret_cast<std::uintptr_t>(&calling_place))};
+  _Unwind_Backtrace(look_at_frame, &search);
+  return search.found;
+}
+
+std::string place_of_call(const void* return_address) {
+  const std::vector<CodePlace> places =
+      code_places(reinterpret_cast<std::uintptr_t>(return_address) - 1);
+  if (places.empty()) return "";
+  const CodePlace* const first = first_of_program(places);
+  return (first ? *first : places.front()).text();
 }
 
 }  // namespace meshmem

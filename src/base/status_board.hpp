@@ -38,8 +38,8 @@ struct alignas(64) WaitRow {
   std::atomic<std::uint32_t> taken;
   std::atomic<std::uint32_t> version;
   std::atomic<std::uint64_t> since_ns;  // of the monotonic clock
-  SharedText<184> what;
-  SharedText<56> caller;
+  SharedText<168> what;
+  SharedText<72> caller;
 
   // By the one who has taken it.
   void write(std::uint64_t since, std::string_view what_text, std::string_view caller_text);

@@ -18,7 +18,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 7;
+inline constexpr unsigned kTraceJobVersion = 8;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -91,8 +91,10 @@ struct TraceJob {
   bool polls = false;                              // MESHMEM_CHECK=races-polled
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
-  std::atomic<NoteWork>* note_work = nullptr;      // valid for as long as the process lives
-  const SlowWayCounts* slow_ways = nullptr;        // likewise; of all jobs of the process
+  // Of the program: where the call is that returns to this address.
+  std::string (*place_of_call)(const void* return_address) = nullptr;
+  std::atomic<NoteWork>* note_work = nullptr;  // valid for as long as the process lives
+  const SlowWayCounts* slow_ways = nullptr;    // likewise; of all jobs of the process
   // Whether the stream will call the function, in its order; whether a graph captures it.
   bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
   bool (*is_captured)(void* stream) = nullptr;

@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/caller.hpp"
 #include "base/error.hpp"
 #include "base/machine.hpp"
+#include "base/stack.hpp"
 
 namespace meshmem {
 
@@ -43,9 +43,10 @@ constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;
 thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 
-// A wait says again what it waits for, as that may change. From the second time on it adds the
-// function that has called.
+// A wait says again what it waits for, as that may change. One that has lasted a second adds the
+// place that has called: the first time in a process the program's debug information is read.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
+constexpr auto kNamesCaller = std::chrono::seconds(1);
 
 // The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, down to
 // once a second: if another program has that core, the scheduler knows better; but PEs that yield
@@ -118,10 +119,9 @@ bool Backoff::pause() {
 }
 
 void Backoff::say(const std::string& what) {
-  const bool is_first = !shown_;
   const std::chrono::nanoseconds since = start_.time_since_epoch();
-  if (is_first) shown_.emplace(static_cast<std::uint64_t>(since.count()));
-  if ((!is_first || is_late_) && !caller_) caller_ = calling_function();
+  if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
+  if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = calling_place();
   shown_->say("waits for " + what, caller_.value_or(""));
   say_at_ = Clock::now() + kSayAgain;
 }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/library_place.hpp"
 #include "base/own_work.hpp"
+#include "base/stack.hpp"
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
@@ -105,6 +106,7 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .polls = check == Check::races_polled,
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
+               .place_of_call = place_of_call,
                .note_work = &note_work,
                .slow_ways = &slow_way_counts,
                .call_on_stream = call_on_stream,

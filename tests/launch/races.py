@@ -84,5 +84,5 @@ def assert_told(test, result, name, mistakes, program):
     test.assertEqual(sorted((routine, other)), sorted(mistakes[name]), result)
     test.assertEqual(pe == other_pe, name in OF_ONE_PE, result)
     for where in (place, other_place):
-        test.assertIn(f"{os.path.basename(program)}+0x", where)
+        test.assertRegex(where, rf"^\w+ at (?:{os.path.basename(program)}\+0x[0-9a-f]+|races_\w+\.c:[0-9]+)$")
     test.assertIn("MESHMEM_CHECK=races: 1 race; the job ends with status 1", result.err)

@@ -49,7 +49,7 @@ class OtherVariables(launching.LaunchTest):
         lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
         self.assertEqual(len(lines), 1, result)
         self.assertRegex(lines[0], f"shmem_putmem: .* not a symmetric address: shmem_malloc_with_hints of {64 * MIB} bytes "
-                         r"in (?:allocate|main) \(compat_heap\+0x\w+\) returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
+                         r"in (?:allocate|main) at (?:compat_heap\+0x\w+|compat_heap\.\w+:\d+) returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
                          "MESHMEM_DEVICE_HEAP_SIZE sets its size")
 
     def test_a_size_above_what_is_the_default(self):

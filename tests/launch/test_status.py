@@ -17,7 +17,7 @@ PROGRAM = os.environ["STATUS_PROGRAM"]
 KERNELS = os.environ.get("STATUS_KERNELS", "")
 # Of the text of the waits in status_program: what, and the function that has called.
 AT = r"at 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\)"
-BY = r"; called in {} \(status_program\+0x[0-9a-f]+\)"
+BY = r"; called in {} at (?:status_program\+0x[0-9a-f]+|status_program\.c:[0-9]+)"
 
 
 def leave_no_core():

@@ -29,7 +29,7 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   Access mine{};
   mine.call_number = checker.call_number;
   mine.version = checker.version;
-  mine.site = site_of(checker.boards.mine(), place);
+  mine.site = site_of(checker.boards.mine(), checker.job, place);
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);

@@ -67,9 +67,7 @@ struct Range {
 // A place in the program from which a routine was called.
 struct Site {
   std::uint32_t routine;  // or what the program did itself
-  std::uint64_t offset;   // in the object, behind the call
-  char object[240];
-  char function[64];
+  char place[200];        // "exchange_halos at heat.c:42"
 };
 
 // The clocks that a member had when it began a collective.

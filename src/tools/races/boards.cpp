@@ -242,7 +242,7 @@ void Boards::read_clocks(std::span<const int> pes, const Moment& moment,
 Site Boards::site(int pe, std::uint32_t number) const {
   if (board_.has(pe)) return board_.of(pe).sites[number];
   Site site = ask<Site>(job_, pe, {.wanted = Wanted::site, .pe = pe, .number = number});
-  site.object[sizeof site.object - 1] = site.function[sizeof site.function - 1] = '\0';
+  site.place[sizeof site.place - 1] = '\0';
   return site;
 }
 

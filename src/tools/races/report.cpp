@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of code come from addr2line, where it is installed; else it is the object and the offset.
+// A site is its line of code, where there is one: two calls in one line count as one.
 // Invariant: sites are named by the PE that calls there, since only it knows its addresses.
 #include "tools/races/report.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -32,51 +26,14 @@ struct Recent {
 };
 std::array<Recent, 256> recent_sites;
 
-template <std::size_t bytes>
-void copy_text(char (&to)[bytes], std::string_view from) {
-  to[from.copy(to, bytes - 1)] = '\0';
-}
-
-std::string own_program() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
-}
-
-void describe(Site& site, const Place& place) {
+void describe(Site& site, const TraceJob& job, const Place& place) {
   site.routine = place.routine;
-  Dl_info info{};
-  link_map* object = nullptr;
-  if (dladdr1(place.caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return;
-  site.offset = reinterpret_cast<std::uint64_t>(place.caller) - object->l_addr;
-  copy_text(site.object, object->l_name[0] ? object->l_name : own_program());
-  if (info.dli_sname) copy_text(site.function, info.dli_sname);
+  const std::string text = job.place_of_call(place.caller);
+  site.place[text.copy(site.place, sizeof site.place - 1)] = '\0';
 }
 
-std::string first_line(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "re"), pclose);
-  char line[512] = "";
-  if (!pipe || !std::fgets(line, sizeof line, pipe.get())) return "";
-  line[std::strcspn(line, "\n")] = '\0';
-  return line;
-}
-
-// "file.c:12", or "" where nothing says. The call ends before the address that it returns to.
-std::string line_of_code(const Site& site) {
-  const std::string object = site.object;
-  if (object.empty() || object.find('\'') != object.npos) return "";
-  const std::string line = first_line(
-      fmt::format("addr2line -s -e '{}' {:#x} 2>/dev/null </dev/null", object, site.offset - 1));
-  return line.find('?') == line.npos ? line.substr(0, line.find(' ')) : "";
-}
-
-std::string place_of(const Site& site) {
-  const std::string object = site.object;
-  if (object.empty()) return "a place that is not known";
-  std::string where = fmt::format("{}+{:#x}", object.substr(object.rfind('/') + 1), site.offset);
-  if (const std::string line = line_of_code(site); !line.empty()) where = line + ", " + where;
-  if (site.function[0]) where = fmt::format("{} ({})", site.function, where);
-  return where;
+std::string_view place_of(const Site& site) {
+  return site.place[0] ? site.place : "a place that is not known";
 }
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
@@ -85,8 +42,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
 }
 
 std::uint64_t hash_of(const Site& site) {
-  std::uint64_t hash = mix(site.routine + 1, site.offset);
-  for (const char* c = site.object; *c; ++c) hash = mix(hash, static_cast<unsigned char>(*c));
+  std::uint64_t hash = site.routine + 1;
+  for (const char* c = site.place; *c; ++c) hash = mix(hash, static_cast<unsigned char>(*c));
   return hash;
 }
 
@@ -127,14 +84,14 @@ std::uint32_t number_of(AccessKind kind) {
   return tracing::kRoutines + static_cast<std::uint32_t>(kind);
 }
 
-std::uint32_t site_of(PeBoard& mine, const Place& place) {
+std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place) {
   const auto at = reinterpret_cast<std::uintptr_t>(place.caller);
   Recent& recent = recent_sites[(at ^ place.routine) % recent_sites.size()];
   if (recent.place == place) return recent.site;
   const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
                                                  static_cast<std::uint32_t>(sites.size() + 1));
   const bool is_kept = found->second < PeBoard::kSites;
-  if (is_new && is_kept) describe(mine.sites[found->second], place);
+  if (is_new && is_kept) describe(mine.sites[found->second], job, place);
   recent = {place, is_kept ? found->second : 0};
   return recent.site;
 }

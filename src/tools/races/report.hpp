@@ -22,7 +22,7 @@ struct Place {
 std::uint32_t number_of(AccessKind kind);
 
 // The number of the place in this PE's table; 0 where there is no room.
-std::uint32_t site_of(PeBoard& mine, const Place& place);
+std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place);
 
 struct Race {
   std::string place;  // "8 bytes at heap+0x40 of PE 1"

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asks libbacktrace, which comes with GCC; where it is not, the C library, which knows only the
+// names that a program exports.
+#include "base/code_place.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#if MESHMEM_HAS_BACKTRACE
+#include <backtrace.h>
+#endif
+
+namespace meshmem {
+namespace {
+
+std::string_view without_folder(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+std::string readable_name(const char* name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = text != nullptr ? text : name;
+  std::free(text);
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (std::size_t at; (at = result.find(kUnnamed)) != std::string::npos;)
+    result.erase(at, kUnnamed.size());
+  result.erase(std::min(result.find('('), result.size()));  // the parameters
+  constexpr std::size_t kLongest = 120;  // of templates whose arguments are what others see
+  if (result.size() > kLongest) result.replace(kLongest, std::string::npos, "...");
+  return result;
+}
+
+#if MESHMEM_HAS_BACKTRACE
+
+struct Found {
+  const CodePlace& common;
+  std::vector<CodePlace> places{};
+};
+
+int add_place(void* data, std::uintptr_t, const char* file, int line, const char* function) {
+  if (!file && !function) return 0;
+  Found& found = *static_cast<Found*>(data);
+  CodePlace& place = found.places.emplace_back(found.common);
+  if (function) place.function = readable_name(function);
+  if (file) place.line = fmt::format("{}:{}", without_folder(file), line);
+  return 0;
+}
+
+void take_name(void* data, std::uintptr_t, const char* name, std::uintptr_t, std::uintptr_t) {
+  if (name) *static_cast<std::string*>(data) = readable_name(name);
+}
+
+void ignore_error(void*, const char*, int) {}
+
+// It waits for no other thread, and takes its memory from the system.
+std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
+  static backtrace_state* const state = backtrace_create_state(nullptr, 1, ignore_error, nullptr);
+  Found found{common};
+  backtrace_pcinfo(state, address, add_place, ignore_error, &found);
+  backtrace_syminfo(state, address, take_name, ignore_error, &common.function);
+  return std::move(found.places);
+}
+
+#else
+
+std::vector<CodePlace> look_up(std::uintptr_t, CodePlace&) { return {}; }
+
+#endif
+
+}  // namespace
+
+std::string CodePlace::text() const {
+  const std::string place = line.empty() ? fmt::format("{}+0x{:x}", object, offset) : line;
+  return function.empty() ? place : fmt::format("{} at {}", function, place);
+}
+
+std::vector<CodePlace> code_places(std::uintptr_t address) {
+  Dl_info about{};
+  link_map* module = nullptr;
+  if (dladdr1(reinterpret_cast<void*>(address), &about, reinterpret_cast<void**>(&module),
+              RTLD_DL_LINKMAP) == 0)
+    return {};
+  CodePlace common{.object = std::string(without_folder(about.dli_fname)),
+                   .offset = address - module->l_addr};
+  std::vector<CodePlace> places = look_up(address, common);
+  if (common.function.empty() && about.dli_sname) common.function = readable_name(about.dli_sname);
+  if (places.empty()) return {common};
+  if (places.back().function.empty()) places.back().function = common.function;
+  return places;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions and lines by addresses of code. This file alone is compiled with -g.
+// Invariant: the functions here are static or exported, as those of programs are.
+#include "base/code_place.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/stack.hpp"
+
+namespace {
+
+using meshmem::code_places;
+using meshmem::CodePlace;
+
+constexpr bool kKnowsLines = MESHMEM_HAS_BACKTRACE;  // else the names alone that a program exports
+
+[[gnu::noinline]] const void* return_address() { return __builtin_return_address(0); }
+
+// Does something after the call, so that it is no jump.
+[[gnu::always_inline]] inline const void* shmem_inline_call() {
+  const void* volatile address = return_address();
+  return address;
+}
+[[gnu::noinline]] const void* exchange_halos() {
+  const void* volatile address = shmem_inline_call();
+  return address;
+}
+
+std::uintptr_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+TEST(CodePlace, SaysFunctionAndLine) {
+  if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
+  const std::vector<CodePlace> places =
+      code_places(number_of(reinterpret_cast<const void*>(&exchange_halos)));
+  ASSERT_FALSE(places.empty());
+  EXPECT_TRUE(places.back().text().starts_with("exchange_halos at code_place_test.cpp:"))
+      << places.back().text();
+  EXPECT_EQ(places.back().object, "unit_code_place");
+}
+
+TEST(CodePlace, TellsInlineFunctionsApart) {
+  if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
+  const void* const address = exchange_halos();
+  const std::vector<CodePlace> places = code_places(number_of(address) - 1);
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:26");
+  EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:30");
+  // Of which the first is the library's.
+  EXPECT_EQ(meshmem::place_of_call(address), places[1].text());
+}
+
+TEST(CodePlace, SaysTheOffsetWhereThereIsNoLine) {
+  const CodePlace without_line{"exchange_halos", "", "heat", 0x2f41};
+  EXPECT_EQ(without_line.text(), "exchange_halos at heat+0x2f41");
+  const CodePlace without_name{"", "", "heat", 0x2f41};
+  EXPECT_EQ(without_name.text(), "heat+0x2f41");
+}
+
+TEST(CodePlace, NamesFunctionsOfLibraries) {
+  const std::vector<CodePlace> places =
+      code_places(number_of(reinterpret_cast<const void*>(&std::abort)));
+  ASSERT_FALSE(places.empty());
+  EXPECT_TRUE(places.back().function.ends_with("abort")) << places.back().function;
+  EXPECT_TRUE(places.back().object.starts_with("libc.so")) << places.back().object;
+}
+
+TEST(CodePlace, IsNothingForWhatIsNoCode) {
+  int on_stack = 0;
+  EXPECT_TRUE(code_places(number_of(&on_stack)).empty());
+  EXPECT_TRUE(code_places(16).empty());
+}
+
+// The unit tests have the library in themselves, so all that calls is the library's.
+TEST(CallingPlace, IsOfAnotherFileThanTheLibrary) { EXPECT_EQ(meshmem::calling_place(), ""); }
+
+}  // namespace
