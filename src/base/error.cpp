@@ -15,6 +15,8 @@
 #include <iterator>
 #include <new>
 
+#include "base/stack.hpp"
+
 namespace meshmem {
 namespace {
 
@@ -69,6 +71,17 @@ void print_line(std::string_view message) {
   }
 }
 
+void print_line_with_place(std::string_view message) {
+  std::string line;
+  try {
+    const std::string place = calling_place();
+    line = place.empty() ? message : fmt::format("{}; called in {}", message, place);
+  } catch (const std::bad_alloc&) {
+    return print_line(message);
+  }
+  print_line(line);
+}
+
 void leave_word_to_others() {
   timespec left{3, 0};  // Open MPI takes one second
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
@@ -82,7 +95,7 @@ void end_job_on_error() {
 }
 
 void fatal_message(std::string_view message) {
-  print_line(message);
+  print_line_with_place(message);
   end_job_on_error();
 }
 
@@ -95,9 +108,10 @@ void fatal_formatted(fmt::string_view format, fmt::format_args args) {
 }
 
 void fatal_without_memory() {
-  fatal_message(
+  print_line(
       "there is no memory left (malloc gives none); raise `ulimit -v` or the control group's "
       "limit, or start fewer PEs");
+  end_job_on_error();
 }
 
 std::string errno_text(int error) {

@@ -29,6 +29,8 @@ void set_last_words(void (*say)());
 
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
+// With "; called in exchange_halos at heat.c:42" where a function of the program has called. Slow.
+void print_line_with_place(std::string_view message);
 
 // Before the line of one who sees what another PE has most likely said: returns after three
 // seconds, in which the launcher ends this process as a rule.
@@ -41,7 +43,7 @@ void send_messages_to(int fd);
 
 // Ends the job with status 1, by one who has printed why.
 [[noreturn, gnu::cold]] void end_job_on_error();
-// Prints the message and ends the job with status 1.
+// Prints the message and the place in the program, and ends the job with status 1.
 [[noreturn, gnu::cold]] void fatal_message(std::string_view message);
 [[noreturn, gnu::cold]] void fatal_formatted(fmt::string_view format, fmt::format_args args);
 template <typename... Args>

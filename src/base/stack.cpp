@@ -2,13 +2,10 @@
 //
 // Walks up the stack by the compiler's tables. A function that the compiler has put into another
 // counts as one of its own.
-// Invariant: one write for all lines, so that those of different PEs do not mix.
 #include "base/stack.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -18,13 +15,9 @@
 #include <vector>
 
 #include "base/code_place.hpp"
-#include "base/error.hpp"
 
 namespace meshmem {
 namespace {
-
-// The names are looked up with locks and memory that this thread may have been in the middle of.
-constexpr unsigned kSecondsAtMost = 10;
 
 // A return address is behind the call, which may be a function's last instruction.
 std::uintptr_t address_of_call(_Unwind_Context* context) {
@@ -88,17 +81,10 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
 
 }  // namespace
 
-void print_stack() {
-  sigset_t end;  // which the program may have blocked
-  sigemptyset(&end);
-  sigaddset(&end, SIGALRM);
-  pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
-  signal(SIGALRM, SIG_DFL);
-  alarm(kSecondsAtMost);
+std::string stack_text() {
   Frames frames;
   _Unwind_Backtrace(add_frame, &frames);
-  print_line(frames.text);
-  alarm(0);
+  return frames.text;
 }
 
 std::string calling_place() {

@@ -10,10 +10,8 @@
 
 namespace meshmem {
 
-// On standard error, innermost first: names where the program has them, files and lines with -g.
-// Ends, also in a signal handler of a thread that held locks. Called when the process is about to
-// end.
-void print_stack();
+// A line for each call, innermost first: names where the program has them, files and lines with -g.
+std::string stack_text();
 
 // "exchange_halos at heat.c:42"; "" if no function of the program has called, as in threads of the
 // library.

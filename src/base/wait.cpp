@@ -127,8 +127,8 @@ void Backoff::say(const std::string& what) {
 }
 
 void report_timeout(double seconds, const std::string& what) {
-  print_line(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what,
-                         wait_policy.timeout_name));
+  print_line_with_place(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what,
+                                    wait_policy.timeout_name));
   print_status_table();
   end_job_on_error();
 }

@@ -5,6 +5,9 @@
 // show of those.
 #include "core/core_file.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 
@@ -20,6 +23,22 @@ namespace meshmem {
 namespace {
 
 SymmetricHeap* shown_heap;
+
+// The names are looked up with locks and memory that this thread may have been in the middle of.
+constexpr unsigned kSecondsAtMost = 10;
+
+// Ends, also in a signal handler of a thread that held locks. One write for all lines, so that those
+// of different PEs do not mix.
+void print_stack() {
+  sigset_t end;  // which the program may have blocked
+  sigemptyset(&end);
+  sigaddset(&end, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
+  signal(SIGALRM, SIG_DFL);
+  alarm(kSecondsAtMost);
+  print_line(stack_text());
+  alarm(0);
+}
 
 void show_where() {
   print_stack();

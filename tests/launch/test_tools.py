@@ -199,6 +199,10 @@ class AbortByCore(Tool):
         self.assertEqual(result.status, 1, result)
         self.assertNotIn("the stack", result.err, result)
 
+    def test_leaves_a_line_that_names_the_place_of_the_call(self):
+        result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS)
+        self.assertRegex(result.err, r"PE 1000 is not in 0..1; called in \w+ at mistakes(?:\.c:\d+|\+0x\w+)\n")
+
 
 if __name__ == "__main__":
     launching.main()
