@@ -2,8 +2,6 @@
 // Copies and fills: checked against the table of allocations when they are called, run by the
 // stream.
 // Invariant: what reaches a stream lies within its allocations and goes the way that its kind says.
-#include "copies.hpp"
-
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -199,31 +197,6 @@ bool within_symbol(const void* other, std::size_t symbol_size, std::size_t size,
 }
 
 }  // namespace
-
-hipError_t make_copy(Operation* operation, void* dest, const void* source, std::size_t size,
-                     hipMemcpyKind kind) {
-  const hipError_t error = check(dest, source, one_row(size), kind);
-  if (error == hipSuccess) *operation = copy_of(dest, source, one_row(size));
-  return error;
-}
-
-hipError_t make_fill(Operation* operation, const hipMemsetParams& fill) {
-  const unsigned element = fill.elementSize;
-  if (element != 1 && element != 2 && element != 4) return hipErrorInvalidValue;
-  const std::size_t width = fill.width * element;
-  if (fill.width > SIZE_MAX / element || (fill.height > 1 && fill.pitch < width))
-    return hipErrorInvalidValue;
-  const hipError_t error = check_fill(fill.dst, extent(width, fill.height, fill.pitch));
-  if (error != hipSuccess) return error;
-  *operation = [=] {  // the lowest bytes of the value are the element: processors are little-endian
-    for (std::size_t row = 0; row < fill.height; ++row) {
-      for (std::size_t at = 0; at < width; at += element)
-        std::memcpy(static_cast<char*>(fill.dst) + row * fill.pitch + at, &fill.value, element);
-    }
-    return hipSuccess;
-  };
-  return hipSuccess;
-}
 
 hipError_t copy_to_symbol(void* symbol, std::size_t symbol_size, const void* source,
                           std::size_t size, std::size_t offset, hipMemcpyKind kind) {

@@ -187,7 +187,6 @@ hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute
       break;
     case hipDeviceAttributeManagedMemory:
     case hipDeviceAttributeConcurrentManagedAccess:
-    case hipDeviceAttributeCanUseStreamWaitValue:
     case hipDeviceAttributeUnifiedAddressing:
       *value = 1;
       break;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: what a capture recorded, or what nodes say that were made by hand, run as one operation
-// of a stream, as often as wanted.
+// Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
 // Invariant: an executable is what its graph was when it was made; launches under way share its
 // operations.
 #include <optional>
 
+#include "capture.hpp"
 #include "errors.hpp"
-#include "graph.hpp"
 #include "process_state.hpp"
 #include "streams.hpp"
 
@@ -21,7 +20,7 @@ struct Executable {
 };
 
 struct Graphs {
-  Handles<hipGraph_t, Graph> graphs;
+  Handles<hipGraph_t, Operations> graphs;
   Handles<hipGraphExec_t, Executable> executables;
 };
 
@@ -36,19 +35,13 @@ hipError_t run_all(const Operations& operations) {
 
 hipError_t instantiate(hipGraphExec_t* executable, hipGraph_t graph) {
   if (executable == nullptr) return hipErrorInvalidValue;
-  const auto found = find_graph(graph);
+  const auto found = graphs().graphs.find(graph);
   if (found == nullptr) return hipErrorInvalidValue;
-  auto operations = std::make_shared<Operations>();
-  if (const hipError_t error = found->in_order(operations.get()); error != hipSuccess) return error;
-  *executable =
-      graphs().executables.add(std::make_shared<Executable>(Executable{std::move(operations), {}}));
+  *executable = graphs().executables.add(std::make_shared<Executable>(Executable{found, {}}));
   return hipSuccess;
 }
 
 }  // namespace
-
-std::shared_ptr<Graph> find_graph(hipGraph_t handle) { return graphs().graphs.find(handle); }
-hipGraph_t add_graph() { return graphs().graphs.add(std::make_shared<Graph>()); }
 
 }  // namespace hip_on_cpu
 
@@ -87,8 +80,7 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
   Operations operations;
   const hipError_t error = streams.captures.end(stream, &operations);
   if (error != hipSuccess) return remember(error);
-  *graph = add_graph();
-  find_graph(*graph)->add({std::move(operations), {}});
+  *graph = graphs().graphs.add(std::make_shared<Operations>(std::move(operations)));
   return hipSuccess;
 }
 

@@ -19,8 +19,7 @@ constexpr std::size_t kAskTheMachineFrom =
     16 << 20;  // smaller ones are not worth reading /proc/meminfo
 
 // HIP's flags that hip_runtime_api.h does not name.
-constexpr unsigned kContiguous = 0x4;  // device memory
-constexpr std::size_t kSignalBytes = 8;
+constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;                  // device memory
 constexpr unsigned kHostUncached = 0x10000000, kHostNumaUser = 0x20000000;  // pinned memory
 constexpr unsigned kRegisterIoMemory = 0x4, kRegisterCoarseGrained = 0x8;
 
@@ -48,12 +47,11 @@ hipError_t map_device_memory(Allocation& allocation) {
   return hipSuccess;
 }
 
-hipError_t check_device_flags(std::size_t size, unsigned flags) {
-  if (flags == kContiguous) return hipErrorNotSupported;
-  const bool is_signal = flags == hipMallocSignalMemory && size == kSignalBytes;
+hipError_t check_device_flags(unsigned flags) {
+  if (flags == kSignalMemory || flags == kContiguous) return hipErrorNotSupported;
   const bool is_known = flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained ||
                         flags == hipDeviceMallocUncached;
-  return is_signal || is_known ? hipSuccess : hipErrorInvalidValue;
+  return is_known ? hipSuccess : hipErrorInvalidValue;
 }
 
 hipError_t allocate_on(int device, void** pointer, std::size_t size, unsigned flags) {
@@ -72,7 +70,7 @@ hipError_t allocate_on(int device, void** pointer, std::size_t size, unsigned fl
 
 hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
   if (pointer == nullptr) return hipErrorInvalidValue;
-  if (const hipError_t error = check_device_flags(size, flags); error != hipSuccess) return error;
+  if (const hipError_t error = check_device_flags(flags); error != hipSuccess) return error;
   if (device_count() == 0) return hipErrorNoDevice;
   if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
   return allocate_on(current_device(), pointer, size, flags);

@@ -14,7 +14,6 @@ namespace hip_on_cpu {
 namespace {
 
 constexpr int kThreadsPerMultiprocessor = 2048;
-constexpr unsigned kAnyOrderLaunch = 0x1;  // hipExtAnyOrderLaunch
 
 std::atomic<std::uint64_t> submitted{0};
 
@@ -60,20 +59,6 @@ hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::
   host_only("hipLaunchKernel");
   catch_faults_in_kernels();
   return remember(submit_launch(kernel, grid, block, shared, stream, is_cooperative, run_block));
-}
-
-hipError_t submit_kernel_between(const BoundKernel& kernel, dim3 grid, dim3 block,
-                                 std::size_t shared, hipStream_t stream, hipEvent_t start,
-                                 hipEvent_t stop, unsigned flags) {
-  host_only("hipExtLaunchKernel");
-  hipError_t error = check_flags(flags, 0, kAnyOrderLaunch);
-  if (error == hipSuccess && start != nullptr) error = hipEventRecord(start, stream);
-  if (error != hipSuccess) {
-    kernel.destroy(kernel.arguments);
-    return remember(error);
-  }
-  error = submit_kernel(kernel, grid, block, shared, stream);
-  return error == hipSuccess && stop != nullptr ? hipEventRecord(stop, stream) : error;
 }
 
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared) {

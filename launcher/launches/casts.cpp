@@ -54,9 +54,8 @@ class Casts {
   // Notes where the first argument of a launch ends, if the launch takes a kernel as void*.
   void note_launch(std::size_t at) {
     if (!tokens_.is(at + 1, "(") ||
-        !is_one_of(
-            at, {"hipLaunchKernel", "hipLaunchCooperativeKernel", "hipExtLaunchKernel",
-                 "cudaLaunchKernel", "cudaLaunchCooperativeKernel", "nvshmemx_collective_launch"}))
+        !is_one_of(at, {"hipLaunchKernel", "hipLaunchCooperativeKernel", "cudaLaunchKernel",
+                        "cudaLaunchCooperativeKernel", "nvshmemx_collective_launch"}))
       return;
     end_of_launched_ = at + 2;
     while (end_of_launched_ < tokens_.size() && !is_one_of(end_of_launched_, {",", ")", ";"})) {

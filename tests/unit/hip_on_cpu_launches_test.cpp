@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP on CPUs: which kernels hipLaunchKernelGGL takes, and what becomes of their arguments.
-#include <hip/hip_ext.h>
-
 #include "hip_on_cpu.hpp"
 
 namespace {
@@ -74,48 +72,6 @@ TEST(HipKernels, TakeArgumentsAsACallDoes) {
   EXPECT_EQ(left_by(by_pointer), 0);
 }
 
-TEST(HipKernels, RunBetweenEvents) {
-  const OnDevice<int> out(1);
-  const OwnStream stream(hipStreamNonBlocking);
-  hipEvent_t start = nullptr, stop = nullptr;
-  ASSERT_HIP(hipEventCreate(&start));
-  ASSERT_HIP(hipEventCreate(&stop));
-  int* to = out.get();
-  int value = 5;
-  void* arguments[] = {&to, &value};
-  Gate gate;
-  gate.close(stream);
-  EXPECT_HIP(hipExtLaunchKernel(write_value, 1, 1, arguments, 0, stream, start, stop, 0));
-  EXPECT_EQ(hipEventQuery(start), hipErrorNotReady);
-  EXPECT_EQ(hipEventQuery(stop), hipErrorNotReady);
-  gate.open();
-  EXPECT_HIP(hipEventSynchronize(stop));
-  EXPECT_EQ(out.values()[0], 5);
-  float milliseconds = -1;
-  EXPECT_HIP(hipEventElapsedTime(&milliseconds, start, stop));
-  EXPECT_GE(milliseconds, 0);
-
-  hipExtLaunchKernelGGL(write_value, dim3(1), dim3(1), 0, stream, nullptr, stop, 0, to, 7.5);
-  EXPECT_HIP(hipGetLastError());
-  EXPECT_HIP(hipEventSynchronize(stop));
-  EXPECT_EQ(out.values()[0], 7);
-  EXPECT_HIP(hipEventDestroy(start));
-  EXPECT_HIP(hipEventDestroy(stop));
-}
-
-TEST(HipKernels, AreRefusedBetweenWhatAreNoEvents) {
-  const OnDevice<int> out(1);
-  const auto launch = [&](hipEvent_t start, unsigned flags) {
-    hipExtLaunchKernelGGL(write_value, dim3(1), dim3(1), 0, nullptr, start, nullptr, flags,
-                          out.get(), 1);
-    return hipGetLastError();
-  };
-  EXPECT_EQ(launch(reinterpret_cast<hipEvent_t>(2), 0), hipErrorInvalidHandle);
-  EXPECT_EQ(launch(nullptr, hipExtAnyOrderLaunch), hipErrorNotSupported);
-  EXPECT_EQ(launch(nullptr, 2), hipErrorInvalidValue);
-  EXPECT_EQ(out.values()[0], 0);
-}
-
 // Launches by an address without a type, cast in the way that oshhip compiles the cast.
 TEST(HipKernels, AreLaunchedByAddressesThatWereNoted) {
   const void* const kernels[] = {hip_on_cpu::noted_cast<const void*>(write_value),
@@ -133,14 +89,8 @@ TEST(HipKernels, AreLaunchedByAddressesThatWereNoted) {
       void* arguments[] = {&to, &value};
       EXPECT_HIP(hipLaunchCooperativeKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr));
     }));
-    left.push_back(left_by([&](int* to) {
-      int value = 7;
-      void* arguments[] = {&to, &value};
-      EXPECT_HIP(
-          hipExtLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr, nullptr, nullptr, 0));
-    }));
   }
-  EXPECT_EQ(left, (std::vector<int>{5, 6, 7, 15, 18, 21}));
+  EXPECT_EQ(left, (std::vector<int>{5, 6, 15, 18}));
 }
 
 TEST(HipKernels, AreRefusedByAddressesThatWereNot) {

@@ -20,11 +20,22 @@ TEST(HipRefusals, AreOfFlagsOfDeviceMemory) {
     EXPECT_HIP(hipExtMallocWithFlags(&memory, 8, kept)) << kept;
     EXPECT_HIP(hipFree(memory));
   }
-  EXPECT_HIP(hipExtMallocWithFlags(&memory, 8, hipMallocSignalMemory));
-  EXPECT_HIP(hipFree(memory));
-  EXPECT_EQ(hipExtMallocWithFlags(&memory, 16, hipMallocSignalMemory), hipErrorInvalidValue);
+  EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x2), hipErrorNotSupported);  // of signals
   EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x4), hipErrorNotSupported);  // contiguous
   EXPECT_EQ(hipExtMallocWithFlags(&memory, 8, 0x8), hipErrorInvalidValue);
+}
+
+TEST(HipRefusals, AreOfFlagsOfGraphs) {
+  const OwnStream stream;
+  hipGraph_t graph = nullptr;
+  ASSERT_HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed));
+  ASSERT_HIP(hipStreamEndCapture(stream, &graph));
+  hipGraphExec_t executable = nullptr;
+  EXPECT_EQ(hipGraphInstantiateWithFlags(&executable, graph, 1), hipErrorNotSupported);
+  EXPECT_EQ(hipGraphInstantiateWithFlags(&executable, graph, 16), hipErrorInvalidValue);
+  EXPECT_HIP(hipGraphInstantiateWithFlags(&executable, graph, 0));
+  EXPECT_HIP(hipGraphExecDestroy(executable));
+  EXPECT_HIP(hipGraphDestroy(graph));
 }
 
 TEST(HipRefusals, AreOfFlagsOfPinnedMemory) {
@@ -172,7 +183,6 @@ Calls calls_of_the_host() {
   static hipStream_t stream = nullptr;
   static hipEvent_t event = nullptr;
   static hipGraph_t graph = nullptr;
-  static hipGraphNode_t node = nullptr;
   static hipGraphExec_t executable = nullptr;
   static hipStreamCaptureStatus status;
   static hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -234,10 +244,6 @@ Calls calls_of_the_host() {
       CALL(hipStreamSynchronize, nullptr),
       CALL(hipStreamQuery, nullptr),
       CALL(hipStreamWaitEvent, nullptr, event),
-      CALL(hipStreamWaitValue32, stream, text, 0, 0),
-      CALL(hipStreamWaitValue64, stream, text, 0, 0),
-      CALL(hipStreamWriteValue32, stream, text, 0, 0),
-      CALL(hipStreamWriteValue64, stream, text, 0, 0),
       CALL(hipLaunchHostFunc, nullptr, nullptr, nullptr),
       CALL(hipEventCreate, &event),
       CALL(hipEventCreateWithFlags, &event, 0),
@@ -250,14 +256,6 @@ Calls calls_of_the_host() {
       CALL(hipThreadExchangeStreamCaptureMode, &mode),
       CALL(hipStreamEndCapture, stream, &graph),
       CALL(hipStreamIsCapturing, stream, &status),
-      CALL(hipGraphCreate, &graph, 0),
-      CALL(hipGraphAddEmptyNode, &node, graph, nullptr, 0),
-      CALL(hipGraphAddHostNode, &node, graph, nullptr, 0, nullptr),
-      CALL(hipGraphAddMemcpyNode1D, &node, graph, nullptr, 0, text, text, 0, hipMemcpyDefault),
-      CALL(hipGraphAddMemsetNode, &node, graph, nullptr, 0, nullptr),
-      CALL(hipGraphAddChildGraphNode, &node, graph, nullptr, 0, graph),
-      CALL(hipGraphAddDependencies, graph, &node, &node, 0),
-      CALL(hipGraphGetNodes, graph, &node, &size),
       CALL(hipGraphInstantiateWithFlags, &executable, graph, 0),
       CALL(hipGraphInstantiate, &executable, graph, nullptr, nullptr, 0),
       CALL(hipGraphLaunch, executable, nullptr),

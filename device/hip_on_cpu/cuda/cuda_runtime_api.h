@@ -35,26 +35,6 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
   return cudaSuccess;
 }
 
-// In the order of CUDA's members.
-typedef struct cudaMemsetParams {
-  void* dst;
-  std::size_t pitch;
-  unsigned value;
-  unsigned elementSize;
-  std::size_t width;
-  std::size_t height;
-} cudaMemsetParams;
-inline cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
-                                          const cudaGraphNode_t* dependencies, std::size_t count,
-                                          const cudaMemsetParams* given) {
-  hipMemsetParams same{};
-  if (given != nullptr)
-    same = {given->dst,   given->elementSize, given->height,
-            given->pitch, given->value,       given->width};
-  return hipGraphAddMemsetNode(node, graph, dependencies, count,
-                               given != nullptr ? &same : nullptr);
-}
-
 #if defined(__cplusplus)
 // The form of CUDA 12, then that of CUDA 10 and 11.
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,

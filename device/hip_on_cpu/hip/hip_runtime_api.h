@@ -76,7 +76,6 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributePciDeviceId,
   hipDeviceAttributeManagedMemory,
   hipDeviceAttributeConcurrentManagedAccess,
-  hipDeviceAttributeCanUseStreamWaitValue,
   hipDeviceAttributeUnifiedAddressing,
   hipDeviceAttributeComputeCapabilityMajor,
   hipDeviceAttributeComputeCapabilityMinor,
@@ -118,7 +117,6 @@ typedef struct hipIpcMemHandle_st {
 
 #define hipDeviceMallocDefault 0x0
 #define hipDeviceMallocFinegrained 0x1
-#define hipMallocSignalMemory 0x2  // 8 bytes, for hipStreamWaitValue64() and its like
 #define hipDeviceMallocUncached 0x3
 #define hipMemAttachGlobal 0x1
 #define hipMemAttachHost 0x2
@@ -134,10 +132,6 @@ typedef struct hipIpcMemHandle_st {
 #define hipIpcMemLazyEnablePeerAccess 0x1
 #define hipStreamDefault 0x0
 #define hipStreamNonBlocking 0x1
-#define hipStreamWaitValueGte 0x0  // (*p & mask) >= value
-#define hipStreamWaitValueEq 0x1   // (*p & mask) == value
-#define hipStreamWaitValueAnd 0x2  // (*p & mask & value) != 0
-#define hipStreamWaitValueNor 0x3  // ~((*p & mask) | (value & mask)) != 0
 #define hipEventDefault 0x0
 #define hipEventBlockingSync 0x1
 #define hipEventDisableTiming 0x2
@@ -155,21 +149,6 @@ typedef enum hipStreamCaptureStatus {
   hipStreamCaptureStatusActive = 1,
   hipStreamCaptureStatusInvalidated = 2,
 } hipStreamCaptureStatus;
-
-// Graphs that are made by hand. In the order of ROCm's structures.
-typedef struct hipHostNodeParams {
-  hipHostFn_t fn;
-  void* userData;
-} hipHostNodeParams;
-
-typedef struct hipMemsetParams {
-  void* dst;
-  unsigned elementSize;  // 1, 2 or 4 bytes
-  std::size_t height;
-  std::size_t pitch;  // bytes from row to row; of no meaning with one
-  unsigned value;
-  std::size_t width;  // elements
-} hipMemsetParams;
 
 typedef enum hipFuncAttribute {
   hipFuncAttributeMaxDynamicSharedMemorySize = 8,
@@ -247,15 +226,6 @@ hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0);
-// Of words in memory of any kind that HIP knows, at multiples of their size.
-hipError_t hipStreamWaitValue32(hipStream_t stream, void* address, std::uint32_t value,
-                                unsigned condition, std::uint32_t mask = UINT32_MAX);
-hipError_t hipStreamWaitValue64(hipStream_t stream, void* address, std::uint64_t value,
-                                unsigned condition, std::uint64_t mask = UINT64_MAX);
-hipError_t hipStreamWriteValue32(hipStream_t stream, void* address, std::uint32_t value,
-                                 unsigned flags);
-hipError_t hipStreamWriteValue64(hipStream_t stream, void* address, std::uint64_t value,
-                                 unsigned flags);
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data);
 
 hipError_t hipEventCreate(hipEvent_t* event);
@@ -271,29 +241,6 @@ hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
-// Made by hand: a node runs after those that it depends on. There is none for a kernel, whose types
-// nothing tells; a captured graph can be a node instead.
-hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags);
-hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph,
-                                const hipGraphNode_t* dependencies, std::size_t count);
-hipError_t hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph,
-                               const hipGraphNode_t* dependencies, std::size_t count,
-                               const hipHostNodeParams* parameters);
-hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph,
-                                   const hipGraphNode_t* dependencies, std::size_t count,
-                                   void* dest, const void* source, std::size_t size,
-                                   hipMemcpyKind kind);
-hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph,
-                                 const hipGraphNode_t* dependencies, std::size_t count,
-                                 const hipMemsetParams* parameters);
-// What `child` is now; it may change or end then.
-hipError_t hipGraphAddChildGraphNode(hipGraphNode_t* node, hipGraph_t graph,
-                                     const hipGraphNode_t* dependencies, std::size_t count,
-                                     hipGraph_t child);
-hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t* from,
-                                   const hipGraphNode_t* to, std::size_t count);
-// With null instead of `nodes`, their number. What was captured is one node.
-hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count);
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                hipGraphNode_t* error_node, char* log, std::size_t log_size);
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,

@@ -167,32 +167,12 @@ void try_graphs_of_puts() {
   nvshmem_free(from);
 }
 
-void try_graph_of_memset() {
-  int* to = nullptr;
-  int host[3] = {};
-  cudaGraph_t graph;
-  cudaGraphNode_t node;
-  cudaGraphExec_t executable;
-  CHECK(cudaMalloc(&to, sizeof host));
-  const cudaMemsetParams fill = {to, 0, 7, sizeof(int), 3, 1};
-  CHECK(cudaGraphCreate(&graph, 0));
-  CHECK(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &fill));
-  CHECK(cudaGraphInstantiate(&executable, graph, 0));
-  CHECK(cudaGraphLaunch(executable, 0));
-  CHECK(cudaMemcpy(host, to, sizeof host, cudaMemcpyDeviceToHost));
-  EXPECT(host[0] == 7 && host[2] == 7);
-  CHECK(cudaGraphExecDestroy(executable));
-  CHECK(cudaGraphDestroy(graph));
-  CHECK(cudaFree(to));
-}
-
 int main() {
   nvshmem_init();
   try_devices();
   try_kernels();
   try_short_floats();
   try_graphs_of_puts();
-  try_graph_of_memset();
   nvshmem_finalize();
   return 0;
 }

@@ -166,7 +166,6 @@
 #define cudaGraph_t hipGraph_t
 #define cudaGraphExec_t hipGraphExec_t
 #define cudaGraphNode_t hipGraphNode_t
-#define cudaHostNodeParams hipHostNodeParams
 #define cudaStreamCaptureMode hipStreamCaptureMode
 #define cudaStreamCaptureModeGlobal hipStreamCaptureModeGlobal
 #define cudaStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
@@ -179,12 +178,6 @@
 #define cudaStreamEndCapture hipStreamEndCapture
 #define cudaStreamIsCapturing hipStreamIsCapturing
 #define cudaThreadExchangeStreamCaptureMode hipThreadExchangeStreamCaptureMode
-#define cudaGraphCreate hipGraphCreate
-#define cudaGraphAddEmptyNode hipGraphAddEmptyNode
-#define cudaGraphAddHostNode hipGraphAddHostNode
-#define cudaGraphAddMemcpyNode1D hipGraphAddMemcpyNode1D
-#define cudaGraphAddChildGraphNode hipGraphAddChildGraphNode
-#define cudaGraphGetNodes hipGraphGetNodes
 #define cudaGraphInstantiateWithFlags hipGraphInstantiateWithFlags
 #define cudaGraphLaunch hipGraphLaunch
 #define cudaGraphDestroy hipGraphDestroy

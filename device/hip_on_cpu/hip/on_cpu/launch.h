@@ -28,11 +28,6 @@ struct BoundKernel {
 hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared,
                          hipStream_t stream, bool is_cooperative = false);
 
-// The same between two events, of which either may be null.
-hipError_t submit_kernel_between(const BoundKernel& kernel, dim3 grid, dim3 block,
-                                 std::size_t shared, hipStream_t stream, hipEvent_t start,
-                                 hipEvent_t stop, unsigned flags);
-
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared);
 
 template <typename... Parameters>
