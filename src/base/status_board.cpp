@@ -45,8 +45,8 @@ std::string SharedText<bytes>::load() const {
   return text;
 }
 
-template class SharedText<184>;
-template class SharedText<56>;
+template class SharedText<168>;
+template class SharedText<72>;
 template class SharedText<256>;
 
 void WaitRow::write(std::uint64_t since, std::string_view what_text, std::string_view caller_text) {

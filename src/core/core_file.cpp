@@ -27,8 +27,8 @@ SymmetricHeap* shown_heap;
 // The names are looked up with locks and memory that this thread may have been in the middle of.
 constexpr unsigned kSecondsAtMost = 10;
 
-// Ends, also in a signal handler of a thread that held locks. All lines are one write, so that those
-// of several PEs do not mix.
+// Ends, also in a signal handler of a thread that held locks. All lines are one write, so that
+// lines of several PEs do not mix.
 void print_stack() {
   sigset_t end;  // which the program may have blocked
   sigemptyset(&end);

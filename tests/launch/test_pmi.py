@@ -74,7 +74,7 @@ class Pmi(launching.LaunchTest):
             self.assert_refused(self.run_job(2, "--answer", command, answer), text)
         for value in ("9.secret", "secret", "1.se=cret"):
             result = self.run_job(2, "--answer", "get", f"cmd=get_result rc=0 value={value}")
-            self.assert_refused(result, "the launcher gives 'host' of PE 0 otherwise than it was put$")
+            self.assert_refused(result, "the launcher gives 'host' of PE 0 otherwise than it was put")
 
     def test_variables_that_no_launcher_sets_are_refused(self):
         right = {"PMI_RANK": "0", "PMI_SIZE": "2", "PMI_FD": "0"}

@@ -180,7 +180,7 @@ class Status(launching.LaunchTest):
     def assert_timeout_table(self, result):
         self.assertNotEqual(result.status, 0, result)
         line = r"meshmem: PE [12] \(host .*\): waited 2 s for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 3 PEs\); " \
-               r"the limit is MESHMEM_TIMEOUT\n"
+               r"the limit is MESHMEM_TIMEOUT" + BY.format("meet_the_others") + r"\n"
         table = r"meshmem: where the 3 PEs of .*status_program are after .* s:\n"
         self.assertRegex(result.err, f"(?s){line}.*{table}")
         self.assertEqual(len(re.findall(table, result.err)), 1, result)

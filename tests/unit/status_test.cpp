@@ -67,11 +67,11 @@ TEST(StatusBoard, CutsLongTextsAndShowsNoControlCharacters) {
   WaitSeen seen;
   row->write(1, std::string(1000, 'x'), "a\nb\x1b[2J\x7f");
   ASSERT_TRUE(read_row(*row, seen));
-  EXPECT_EQ(seen.what, std::string(180, 'x').append("..."));
+  EXPECT_EQ(seen.what, std::string(164, 'x').append("..."));
   EXPECT_EQ(seen.caller, "a?b?[2J?");
-  row->write(1, std::string(183, 'y'), "");
+  row->write(1, std::string(167, 'y'), "");
   ASSERT_TRUE(read_row(*row, seen));
-  EXPECT_EQ(seen.what, std::string(183, 'y'));
+  EXPECT_EQ(seen.what, std::string(167, 'y'));
 }
 
 TEST(StatusBoard, GivesEachWaitARowAndCountsThoseThatFindNone) {
