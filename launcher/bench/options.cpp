@@ -37,9 +37,7 @@ std::string check_size(const std::string& text) {
 }
 
 std::string check_plot(const std::string& path) {
-  return path.size() > 4 && (path.ends_with(".svg") || path.ends_with(".png"))
-             ? ""
-             : "'" + path + "' ends in neither .svg nor .png";
+  return path.size() > 4 && path.ends_with(".svg") ? "" : "'" + path + "' does not end in .svg";
 }
 
 struct Words {
@@ -98,7 +96,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
                "Measure what passes beside a computation of the host, too");
   app.add_flag("--csv", options.csv, "Print lines for programs to read");
   app.add_option("--json", options.json, "Write the figures to this file too");
-  auto* plot = app.add_option("--plot", options.plot, "Draw the figures into this SVG or PNG file")
+  auto* plot = app.add_option("--plot", options.plot, "Draw the figures into this SVG file")
                    ->check(check_plot);
   app.add_option("--beside", options.beside, "Of --plot: a CSV file of others' figures; repeatable")
       ->needs(plot)

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -294,18 +292,6 @@ std::vector<Curve> read_curves(const std::string& path) {
   }
   if (curves.empty()) throw std::runtime_error("it has no figures");
   return curves;
-}
-
-bool has_converter() { return std::system("command -v rsvg-convert >/dev/null 2>&1") == 0; }
-
-void write_png(const std::string& svg, const std::string& path) {
-  std::string quoted;
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  const std::string command = fmt::format("rsvg-convert --output '{}'", quoted);
-  FILE* const converter = ::popen(command.c_str(), "we");
-  if (!converter) throw std::runtime_error("rsvg-convert cannot be started");
-  const bool has_taken = std::fwrite(svg.data(), 1, svg.size(), converter) == svg.size();
-  if (::pclose(converter) != 0 || !has_taken) throw std::runtime_error("rsvg-convert has failed");
 }
 
 }  // namespace meshmem::bench

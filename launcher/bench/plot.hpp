@@ -26,10 +26,6 @@ struct Curve {
 std::string draw(const std::string& title, const std::string& subtitle,
                  const std::vector<Curve>& curves);
 
-// As a PNG, by rsvg-convert. Throws std::runtime_error with what is wrong.
-bool has_converter();
-void write_png(const std::string& svg, const std::string& path);
-
 // The curves of a CSV file, one an operation and caller, in the file's order. It has a head with
 // the names bytes and us at least, as --csv has; lines that begin with # are left out. Throws
 // std::runtime_error with what is wrong with it.

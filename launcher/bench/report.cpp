@@ -145,8 +145,6 @@ void Report::open_plot() {
     } catch (const std::exception& error) {
       fail(fmt::format("{} is no file of figures: {}; make one by --csv", path, error.what()));
     }
-  if (options_.plot.ends_with(".png") && !has_converter())
-    fail("--plot: a PNG takes rsvg-convert (Debian: librsvg2-bin); or name an .svg file");
   plot_ = open_for_writing(options_.plot);
 }
 
@@ -159,14 +157,7 @@ void Report::close_plot() {
   std::vector<Curve> all = curves_;
   all.insert(all.end(), beside_.begin(), beside_.end());
   try {
-    const std::string svg =
-        draw(title, fmt::format("meshmem {}: {}", MESHMEM_VERSION, nodes_), all);
-    if (options_.plot.ends_with(".png")) {
-      plot_.close();
-      write_png(svg, options_.plot);
-      return;
-    }
-    plot_ << svg;
+    plot_ << draw(title, fmt::format("meshmem {}: {}", MESHMEM_VERSION, nodes_), all);
   } catch (const std::exception& error) {
     fail(fmt::format("{} is not drawn: {}", options_.plot, error.what()));
   }
