@@ -15,7 +15,6 @@
 #include "base/standard_output.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
-#include "bench/overlap.hpp"
 #include "bench/progress.hpp"
 #include "bench/reduction.hpp"
 #include "bench/report.hpp"
@@ -93,10 +92,7 @@ long measure_reductions(Meter& meter, Reduction& reduction, const Options& optio
       wrong += figure.wrong;
       if (!options.check) figure.wrong = -1;
     }
-    const Effort effort = effort_for(options, bytes);
-    figure.us = meter.time(work_of(reduction), effort);
-    if (options.overlap && reduction.on_stream)
-      figure.overlap = overlap_of(meter, halves_of(reduction), effort);
+    figure.us = meter.time(work_of(reduction), effort_for(options, bytes));
     progress.end();
     report.add(figure);
   }
@@ -128,10 +124,7 @@ long measure(Meter& meter, const Operation& operation, const Options& options, i
     progress.begin(fmt::format("{} {}", operation.name, short_size(bytes)));
     Figure figure{trial.resize(bytes), {}, trial.count_wrong(meter)};
     wrong += figure.wrong;
-    const Effort effort = effort_for(options, bytes);
-    figure.us = meter.time(trial.work(), effort);
-    if (options.overlap && trial.has_halves())
-      figure.overlap = overlap_of(meter, trial.halves(), effort);
+    figure.us = meter.time(trial.work(), effort_for(options, bytes));
     progress.end();
     report.add(figure);
     if (!has_sizes(operation)) break;

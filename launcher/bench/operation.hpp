@@ -17,7 +17,6 @@ constexpr int kCallers = 6;
 
 enum class Who { first, pair, all };
 enum class Size { none, word, bytes, floats };
-enum class After { nothing, quiet };
 enum class Answer {
   put,             // the peer's dest is PE 0's source
   get,             // PE 0's dest is its peer's source
@@ -59,13 +58,11 @@ struct At {
   bool begins;
 };
 
-// A number of rounds from number `first` on; `window` calls each, then what comes after them,
-// unless that is left to the caller.
+// A number of rounds from number `first` on; `window` calls each, then what comes after them.
 struct Rounds {
   std::uint64_t first;
   int rounds;
   int window;
-  bool completes;
 };
 
 }  // namespace meshmem::bench

@@ -21,7 +21,6 @@ struct Operation {
   Size size;
   Answer answer;
   int window;
-  After after;
   void (*on_host)(const At& at, const Rounds& rounds);
   void (*on_stream)(const At& at, const Rounds& rounds, hipStream_t stream);  // or null
   bool by_groups;

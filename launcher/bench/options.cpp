@@ -92,8 +92,6 @@ void add_options(CLI::App& app, Options& options, Words& words) {
       ->check(CLI::Range(1, 1000000));
   app.add_option("--blocks", options.blocks, "Of a grid")->check(CLI::Range(1, 1024));
   app.add_option("--threads", options.threads, "Of a block")->check(CLI::Range(1, 512));
-  app.add_flag("--overlap", options.overlap,
-               "Measure what passes beside a computation of the host, too");
   app.add_flag("--csv", options.csv, "Print lines for programs to read");
   app.add_option("--json", options.json, "Write the figures to this file too");
   auto* plot = app.add_option("--plot", options.plot, "Draw the figures into this SVG file")
@@ -137,10 +135,10 @@ void settle_reductions(const CLI::App& app, const Options& options) {
     throw CLI::ValidationError("--type", options.type + " is for --memory device only");
   if (options.caller == Caller::host && options.tune)
     throw CLI::ValidationError("--tune", "is for --memory device only");
-  if (options.tune && (options.csv || !options.json.empty() || !options.plot.empty() ||
-                       options.check || options.overlap))
-    throw CLI::ValidationError(
-        "--tune", "writes a table of its own: no --csv, --json, --plot, --check or --overlap");
+  if (options.tune &&
+      (options.csv || !options.json.empty() || !options.plot.empty() || options.check))
+    throw CLI::ValidationError("--tune",
+                               "writes a table of its own: no --csv, --json, --plot or --check");
 }
 
 void settle(const CLI::App& app, Options& options, Words& words) {
@@ -165,8 +163,6 @@ void settle(const CLI::App& app, Options& options, Words& words) {
   if (options.threads == 0) options.threads = kDefaultThreads;
   if (options.min_bytes > options.max_bytes)
     throw CLI::ValidationError("--min-bytes", "is more than --max-bytes");
-  if (options.overlap && options.caller != Caller::host && options.caller != Caller::stream)
-    throw CLI::ValidationError("--overlap", "is for --from host or stream");
   settle_reductions(app, options);
 }
 

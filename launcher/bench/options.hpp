@@ -28,7 +28,6 @@ struct Options {
   bool misaligned = false;
   bool in_place = false;
   bool check = false;
-  bool overlap = false;
   bool csv = false;
   std::string json;
   std::string plot;                 // the file for a picture

@@ -59,13 +59,6 @@ Work work_of(const Reduction& reduction) {
   return work;
 }
 
-Halves halves_of(const Reduction& reduction) {
-  if (reduction.team == SHMEM_TEAM_INVALID) return {};
-  const Work work = work_of(reduction);
-  return {[run = work.run](hipStream_t stream) { run(1, stream); },
-          [](hipStream_t stream) { check(hipStreamSynchronize(stream), "run the reductions"); }};
-}
-
 Reduction make_reduction(const Options& options) {
   const Routine* const routine = find_routine(options.type, options.op);
   auto* const source = static_cast<std::byte*>(take_buffer(options.max_bytes, options.on_device));

@@ -7,7 +7,6 @@
 
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
-#include "bench/overlap.hpp"
 #include "bench/routines.hpp"
 
 namespace meshmem::bench {
@@ -30,9 +29,6 @@ struct Reduction {
 
 // For the meter; it refers to the reduction.
 Work work_of(const Reduction& reduction);
-
-// Of one on a stream.
-Halves halves_of(const Reduction& reduction);
 
 // With buffers for the largest size, of the team that is asked for. Collective, as its end.
 Reduction make_reduction(const Options& options);

@@ -63,45 +63,39 @@ void Report::begin(const Section& section) {
   if (section.is_reduction) what += fmt::format(", {} {}", options_.type, options_.op);
   what += section.peer >= 0 ? fmt::format(", PE 0 and PE {}", section.peer)
                             : fmt::format(", {} PEs", section.n);
-  fmt::print("# {}\n# {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14} {:>8}{}\n", what, "Size",
+  fmt::print("# {}\n# {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14} {:>8}\n", what, "Size",
              "Latency (us)", "Min (us)", "Max (us)", "Bandwidth (MB/s)", "Bus (MB/s)", "Rate (1/s)",
-             "Wrong", options_.overlap ? "  Overlap (%)" : "");
+             "Wrong");
 }
 
 std::vector<Report::Field> Report::fields(const Figure& figure) const {
   const bool typed = section_.is_reduction;
   const double gbs = gbs_of(figure), factor = bus_factor(section_);
   const auto number = [](double value) { return fmt::format("{:.3f}", value); };
-  return {
-      {"operation", std::string(section_.operation->name), true},
-      {"pes", std::to_string(section_.n), false},
-      {"type", typed ? options_.type : "", true},
-      {"op", typed ? options_.op : "", true},
-      {"memory", memory_of(options_), true},
-      {"bytes", std::to_string(figure.bytes), false},
-      {"us", text_of(figure.us.median), false},
-      {"algbw_gbs", number(gbs), false},
-      {"busbw_gbs", factor > 0 || typed ? number(gbs * factor) : "", false},
-      {"wrong", figure.wrong < 0 ? "" : std::to_string(figure.wrong), false},
-      {"from", std::string(name_of(options_.caller)), true},
-      {"peer", section_.peer < 0 ? "" : std::to_string(section_.peer), false},
-      {"min_us", text_of(figure.us.least), false},
-      {"max_us", text_of(figure.us.most), false},
-      {"rate", fmt::format("{:.0f}", rate_of(figure)), false},
-      {"overlap_percent", figure.overlap < 0 ? "" : fmt::format("{:.1f}", figure.overlap), false}};
+  return {{"operation", std::string(section_.operation->name), true},
+          {"pes", std::to_string(section_.n), false},
+          {"type", typed ? options_.type : "", true},
+          {"op", typed ? options_.op : "", true},
+          {"memory", memory_of(options_), true},
+          {"bytes", std::to_string(figure.bytes), false},
+          {"us", text_of(figure.us.median), false},
+          {"algbw_gbs", number(gbs), false},
+          {"busbw_gbs", factor > 0 || typed ? number(gbs * factor) : "", false},
+          {"wrong", figure.wrong < 0 ? "" : std::to_string(figure.wrong), false},
+          {"from", std::string(name_of(options_.caller)), true},
+          {"peer", section_.peer < 0 ? "" : std::to_string(section_.peer), false},
+          {"min_us", text_of(figure.us.least), false},
+          {"max_us", text_of(figure.us.most), false},
+          {"rate", fmt::format("{:.0f}", rate_of(figure)), false}};
 }
 
 void Report::print_row(const Figure& figure) const {
-  std::string overlap;
-  if (options_.overlap)
-    overlap =
-        fmt::format(" {:>12}", figure.overlap < 0 ? "-" : fmt::format("{:.1f}", figure.overlap));
   const double mbs = gbs_of(figure) * 1e3, factor = bus_factor(section_);
-  fmt::print("  {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14.0f} {:>8}{}\n", figure.bytes,
+  fmt::print("  {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14.0f} {:>8}\n", figure.bytes,
              text_of(figure.us.median), text_of(figure.us.least), text_of(figure.us.most),
              figure.bytes > 0 ? fmt::format("{:.2f}", mbs) : "-",
              factor > 0 ? fmt::format("{:.2f}", mbs * factor) : "-", rate_of(figure),
-             figure.wrong < 0 ? "-" : std::to_string(figure.wrong), overlap);
+             figure.wrong < 0 ? "-" : std::to_string(figure.wrong));
 }
 
 void Report::write_json(const std::vector<Field>& fields) {

@@ -23,9 +23,8 @@ struct Section {
 
 struct Figure {
   std::size_t bytes;
-  Timing us;            // of one operation
-  long wrong;           // elements; -1: not looked at
-  double overlap = -1;  // percent; -1: there is none, or it is not asked for
+  Timing us;   // of one operation
+  long wrong;  // elements; -1: not looked at
 };
 
 class Report {

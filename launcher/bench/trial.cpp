@@ -89,8 +89,8 @@ bool Trial::takes_part() const {
   return operation_.who == Who::all || me == 0 || (operation_.who == Who::pair && me == peer_);
 }
 
-void Trial::run(int rounds, hipStream_t stream, bool completes) {
-  const Rounds these{next_, rounds, window_, completes && operation_.after == After::quiet};
+void Trial::run(int rounds, hipStream_t stream) {
+  const Rounds these{next_, rounds, window_};
   next_ += static_cast<std::uint64_t>(rounds) * static_cast<std::uint64_t>(window_);
   if (caller_ == Caller::host) {
     operation_.on_host(at_, these);
@@ -111,20 +111,6 @@ Work Trial::work() {
   work.operations_of_round = operation_.who == Who::pair && peer_ != 0 ? 2 * window_ : window_;
   if (takes_part()) work.run = [this](int rounds, hipStream_t stream) { run(rounds, stream); };
   return work;
-}
-
-bool Trial::has_halves() const {
-  if (caller_ == Caller::host) return operation_.after == After::quiet;
-  return caller_ == Caller::stream && operation_.who != Who::pair;
-}
-
-Halves Trial::halves() {
-  if (!takes_part()) return {};
-  if (caller_ == Caller::host)
-    return {[this](hipStream_t stream) { run(1, stream, false); },
-            [](hipStream_t) { shmem_quiet(); }};
-  return {[this](hipStream_t stream) { run(1, stream); },
-          [](hipStream_t stream) { check(hipStreamSynchronize(stream), "run the operations"); }};
 }
 
 void Trial::lay_out_blocks() {

@@ -10,7 +10,6 @@
 #include "bench/measure.hpp"
 #include "bench/operations.hpp"
 #include "bench/options.hpp"
-#include "bench/overlap.hpp"
 
 namespace meshmem::bench {
 
@@ -28,13 +27,10 @@ class Trial {
   // Bytes, and values fetched, that were wrong on any PE after one round.
   long count_wrong(Meter& meter);
   Work work();
-  // Whether the operation goes on after the call that begins it; and a round in halves.
-  bool has_halves() const;
-  Halves halves();
 
  private:
   bool takes_part() const;
-  void run(int rounds, hipStream_t stream, bool completes = true);
+  void run(int rounds, hipStream_t stream);
   void prepare();
   long compare();
   void lay_out_blocks();

@@ -210,27 +210,6 @@ class Operations(Bench):
         return list(csv.DictReader(result.out.splitlines()))
 
 
-class Overlap(Bench):
-    def percents(self, *words):
-        result = self.bench(2, *words, "--overlap", "--max-bytes", 8, "--iterations", 2, "--csv")
-        self.assertEqual((result.status, result.err), (0, ""), result)
-        return {row["operation"]: row["overlap_percent"] for row in csv.DictReader(result.out.splitlines())}
-
-    def test_what_goes_on_after_its_call_has_a_percentage(self):
-        host = self.percents("put", "put_nbi", "get_nbi", "p", "get", "barrier", "broadcast")
-        stream = self.percents("put", "broadcast", "allreduce", "--from", "stream", "--memory", "device")
-        alone = self.percents("--type", "double")
-        for percent in (host.pop("put"), host.pop("put_nbi"), host.pop("get_nbi"), host.pop("p"), *stream.values(),
-                        *alone.values()):
-            self.assertTrue(0 <= float(percent) <= 100, percent)
-        self.assertEqual(host, {"get": "", "barrier": "", "broadcast": ""})
-
-    def test_kernels_have_none(self):
-        result = self.bench(1, "put", "--from", "block", "--overlap")
-        self.assertEqual((result.status, result.out), (2, ""), result)
-        self.assertIn("--overlap: is for --from host or stream", result.err)
-
-
 class Bar(Bench):
     """The bar of what is to come: on a terminal, and nowhere else."""
     WORDS = ["-n", "2", BENCH, "put", "p", "--max-bytes", "16", "--runs", "1", "--iterations", "1", "--csv"]
