@@ -23,9 +23,8 @@
 namespace meshmem {
 namespace {
 
-// The needs of PMIx's server: descriptors, and bytes in its folder, where it makes two files of 4
-// MiB when the first PE connects. It checks neither in advance.
-constexpr int kFilesOfServer = 12;
+// PMIx's server makes two files of 4 MiB in its folder when the first PE connects, and does not ask
+// for room in advance.
 constexpr std::size_t kRoomOfServer = 9 << 20;
 
 bool is_debugging() {
@@ -161,10 +160,8 @@ std::string join(const Items& items, const char* separator) {
 
 void Server::check(int status, const char* doing) const {
   if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
-  auto obstacle = find_lack_of_files(kFilesOfServer);
-  if (!obstacle) obstacle = find_lack_of_network();
-  if (!obstacle) obstacle = find_refused_file(plan_.scratch_path, kRoomOfServer, "TMPDIR");
-  if (obstacle) throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
+  if (const auto obstacle = find_lack_of_network())
+    throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
   throw Failure(kSystemError, fmt::format("PMIx cannot {}: {} (SHMEM_DEBUG=1 shows what it says)",
                                           doing, PMIx_Error_string(status)));
 }

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "base/error.hpp"
@@ -30,28 +29,13 @@ bool begins_complaint(std::string_view line) {
          line.find("src/mca/ptl") != line.npos;
 }
 
-// Whether `fd` leads where `source` does now; it is what it was if not.
-bool lead_to(int source, int fd) {
-  int answer = 0;
-  do {
-    answer = dup2(source, fd);
-  } while (answer < 0 && (errno == EINTR || errno == EBUSY));
-  return answer >= 0;
-}
-
 }  // namespace
 
 CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
-  int ends[2];
+  int ends[2] = {-1, -1};
   const int saved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (saved < 0) return;
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    close(saved);
-    return;
-  }
-  const bool is_captured = lead_to(ends[1], fd);
-  close(ends[1]);
-  if (is_captured) {
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0 && dup2(ends[1], fd) >= 0) {
     if (fd == STDERR_FILENO) send_messages_to(saved);  // a line of ours is not kept back
     saved_ = saved;
     pipe_ = ends[0];
@@ -59,12 +43,13 @@ CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
     close(saved);
     close(ends[0]);
   }
+  close(ends[1]);
 }
 
 std::string CapturedOutput::end() {
   std::string text;
   if (pipe_ < 0) return text;
-  if (!lead_to(saved_, fd_)) {
+  if (dup2(saved_, fd_) < 0) {
     close(fd_);  // what is written goes nowhere otherwise: then by the lowest number that is free
     fcntl(saved_, F_DUPFD, fd_);
   }

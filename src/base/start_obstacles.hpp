@@ -13,7 +13,7 @@
 
 namespace meshmem {
 
-// This process cannot open `files` more files. Cheap where it can.
+// This process cannot open so many more files.
 std::optional<std::string> find_lack_of_files(int files);
 
 // There is no interface to reach a server on this machine by.
@@ -22,10 +22,6 @@ std::optional<std::string> find_lack_of_network();
 // `folder`, which the variable `setting` names, has no room for `bytes`, or a file must be smaller
 // (ulimit -f).
 std::optional<std::string> find_lack_of_room(const std::string& folder, std::size_t bytes,
-                                             const char* setting);
-
-// The same by making such a file.
-std::optional<std::string> find_refused_file(const std::string& folder, std::size_t bytes,
                                              const char* setting);
 
 // The most bytes that a file of this process may have (ulimit -f): beyond that the system does not
