@@ -33,7 +33,6 @@ class Sink {
   bool is_full() const;
   bool is_broken() const { return broken_; }  // nobody reads it any more
   int lost_by() const { return lost_by_; }    // errno's value when text was lost, as on a full disk
-  bool is_mid_line() const { return mid_line_; }
   bool is_terminal() const { return terminal_; }
   void discard();
 
