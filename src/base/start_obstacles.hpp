@@ -13,7 +13,7 @@
 
 namespace meshmem {
 
-// This process cannot open so many more files.
+// This process cannot open `files` more files.
 std::optional<std::string> find_lack_of_files(int files);
 
 // There is no interface to reach a server on this machine by.
