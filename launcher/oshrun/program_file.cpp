@@ -25,7 +25,7 @@ bool is_file(const std::string& path) {
 std::string find(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+  std::istringstream folders(std::string(path != nullptr ? path : "/bin:/usr/bin") + ":");
   for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string file = (folder.empty() ? "." : folder) + "/" + program;
     if (is_file(file) && ::access(file.c_str(), X_OK) == 0) return file;
@@ -60,7 +60,8 @@ std::string explain_exec_error(const std::string& program, int error) {
     return "its loader is not there (`readelf -l` names it)";
   if (error != ENOENT || !line.starts_with("#!")) return std::strerror(error);
   if (line.back() == '\r') return "its lines end in carriage returns";
-  return fmt::format("its first line names an interpreter that is not there: {}", line);
+  return fmt::format("its first line names an interpreter that is not there: {}",
+                     line.substr(0, 256));
 }
 
 }  // namespace meshmem

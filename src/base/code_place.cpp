@@ -25,15 +25,28 @@ std::string_view without_folder(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
+// Behind them are only words such as const. Parentheses before them are of types or of operator().
+std::size_t begin_of_parameters(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = text.rfind(')'); at < text.size(); --at) {  // at - 1 of 0 is npos
+    depth += text[at] == ')' ? 1 : text[at] == '(' ? -1 : 0;
+    if (depth == 0) return at;
+  }
+  return text.size();
+}
+
 std::string readable_name(const char* name) {
+  std::string result = name;
+  const bool is_mangled = result.starts_with("_Z");  // else "f" would be float
   int status = 0;
-  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result = text != nullptr ? text : name;
-  std::free(text);
+  if (char* text = is_mangled ? abi::__cxa_demangle(name, nullptr, nullptr, &status) : nullptr) {
+    result = text;
+    std::free(text);
+  }
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
   for (std::size_t at; (at = result.find(kUnnamed)) != std::string::npos;)
     result.erase(at, kUnnamed.size());
-  result.erase(std::min(result.find('('), result.size()));  // the parameters
+  if (is_mangled) result.erase(begin_of_parameters(result));
   constexpr std::size_t kLongest = 120;  // of templates whose arguments are what others see
   if (result.size() > kLongest) result.replace(kLongest, std::string::npos, "...");
   return result;
@@ -61,7 +74,7 @@ void take_name(void* data, std::uintptr_t, const char* name, std::uintptr_t, std
 
 void ignore_error(void*, const char*, int) {}
 
-// It waits for no other thread, and takes its memory from the system.
+// Takes its memory from the system.
 std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
   static backtrace_state* const state = backtrace_create_state(nullptr, 1, ignore_error, nullptr);
   Found found{common};

@@ -2,8 +2,8 @@
 //
 // The one way from an address of code to names. These are function, file and line where the program
 // was compiled with -g, else the function and its place in the program's file.
-// Invariant: slow, so errors, checks and waits that have already lasted long call it. It holds no
-// lock while it takes memory, and finds what it can.
+// Invariant: slow, so errors, checks and waits that have already lasted long call it. It takes
+// the loader's locks and memory, and finds what it can.
 #ifndef MESHMEM_BASE_CODE_PLACE_HPP_
 #define MESHMEM_BASE_CODE_PLACE_HPP_
 

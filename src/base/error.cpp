@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,17 @@ std::string_view describe_this_process(char (&text)[320]) {
                            : fmt::format_to_n(text, sizeof text, "host {}, pid {}",
                                               static_cast<const char*>(host), getpid());
   return {text, std::min(end.size, sizeof text)};
+}
+
+// The message that waits for its place in the program. That takes memory, and locks that another
+// thread may hold for ever.
+std::atomic<const std::string_view*> unsaid{nullptr};
+constexpr unsigned kSecondsForPlace = 5;
+
+bool say_the_unsaid() {
+  const std::string_view* const message = unsaid.exchange(nullptr);
+  if (message) print_line(*message);
+  return message != nullptr;
 }
 
 }  // namespace
@@ -72,14 +84,24 @@ void print_line(std::string_view message) {
 }
 
 void print_line_with_place(std::string_view message) {
+  unsaid = &message;
+  signal(SIGALRM, [](int) {
+    say_the_unsaid();
+    _exit(1);
+  });
+  sigset_t end;  // which the program may have blocked
+  sigemptyset(&end);
+  sigaddset(&end, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
+  alarm(kSecondsForPlace);
   std::string line;
   try {
     const std::string place = calling_place();
     line = place.empty() ? message : fmt::format("{}; called in {}", message, place);
   } catch (const std::bad_alloc&) {
-    return print_line(message);
   }
-  print_line(line);
+  alarm(0);
+  if (unsaid.exchange(nullptr)) print_line(line.empty() ? message : line);
 }
 
 void leave_word_to_others() {
@@ -108,9 +130,10 @@ void fatal_formatted(fmt::string_view format, fmt::format_args args) {
 }
 
 void fatal_without_memory() {
-  print_line(
-      "there is no memory left (malloc gives none); raise `ulimit -v` or the control group's "
-      "limit, or start fewer PEs");
+  if (!say_the_unsaid())
+    print_line(
+        "there is no memory left (malloc gives none); raise `ulimit -v` or the control group's "
+        "limit, or start fewer PEs");
   end_job_on_error();
 }
 

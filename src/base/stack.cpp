@@ -71,12 +71,13 @@ struct Search {
 _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
   Search& search = *static_cast<Search*>(argument);
   const std::uintptr_t address = address_of_call(context);
-  if (base_of(address) == search.own_base) return _URC_NO_REASON;
-  const std::vector<CodePlace> places = code_places(address);
-  const CodePlace* const first = first_of_program(places);
-  if (!first) return _URC_NO_REASON;
-  search.found = first->text();
-  return _URC_END_OF_STACK;
+  if (base_of(address) == search.own_base) {
+    search.found.clear();  // of a library that calls this one back
+  } else if (search.found.empty()) {
+    const std::vector<CodePlace> places = code_places(address);
+    if (const CodePlace* const first = first_of_program(places)) search.found = first->text();
+  }
+  return _URC_NO_REASON;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -33,6 +34,9 @@ std::optional<std::string> find_lack_of_files(int files) {
 }
 
 std::optional<std::string> find_lack_of_network() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return std::nullopt;  // the system does not tell
+  freeifaddrs(all);
   if (!interfaces_up().empty()) return std::nullopt;
   return "no network interface is up, and PMIx needs one, if only the loopback interface "
          "(ip link set lo up)";

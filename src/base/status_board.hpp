@@ -76,7 +76,7 @@ struct alignas(kStatusPage) PeStatus {
 static_assert(sizeof(WaitRow) == 256 && sizeof(PeStatus) == kStatusPage);
 
 struct alignas(kStatusPage) JobStatus {
-  static constexpr std::uint64_t kMagic = 0x316574617473686d;  // "mhstate1"
+  static constexpr std::uint64_t kMagic = 0x326574617473686d;  // "mhstate2"
   std::atomic<std::uint64_t> magic;                            // last, when the rest is there
   std::atomic<std::uint32_t> n_pes;
   std::atomic<std::uint32_t> tables_printed;  // of a wait that took too long: 1 begun, 2 done

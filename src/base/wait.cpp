@@ -35,9 +35,9 @@ constexpr unsigned kRoundsPerYield = 4;
 // at every fourth yield, unless something arrives.
 constexpr unsigned kYieldsPerProgress = 4;
 
-// Where PEs have cores of their own, a yield that takes so long has run another program, which
-// computes. The scheduler runs a thread that naps before it, so for some time waits nap at once,
-// and shortly. PEs that share cores yield to each other, which is faster than naps.
+// Where PEs have cores of their own, rounds that take so long and bring nothing have run another
+// program, which computes. The scheduler runs a thread that naps before it, so for some time waits
+// nap at once, and shortly. PEs that share cores yield to each other, which is faster than naps.
 constexpr auto kComputing = std::chrono::milliseconds(1);
 constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;
@@ -88,11 +88,12 @@ void Backoff::make_progress() {
 void Backoff::look_at(Clock::time_point now) {
   if (start_ == Clock::time_point{}) start_ = quiet_since_ = last_look_ = now;
   const std::uint32_t arrivals = arrivals_of_waits.load(std::memory_order_relaxed);
-  if (std::exchange(arrivals_, arrivals) != arrivals) {
+  const bool has_news = std::exchange(arrivals_, arrivals) != arrivals;  // which take time
+  if (has_news) {
     quiet_since_ = now;
     nap_us_ = kFirstNapUs;
   }
-  if (answers_ && !napping_ && now - last_look_ > kComputing)
+  if (answers_ && !napping_ && !has_news && now - last_look_ > kComputing)
     cores_are_busy_until = now + kStaysBusy;
   last_look_ = now;
   napping_ = now - quiet_since_ > (answers_ ? kAnswering : kYielding) || now < cores_are_busy_until;

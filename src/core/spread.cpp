@@ -103,7 +103,7 @@ cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me)
   for (int i = 0; i < n_pes; ++i) {
     if (directory[i].core < 0) continue;
     const auto core = static_cast<std::size_t>(directory[i].core);
-    if (CPU_ISSET(core, &taken)) {
+    if (CPU_ISSET(core, &taken) && CPU_EQUAL(&directory[i].cpus, &directory[me].cpus)) {
       if (i == me) turn = leavers;
       ++leavers;
     }
@@ -112,7 +112,7 @@ cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me)
   CPU_AND(&taken, &taken, &directory[me].cpus);
   CPU_XOR(&free, &taken, &directory[me].cpus);
   if (turn < 0 || CPU_COUNT(&free) == 0) return given;
-  turn %= CPU_COUNT(&free);  // PEs may have different cores to choose from
+  turn %= CPU_COUNT(&free);
   int passed = 0;
   for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &free) && passed++ % leavers == turn) CPU_SET(core, &given);

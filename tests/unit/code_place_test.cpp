@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -43,13 +44,39 @@ TEST(CodePlace, SaysFunctionAndLine) {
   EXPECT_EQ(places.back().object, "unit_code_place");
 }
 
+// The name would be float, if it were one of C++.
+extern "C" [[gnu::noinline]] const void* f() { return exchange_halos(); }
+
+TEST(CodePlace, LeavesNamesOfCAlone) {
+  if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
+  const std::vector<CodePlace> places = code_places(number_of(reinterpret_cast<const void*>(&f)));
+  ASSERT_FALSE(places.empty());
+  EXPECT_TRUE(places.back().text().starts_with("f at code_place_test.cpp:"))
+      << places.back().text();
+}
+
+struct Functor {
+  [[gnu::noinline]] const void* operator()(int) const { return exchange_halos(); }
+};
+
+TEST(CodePlace, CutsParametersOnly) {
+  if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
+  using Call = const void* (Functor::*)(int) const;
+  const Call member = &Functor::operator();
+  const void* address = nullptr;
+  std::memcpy(&address, &member, sizeof address);
+  const std::vector<CodePlace> places = code_places(number_of(address));
+  ASSERT_FALSE(places.empty());
+  EXPECT_NE(places.back().function.find("operator()"), std::string::npos) << places.back().function;
+}
+
 TEST(CodePlace, TellsInlineFunctionsApart) {
   if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
   const void* const address = exchange_halos();
   const std::vector<CodePlace> places = code_places(number_of(address) - 1);
   ASSERT_EQ(places.size(), 2u);
-  EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:26");
-  EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:30");
+  EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:27");
+  EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:31");
   // Of which the first is the library's.
   EXPECT_EQ(meshmem::place_of_call(address), places[1].text());
 }

@@ -93,6 +93,12 @@ TEST(Spread, PartsPesIntoCoresThatEachMayUse) {
   EXPECT_EQ(part({0, 0}, {set_with({0})}), (std::vector<Cores>{{}, {}}));  // nowhere to go
 }
 
+TEST(Spread, PartsPesThatTakeTurnsOnTwoSetsOfCores) {
+  const cpu_set_t low = set_with({0, 1, 2, 3}), high = set_with({4, 5, 6, 7});
+  EXPECT_EQ(part({0, 4, 0, 4, 0, 5, 1, 6}, {low, high, low, high, low, high, low, high}),
+            (std::vector<Cores>{{}, {}, {2}, {7}, {3}, {}, {}, {}}));
+}
+
 TEST(Spread, PartsPesWhoseCoreIsKnown) {
   EXPECT_EQ(part({-1, -1, 3, 3}, {set_with({0, 3})}), (std::vector<Cores>{{}, {}, {}, {0}}));
 }
