@@ -29,11 +29,10 @@ X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, block_count, std::nullopt,
 X(MESHMEM_REDUCE_THREADS, reduce_threads, thread_count, std::nullopt,
   "The threads of such a block. Only blocks of two_shot_wide can have more than 512.")
 X(MESHMEM_COPY_MIN_BYTES, copy_min_bytes, optional_size, std::nullopt,
-  "From this size of a PE's block on, an fcollect, alltoall or broadcast that the host calls on "
-  "device memory or on a stream goes by copies, not by stores of a kernel. The processor copies "
-  "where it is the device. "
-  "Between two PEs with NVIDIA GPUs copy engines do. Unset: 32k, and 96m with GPUs. The same on "
-  "all PEs.")
+  "An fcollect, alltoall or broadcast that the host calls on device memory or on a stream goes by "
+  "copies from this size of a PE's block on. Below, a kernel stores. The processor copies where it "
+  "is the device. Between two PEs with NVIDIA GPUs copy engines do. Unset: 32k, and 96m with GPUs. "
+  "The same on all PEs.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
   "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
