@@ -4,6 +4,7 @@
 // Invariant: the functions here are static or exported, as those of programs are.
 #include "base/code_place.hpp"
 
+#include <gnu/libc-version.h>  // sanitizers have no such function of their own
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -75,8 +76,8 @@ TEST(CodePlace, TellsInlineFunctionsApart) {
   const void* const address = exchange_halos();
   const std::vector<CodePlace> places = code_places(number_of(address) - 1);
   ASSERT_EQ(places.size(), 2u);
-  EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:27");
-  EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:31");
+  EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:28");
+  EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:32");
   // Of which the first is the library's.
   EXPECT_EQ(meshmem::place_of_call(address), places[1].text());
 }
@@ -90,9 +91,9 @@ TEST(CodePlace, SaysTheOffsetWhereThereIsNoLine) {
 
 TEST(CodePlace, NamesFunctionsOfLibraries) {
   const std::vector<CodePlace> places =
-      code_places(number_of(reinterpret_cast<const void*>(&std::abort)));
+      code_places(number_of(reinterpret_cast<const void*>(&gnu_get_libc_version)));
   ASSERT_FALSE(places.empty());
-  EXPECT_TRUE(places.back().function.ends_with("abort")) << places.back().function;
+  EXPECT_TRUE(places.back().function.ends_with("gnu_get_libc_version")) << places.back().function;
   EXPECT_TRUE(places.back().object.starts_with("libc.so")) << places.back().object;
 }
 
