@@ -36,9 +36,11 @@ std::string find(const std::string& program) {
 std::string first_line(const std::string& path) {
   std::string line;
   if (!is_file(path)) return line;  // to open a named pipe would wait for its writer
+  line.resize(256);                 // the kernel reads no more of it either
   std::ifstream file(path, std::ios::binary);
-  std::getline(file, line);
-  return line;
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<std::size_t>(file.gcount()));
+  return line.substr(0, line.find('\n'));
 }
 
 bool is_machine_code(const std::string& line) { return line.starts_with(ELFMAG); }
@@ -60,8 +62,7 @@ std::string explain_exec_error(const std::string& program, int error) {
     return "its loader is not there (`readelf -l` names it)";
   if (error != ENOENT || !line.starts_with("#!")) return std::strerror(error);
   if (line.back() == '\r') return "its lines end in carriage returns";
-  return fmt::format("its first line names an interpreter that is not there: {}",
-                     line.substr(0, 256));
+  return fmt::format("its first line names an interpreter that is not there: {}", line);
 }
 
 }  // namespace meshmem

@@ -44,7 +44,8 @@ bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_v
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// Not so: inline functions of the library's headers, wrappers, and what calls main and threads.
+// Inline functions of the library's headers are not of the program, nor are wrappers, nor the
+// functions that call main and begin threads.
 bool is_of_program(const CodePlace& place) {
   return place.function != "_start" &&
          !begins_as_one_of(place.function,
@@ -57,7 +58,7 @@ const void* base_of(std::uintptr_t address) {
   return dladdr(reinterpret_cast<void*>(address), &about) != 0 ? about.dli_fbase : nullptr;
 }
 
-// nullptr: there is none.
+// Returns nullptr if none of them is of the program.
 const CodePlace* first_of_program(const std::vector<CodePlace>& places) {
   const auto first = std::find_if(places.begin(), places.end(), is_of_program);
   return first == places.end() ? nullptr : &*first;

@@ -24,9 +24,10 @@ std::optional<std::string> find_lack_of_files(int files) {
   do {
     opened.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
   } while (opened.back() >= 0 && static_cast<int>(opened.size()) < files);
-  const bool are_too_few = opened.back() < 0 && errno == EMFILE;
+  const int error = opened.back() < 0 ? errno : 0;
   for (const int file : opened) close(file);
-  if (!are_too_few) return std::nullopt;
+  if (error == ENFILE) return "the machine has too many open files (sysctl fs.file-max)";
+  if (error != EMFILE) return std::nullopt;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return fmt::format("{} open files are too few for this process; raise the limit (ulimit -n)",
