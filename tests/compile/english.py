@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-# What is looked at; both lists grow. A folder of SOURCES is looked at with those in it.
+# The check reads these pages, and the sources in these folders and below. Both lists grow.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/measurements/*.md"]
 SOURCES = ["examples", "include", "launcher", "src", "tests/api", "tests/unit"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
