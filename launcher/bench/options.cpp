@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "bench/routines.hpp"
 
 namespace meshmem::bench {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #if defined(MESHMEM_TARGET_CPU)
 #include <hip/on_cpu/host_stores.h>
 #endif

@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/environment.hpp"
-#include "base/launcher_variables.hpp"
-#include "base/machine.hpp"
-#include "base/standard_output.hpp"
+#include "base/machine/machine.hpp"
+#include "base/machine/standard_output.hpp"
+#include "base/settings/environment.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "info/devices.hpp"
 #include "info/doctor/checks.hpp"
 #include "info/doctor/job.hpp"

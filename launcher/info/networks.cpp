@@ -22,9 +22,9 @@
 #include <optional>
 #include <string_view>
 
-#include "base/environment.hpp"
-#include "base/interfaces.hpp"
-#include "base/network_library.hpp"
+#include "base/machine/interfaces.hpp"
+#include "base/machine/network_library.hpp"
+#include "base/settings/environment.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem {

@@ -16,7 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/job_record.hpp"
+#include "base/status/job_record.hpp"
 #include "children.hpp"
 #include "secret.hpp"
 

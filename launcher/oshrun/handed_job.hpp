@@ -17,7 +17,7 @@
 
 namespace meshmem {
 
-// The record that PE 0 writes by src/base/job_record.hpp.
+// The record that PE 0 writes by src/base/status/job_record.hpp.
 class JobRecord {
  public:
   JobRecord();  // sets the variable for the PEs; without a port there is no record

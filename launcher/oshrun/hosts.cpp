@@ -17,7 +17,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/other_variables.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
 #include "handed_job.hpp"
@@ -144,9 +144,9 @@ bool goes_along(std::string_view variable) {
     if (variable.starts_with(family)) return true;
   }
   const std::string_view name = variable.substr(0, variable.find('='));
-  const auto& others = other_variables();
+  const auto& others = library_variables();
   return std::any_of(others.begin(), others.end(),
-                     [&](const OtherVariable& other) { return other.name == name; });
+                     [&](const LibraryVariable& other) { return other.name == name; });
 }
 
 Words exports_of(const Options& options) {

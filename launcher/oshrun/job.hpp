@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/machine.hpp"
+#include "base/machine/machine.hpp"
 #include "children.hpp"
 #include "environment.hpp"
 #include "guard.hpp"

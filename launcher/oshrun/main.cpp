@@ -11,8 +11,8 @@
 #include <new>
 #include <string_view>
 
-#include "base/standard_descriptors.hpp"
-#include "base/standard_output.hpp"
+#include "base/machine/standard_descriptors.hpp"
+#include "base/machine/standard_output.hpp"
 #include "children.hpp"
 #include "environment.hpp"
 #include "failure.hpp"

@@ -15,8 +15,8 @@
 #include <exception>
 #include <optional>
 
-#include "base/captured_output.hpp"
-#include "base/start_obstacles.hpp"
+#include "base/machine/captured_output.hpp"
+#include "base/machine/start_obstacles.hpp"
 #include "secret.hpp"
 #include "visitors.hpp"
 

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/status_table.hpp"
+#include "base/status/status_table.hpp"
 
 namespace meshmem {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Where is everybody?": the board on which PEs say what they wait for (src/base/status_board.hpp),
-// and its table.
+// "Where is everybody?": the board on which PEs say what they wait for
+// (src/base/status/status_board.hpp), and its table.
 // Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts
 // nothing that it reads there.
 // Made by main(), used by job.cpp; show_status_of() is all that `oshrun --status` does.
@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "base/status_board.hpp"
+#include "base/status/status_board.hpp"
 #include "children.hpp"
 #include "unique_fd.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
-#include "base/launcher_variables.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/mpi_communicator.hpp"
 #include "library/init_finalize.hpp"

@@ -14,11 +14,11 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/job_record.hpp"
-#include "base/launcher_variables.hpp"
-#include "base/memory_checker.hpp"
-#include "base/standard_descriptors.hpp"
-#include "base/start_obstacles.hpp"
+#include "base/hooks/memory_checker.hpp"
+#include "base/machine/standard_descriptors.hpp"
+#include "base/machine/start_obstacles.hpp"
+#include "base/settings/foreign_variables.hpp"
+#include "base/status/job_record.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
 #include "bootstrap/uniqueid_server.hpp"

@@ -20,8 +20,8 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/own_status.hpp"
-#include "base/thread.hpp"
+#include "base/machine/thread.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/pmi_text.hpp"
 
 namespace meshmem {

@@ -19,12 +19,12 @@
 #include <sstream>
 #include <thread>
 
-#include "base/captured_output.hpp"
 #include "base/error.hpp"
-#include "base/memory_checker.hpp"
-#include "base/own_status.hpp"
-#include "base/start_obstacles.hpp"
-#include "base/thread.hpp"
+#include "base/hooks/memory_checker.hpp"
+#include "base/machine/captured_output.hpp"
+#include "base/machine/start_obstacles.hpp"
+#include "base/machine/thread.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/launcher_client.hpp"
 
 namespace meshmem {

@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/own_status.hpp"
-#include "base/thread.hpp"
+#include "base/machine/thread.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/host_identity.hpp"
 #include "bootstrap/launcher_client.hpp"
 #include "bootstrap/unforked_descriptors.hpp"

@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/machine.hpp"
-#include "base/thread.hpp"
+#include "base/machine/machine.hpp"
+#include "base/machine/thread.hpp"
 #include "bootstrap/unforked_descriptors.hpp"
 #include "bootstrap/uniqueid_messages.hpp"
 

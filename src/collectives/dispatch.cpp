@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/device/device_collectives.hpp"

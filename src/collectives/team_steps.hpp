@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-#include "base/schedule_fuzzing.hpp"
-#include "base/wait.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
+#include "base/waiting/wait.hpp"
 #include "core/node_team.hpp"
 
 // An operation begins with the next sequence number. Its messages go through slots of the team's

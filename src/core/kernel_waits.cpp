@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "base/own_status.hpp"
+#include "base/status/own_status.hpp"
 #include "core/sync_wait.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/place_text.hpp"

@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "base/error.hpp"
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem {

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/hmac.hpp"
-#include "base/machine.hpp"
+#include "base/machine/hmac.hpp"
+#include "base/machine/machine.hpp"
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/team_area.hpp"

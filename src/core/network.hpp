@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/own_status.hpp"
-#include "base/wait.hpp"
+#include "base/status/own_status.hpp"
+#include "base/waiting/wait.hpp"
 #include "core/same_build.hpp"
 
 namespace meshmem {

@@ -14,12 +14,12 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/launcher_variables.hpp"
-#include "base/memory_checker.hpp"
-#include "base/own_status.hpp"
-#include "base/schedule_fuzzing.hpp"
-#include "base/thread.hpp"
-#include "base/wait.hpp"
+#include "base/hooks/memory_checker.hpp"
+#include "base/machine/thread.hpp"
+#include "base/settings/foreign_variables.hpp"
+#include "base/status/own_status.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
+#include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"

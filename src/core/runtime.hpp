@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "core/active_sets.hpp"
 #include "core/context.hpp"
 #include "core/network.hpp"

@@ -13,9 +13,9 @@
 #include <functional>
 
 #include "base/error.hpp"
-#include "base/machine.hpp"
-#include "base/memory_checker.hpp"
-#include "base/shared_file.hpp"
+#include "base/hooks/memory_checker.hpp"
+#include "base/machine/machine.hpp"
+#include "base/machine/shared_file.hpp"
 #include "bootstrap/job.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/allocator.hpp"

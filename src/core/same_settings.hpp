@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "memory/arena.hpp"
 
 namespace meshmem {

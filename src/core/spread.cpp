@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "base/machine.hpp"
-#include "base/wait.hpp"
+#include "base/machine/machine.hpp"
+#include "base/waiting/wait.hpp"
 
 namespace meshmem {
 namespace {

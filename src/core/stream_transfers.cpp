@@ -5,7 +5,7 @@
 #include "core/stream_transfers.hpp"
 
 #include "base/error.hpp"
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "core/runtime.hpp"
 #include "core/stream_use.hpp"
 #include "device/comparison.hpp"

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/library_place.hpp"
-#include "base/own_work.hpp"
+#include "base/hooks/own_work.hpp"
+#include "base/machine/library_place.hpp"
 #include "base/stack.hpp"
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"

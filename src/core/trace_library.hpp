@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "base/trace_job.hpp"
+#include "base/hooks/trace_job.hpp"
 
 namespace meshmem {
 

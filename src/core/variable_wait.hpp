@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "base/polling_loop.hpp"
-#include "base/wait.hpp"
+#include "base/waiting/polling_loop.hpp"
+#include "base/waiting/wait.hpp"
 #include "core/call.hpp"
 #include "device/comparison.hpp"
 #include "gpu/host_copy.hpp"

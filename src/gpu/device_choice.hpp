@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 
 namespace meshmem {
 

@@ -4,7 +4,7 @@
 // Invariant: waiting polls an event, so that it ends with a line when MESHMEM_TIMEOUT has passed.
 #include "gpu/device_lane.hpp"
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 

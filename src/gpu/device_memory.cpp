@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/memory_checker.hpp"
-#include "base/shared_file.hpp"
-#include "base/wait.hpp"
+#include "base/hooks/memory_checker.hpp"
+#include "base/machine/shared_file.hpp"
+#include "base/waiting/wait.hpp"
 #include "device/state.hpp"
 #include "gpu/device_choice.hpp"
 #include "gpu/device_target.hpp"

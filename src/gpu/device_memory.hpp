@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "gpu/device_segments.hpp"
 #include "gpu/host_stores.hpp"
 #include "gpu/shared_range.hpp"

@@ -20,7 +20,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/pending_work.hpp"
+#include "base/waiting/pending_work.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_lane.hpp"
 #include "gpu/device_segments.hpp"

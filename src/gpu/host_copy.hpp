@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "gpu/device_transfer.hpp"
 
 namespace meshmem {

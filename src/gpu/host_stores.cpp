@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "base/copy_bytes.hpp"
-#include "base/fence.hpp"
+#include "base/machine/copy_bytes.hpp"
+#include "base/waiting/fence.hpp"
 
 namespace meshmem {
 

@@ -13,7 +13,7 @@
 #include <deque>
 #include <string_view>
 
-#include "base/pending_work.hpp"
+#include "base/waiting/pending_work.hpp"
 
 namespace meshmem {
 

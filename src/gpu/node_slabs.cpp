@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/file_handover.hpp"
-#include "base/shared_file.hpp"
+#include "base/machine/file_handover.hpp"
+#include "base/machine/shared_file.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"

@@ -7,7 +7,7 @@
 #ifndef MESHMEM_GPU_STREAM_MARK_HPP_
 #define MESHMEM_GPU_STREAM_MARK_HPP_
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/stream_work.hpp"

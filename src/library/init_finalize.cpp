@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/launcher_variables.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/device/kernel_collectives.hpp"
 #include "collectives/policy/reduce_policy.hpp"

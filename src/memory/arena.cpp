@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/file_handover.hpp"
-#include "base/start_obstacles.hpp"
+#include "base/machine/file_handover.hpp"
+#include "base/machine/start_obstacles.hpp"
 
 namespace meshmem {
 namespace {

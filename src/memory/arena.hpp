@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/shared_file.hpp"
-#include "base/status_board.hpp"
+#include "base/machine/shared_file.hpp"
+#include "base/status/status_board.hpp"
 #include "gpu/device_memory.hpp"
 
 namespace meshmem {

@@ -2,7 +2,7 @@
 //
 // Copies of whole buffers between PEs.
 // Invariant: promises no more than memcpy about the order and size of its stores. Called by
-// collectives; puts and gets have base/copy_bytes.hpp.
+// collectives; puts and gets have base/machine/copy_bytes.hpp.
 #ifndef MESHMEM_MEMORY_COPY_HPP_
 #define MESHMEM_MEMORY_COPY_HPP_
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/memory_checker.hpp"
+#include "base/hooks/memory_checker.hpp"
 
 namespace meshmem {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/polling_loop.hpp"
+#include "base/waiting/polling_loop.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/one_sided.hpp"

@@ -8,8 +8,8 @@
 #ifndef MESHMEM_ONE_SIDED_COMPLETION_HPP_
 #define MESHMEM_ONE_SIDED_COMPLETION_HPP_
 
-#include "base/fence.hpp"
-#include "base/pending_work.hpp"
+#include "base/waiting/fence.hpp"
+#include "base/waiting/pending_work.hpp"
 
 namespace meshmem {
 

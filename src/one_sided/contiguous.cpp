@@ -4,7 +4,7 @@
 // leaves by one cold branch.
 #include "one_sided/contiguous.hpp"
 
-#include "base/copy_bytes.hpp"
+#include "base/machine/copy_bytes.hpp"
 #include "memory/address_map.hpp"
 #include "one_sided/one_sided.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/user_buffer.hpp"
 #include "memory/address_map.hpp"

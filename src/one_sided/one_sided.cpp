@@ -7,8 +7,8 @@
 
 #include <bit>
 
-#include "base/copy_bytes.hpp"
-#include "base/slow_ways.hpp"
+#include "base/machine/copy_bytes.hpp"
+#include "base/status/slow_ways.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/host_stores.hpp"
 #include "memory/address_map.hpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "base/schedule_fuzzing.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
 #include "memory/address_map.hpp"
 #include "memory/room.hpp"
 #include "one_sided/one_sided.hpp"

@@ -10,10 +10,10 @@
 #include <signal.h>
 
 #include "base/error.hpp"
-#include "base/own_work.hpp"
-#include "base/relax.hpp"
-#include "base/thread.hpp"
-#include "base/wait.hpp"
+#include "base/hooks/own_work.hpp"
+#include "base/machine/thread.hpp"
+#include "base/waiting/relax.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "one_sided/completion.hpp"
 #include "one_sided/one_sided.hpp"

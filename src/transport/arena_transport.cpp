@@ -13,11 +13,11 @@
 #include <cstring>
 #include <string>
 
-#include "base/copy_bytes.hpp"
-#include "base/fence.hpp"
-#include "base/pending_work.hpp"
-#include "base/schedule_fuzzing.hpp"
-#include "base/wait.hpp"
+#include "base/machine/copy_bytes.hpp"
+#include "base/waiting/fence.hpp"
+#include "base/waiting/pending_work.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
+#include "base/waiting/wait.hpp"
 
 namespace meshmem {
 namespace {

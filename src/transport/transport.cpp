@@ -4,7 +4,7 @@
 // wait.
 #include "transport/transport.hpp"
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_segments.hpp"
 
 namespace meshmem {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the Wire of a job: meshmem's own, or that of a library (base/network_library).
+// Makes the Wire of a job: meshmem's own, or that of a library (base/machine/network_library).
 // Called by start-up, in jobs with far PEs only.
 #ifndef MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 #define MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem {

@@ -38,10 +38,10 @@ WIRES, KNOW_THE_WIRE = {"src/transport/wire.hpp", "src/transport/socket_patience
 ALLOWED["src/tools/interpose"] = {"src/tools/interpose", "include"}
 ALLOWED["src/tools/tracing"] = {"src/tools/tracing", "src/tools/interpose", "include"}
 ALLOWED["src/tools/races"] = {"src/tools/races", "src/tools/interpose", "include"}
-TRACE_JOB = "src/base/trace_job.hpp"
+TRACE_JOB = "src/base/hooks/trace_job.hpp"
 # The last, which instrumented programs call.
 ALLOWED["src/tools/accesses"] = {"src/tools/accesses"}
-ACCESS_HOOKS = "src/base/access_hooks.hpp"
+ACCESS_HOOKS = "src/base/hooks/access_hooks.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
                 "device/operations.hpp", "device/proxy_ring.hpp", "device/located.hpp",
@@ -212,8 +212,8 @@ RIGHT = {
     "src/transport/wire.hpp": "",
     "src/transport/ucx/ucx_wire.cpp": '#include "transport/wire.hpp"\n#include <ucp/api/ucp.h>\n#include <fmt/format.h>\n',
     "src/transport/ucx/ucx_wire.hpp": "",
-    "src/base/trace_job.hpp": "",
-    "src/tools/tracing/library.cpp": '#include "base/trace_job.hpp"\n#include <shmem.h>\n#include <fmt/format.h>\n',
+    "src/base/hooks/trace_job.hpp": "",
+    "src/tools/tracing/library.cpp": '#include "base/hooks/trace_job.hpp"\n#include <shmem.h>\n#include <fmt/format.h>\n',
     "src/tools/tracing/library.hpp": "",
     "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
     "src/core/team.cpp": '#include "core/team.hpp"\n#include "core/team_table.hpp"\n',

@@ -58,8 +58,8 @@ def file_of_project(name):
 
 
 def kinds_of_table():
-    """[kind, what happens, what helps] of each kind in src/base/slow_ways.hpp."""
-    table = file_of_project("src/base/slow_ways.hpp").replace("\\\n", "\n")
+    """[kind, what happens, what helps] of each kind in src/base/status/slow_ways.hpp."""
+    table = file_of_project("src/base/status/slow_ways.hpp").replace("\\\n", "\n")
     table = table.split("#define MESHMEM_SLOW_WAYS(X)")[1].split("enum class")[0]
     texts = r'((?:"[^"]*"\s*)+)'
     rows = re.findall(rf"X\((\w+),\s*{texts},\s*{texts}\)", table)

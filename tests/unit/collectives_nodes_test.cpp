@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "blocks.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"

@@ -2,7 +2,7 @@
 //
 // The table of environment variables: what each kind of value accepts and refuses, the old names,
 // the warnings, and that the page made from the table is up to date.
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -325,7 +325,7 @@ std::optional<std::size_t> device_heap(const Variables& variables, NamesOf names
   return environment.device_heap_size;
 }
 
-TEST(OtherVariables, CountForProgramsUnderTheirNamesAlone) {
+TEST(LibraryVariables, CountForProgramsUnderTheirNamesAlone) {
   const Variables both = {{"NVSHMEM_SYMMETRIC_SIZE", "1.5G"}, {"ROCSHMEM_HEAP_SIZE", "4096"}};
   constexpr std::size_t kOnTop = 16 << 20;  // for small blocks beside what fills the size
   EXPECT_EQ(device_heap(both, NamesOf::nvshmem), (std::size_t{3} << 29) + kOnTop);
@@ -334,13 +334,13 @@ TEST(OtherVariables, CountForProgramsUnderTheirNamesAlone) {
   EXPECT_EQ(device_heap({}, NamesOf::nvshmem), std::nullopt);
 }
 
-TEST(OtherVariables, GiveWayToOurs) {
+TEST(LibraryVariables, GiveWayToOurs) {
   const Variables both = {{"NVSHMEM_SYMMETRIC_SIZE", "nonsense"},
                           {"MESHMEM_DEVICE_HEAP_SIZE", "1m"}};
   EXPECT_EQ(device_heap(both, NamesOf::nvshmem), 1u << 20);
 }
 
-TEST(OtherVariables, AreNamedWhereTheyAreWrong) {
+TEST(LibraryVariables, AreNamedWhereTheyAreWrong) {
   Environment environment;
   for (const char* value : {"", "lots", "-1", "1x", "257t"}) {
     const auto error =
@@ -352,8 +352,8 @@ TEST(OtherVariables, AreNamedWhereTheyAreWrong) {
   }
 }
 
-TEST(OtherVariables, ReadAsVariablesThatThereAre) {
-  for (const OtherVariable& other : other_variables()) {
+TEST(LibraryVariables, ReadAsVariablesThatThereAre) {
+  for (const LibraryVariable& other : library_variables()) {
     const auto variables = environment_variables();
     EXPECT_TRUE(std::any_of(variables.begin(), variables.end(), [&](const Variable& variable) {
       return variable.name == other.ours;

@@ -3,7 +3,7 @@
 // Handing a file to another process, and all that must not be handed over: forged files, files of
 // another user, files for another user. The taker runs in a child made by fork(); the other user is
 // a child too, which only root can make.
-#include "base/file_handover.hpp"
+#include "base/machine/file_handover.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/shared_file.hpp"
+#include "base/machine/shared_file.hpp"
 #include "child.hpp"
 
 namespace meshmem {

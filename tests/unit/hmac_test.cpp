@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HMAC-SHA-256 against the examples of FIPS 180-4 and RFC 4231.
-#include "base/hmac.hpp"
+#include "base/machine/hmac.hpp"
 
 #include <gtest/gtest.h>
 

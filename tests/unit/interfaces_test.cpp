@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests which of a machine's interfaces a job chooses.
-#include "base/interfaces.hpp"
+#include "base/machine/interfaces.hpp"
 
 #include <gtest/gtest.h>
 

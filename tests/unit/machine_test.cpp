@@ -2,7 +2,7 @@
 //
 // The limits of cgroups, read from samples of the kernel's files; that this machine gives
 // answers, and how cores are dealt to PEs.
-#include "base/machine.hpp"
+#include "base/machine/machine.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "network_pes.hpp"
 #include "transport/network/held.hpp"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "network_pes.hpp"
 #include "transport/network/format.hpp"
 

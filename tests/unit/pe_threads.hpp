@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/schedule_fuzzing.hpp"
-#include "base/wait.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
+#include "base/waiting/wait.hpp"
 #include "collectives/reduction.hpp"
 #include "core/team.hpp"
 #include "core/team_area.hpp"

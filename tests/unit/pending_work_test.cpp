@@ -2,7 +2,7 @@
 //
 // The comparison that fence and quiet make: where another thread has completed the work, what it
 // did is seen by the thread whose quiet asks and finds nothing under way. ThreadSanitizer judges.
-#include "base/pending_work.hpp"
+#include "base/waiting/pending_work.hpp"
 
 #include <gtest/gtest.h>
 

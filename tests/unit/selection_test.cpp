@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "collectives/policy/reduce_tables.hpp"
 #include "collectives/reduction.hpp"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/wait.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/host_stores.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/file_handover.hpp"
+#include "base/machine/file_handover.hpp"
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 

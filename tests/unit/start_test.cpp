@@ -14,9 +14,9 @@
 #include <sstream>
 #include <string>
 
-#include "base/captured_output.hpp"
-#include "base/file_handover.hpp"
-#include "base/launcher_variables.hpp"
+#include "base/machine/captured_output.hpp"
+#include "base/machine/file_handover.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "child.hpp"
 #include "core/team_area.hpp"
 #include "memory/arena.hpp"

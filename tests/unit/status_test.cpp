@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/own_status.hpp"
-#include "base/status_board.hpp"
-#include "base/status_table.hpp"
+#include "base/status/own_status.hpp"
+#include "base/status/status_board.hpp"
+#include "base/status/status_table.hpp"
 
 namespace meshmem {
 namespace {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "base/network_library.hpp"
+#include "base/machine/network_library.hpp"
 #include "child.hpp"
 #include "core/machine_addresses.hpp"
 #include "transport/wire_library.hpp"

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/machine.hpp"
+#include "base/machine/machine.hpp"
 #include "info/doctor/checks.hpp"
 
 namespace meshmem::doctor {

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "info/doctor/checks.hpp"
 #include "info/doctor/library.hpp"
 #include "info/doctor/nodes.hpp"

@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "base/environment.hpp"
-#include "base/start_obstacles.hpp"
+#include "base/machine/start_obstacles.hpp"
+#include "base/settings/environment.hpp"
 #include "info/doctor/checks.hpp"
 
 extern char** environ;

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/shared_file.hpp"
-#include "base/start_obstacles.hpp"
+#include "base/machine/shared_file.hpp"
+#include "base/machine/start_obstacles.hpp"
 #include "info/doctor/hip_runtime.hpp"
 #include "info/doctor/output.hpp"
 #include "info/doctor/pmix_library.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks memory: how much there is, with which pages, and how PEs hand each other theirs. They use
-// a memory file without a name, through /proc/<pid>/fd or a socket (base/file_handover). /dev/shm
-// and semaphores are not used, and not looked at.
+// a memory file without a name, through /proc/<pid>/fd or a socket (base/machine/file_handover).
+// /dev/shm and semaphores are not used, and not looked at.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/machine.hpp"
+#include "base/machine/machine.hpp"
 #include "info/doctor/checks.hpp"
 
 namespace meshmem::doctor {

@@ -4,7 +4,7 @@
 // members, and the results of the nodes by the leaders; large data by columns.
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/columns.hpp"

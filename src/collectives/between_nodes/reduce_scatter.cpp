@@ -5,7 +5,7 @@
 // whom they are for, from that one's partner.
 // Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
 // own block of source, which no other node's PE reads.
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"

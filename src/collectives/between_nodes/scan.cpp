@@ -4,7 +4,7 @@
 // of all PEs before its node, goes on with its members, and hands it to the next node's leader.
 // Otherwise everything is gathered.
 // Invariant: combined one PE after another, in PE order. dest may be source.
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/through_leader.hpp"

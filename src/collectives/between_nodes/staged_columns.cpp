@@ -4,7 +4,7 @@
 // Invariant: results are finished and narrowed where they are, after they have been sent on.
 #include "collectives/between_nodes/staged_columns.hpp"
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/device/device_collectives.hpp"
 #include "core/runtime.hpp"
 #include "device/launch.hpp"

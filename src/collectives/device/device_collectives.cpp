@@ -5,7 +5,7 @@
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device/device_collectives.hpp"
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "core/runtime.hpp"
 #include "device/located.hpp"

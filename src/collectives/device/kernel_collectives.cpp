@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/relax.hpp"
-#include "base/thread.hpp"
-#include "base/wait.hpp"
+#include "base/machine/thread.hpp"
+#include "base/waiting/relax.hpp"
+#include "base/waiting/wait.hpp"
 #include "collectives/alltoallv.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/combine.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/device/device_collectives.hpp"
 #include "collectives/same_call.hpp"
 #include "core/runtime.hpp"

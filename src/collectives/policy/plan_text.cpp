@@ -10,7 +10,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 
 namespace meshmem {
 namespace {

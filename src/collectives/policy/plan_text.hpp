@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "device/launch.hpp"
 
 namespace meshmem {

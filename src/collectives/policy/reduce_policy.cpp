@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/slow_ways.hpp"
+#include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_tables.hpp"
 #include "collectives/reduction.hpp"
 #include "gpu/device_target.hpp"

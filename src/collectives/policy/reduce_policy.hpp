@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/environment.hpp"
+#include "base/settings/environment.hpp"
 #include "collectives/policy/plan_text.hpp"
 #include "device/launch.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "base/access_hooks.hpp"
+#include "base/hooks/access_hooks.hpp"
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
 // The place in the program that called the function in which this stands.

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/trace_job.hpp"
+#include "base/hooks/trace_job.hpp"
 
 namespace meshmem::races {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "base/trace_job.hpp"
+#include "base/hooks/trace_job.hpp"
 
 namespace meshmem::races {
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/access_hooks.hpp"
+#include "base/hooks/access_hooks.hpp"
 #include "tools/races/accesses.hpp"
 #include "tools/races/state.hpp"
 

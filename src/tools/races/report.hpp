@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "base/access_hooks.hpp"
+#include "base/hooks/access_hooks.hpp"
 #include "tools/races/boards.hpp"
 
 namespace meshmem::races {

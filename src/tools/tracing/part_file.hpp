@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/trace_job.hpp"
+#include "base/hooks/trace_job.hpp"
 
 namespace meshmem::tracing {
 

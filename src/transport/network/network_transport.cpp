@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/schedule_fuzzing.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
 #include "transport/network/arrivals.hpp"
 #include "transport/network/state.hpp"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/trace_job.hpp"
+#include "base/hooks/trace_job.hpp"
 #include "transport/network/plan.hpp"
 #include "transport/transport.hpp"
 #include "transport/wire.hpp"

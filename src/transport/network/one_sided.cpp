@@ -2,8 +2,8 @@
 //
 // Puts, gets, signals, atomics and questions as records. Invariant: what quiet has to wait for is
 // in a flow before it is counted as issued.
-#include "base/pending_work.hpp"
-#include "base/schedule_fuzzing.hpp"
+#include "base/waiting/pending_work.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
 #include "transport/network/network_transport.hpp"
 #include "transport/network/state.hpp"
 

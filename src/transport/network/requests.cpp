@@ -3,7 +3,7 @@
 // The table of requests. Invariant: a number is a place, and how often the place has been used.
 #include "transport/network/requests.hpp"
 
-#include "base/copy_bytes.hpp"
+#include "base/machine/copy_bytes.hpp"
 
 namespace meshmem::network {
 

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "base/fence.hpp"
+#include "base/waiting/fence.hpp"
 
 namespace meshmem::network {
 namespace {

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/trace_job.hpp"
-#include "base/wait.hpp"
+#include "base/hooks/trace_job.hpp"
+#include "base/waiting/wait.hpp"
 #include "transport/mailbox.hpp"
 #include "transport/network/flow.hpp"
 #include "transport/network/held.hpp"

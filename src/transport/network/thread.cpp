@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/own_work.hpp"
-#include "base/thread.hpp"
+#include "base/hooks/own_work.hpp"
+#include "base/machine/thread.hpp"
 
 namespace meshmem::network {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/hmac.hpp"
+#include "base/machine/hmac.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem::tcp {

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/interfaces.hpp"
+#include "base/machine/interfaces.hpp"
 #include "transport/tcp/connection.hpp"
 #include "transport/wire.hpp"
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sets UCX's variables before it is loaded, and says what to do when the library is not there. UCX
+// reads these variables while it is loaded, so no later call could set them.
+// Invariant: the environment is afterwards as it was before.
+#include "base/machine/network_library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "base/machine/library_place.hpp"
+
+namespace meshmem {
+namespace {
+
+// Environment variables that hold while the object lives, where the user has not set them.
+class Defaults {
+ public:
+  Defaults() = default;
+  Defaults(const Defaults&) = delete;
+  Defaults& operator=(const Defaults&) = delete;
+  ~Defaults() {
+    for (const char* name : set_) unsetenv(name);
+  }
+  void add(const char* name, const char* value) {
+    if (std::getenv(name) != nullptr) return;
+    setenv(name, value, 0);
+    set_.push_back(name);
+  }
+
+ private:
+  std::vector<const char*> set_;
+};
+
+// UCX's plugins for what this machine has not or meshmem does not use: each costs a start as much
+// as all that it needs, the drivers of InfiniBand the most.
+const char* needless_plugins() {
+  return has_rdma() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
+}
+
+void add_defaults_of_ucx(Defaults& defaults, bool debug) {
+  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and its like
+  defaults.add("UCX_DEBUG_SIGNO", "0");       // nor of SIGHUP
+  defaults.add("UCX_MEM_EVENTS", "n");        // mmap and free stay the C library's
+  defaults.add("UCX_VFS_ENABLE", "n");        // no thread that shows UCX's objects as files
+  defaults.add("UCX_MODULES", needless_plugins());
+  defaults.add("UCX_LOG_FILE", "stderr");
+  if (!debug) defaults.add("UCX_LOG_LEVEL", "fatal");
+}
+
+std::string last_loader_error() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "no reason given";
+}
+
+std::string missing(const std::string& network, const std::string& name,
+                    const std::string& reason) {
+  // The loader names the file that it did not find: the library itself or one that it needs.
+  if (reason.rfind(name + ":", 0) == 0) {
+    return fmt::format(
+        "there is no {} beside the library: meshmem was built without {} (configure it with "
+        "-DMESHMEM_UCX=ON; Debian has what that needs in libucx-dev)",
+        name, network);
+  }
+  return fmt::format(
+      "cannot load {}: {}; this machine needs the libraries of {} (in Debian: apt-get install "
+      "libucx0)",
+      name, reason, network);
+}
+
+}  // namespace
+
+bool has_rdma() {
+  std::error_code ignored;
+  return !std::filesystem::is_empty("/sys/class/infiniband", ignored) && !ignored;
+}
+
+void* open_network_library(const std::string& network, bool debug, std::string* error) {
+  Defaults defaults;
+  add_defaults_of_ucx(defaults, debug);
+  const std::string name = fmt::format("libmeshmem_{}.so", network);
+  // Lazily: UCX has thousands of calls that no job makes. The library's own are looked up all the
+  // same, as it is linked.
+  void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) *error = missing(network, name, last_loader_error());
+  return library;
+}
+
+void* network_symbol(void* library, const char* name, std::string* error) {
+  void* symbol = dlsym(library, name);
+  if (symbol == nullptr) *error = fmt::format("not of this meshmem: {}", last_loader_error());
+  return symbol;
+}
+
+}  // namespace meshmem

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that the PEs of a node share: a file without a name, which one of them makes and each maps
+// once. Invariant: it goes when the last process that maps it ends, however that ends; a page
+// exists only once it is touched. Used for the arena, and for the device slabs where devices are
+// processors.
+#ifndef MESHMEM_BASE_MACHINE_SHARED_FILE_HPP_
+#define MESHMEM_BASE_MACHINE_SHARED_FILE_HPP_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace meshmem {
+
+// The parts of PEs in it, and with them the heaps, begin at multiples of this in memory: the size
+// of a huge page.
+inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
+
+// The least multiple of `unit` that is not below `bytes`.
+inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// The descriptor of a file that only its user may open and whose size cannot change any more; -1
+// and errno if the machine does not grant it.
+int try_make_shared_file(const char* name, std::size_t bytes);
+
+// Whether it is such a file, of whoever has made it.
+bool is_shared_file(int file);
+
+// All of it, at a multiple of kRegionAlignment. The part that begins at `own`, also such a
+// multiple, gets the best alignment up to `wanted`, a power of two, that the address space has room
+// for. nullptr and errno if the addresses are not to be had.
+std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
+                           std::size_t wanted = kRegionAlignment);
+
+// The alignment, a power of two, that a heap of `heap_bytes` should have. Blocks in it can be
+// aligned to as much.
+inline std::size_t wanted_heap_alignment(std::size_t heap_bytes) {
+  return heap_bytes > kRegionAlignment ? std::bit_floor(heap_bytes) : kRegionAlignment;
+}
+// The greatest power of two that the address is a multiple of; 0 of a null pointer.
+inline std::size_t alignment_of(const std::byte* address) {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  return number & (0 - number);
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_MACHINE_SHARED_FILE_HPP_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starting threads of the library. Invariant: a thread that the system refuses is a line and the
+// end of the job, and no exception. Called by every layer that has a thread of its own.
+#ifndef MESHMEM_BASE_MACHINE_THREAD_HPP_
+#define MESHMEM_BASE_MACHINE_THREAD_HPP_
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace meshmem {
+
+// `what` goes on from "a thread ...", as in "that waits for the streams".
+template <typename... Call>
+std::thread start_thread(const char* what, Call&&... call) {
+  try {
+    return std::thread(std::forward<Call>(call)...);
+  } catch (const std::system_error& refusal) {
+    fatal(
+        "cannot start a thread {}: {}; raise the limit of processes (`ulimit -u`, or pids.max of "
+        "the control group)",
+        what, refusal.code().message());
+  }
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_MACHINE_THREAD_HPP_

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables of the library: their values, their parser and their documentation, all
+// read from environment_table.hpp.
+// Invariant: a value that cannot be understood is an error, never silently a default; no locale
+// matters. Called once by start-up, and by meshmem-info.
+#ifndef MESHMEM_BASE_SETTINGS_ENVIRONMENT_HPP_
+#define MESHMEM_BASE_SETTINGS_ENVIRONMENT_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/settings/foreign_variables.hpp"
+#include "device/collectives/algorithms.hpp"
+
+namespace meshmem {
+
+using device::ReduceAlgorithm;
+
+// The value of MESHMEM_REDUCE_ALGORITHM: an algorithm for all sizes, or a rule that chooses one by
+// size.
+struct ReduceRule {
+  enum Kind {
+    automatic,  // by the library's tables
+    classic,    // recursive doubling, then the ring
+    one         // `algorithm`
+  };
+  Kind kind = automatic;
+  ReduceAlgorithm algorithm{};
+
+  constexpr ReduceRule(Kind by = automatic) : kind(by) {}
+  constexpr ReduceRule(ReduceAlgorithm forced) : kind(one), algorithm(forced) {}
+  bool operator==(const ReduceRule&) const = default;
+};
+
+// The largest values of MESHMEM_REDUCE_BLOCKS and MESHMEM_CPU_DEVICES.
+constexpr unsigned kMostReduceBlocks = 128;
+constexpr unsigned kMostCpuDevices = 64;
+// More bytes than a process can map on any machine. 64 bits still count the heaps of thousands of
+// PEs.
+constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
+
+// The mistakes that MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses
+// that race.
+enum class Check { off, calls, races, races_polled };
+inline bool is_for_races(Check check) {
+  return check == Check::races || check == Check::races_polled;
+}
+enum class AbortBy { exit, core };                     // how the library ends a job on an error
+enum class HeapKind { host, device };                  // where shmem_malloc takes memory from
+enum class ProxyKind { automatic, off };               // how kernels reach PEs of other machines
+enum class NetworkKind { automatic, tcp, ucx, none };  // how PEs of other machines are reached
+
+// The ports that a PE may listen on, from first to last. Zeros allow any port.
+struct PortRange {
+  std::uint16_t first = 0, last = 0;
+  bool operator==(const PortRange&) const = default;
+};
+
+std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
+
+enum class Kind {
+  presence,
+  boolean,
+  heap_size,
+  optional_heap_size,
+  optional_size,
+  seconds,
+  optional_count,
+  block_count,
+  thread_count,
+  device_count,
+  number,
+  reduce_algorithm,
+  check,
+  abort_by,
+  heap_kind,
+  network_kind,
+  proxy_kind,
+  network_device,
+  port_range,
+  file
+};
+
+// The C++ type of a Kind; optional kinds tell "unset" from every value.
+template <Kind kind>
+struct Value;
+template <>
+struct Value<Kind::presence> {
+  using Type = bool;  // "any value": SHMEM_INFO=0 and SHMEM_INFO= are both true
+};
+template <>
+struct Value<Kind::boolean> {
+  using Type = bool;
+};
+template <>
+struct Value<Kind::heap_size> {
+  using Type = std::size_t;
+};
+template <>
+struct Value<Kind::optional_heap_size> {
+  using Type = std::optional<std::size_t>;
+};
+template <>
+struct Value<Kind::optional_size> {
+  using Type = std::optional<std::size_t>;
+};
+template <>
+struct Value<Kind::seconds> {
+  using Type = double;
+};
+template <>
+struct Value<Kind::optional_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::block_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::thread_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::device_count> {
+  using Type = std::optional<unsigned>;
+};
+template <>
+struct Value<Kind::number> {
+  using Type = std::uint64_t;
+};
+template <>
+struct Value<Kind::check> {
+  using Type = Check;
+};
+template <>
+struct Value<Kind::abort_by> {
+  using Type = AbortBy;
+};
+template <>
+struct Value<Kind::heap_kind> {
+  using Type = HeapKind;
+};
+template <>
+struct Value<Kind::reduce_algorithm> {
+  using Type = ReduceRule;
+};
+template <>
+struct Value<Kind::network_kind> {
+  using Type = NetworkKind;
+};
+template <>
+struct Value<Kind::proxy_kind> {
+  using Type = ProxyKind;
+};
+template <>
+struct Value<Kind::network_device> {
+  using Type = std::string;  // empty: not set
+};
+template <>
+struct Value<Kind::port_range> {
+  using Type = PortRange;
+};
+template <>
+struct Value<Kind::file> {
+  using Type = std::string;  // empty: not set
+};
+
+struct Environment {
+#define X(name, member, kind, fallback, text) Value<Kind::kind>::Type member = fallback;
+#include "base/settings/environment_table.hpp"
+#undef X
+};
+
+using GetEnv = std::function<const char*(const char*)>;
+
+// Fills `out`; variables that are not set keep what `out` has. On error the answer is one line
+// (without "meshmem: ") that names the variable, its value and what is accepted; `out` is unchanged
+// then.
+std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env,
+                                             NamesOf names = NamesOf::openshmem);
+
+// "4096", "1.5g", ".5m", "20kk" (= 20k); rounded up to whole bytes. nullopt: not a size, or too
+// large.
+std::optional<std::size_t> parse_size(std::string_view text);
+
+// A row of the table as text.
+struct Variable {
+  std::string name;
+  std::string alias;  // the old SMA_ name, or empty
+  std::string_view accepted;
+  std::string default_value;
+  std::string_view text;
+};
+std::vector<Variable> environment_variables();
+
+// The names in `entries` (NAME=VALUE, ended by a null pointer) that begin with MESHMEM_ but mean
+// nothing.
+std::vector<std::string> unknown_variables(const char* const* entries);
+
+std::string environment_help();      // what SHMEM_INFO prints
+std::string environment_markdown();  // docs/environment.md
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_SETTINGS_ENVIRONMENT_HPP_

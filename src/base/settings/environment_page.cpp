@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables as text for people: SHMEM_INFO's answer and docs/environment.md.
+// Invariant: nothing about a single variable is written here; that all comes from the table. Called
+// by start-up when SHMEM_INFO is set, by meshmem-info, and by the test that guards the page.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/settings/environment.hpp"
+
+namespace meshmem {
+namespace {
+
+// Breaks `text` between words into lines of at most kColumns characters, all indented.
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t kColumns = 80;
+  constexpr std::string_view kIndent = "      ";
+  std::string lines;
+  std::size_t column = kColumns;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (column + 1 + word.size() > kColumns) {
+      if (!lines.empty()) lines += '\n';
+      lines += kIndent;
+      column = kIndent.size();
+    } else {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += word.size();
+  }
+  return lines + '\n';
+}
+
+constexpr std::string_view kPageHead = R"(# Environment variables
+
+<!-- Made by `meshmem-info --environment-markdown` from src/base/settings/environment_table.hpp.
+     Edit that table, then make this page again; a test compares the two. -->
+
+The library reads these once, when a program first initializes it. `SHMEM_INFO=1` prints them at the
+start of any program, `meshmem-info` prints them with the values that they have now.
+
+)";
+
+constexpr std::string_view kPageRules = R"(
+## How values are read
+
+- A value that cannot be understood is an error: `shmem_init` ends the job, `shmem_init_thread`
+  returns nonzero. The line that it prints names the variable, its value and what it takes.
+- Variables that take any value count as given when they are set at all: `SHMEM_DEBUG=0` debugs.
+- Each `SHMEM_` variable has an older name that begins with `SMA_`. When both are set, `SHMEM_`
+  wins.
+- A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
+  Anything after the suffix is ignored: `20kk` and `20kB` are `20k`.
+- The decimal point is a point, whatever the locale.
+- With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not in this table is pointed
+  out: it may be a slip of the pen.
+)";
+
+constexpr std::string_view kPageOthers = R"(
+## Of NVSHMEM and rocSHMEM
+
+Scripts of programs that were written for these libraries set variables of theirs. One counts where
+ours is not set, and only for programs that start under that library's names
+([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
+The first start of a process reads variables, and its heap serves later ones too, under whichever
+names. A heap has 16 MiB beyond what they say: one block of that size fits beside small ones.
+
+)";
+
+}  // namespace
+
+std::vector<std::string> unknown_variables(const char* const* entries) {
+  const auto variables = environment_variables();
+  const auto& launched = oshrun_variables();
+  const auto has = [](const auto& rows, std::string_view name) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+  };
+  std::vector<std::string> unknown;
+  for (; entries != nullptr && *entries != nullptr; ++entries) {
+    const std::string_view entry = *entries;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(launched, name)) continue;
+    unknown.emplace_back(name);
+  }
+  return unknown;
+}
+
+std::string environment_help() {
+  std::string help = "Environment variables of meshmem:\n";
+  for (const Variable& variable : environment_variables()) {
+    help += fmt::format("\n  {}", variable.name);
+    if (!variable.alias.empty()) help += fmt::format(" (or {})", variable.alias);
+    help += '\n' + wrapped(variable.text);
+    help += wrapped(fmt::format("Takes {}.", variable.accepted));
+    help += wrapped(fmt::format("Default: {}.", variable.default_value));
+  }
+  help += "\nSet by oshrun for the programs it starts:\n";
+  for (const OshrunVariable& variable : oshrun_variables()) {
+    help += fmt::format("\n  {}\n{}", variable.name, wrapped(variable.text));
+  }
+  return help;
+}
+
+std::string environment_markdown() {
+  std::string page(kPageHead);
+  page += "| variable | takes | default | what it does |\n|---|---|---|---|\n";
+  for (const Variable& variable : environment_variables()) {
+    page += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, variable.accepted,
+                        variable.default_value, variable.text);
+  }
+  page += kPageRules;
+  page += kPageOthers;
+  page += "| of | variable | is read as |\n|---|---|---|\n";
+  for (const LibraryVariable& variable : library_variables())
+    page +=
+        fmt::format("| {} | `{}` | `{}` |\n", variable.library_name, variable.name, variable.ours);
+  page += "\n## Set by oshrun\n\nFor the programs that it starts.\n\n";
+  page += "| variable | what it says |\n|---|---|\n";
+  for (const OshrunVariable& variable : oshrun_variables()) {
+    page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);
+  }
+  return page;
+}
+
+}  // namespace meshmem

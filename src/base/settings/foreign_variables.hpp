@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Variables that meshmem reads and that are not its settings: those by which launchers tell a
+// process its place, those that oshrun sets, and those of NVSHMEM and rocSHMEM.
+// Invariant: answers are made of the variables given alone, but for refuse_foreign_environment().
+// Called by start-up, by meshmem-info, and by oshrun, which hands variables on.
+#ifndef MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
+#define MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshmem {
+
+// "PMI_SIZE=4 says that this is one of 4 processes", or nullopt if this process stands alone.
+std::optional<std::string> launcher_without_server(
+    const std::function<const char*(const char*)>& get_env);
+
+// "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the job has that
+// the PMIx server knows.
+std::optional<std::string> contradiction_of_oshrun(
+    int n_pes, const std::function<const char*(const char*)>& get_env);
+
+// Whether a launcher has said in `entries` (NAME=VALUE, ended by a null pointer) where its PMIx
+// server is. Without that PMIx would look for the server of a machine in the folder for temporary
+// files, where any user may have laid the address of his own.
+bool names_pmix_server(const char* const* entries);
+
+// Whether a launcher has handed over a connection for PMI-1, and said who this process is (PMI_FD,
+// PMI_RANK, PMI_SIZE).
+bool names_pmi_connection(const std::function<const char*(const char*)>& get_env);
+
+// Whether a launcher that can be reached has started this process, by either protocol.
+bool names_launcher(const char* const* entries,
+                    const std::function<const char*(const char*)>& get_env);
+
+// How many processes the launcher has started that can be asked, as far as its variables say; 0:
+// they do not, or there is none.
+int processes_of_launcher(const char* const* entries,
+                          const std::function<const char*(const char*)>& get_env);
+
+// Why this process must not start by its environment, or nullopt. The caller of a set-uid program
+// must not choose what PMIx loads nor which file is read as whose.
+std::optional<std::string> refuse_foreign_environment();
+
+// Variables that oshrun sets for the programs it starts.
+struct OshrunVariable {
+  std::string_view name;
+  std::string_view text;
+};
+const std::vector<OshrunVariable>& oshrun_variables();
+
+// Under whose names a program starts.
+enum class NamesOf { openshmem, nvshmem, rocshmem };
+
+// Counts for programs written for that library where ours is not set. Ours has the same format and,
+// but for `on_top`, the same meaning.
+struct LibraryVariable {
+  NamesOf library;
+  std::string_view library_name;
+  std::string_view name;
+  std::string_view ours;
+  std::size_t on_top;  // bytes that are added to what it says
+};
+const std::vector<LibraryVariable>& library_variables();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file
+// of oshrun's.
+// Invariant: only that file is used, and no board of another job (a launcher inside a PE hands the
+// variable on). The mapping stays for the life of the process.
+#include "base/status/own_status.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/status/status_table.hpp"
+
+namespace meshmem {
+namespace {
+
+StatusBoard board;  // written before own_pe
+std::atomic<PeStatus*> own_pe{nullptr};
+
+void use(const StatusBoard& found, int pe) {
+  board = found;
+  PeStatus& own = found.pe(pe);
+  own.pid.store(getpid(), std::memory_order_relaxed);
+  own.phase.store(PePhase::starting, std::memory_order_relaxed);
+  own_pe.store(&own, std::memory_order_release);  // publishes `board`
+}
+
+// The file, or -1.
+int open_launcher_file(const char* place) {
+  int pid = 0, descriptor = 0;
+  unsigned long inode = 0;
+  if (std::sscanf(place, "%d:%d:%lu", &pid, &descriptor, &inode) != 3) return -1;
+  // A wrong number may name a file whose opening waits or acts.
+  const int file = open(fmt::format("/proc/{}/fd/{}", pid, descriptor).c_str(),
+                        O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat about {};
+  if (file >= 0 && (fstat(file, &about) != 0 || about.st_ino != inode ||
+                    about.st_uid != geteuid() || !S_ISREG(about.st_mode))) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+StatusBoard map_board(int file) {
+  struct stat about {};
+  if (fstat(file, &about) != 0 || about.st_size <= 0) return {};
+  const auto bytes = static_cast<std::size_t>(about.st_size);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return {};
+  madvise(memory, bytes, MADV_DONTDUMP);
+  const StatusBoard found(memory, bytes);
+  if (!found.is_valid()) munmap(memory, bytes);
+  return found;
+}
+
+// Another PE is printing: to go on now would end the job in the middle of that.
+void await_table(const std::atomic<std::uint32_t>& printed) {
+  constexpr int kMostNaps = 200;
+  constexpr timespec kNap{0, 10'000'000};
+  for (int i = 0; i < kMostNaps && printed.load(std::memory_order_acquire) < 2; ++i)
+    nanosleep(&kNap, nullptr);
+}
+
+}  // namespace
+
+void open_launcher_board() {
+  const char* const place = std::getenv("MESHMEM_OSHRUN_STATUS");
+  const char* const job = std::getenv("PMIX_NAMESPACE");
+  const char* const rank = std::getenv("PMIX_RANK");
+  if (own_pe.load() != nullptr || !place || !job || !rank) return;
+  const int file = open_launcher_file(place);
+  if (file < 0) return;
+  const StatusBoard found = map_board(file);
+  close(file);
+  int pe = -1;
+  const bool is_number = std::from_chars(rank, rank + std::strlen(rank), pe).ec == std::errc();
+  if (!is_number || pe < 0 || pe >= found.n_pes() || found.job().launcher.load() != job) return;
+  use(found, pe);
+}
+
+void open_board(const StatusBoard& found, int pe) {
+  if (own_pe.load() == nullptr && found.is_valid() && pe < found.n_pes()) use(found, pe);
+}
+
+void set_phase(PePhase phase) {
+  if (PeStatus* const pe = own_pe.load(std::memory_order_acquire))
+    pe->phase.store(phase, std::memory_order_relaxed);
+}
+
+ShownWait::ShownWait(std::uint64_t since_ns, bool of_kernel)
+    : pe_(own_pe.load(std::memory_order_acquire)), since_ns_(since_ns) {
+  if (pe_ != nullptr) row_ = pe_->take_row(of_kernel);
+}
+
+ShownWait::~ShownWait() {
+  if (pe_ != nullptr) pe_->give_row_back(row_);
+}
+
+void ShownWait::say(std::string_view what, std::string_view caller) {
+  if (row_ != nullptr) row_->write(since_ns_, what, caller);
+}
+
+void print_status_table() {
+  if (own_pe.load(std::memory_order_acquire) == nullptr) return;
+  std::atomic<std::uint32_t>& printed = board.job().tables_printed;
+  std::uint32_t none = 0;
+  if (!printed.compare_exchange_strong(none, 1)) return await_table(printed);
+  print_text(fmt::format("meshmem: {}\n", status_table(board, monotonic_ns())));
+  printed.store(2, std::memory_order_release);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This PE's part of the board on which all PEs say what they wait for.
+// Invariant: without a board everything here does nothing; what a wait says costs nothing before
+// the wait has lasted a millisecond. Called by waits, start-up and the end of the job.
+#ifndef MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
+#define MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status/status_board.hpp"
+
+namespace meshmem {
+
+// Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is
+// one.
+void open_launcher_board();
+// Uses this board, if there is none yet. `pe`: its place there.
+void open_board(const StatusBoard& board, int pe);
+
+void set_phase(PePhase phase);
+
+// A wait while others can see it.
+class ShownWait {
+ public:
+  explicit ShownWait(std::uint64_t since_ns, bool of_kernel = false);
+  ~ShownWait();
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+  void say(std::string_view what, std::string_view caller = "");
+
+ private:
+  PeStatus* pe_;
+  WaitRow* row_ = nullptr;
+  std::uint64_t since_ns_;
+};
+
+// The table of all PEs on standard error, by the first PE of the job that calls it; the others
+// return when that is done.
+void print_status_table();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_STATUS_OWN_STATUS_HPP_

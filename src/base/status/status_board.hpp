@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The board on which every PE of a job says what it waits for, in memory that its launcher or all
+// PEs map. It has a page for the job, then one for each PE with rows for the waits of its threads
+// and kernels.
+// Invariant: the board has only atomics, each of them valid at all times. So it can be read at any
+// moment, also when a PE hangs or has died. A fresh board is zero. Readers trust nothing: they end
+// texts and take out control characters. Written by own_status.hpp and oshrun, read by
+// status_table.hpp.
+#ifndef MESHMEM_BASE_STATUS_STATUS_BOARD_HPP_
+#define MESHMEM_BASE_STATUS_STATUS_BOARD_HPP_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshmem {
+
+// A text of `bytes` bytes, the last of which is 0. One thread writes at a time.
+template <std::size_t bytes>
+class SharedText {
+ public:
+  static_assert(bytes % sizeof(std::uint64_t) == 0);
+  // Longer ones are cut, and end in "...".
+  void store(std::string_view text);
+  std::string load() const;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, bytes / sizeof(std::uint64_t)> words_;
+};
+
+// One wait. `version` is odd while the rest is being written.
+struct alignas(64) WaitRow {
+  std::atomic<std::uint32_t> taken;
+  std::atomic<std::uint32_t> version;
+  std::atomic<std::uint64_t> since_ns;  // of the monotonic clock
+  SharedText<168> what;
+  SharedText<72> caller;
+
+  // By the one who has taken it.
+  void write(std::uint64_t since, std::string_view what_text, std::string_view caller_text);
+  void clear();
+};
+
+struct WaitSeen {
+  std::uint64_t since_ns = 0;
+  std::string what;
+  std::string caller;  // empty: not known
+};
+// False: the row is nobody's, or is being written.
+bool read_row(const WaitRow& row, WaitSeen& seen);
+
+enum class PePhase : std::uint32_t { silent, starting, running, finalized };
+
+inline constexpr std::size_t kStatusPage = 4096;
+inline constexpr int kRowsOfPe = 15;
+inline constexpr int kRowsOfKernels = 11;  // the last; the others are for threads of the host alone
+
+struct alignas(kStatusPage) PeStatus {
+  std::atomic<std::int32_t> pid;
+  std::atomic<PePhase> phase;
+  std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
+  std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
+  std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
+  std::atomic<std::uint64_t> waits_done;  // of those that had come to a row
+  alignas(256) std::array<WaitRow, kRowsOfPe> rows;
+
+  // A free row that is the caller's from now on; nullptr: there is none, which is counted.
+  WaitRow* take_row(bool of_kernel);
+  void give_row_back(WaitRow* row);
+};
+static_assert(sizeof(WaitRow) == 256 && sizeof(PeStatus) == kStatusPage);
+
+struct alignas(kStatusPage) JobStatus {
+  static constexpr std::uint64_t kMagic = 0x326574617473686d;  // "mhstate2"
+  std::atomic<std::uint64_t> magic;                            // last, when the rest is there
+  std::atomic<std::uint32_t> n_pes;
+  std::atomic<std::uint32_t> tables_printed;  // of a wait that took too long: 1 begun, 2 done
+  std::atomic<std::uint64_t> started_ns;
+  SharedText<256> program;
+  SharedText<256> launcher;  // which of several jobs this is, by the name that its launcher gave it
+};
+
+// A board in mapped memory.
+class StatusBoard {
+ public:
+  static std::size_t bytes_for(int n_pes);
+  StatusBoard() = default;
+  // A board that somebody has made at `memory`; is_valid() says whether it is one that lies in
+  // `bytes`.
+  StatusBoard(void* memory, std::size_t bytes);
+  // Makes one of zeros.
+  static StatusBoard make(void* memory, int n_pes, std::string_view program,
+                          std::string_view launcher);
+
+  bool is_valid() const { return n_pes_ > 0; }
+  int n_pes() const { return n_pes_; }
+  JobStatus& job() const { return *static_cast<JobStatus*>(memory_); }
+  PeStatus& pe(int number) const {
+    return static_cast<PeStatus*>(memory_)[1 + static_cast<std::size_t>(number)];
+  }
+
+ private:
+  void* memory_ = nullptr;
+  int n_pes_ = 0;
+};
+
+std::uint64_t monotonic_ns();
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_STATUS_STATUS_BOARD_HPP_

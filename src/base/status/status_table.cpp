@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the lines of the table. Two of them are alike if they differ in addresses alone: a
+// symmetric variable is at another one in each PE.
+#include "base/status/status_table.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <map>
+
+namespace meshmem {
+namespace {
+
+constexpr std::size_t kMostLines = 256;
+constexpr std::size_t kMostRanges = 8;
+
+struct Line {
+  std::vector<int> pes;
+  std::size_t waits = 0;
+  std::uint64_t since_ns = 0;  // of the longest; 0: no wait
+  std::string text;            // of the first
+};
+
+// The table before it is text: lines in the order in which they came up.
+class Lines {
+ public:
+  void add(int pe, std::uint64_t since_ns, const std::string& text) {
+    const auto [place, is_new] = places_.try_emplace(key_of(text), lines_.size());
+    if (is_new) lines_.push_back({.pes = {}, .waits = 0, .since_ns = since_ns, .text = text});
+    Line& line = lines_[place->second];
+    if (line.pes.empty() || line.pes.back() != pe) line.pes.push_back(pe);
+    ++line.waits;
+    line.since_ns = std::min(line.since_ns, since_ns);
+  }
+  const std::vector<Line>& all() const { return lines_; }
+
+ private:
+  // The text without its addresses, and without the numbers of blocks and threads.
+  static std::string key_of(const std::string& text) {
+    std::string key;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool in_address = (key.ends_with("at 0x") || key.ends_with("from 0x")) &&
+                              std::isxdigit(static_cast<unsigned char>(text[i]));
+      const bool in_place = is_inside(text, i, "block (") || is_inside(text, i, "thread (");
+      if (!in_address && !in_place) key += text[i];
+    }
+    return key;
+  }
+  // Whether character i is between `opening` and the next ')'.
+  static bool is_inside(const std::string& text, std::size_t i, std::string_view opening) {
+    const std::size_t begin = text.rfind(opening, i);
+    return begin != std::string::npos && i >= begin + opening.size() && text.find(')', begin) > i;
+  }
+
+  std::vector<Line> lines_;
+  std::map<std::string, std::size_t> places_;
+};
+
+std::string text_of_end(std::uint32_t ended) {
+  const int status = static_cast<int>(ended - 1);
+  if (!WIFSIGNALED(status)) return fmt::format("has ended with status {}", WEXITSTATUS(status));
+  const char* name = strsignal(WTERMSIG(status));
+  return fmt::format("was killed by signal {} ({})", WTERMSIG(status), name ? name : "?");
+}
+
+std::string text_of_idle(const PeStatus& pe) {
+  switch (pe.phase.load(std::memory_order_relaxed)) {
+    case PePhase::starting:
+      return "is in shmem_init, in no wait";
+    case PePhase::running:
+      return fmt::format("is in no wait of meshmem (has had {} of over 1 ms)",
+                         pe.waits_done.load(std::memory_order_relaxed));
+    case PePhase::finalized:
+      return "has called shmem_finalize";
+    case PePhase::silent:
+      break;
+  }
+  return "has not come to shmem_init";
+}
+
+void add_pe(Lines& lines, int place, const PeStatus& pe) {
+  const std::uint32_t told = pe.number.load(std::memory_order_relaxed);
+  const int number = told == 0 ? place : static_cast<int>(told - 1);
+  if (const std::uint32_t ended = pe.ended.load(std::memory_order_relaxed); ended != 0)
+    return lines.add(number, 0, text_of_end(ended));
+  bool waits = false;
+  WaitSeen seen;
+  for (const WaitRow& row : pe.rows) {
+    if (!read_row(row, seen)) continue;
+    waits = true;
+    const std::string from = seen.caller.empty() ? "" : fmt::format("; called in {}", seen.caller);
+    lines.add(number, seen.since_ns, seen.what + from);
+  }
+  if (const std::uint32_t more = pe.rowless.load(std::memory_order_relaxed); more != 0)
+    lines.add(number, 0, fmt::format("... and {} more waits at the same time", more));
+  else if (!waits)
+    lines.add(number, 0, text_of_idle(pe));
+}
+
+std::string age_text(std::uint64_t since_ns, std::uint64_t now_ns) {
+  if (since_ns == 0) return "-";
+  const double seconds = now_ns > since_ns ? static_cast<double>(now_ns - since_ns) / 1e9 : 0.0;
+  return seconds < 100 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+std::string line_text(const Line& line, std::uint64_t now_ns) {
+  const std::string count =
+      line.waits > line.pes.size() ? fmt::format(" ({} such waits)", line.waits) : "";
+  return fmt::format("\n  {:<10} {:>7}   {}{}", pe_list(line.pes), age_text(line.since_ns, now_ns),
+                     line.text, count);
+}
+
+}  // namespace
+
+std::string pe_list(const std::vector<int>& pes) {
+  std::string list;
+  std::size_t ranges = 0;
+  for (std::size_t i = 0; i < pes.size();) {
+    std::size_t end = i + 1;
+    while (end < pes.size() && pes[end] == pes[end - 1] + 1) ++end;
+    if (ranges++ == kMostRanges) return fmt::format("{},... ({} PEs)", list, pes.size());
+    if (!list.empty()) list += ',';
+    list += std::to_string(pes[i]);
+    if (end > i + 1) list += fmt::format("..{}", pes[end - 1]);
+    i = end;
+  }
+  return list;
+}
+
+std::string status_table(const StatusBoard& board, std::uint64_t now_ns) {
+  Lines lines;
+  for (int place = 0; place < board.n_pes(); ++place) add_pe(lines, place, board.pe(place));
+  const JobStatus& job = board.job();
+  const bool is_one = board.n_pes() == 1;
+  std::string table =
+      fmt::format("where the {} of {} {} after {}:\n  {:<10} {:>7}",
+                  is_one ? "PE" : fmt::format("{} PEs", board.n_pes()), job.program.load(),
+                  is_one ? "is" : "are",
+                  age_text(job.started_ns.load(std::memory_order_relaxed), now_ns), "PE", "for");
+  for (std::size_t i = 0; i < lines.all().size() && i < kMostLines; ++i)
+    table += line_text(lines.all()[i], now_ns);
+  if (lines.all().size() > kMostLines)
+    table += fmt::format("\n  ... and {} more lines", lines.all().size() - kMostLines);
+  return table;
+}
+
+}  // namespace meshmem

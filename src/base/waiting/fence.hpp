@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The processor fences of the library, by what they are for.
+// Invariant: nothing else uses a fence; the library's own flags are release stores and acquire
+// loads. ThreadSanitizer does not see fences, which only g++ says; the PEs that they order are
+// other processes, which it does not see either.
+#ifndef MESHMEM_BASE_WAITING_FENCE_HPP_
+#define MESHMEM_BASE_WAITING_FENCE_HPP_
+
+#include <atomic>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "base/waiting/schedule_fuzzing.hpp"
+
+namespace meshmem {
+
+#if defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
+// shmem_fence: what this thread has stored so far is seen before what it stores next.
+inline void order_stores() {
+  fuzz_schedule();
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+// shmem_quiet: what this thread has stored so far is seen by all before it goes on.
+inline void complete_stores() {
+  fuzz_schedule();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// Sends this thread's earlier stores out of the processor, before its next ones, also those to
+// memory whose stores the processor gathers. The fences above say nothing of such memory.
+inline void send_gathered_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+// The same, and before what this thread loads next.
+inline void send_gathered_stores_before_loads() {
+#if defined(__x86_64__)
+  _mm_mfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+#if defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_WAITING_FENCE_HPP_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All waiting on memory that another PE (or thread) will change. A wait polls, then lets others
+// run, then sleeps in short naps. There is no wake-up call: the one who ends a wait is a plain
+// store of another PE, which must not pay for finding out whether somebody sleeps.
+// Invariant: every wait ends, with a line that names what was waited for, when MESHMEM_TIMEOUT has
+// passed.
+#ifndef MESHMEM_BASE_WAITING_WAIT_HPP_
+#define MESHMEM_BASE_WAITING_WAIT_HPP_
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status/own_status.hpp"
+#include "base/waiting/relax.hpp"
+#include "base/waiting/schedule_fuzzing.hpp"
+
+namespace meshmem {
+
+inline constexpr unsigned kLongestNapUs = 1000;
+
+struct WaitPolicy {
+  unsigned polls = 1;  // before the first yield; 1 when PEs outnumber cores
+  unsigned longest_nap_us = kLongestNapUs;
+  double timeout_seconds = 0;  // 0: wait for ever
+  const char* timeout_name = "MESHMEM_TIMEOUT";
+};
+extern constinit WaitPolicy wait_policy;  // set once by start-up
+
+// The work that has to go on while this thread waits: the transport's, where there is one. Set
+// once.
+using Progress = void (*)();
+extern constinit Progress progress_of_waits;
+// Raised by the transport when something has arrived. A PE that waits while things arrive does not
+// nap: the PE that sent them most likely waits for an answer.
+extern constinit std::atomic<std::uint32_t> arrivals_of_waits;
+
+// How long a wait naps at most where `pes` share `cores`. The naps of all PEs together must leave
+// the cores to the PE that works: at start-up each PE waits for the last one's process.
+constexpr unsigned longest_nap_us_for(std::size_t pes, std::size_t cores) {
+  constexpr std::size_t kPesOfACoreNapOften = 32;
+  const std::size_t times = pes / (std::max<std::size_t>(cores, 1) * kPesOfACoreNapOften);
+  return kLongestNapUs * static_cast<unsigned>(std::clamp<std::size_t>(times, 1, 100));
+}
+
+// Says what makes progress in a wait: the wait, or ready() itself.
+enum class ProgressBy { wait, ready };
+
+// Moves this thread to `core`. A wait moves it back at its end: after more than 20 ms always, after
+// less ever more rarely, down to once a second. A thread that wakes up runs on whichever core is
+// free at that moment. Without the way back several PEs could end up on one core, and PEs that only
+// yield to each other stay there for long.
+void keep_to_core(int core);
+
+// The rest of a wait after the first polls: yields, then naps that grow to a millisecond, or longer
+// where very many PEs share a core. From the first nap on all can see what it waits for. Where
+// there is a transport, it makes progress too.
+class Backoff {
+ public:
+  explicit Backoff(double timeout_seconds, ProgressBy by = ProgressBy::wait)
+      : timeout_seconds_(timeout_seconds), by_(by) {}
+  ~Backoff();
+  Backoff(const Backoff&) = delete;
+  Backoff& operator=(const Backoff&) = delete;
+  // True: it is time to say what is waited for, the first time or again, as it may have changed.
+  bool pause();
+  void say(const std::string& what);
+  // The time is up.
+  bool is_late() const { return is_late_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void make_progress();
+  void look_at(Clock::time_point now);
+
+  double timeout_seconds_;
+  const ProgressBy by_;
+  unsigned rounds_ = 0;
+  static constexpr unsigned kFirstNapUs = 20;
+  unsigned nap_us_ = kFirstNapUs;
+  const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
+  std::uint32_t arrivals_ = arrivals_of_waits.load(std::memory_order_relaxed);
+  bool napping_ = false;
+  bool is_late_ = false;
+  Clock::time_point start_{}, last_look_{};
+  Clock::time_point quiet_since_{};  // nothing has arrived since
+  Clock::time_point say_at_{};
+  std::optional<ShownWait> shown_;
+  std::optional<std::string> caller_;  // stays the same while this wait lasts
+};
+
+[[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
+
+template <ProgressBy by, typename Ready, typename Describe>
+[[gnu::noinline]] void wait_long(const Ready& ready, const Describe& describe) {
+  Backoff backoff(wait_policy.timeout_seconds, by);
+  while (!ready()) {
+    if (!backoff.pause()) continue;
+    backoff.say(describe());
+    if (backoff.is_late() && !ready()) report_timeout(wait_policy.timeout_seconds, describe());
+  }
+}
+
+template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
+inline void poll_until_ready(const Ready& ready, const Describe& describe) {
+  // The first polls go without a pause: an answer that is under way takes about a cache-line
+  // transfer.
+  constexpr unsigned kEagerPolls = 64;
+  // An answer of another machine is mostly under way: it comes within 24 looks at the network, some
+  // 10 us. Those who share the core as a rule wait for it too, and each would take a turn to find
+  // that out.
+  constexpr unsigned kLooks = 24;
+  if (ready()) return;
+  // Data of a transport comes by progress, which wait_long() makes.
+  unsigned polls = progress_of_waits ? std::min(wait_policy.polls, kEagerPolls) : wait_policy.polls;
+  if constexpr (by == ProgressBy::ready) polls = std::max(polls, kLooks);
+  for (unsigned i = 0; i < polls; ++i) {
+    if (ready()) return;
+    if (i >= kEagerPolls) relax();
+  }
+  wait_long<by>(ready, describe);
+}
+
+// Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the
+// timeout and for whoever asks where the PEs are: routine, team, peer or variable. Called several
+// times.
+template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
+inline void wait_until_ready(const Ready& ready, const Describe& describe) {
+  poll_until_ready<by>(ready, describe);
+  fuzz_schedule();  // what was waited for may change again, if nobody keeps it
+}
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_WAITING_WAIT_HPP_
