@@ -22,8 +22,9 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
       dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)};
   if (spans_nodes(team)) return alltoallv_by_host(group, team, call);
   const TeamSync sync(team);
-  [[maybe_unused]] const InCall in_call(group, sync, Call::move<E>(Routine::alltoall, 0));
-  check_call(group, sync, Call::move<E>(Routine::alltoall, 0));  // of no length that is the same
+  [[maybe_unused]] const InCall in_call(group, sync, Call::move<E>(CollectiveKind::alltoall, 0));
+  check_call(group, sync,
+             Call::move<E>(CollectiveKind::alltoall, 0));  // of no length that is the same
   alltoallv(group, sync, call);
   return 0;
 }
@@ -31,7 +32,7 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
 template <typename U, typename Group>
 MESHMEM_DEVICE int reduce_located(const LocatedOrder& order, const Group& group, shmem_team_t team,
                                   void* dest, const void* source, std::size_t nreduce) {
-  const Call call{Routine::reduce, order.op, order.type, sizeof(Located<U>), nreduce, 0};
+  const Call call{CollectiveKind::reduce, order.op, order.type, sizeof(Located<U>), nreduce, 0};
   if (spans_nodes(team)) return by_host(group, {call, order.type, team, dest, source, 1, 1});
   reduce_located(order, group, sync_of(group, team, call, dest, source),
                  static_cast<Located<U>*>(dest), static_cast<const Located<U>*>(source), nreduce);

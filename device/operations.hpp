@@ -52,6 +52,21 @@ constexpr ElemType elem_type_of() {
 // Those from bit_and on are of integers. avg is a sum that is divided at the end.
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
+// The collectives; sync stands for barriers too.
+enum class CollectiveKind {
+  sync,
+  broadcast,
+  collect,
+  fcollect,
+  alltoall,
+  alltoalls,
+  reduce,
+  reduce_scatter,
+  inscan,
+  exscan,
+  alltoallv
+};
+
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 
 }  // namespace device

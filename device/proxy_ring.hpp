@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/operations.hpp"
 #include "device/target.hpp"
 
 namespace meshmem {
@@ -33,20 +34,10 @@ enum class ProxyOp : std::uint8_t {
 };
 
 // A collective that kernels have the host run: its `pe` is the slot of the team, its length the
-// ElemType of a reduction.
-enum class HostRoutine : std::uint8_t {
-  sync,
-  broadcast,
-  collect,
-  fcollect,
-  alltoall,
-  alltoalls,
-  reduce,
-  reduce_scatter,
-  inscan,
-  exscan
-};
-constexpr int kReduceOpBits = 4;  // of the detail, above the HostRoutine
+// ElemType of a reduction, its detail the CollectiveKind and, above these bits, the ReduceOp.
+constexpr int kCollectiveKindBits = 4;
+static_assert(static_cast<int>(CollectiveKind::alltoallv) < 1 << kCollectiveKindBits,
+              "a kind has no room in the detail");
 // Beside the slot: a stream asks for it, no group of a kernel waits.
 constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
 // Words: dest, source, count of elements, root or first stride, second stride, bytes of an element.

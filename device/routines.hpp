@@ -104,14 +104,14 @@ MESHMEM_DEVICE SyncInCall sync_of(const Group& group, shmem_team_t team, const C
     check_symmetric(source);
   }
   const TeamSync sync(team);
-  if (call.routine == Routine::broadcast) check_root(call.root, sync.team.n);
+  if (call.kind == CollectiveKind::broadcast) check_root(call.root, sync.team.n);
   return {group, sync, call, dest, source};
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
-  const Call call = Call::move<E>(Routine::broadcast, nelems, root);
+  const Call call = Call::move<E>(CollectiveKind::broadcast, nelems, root);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return broadcast(group, sync_of(group, team, call, dest, source), dest, source,
                    nelems * sizeof(E), root);
@@ -119,14 +119,14 @@ MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, 
 template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
                            std::size_t nelems) {
-  const Call call = Call::move<E>(Routine::collect, nelems);
+  const Call call = Call::move<E>(CollectiveKind::collect, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return collect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  const Call call = Call::move<E>(Routine::fcollect, nelems);
+  const Call call = Call::move<E>(CollectiveKind::fcollect, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return fcollect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
@@ -134,7 +134,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, c
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  const Call call = Call::move<E>(Routine::alltoall, nelems);
+  const Call call = Call::move<E>(CollectiveKind::alltoall, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return alltoall(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
@@ -143,7 +143,7 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
   if (nelems > 0) check_strides(dst, sst, 1);
-  const Call call = Call::move<E>(Routine::alltoalls, nelems);
+  const Call call = Call::move<E>(CollectiveKind::alltoalls, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, dst, sst});
   return alltoalls<Bits<sizeof(E)>>(group, sync_of(group, team, call, dest, source), dest, source,
                                     dst, sst, nelems);
@@ -158,7 +158,7 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   template <typename E, typename Group>                                                            \
   MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
                                    const E* source, std::size_t nreduce) {                         \
-    const Call call = Call::reduction<E>(Routine::reduce, ReduceOp::op, nreduce);                  \
+    const Call call = Call::reduction<E>(CollectiveKind::reduce, ReduceOp::op, nreduce);           \
     if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
     with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
       reduce<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                           \
@@ -169,7 +169,7 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   template <typename E, typename Group>                                                            \
   MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,         \
                                            const E* source, std::size_t nreduce) {                 \
-    const Call call = Call::reduction<E>(Routine::reduce_scatter, ReduceOp::op, nreduce);          \
+    const Call call = Call::reduction<E>(CollectiveKind::reduce_scatter, ReduceOp::op, nreduce);   \
     if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
     with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
       reduce_scatter<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                   \
@@ -184,7 +184,7 @@ MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  const Call call = Call::reduction<E>(Routine::inscan, ReduceOp::sum, nreduce);
+  const Call call = Call::reduction<E>(CollectiveKind::inscan, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
     scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
@@ -195,7 +195,7 @@ MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, co
 template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  const Call call = Call::reduction<E>(Routine::exscan, ReduceOp::sum, nreduce);
+  const Call call = Call::reduction<E>(CollectiveKind::exscan, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
     scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
@@ -210,7 +210,7 @@ MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, co
   template <typename E>                                                                            \
   MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                    \
       const Thread& thread, shmem_team_t team, E* dest, const E* source, std::size_t nreduce) {    \
-    const Call call = Call::reduction<E>(Routine::routine, ReduceOp::op, nreduce);                 \
+    const Call call = Call::reduction<E>(CollectiveKind::routine, ReduceOp::op, nreduce);          \
     if (spans_nodes(team)) return by_host(thread, {call, kHostType<E>, team, dest, source, 1, 1}); \
     return by_one_thread(ReduceForm::form, ReduceOp::op,                                           \
                          sync_of(thread, team, call, dest, source), dest, source, nreduce);        \

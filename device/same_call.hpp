@@ -14,19 +14,6 @@
 namespace meshmem {
 namespace device {
 
-enum class Routine {
-  meeting,  // a barrier or sync
-  broadcast,
-  collect,
-  fcollect,
-  alltoall,
-  alltoalls,
-  reduce,
-  reduce_scatter,
-  inscan,
-  exscan
-};
-
 // Not a call within a function: nvcc takes elem_type_of() for one of the host's.
 template <typename E>
 struct ElemTypeOf {
@@ -35,22 +22,23 @@ struct ElemTypeOf {
 
 // A collective as it is called.
 struct Call {
-  Routine routine;
+  CollectiveKind kind;
   ReduceOp op;    // of a reduction
   ElemType type;  // of a reduction; none: any, as of moves, of which the bytes count
   std::size_t elem_bytes, nelems;
   int root;
 
   MESHMEM_DEVICE_MEMBER static Call meeting() {
-    return {Routine::meeting, ReduceOp::sum, ElemType::none, 1, 0, 0};
+    return {CollectiveKind::sync, ReduceOp::sum, ElemType::none, 1, 0, 0};
   }
   template <typename E>
-  MESHMEM_DEVICE_MEMBER static Call move(Routine routine, std::size_t nelems, int root = 0) {
-    return {routine, ReduceOp::sum, ElemType::none, sizeof(E), nelems, root};
+  MESHMEM_DEVICE_MEMBER static Call move(CollectiveKind kind, std::size_t nelems, int root = 0) {
+    return {kind, ReduceOp::sum, ElemType::none, sizeof(E), nelems, root};
   }
   template <typename E>
-  MESHMEM_DEVICE_MEMBER static Call reduction(Routine routine, ReduceOp op, std::size_t nelems) {
-    return {routine, op, ElemTypeOf<E>::kType, sizeof(E), nelems, 0};
+  MESHMEM_DEVICE_MEMBER static Call reduction(CollectiveKind kind, ReduceOp op,
+                                              std::size_t nelems) {
+    return {kind, op, ElemTypeOf<E>::kType, sizeof(E), nelems, 0};
   }
 };
 
@@ -76,14 +64,14 @@ struct CallWords {
   std::uint64_t what, count, caller;
 
   MESHMEM_DEVICE_MEMBER static CallWords of(const Call& call, std::uint64_t caller) {
-    const bool is_move = call.routine < Routine::reduce;
-    return {static_cast<std::uint64_t>(call.routine) | static_cast<std::uint64_t>(call.op) << 8 |
+    const bool is_move = call.kind < CollectiveKind::reduce;
+    return {static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.op) << 8 |
                 static_cast<std::uint64_t>(call.type) << 16 |
                 static_cast<std::uint64_t>(static_cast<unsigned>(call.root)) << 32,
-            call.routine == Routine::collect ? 0
-            : is_move                        ? call.nelems * call.elem_bytes
-                                             : call.nelems,
-            call.routine == Routine::meeting ? 0 : caller};
+            call.kind == CollectiveKind::collect ? 0
+            : is_move                            ? call.nelems * call.elem_bytes
+                                                 : call.nelems,
+            call.kind == CollectiveKind::sync ? 0 : caller};
   }
   MESHMEM_DEVICE_MEMBER int byte_of_what(int which) const {
     return static_cast<int>(what >> 8 * which & 0xff);
@@ -91,7 +79,8 @@ struct CallWords {
   MESHMEM_DEVICE_MEMBER int root() const { return static_cast<int>(what >> 32); }
   MESHMEM_DEVICE_MEMBER const char* op() const {
     const char* const names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
-    return byte_of_what(0) < static_cast<int>(Routine::reduce) ? "" : names[byte_of_what(1) & 7];
+    return byte_of_what(0) < static_cast<int>(CollectiveKind::reduce) ? ""
+                                                                      : names[byte_of_what(1) & 7];
   }
   MESHMEM_DEVICE_MEMBER const char* routine() const {
     const char* const names[] = {"a barrier or sync", "broadcast", "collect", "fcollect",
@@ -157,9 +146,10 @@ MESHMEM_DEVICE void print_difference(const CallWords& mine, int pe, const char* 
     print_difference(mine, pe, "PE_root", static_cast<std::uint64_t>(mine.root()),
                      static_cast<std::uint64_t>(theirs.root()));
   else if (mine.count != theirs.count)
-    print_difference(mine, pe,
-                     mine.byte_of_what(0) < static_cast<int>(Routine::reduce) ? "bytes" : "nreduce",
-                     mine.count, theirs.count);
+    print_difference(
+        mine, pe,
+        mine.byte_of_what(0) < static_cast<int>(CollectiveKind::reduce) ? "bytes" : "nreduce",
+        mine.count, theirs.count);
   else if ((mine.caller ^ theirs.caller) & 3)
     print_difference(mine, theirs, pe, " by ", mine.group(), theirs.group());
   else
@@ -247,16 +237,16 @@ MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* 
                     all = block * static_cast<std::size_t>(n);
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
-  switch (call.routine) {
-    case Routine::collect:    // what it brings is not known
-    case Routine::alltoalls:  // elements may lie between each other
+  switch (call.kind) {
+    case CollectiveKind::collect:    // what it brings is not known
+    case CollectiveKind::alltoalls:  // elements may lie between each other
       return;
-    case Routine::alltoall:
+    case CollectiveKind::alltoall:
       return check_apart(dest, all, source, all);
-    case Routine::fcollect:
+    case CollectiveKind::fcollect:
       if (from != to + before) check_apart(dest, all, source, block);
       return;
-    case Routine::reduce_scatter:
+    case CollectiveKind::reduce_scatter:
       if (to != from + before) check_apart(dest, block, source, all);
       return;
     default:
@@ -306,7 +296,7 @@ MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const C
 #if MESHMEM_KERNEL_CHECKS
   check_count(call.elem_bytes, call.nelems, static_cast<std::size_t>(sync.team.n));
   if (call.nelems > 0 && leads(group)) check_overlap(call, dest, source, sync.team.me, sync.team.n);
-  if (call.nelems > 0 || call.routine == Routine::collect) check_call(group, sync, call);
+  if (call.nelems > 0 || call.kind == CollectiveKind::collect) check_call(group, sync, call);
 #else
   (void)group, (void)sync, (void)call, (void)dest, (void)source;
 #endif

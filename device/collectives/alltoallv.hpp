@@ -52,7 +52,7 @@ MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Al
 MESHMEM_DEVICE_COLD void ask_for_alltoallv(shmem_team_t team, const Alltoallv& call) {
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
   command.length = static_cast<std::uint8_t>(call.elem_bytes);
-  command.detail = static_cast<std::uint8_t>(kHostAlltoallv);
+  command.detail = static_cast<std::uint8_t>(CollectiveKind::alltoallv);
   const void* const words[] = {call.dest,      call.source,      call.to.nelems,
                                call.to.displs, call.from.nelems, call.from.displs};
   for (int i = 0; i < kResultOfCollective; ++i) command.word[i] = number_of(words[i]);

@@ -29,10 +29,8 @@ struct Alltoallv {
   std::size_t elem_bytes;
 };
 
-// The next after those of proxy_ring.hpp. Words of its command: dest, source, dest_nelems,
-// dest_displs, source_nelems, source_displs; its length is the bytes of an element.
-constexpr auto kHostAlltoallv = static_cast<HostRoutine>(static_cast<int>(HostRoutine::exscan) + 1);
-static_assert(static_cast<int>(kHostAlltoallv) < 1 << kReduceOpBits, "no room in the detail");
+// Words of its command: dest, source, dest_nelems, dest_displs, source_nelems, source_displs; its
+// length is the bytes of an element.
 
 // On one node; the arrays are read when the kernel runs. Defined in kernels/, called by src/.
 hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream);

@@ -15,13 +15,6 @@
 namespace meshmem {
 namespace device {
 
-// Both count alike.
-static_assert(static_cast<int>(Routine::meeting) == static_cast<int>(HostRoutine::sync) &&
-                  static_cast<int>(Routine::alltoalls) ==
-                      static_cast<int>(HostRoutine::alltoalls) &&
-                  static_cast<int>(Routine::exscan) == static_cast<int>(HostRoutine::exscan),
-              "the host does another routine than was called");
-
 // The far way is apart from the near one, function by function: what a routine keeps in registers
 // would else be in memory on the near way too, wherever the far one calls something.
 MESHMEM_DEVICE_APART bool is_marked(const std::uint8_t* spans, shmem_team_t team) {
@@ -66,13 +59,13 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   const Call& call = host.call;
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(host.team));
   command.length = static_cast<std::uint8_t>(host.type);
-  command.detail = static_cast<std::uint8_t>(static_cast<unsigned>(call.routine) |
-                                             static_cast<unsigned>(call.op) << kReduceOpBits);
+  command.detail = static_cast<std::uint8_t>(static_cast<unsigned>(call.kind) |
+                                             static_cast<unsigned>(call.op) << kCollectiveKindBits);
   command.word[0] = number_of(host.dest);
   command.word[1] = number_of(host.source);
   command.word[2] = call.nelems;
   command.word[3] = static_cast<std::uint64_t>(
-      call.routine == Routine::broadcast ? static_cast<std::ptrdiff_t>(call.root) : host.dst);
+      call.kind == CollectiveKind::broadcast ? static_cast<std::ptrdiff_t>(call.root) : host.dst);
   command.word[4] = static_cast<std::uint64_t>(host.sst);
   command.word[5] = call.elem_bytes;
   release_fence();  // publishes what the group has released to the host

@@ -21,34 +21,40 @@ Team& team_of_set(const ActiveSet& set, const char* routine) {
   return active_set_team(set, routine);
 }
 
+void run_on_set(const ActiveSet& set, const char* routine, const Collective& call) {
+  Team& team = team_of_set(set, routine);
+  run(team, [&] { return call; });
+}
+
 template <typename E>
 void set_broadcast(const char* routine, void* dest, const void* source, std::size_t nelems,
                    int PE_root, int PE_start, int logPE_stride, int PE_size, long*) {
   const ActiveSet set{PE_start, logPE_stride, PE_size};
   require_active(routine);
   require_root(set, PE_root, routine);
-  dispatch::broadcast_to_others(team_of_set(set, routine), dest, source,
-                                bytes_of(routine, nelems, sizeof(E)), PE_root);
+  Collective call = moving(CollectiveKind::broadcast, dest, source,
+                           bytes_of(routine, nelems, sizeof(E)), PE_root);
+  call.root_has_dest = false;
+  run_on_set(set, routine, call);
 }
 template <typename E>
 void set_collect(const char* routine, void* dest, const void* source, std::size_t nelems,
                  int PE_start, int logPE_stride, int PE_size, long*) {
-  dispatch::collect(team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
-                    bytes_of(routine, nelems, sizeof(E)));
+  run_on_set({PE_start, logPE_stride, PE_size}, routine,
+             moving(CollectiveKind::collect, dest, source, bytes_of(routine, nelems, sizeof(E))));
 }
 template <typename E>
 void set_fcollect(const char* routine, void* dest, const void* source, std::size_t nelems,
                   int PE_start, int logPE_stride, int PE_size, long*) {
-  dispatch::fcollect(team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
-                     bytes_of(routine, nelems, sizeof(E)));
+  run_on_set({PE_start, logPE_stride, PE_size}, routine,
+             moving(CollectiveKind::fcollect, dest, source, bytes_of(routine, nelems, sizeof(E))));
 }
 template <typename E>
 void set_alltoalls(const char* routine, void* dest, const void* source, std::ptrdiff_t dst,
                    std::ptrdiff_t sst, std::size_t nelems, int PE_start, int logPE_stride,
                    int PE_size, long*) {
-  dispatch::alltoall(
-      team_of_set({PE_start, logPE_stride, PE_size}, routine), dest, source,
-      {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
+  run_on_set({PE_start, logPE_stride, PE_size}, routine,
+             alltoalls_of(dest, source, sizeof(E), nelems, dst, sst));
 }
 template <typename E>
 void set_alltoall(const char* routine, void* dest, const void* source, std::size_t nelems,
@@ -59,7 +65,9 @@ void set_alltoall(const char* routine, void* dest, const void* source, std::size
 void reduce_untyped(const char* routine, const Reduction& op, void* dest, const void* source,
                     int nreduce, const ActiveSet& set) {
   if (nreduce < 0) fatal("{}: nreduce is {}", routine, nreduce);
-  dispatch::reduce(team_of_set(set, routine), op, dest, source, static_cast<std::size_t>(nreduce));
+  run_on_set(
+      set, routine,
+      combining(CollectiveKind::reduce, op, dest, source, static_cast<std::size_t>(nreduce)));
 }
 
 #define REDUCE(name, Op)                                                              \

@@ -4,8 +4,8 @@
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
 
 #include "api/entry.hpp"
+#include "api/team_collective.hpp"
 #include "collectives/combine.hpp"
-#include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/room.hpp"
@@ -14,85 +14,59 @@
 namespace meshmem {
 namespace {
 
+using Kind = CollectiveKind;
+
 template <typename E>
-int broadcast(const char* routine, shmem_team_t handle, void* dest, const void* source,
+int broadcast(const char* routine, shmem_team_t team, void* dest, const void* source,
               std::size_t nelems, int PE_root) {
-  Team& team = collective_team(handle, routine);
-  if (static_cast<unsigned>(PE_root) >= static_cast<unsigned>(team.n)) {
-    fatal("{}: PE_root {} is not in 0..{} of the team", routine, PE_root, team.n - 1);
-  }
-  dispatch::broadcast(team, dest, source, bytes_of(routine, nelems, sizeof(E)), PE_root);
-  return 0;
+  return move<Kind::broadcast>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)),
+                               PE_root);
 }
 template <typename E>
-int fcollect(const char* routine, shmem_team_t handle, void* dest, const void* source,
+int fcollect(const char* routine, shmem_team_t team, void* dest, const void* source,
              std::size_t nelems) {
-  dispatch::fcollect(collective_team(handle, routine), dest, source,
-                     bytes_of(routine, nelems, sizeof(E)));
-  return 0;
+  return move<Kind::fcollect>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
-int collect(const char* routine, shmem_team_t handle, void* dest, const void* source,
+int collect(const char* routine, shmem_team_t team, void* dest, const void* source,
             std::size_t nelems) {
-  dispatch::collect(collective_team(handle, routine), dest, source,
-                    bytes_of(routine, nelems, sizeof(E)));
-  return 0;
-}
-int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
-                     const AlltoallShape& shape) {
-  dispatch::alltoall(collective_team(handle, routine), dest, source, shape);
-  return 0;
+  return move<Kind::collect>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)));
 }
 template <typename E>
-int alltoall(const char* routine, shmem_team_t handle, void* dest, const void* source,
+int alltoall(const char* routine, shmem_team_t team, void* dest, const void* source,
              std::size_t nelems) {
-  return alltoall_untyped(routine, handle, dest, source,
-                          {.elem_bytes = sizeof(E), .count = nelems});
+  return move<Kind::alltoall>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)));
+}
+int alltoalls_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                      std::size_t elem_bytes, std::size_t count, std::ptrdiff_t dst,
+                      std::ptrdiff_t sst) {
+  run(collective_team(handle, routine),
+      [&] { return alltoalls_of(dest, source, elem_bytes, count, dst, sst); });
+  return 0;
 }
 template <typename E>
-int alltoalls(const char* routine, shmem_team_t handle, void* dest, const void* source,
+int alltoalls(const char* routine, shmem_team_t team, void* dest, const void* source,
               std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
-  return alltoall_untyped(
-      routine, handle, dest, source,
-      {.elem_bytes = sizeof(E), .count = nelems, .dest_stride = dst, .source_stride = sst});
+  return alltoalls_untyped(routine, team, dest, source, sizeof(E), nelems, dst, sst);
 }
 
-int reduce_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
-                   const void* source, std::size_t count) {
-  dispatch::reduce(collective_team(handle, routine), op, dest, source, count);
-  return 0;
-}
-int scan_untyped(const char* routine, shmem_team_t handle, const Reduction& op, void* dest,
-                 const void* source, std::size_t count, bool inclusive) {
-  dispatch::scan(collective_team(handle, routine), op, dest, source, count, inclusive);
-  return 0;
-}
-
-#define REDUCE(name, Op)                                                             \
-  template <typename E>                                                              \
-  int name(const char* routine, shmem_team_t handle, void* dest, const void* source, \
-           std::size_t count) {                                                      \
-    return reduce_untyped(routine, handle, reduction<Op, E>(), dest, source, count); \
+#define COMBINE(name, kind, Op)                                                    \
+  template <typename E>                                                            \
+  int name(const char* routine, shmem_team_t team, void* dest, const void* source, \
+           std::size_t count) {                                                    \
+    static constexpr Reduction kOp = reduction<Op, E>();                           \
+    return combine<Kind::kind>(routine, team, kOp, dest, source, count);           \
   }
-REDUCE(and_reduce, And)
-REDUCE(or_reduce, Or)
-REDUCE(xor_reduce, Xor)
-REDUCE(max_reduce, Max)
-REDUCE(min_reduce, Min)
-REDUCE(sum_reduce, Sum)
-REDUCE(prod_reduce, Product)
-#undef REDUCE
-
-template <typename E>
-int sum_inscan(const char* routine, shmem_team_t handle, void* dest, const void* source,
-               std::size_t count) {
-  return scan_untyped(routine, handle, reduction<Sum, E>(), dest, source, count, true);
-}
-template <typename E>
-int sum_exscan(const char* routine, shmem_team_t handle, void* dest, const void* source,
-               std::size_t count) {
-  return scan_untyped(routine, handle, reduction<Sum, E>(), dest, source, count, false);
-}
+COMBINE(and_reduce, reduce, And)
+COMBINE(or_reduce, reduce, Or)
+COMBINE(xor_reduce, reduce, Xor)
+COMBINE(max_reduce, reduce, Max)
+COMBINE(min_reduce, reduce, Min)
+COMBINE(sum_reduce, reduce, Sum)
+COMBINE(prod_reduce, reduce, Product)
+COMBINE(sum_inscan, inscan, Sum)
+COMBINE(sum_exscan, exscan, Sum)
+#undef COMBINE
 
 }  // namespace
 

@@ -2,12 +2,13 @@
 //
 // The routines that take their place on a stream (include/shmemx.h), with their types dropped.
 // Invariant: a routine that finds no device, or no kernels that reach all PEs, ends the job.
+#include "collectives/device/on_stream.hpp"
+
 #include <cstring>
 #include <memory>
 
 #include "api/entry.hpp"
 #include "collectives/device/kernel_reduction.hpp"
-#include "collectives/device/stream_collectives.hpp"
 #include "core/stream_transfers.hpp"
 #include "device/operations.hpp"
 #include "memory/room.hpp"
@@ -34,6 +35,13 @@ Team& team_for_kernels(shmem_team_t handle, const char* routine) {
   Team& team = collective_team(handle, routine);
   on_stream::require_kernels(team);
   return team;
+}
+
+int run_on_stream(const char* routine, shmem_team_t handle, const Collective& call,
+                  shmemx_stream_t stream) {
+  Team& team = team_for_kernels(handle, routine);
+  on_stream::run(team, call, stream_of(stream, routine));
+  return 0;
 }
 
 }  // namespace
@@ -68,16 +76,15 @@ MESHMEM_EXTENSION_ENTRY(void, stream_mark_wait, (shmemx_mark_t * mark)) {
 
 MESHMEM_EXTENSION_ENTRY(void, barrier_all_on_stream, (shmemx_stream_t stream)) {
   constexpr auto kRoutine = "shmemx_barrier_all_on_stream";
-  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, kRoutine), stream_of(stream, kRoutine));
+  run_on_stream(kRoutine, SHMEM_TEAM_WORLD, {.kind = CollectiveKind::sync}, stream);
 }
 MESHMEM_EXTENSION_ENTRY(int, team_sync_on_stream, (shmem_team_t handle, shmemx_stream_t stream)) {
   constexpr auto kRoutine = "shmemx_team_sync_on_stream";
-  on_stream::sync(team_for_kernels(handle, kRoutine), stream_of(stream, kRoutine));
-  return 0;
+  return run_on_stream(kRoutine, handle, {.kind = CollectiveKind::sync}, stream);
 }
 MESHMEM_EXTENSION_ENTRY(void, sync_all_on_stream, (shmemx_stream_t stream)) {
   constexpr auto kRoutine = "shmemx_sync_all_on_stream";
-  on_stream::sync(team_for_kernels(SHMEM_TEAM_WORLD, kRoutine), stream_of(stream, kRoutine));
+  run_on_stream(kRoutine, SHMEM_TEAM_WORLD, {.kind = CollectiveKind::sync}, stream);
 }
 
 namespace {
@@ -88,8 +95,9 @@ struct Row {
   shmemx_stream_t stream;
 
   on_stream::StreamCall call() const { return call_on(stream, routine); }
-  Team& team(shmem_team_t handle) const { return team_for_kernels(handle, routine); }
-  hipStream_t hip() const { return stream_of(stream, routine); }
+  int run(shmem_team_t team, const Collective& call) const {
+    return run_on_stream(routine, team, call, stream);
+  }
   template <typename E>
   std::size_t bytes(std::size_t nelems) const {
     return bytes_of(routine, nelems, sizeof(E));
@@ -130,33 +138,28 @@ void wait_until(Row row, const E* ivar, int cmp, E cmp_value) {
 template <typename E>
 int broadcast(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems,
               int PE_root) {
-  on_stream::broadcast(row.team(team), dest, source, row.bytes<E>(nelems), PE_root, row.hip());
-  return 0;
+  return row.run(team,
+                 moving(CollectiveKind::broadcast, dest, source, row.bytes<E>(nelems), PE_root));
 }
 template <typename E>
 int fcollect(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
-  on_stream::fcollect(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
-  return 0;
+  return row.run(team, moving(CollectiveKind::fcollect, dest, source, row.bytes<E>(nelems)));
 }
 template <typename E>
 int collect(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
-  on_stream::collect(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
-  return 0;
+  return row.run(team, moving(CollectiveKind::collect, dest, source, row.bytes<E>(nelems)));
 }
 template <typename E>
 int alltoall(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
-  on_stream::alltoall(row.team(team), dest, source, row.bytes<E>(nelems), row.hip());
-  return 0;
+  return row.run(team, moving(CollectiveKind::alltoall, dest, source, row.bytes<E>(nelems)));
 }
 template <typename E>
 int alltoallv(Row row, shmem_team_t team, void* dest, const std::size_t* dest_nelems,
               const std::size_t* dest_displs, const void* source, const std::size_t* source_nelems,
               const std::size_t* source_displs) {
-  on_stream::alltoallv(
-      row.team(team),
-      {dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)},
-      row.hip());
-  return 0;
+  const device::Alltoallv call{
+      dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)};
+  return row.run(team, alltoallv_of(call));
 }
 
 }  // namespace
@@ -171,23 +174,24 @@ MESHMEM_UNTYPED_ON_STREAM(DEFINE_MOVED)
 
 namespace {
 
-using on_stream::Computation;
-using Kind = Computation::Kind;
+// A row of the tables that combines.
+struct Combining {
+  Reduction op;
+  CollectiveKind kind;
+};
 
-int compute(const char* routine, shmem_team_t handle, const Computation& computation, void* dest,
+int combine(const char* routine, shmem_team_t team, const Combining& row, void* dest,
             const void* source, std::size_t count, shmemx_stream_t stream) {
-  on_stream::compute(team_for_kernels(handle, routine), computation, dest, source, count,
-                     stream_of(stream, routine));
-  return 0;
+  return run_on_stream(routine, team, combining(row.kind, row.op, dest, source, count), stream);
 }
 
-#define COMPUTATION(name, op, what)   \
-  template <typename E>               \
-  constexpr Computation of_##name() { \
-    return {op, Kind::what};          \
+#define COMBINING(name, op, kind)      \
+  template <typename E>                \
+  constexpr Combining of_##name() {    \
+    return {op, CollectiveKind::kind}; \
   }
 #define REDUCTION(name, op) \
-  COMPUTATION(name##_reduce, op, reduce) COMPUTATION(name##_reduce_scatter, op, scatter)
+  COMBINING(name##_reduce, op, reduce) COMBINING(name##_reduce_scatter, op, reduce_scatter)
 REDUCTION(sum, (kernel_reduction<Sum, E>()))
 REDUCTION(prod, (kernel_reduction<Product, E>()))
 REDUCTION(max, (kernel_reduction<Max, E>()))
@@ -196,12 +200,12 @@ REDUCTION(and, (kernel_reduction<And, E>()))
 REDUCTION(or, (kernel_reduction<Or, E>()))
 REDUCTION(xor, (kernel_reduction<Xor, E>()))
 REDUCTION(avg, kernel_average<E>())
-COMPUTATION(maxloc_reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()), reduce)
-COMPUTATION(minloc_reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()), reduce)
-COMPUTATION(sum_inscan, (kernel_reduction<Sum, E>()), inscan)
-COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
+COMBINING(maxloc_reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()), reduce)
+COMBINING(minloc_reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()), reduce)
+COMBINING(sum_inscan, (kernel_reduction<Sum, E>()), inscan)
+COMBINING(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
 #undef REDUCTION
-#undef COMPUTATION
+#undef COMBINING
 
 }  // namespace
 
@@ -213,7 +217,7 @@ COMPUTATION(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
   DEFINE_COMPUTED(name, op, Bfloat16, result, params)
 #define DEFINE_COMPUTED(name, op, Elem, result, params)                                        \
   MESHMEM_EXTENSION_ENTRY(result, name##_on_stream, MESHMEM_WITH_STREAM params) {              \
-    return compute("shmemx_" #name "_on_stream", team, of_##op<Elem>(), dest, source, nreduce, \
+    return combine("shmemx_" #name "_on_stream", team, of_##op<Elem>(), dest, source, nreduce, \
                    stream);                                                                    \
   }
 MESHMEM_COMPUTED_ON_STREAM(DEFINE_ON_STREAM, MESHMEM_IN)

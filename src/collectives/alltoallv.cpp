@@ -5,6 +5,7 @@
 #include "collectives/alltoallv.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "base/error.hpp"
 #include "collectives/between_nodes.hpp"
@@ -19,6 +20,11 @@
 
 namespace meshmem {
 namespace {
+
+// The arrays of one side.
+struct Blocks {
+  std::vector<std::size_t> nelems, displs;
+};
 
 // A PE's block for another: the number of its elements, and its distance from the beginning of the
 // source.
@@ -43,11 +49,15 @@ std::vector<BlockOffer> exchange_offers(Team& team, const Blocks& source) {
   const auto n = static_cast<std::size_t>(team.n);
   std::vector<BlockOffer> mine(n), theirs(n);
   for (std::size_t pe = 0; pe < n; ++pe) mine[pe] = {source.nelems[pe], source.displs[pe]};
-  const AlltoallShape shape{.elem_bytes = sizeof(BlockOffer), .count = 1};
+  const Collective exchange{.kind = CollectiveKind::alltoall,
+                            .dest = theirs.data(),
+                            .source = mine.data(),
+                            .count = 1,
+                            .elem_bytes = sizeof(BlockOffer)};
   if (team.is_on_one_node()) {
-    by_messages::alltoall(team, theirs.data(), mine.data(), shape);
+    by_messages::run(team, exchange);
   } else {
-    between_nodes::alltoall_of_any_memory(team, theirs.data(), mine.data(), shape);
+    between_nodes::alltoall_of_any_memory(team, exchange);
   }
   return theirs;
 }
@@ -72,19 +82,20 @@ Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Bloc
   return get;
 }
 
-}  // namespace
-
-Blocks blocks_of(const Team& team, const std::size_t* nelems, const std::size_t* displs,
-                 bool from_kernel) {
-  return {numbers_of(team, nelems, from_kernel), numbers_of(team, displs, from_kernel)};
+Blocks blocks_in(const Team& team, const device::BlocksInArrays& arrays, bool from_kernel) {
+  return {numbers_of(team, arrays.nelems, from_kernel),
+          numbers_of(team, arrays.displs, from_kernel)};
 }
 
-void alltoallv(Team& team, std::size_t elem_bytes, void* dest, const Blocks& dest_blocks,
-               const void* source, const Blocks& source_blocks) {
-  const std::vector<BlockOffer> offers = exchange_offers(team, source_blocks);
+}  // namespace
+
+void alltoallv(Team& team, const Collective& call, bool from_kernel) {
+  const Blocks to = blocks_in(team, call.varying->to, from_kernel);
+  const std::vector<BlockOffer> offers =
+      exchange_offers(team, blocks_in(team, call.varying->from, from_kernel));
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
-    const Get get = checked_get(team, elem_bytes, dest, dest_blocks, source,
+    const Get get = checked_get(team, call.elem_bytes, call.dest, to, call.source,
                                 offers[static_cast<std::size_t>(pe)], pe);
     if (get.bytes > 0)
       get_nbi_bytes(team.routine(), get.dest, get.source, get.bytes, team.world_pe(pe));

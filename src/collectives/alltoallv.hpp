@@ -7,25 +7,15 @@
 #ifndef MESHMEM_COLLECTIVES_ALLTOALLV_HPP_
 #define MESHMEM_COLLECTIVES_ALLTOALLV_HPP_
 
-#include <cstddef>
-#include <vector>
-
+#include "collectives/collective.hpp"
 #include "core/team.hpp"
 
 namespace meshmem {
 
-// Counted in elements: block i of the dest comes from PE i, block i of the source goes to it.
-struct Blocks {
-  std::vector<std::size_t> nelems, displs;
-};
-
-// Reads arrays of a program, each of a number for each PE: in memory of the host, or of the device.
-// `from_kernel`: any memory that the device reaches.
-Blocks blocks_of(const Team& team, const std::size_t* nelems, const std::size_t* displs,
-                 bool from_kernel);
-
-void alltoallv(Team& team, std::size_t elem_bytes, void* dest, const Blocks& dest_blocks,
-               const void* source, const Blocks& source_blocks);
+// The arrays of a call have a number for each PE, which counts elements: block i of the dest comes
+// from PE i, block i of the source goes to it. They are in memory of the host or of the device;
+// those that a kernel gives (`from_kernel`) in any that the device reaches.
+void alltoallv(Team& team, const Collective& call, bool from_kernel);
 
 }  // namespace meshmem
 

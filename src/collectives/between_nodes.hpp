@@ -10,8 +10,7 @@
 
 #include <cstddef>
 
-#include "collectives/data_movement.hpp"
-#include "collectives/reduction.hpp"
+#include "collectives/collective.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::between_nodes {
@@ -19,21 +18,11 @@ namespace meshmem::between_nodes {
 // All members have entered when one leaves.
 void sync(Team& team);
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
-// Of members that do not all know the same of dest, as the root of an active set, which has none.
-void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::size_t bytes,
-                             int root);
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
-void collect(Team& team, void* dest, const void* source, std::size_t bytes);
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
-// Of memory that no other PE reaches; small blocks.
-void alltoall_of_any_memory(Team& team, void* dest, const void* source, const AlltoallShape& shape);
-// Up to 16 KiB dest and source may be any memory.
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count);
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive);
+// Every kind but alltoallv, which goes by gets. Up to 16 KiB the buffers of a reduction may be any
+// memory.
+void run(Team& team, const Collective& call);
+// An alltoall of memory that no other PE reaches; small blocks.
+void alltoall_of_any_memory(Team& team, const Collective& call);
 
 // Block i of `all` becomes PE i's `mine`, in any host memory.
 void gather(Team& team, std::byte* all, const void* mine, std::size_t bytes);

@@ -68,15 +68,15 @@ void add_term(const Reduction& op, std::byte* total, const std::byte* data, std:
 
 // Runs `combine` on batches in host memory.
 template <typename Combine>
-void in_batches(Team& team, std::size_t elem_bytes, void* dest, const void* source,
-                std::size_t count, const Combine& combine) {
-  const std::size_t most = kStageBytes / elem_bytes;
-  std::vector<std::byte> batch(std::min(most, count) * elem_bytes);
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t n = std::min(most, count - done);
-    copy_local(team.routine(), batch.data(), at(source, done * elem_bytes), n * elem_bytes);
+void in_batches(Team& team, const Collective& call, const Combine& combine) {
+  const std::size_t most = kStageBytes / call.elem_bytes;
+  std::vector<std::byte> batch(std::min(most, call.count) * call.elem_bytes);
+  for (std::size_t done = 0; done < call.count; done += most) {
+    const std::size_t n = std::min(most, call.count - done);
+    const std::size_t offset = done * call.elem_bytes, bytes = n * call.elem_bytes;
+    copy_local(team.routine(), batch.data(), at(call.source, offset), bytes);
     combine(batch.data(), n);
-    copy_local(team.routine(), at(dest, done * elem_bytes), batch.data(), n * elem_bytes);
+    copy_local(team.routine(), at(call.dest, offset), batch.data(), bytes);
   }
 }
 
@@ -88,71 +88,77 @@ void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
   });
 }
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
-  const std::size_t own_bytes = team.me == root ? bytes : 0;
-  const bool in_place = team.me == root && dest == source;
-  exchange_in_batches(team, source, own_bytes, bytes,
+namespace {
+
+void broadcast(Team& team, const Collective& call) {
+  const bool is_root = team.me == call.root;
+  void* const dest = call.dest_of_broadcast(team.me);
+  const bool in_place = is_root && dest == call.source;
+  exchange_in_batches(team, call.source, is_root ? call.bytes() : 0, call.bytes(),
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
-                        if (pe == root && !in_place)
+                        if (pe == call.root && !in_place)
                           copy_local(team.routine(), at(dest, offset), data, length);
                       });
 }
 
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  exchange_in_batches(team, source, bytes, bytes,
+void fcollect(Team& team, const Collective& call) {
+  const std::size_t bytes = call.bytes();
+  exchange_in_batches(team, call.source, bytes, bytes,
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         const std::size_t begin = static_cast<std::size_t>(pe) * bytes + offset;
-                        copy_local(team.routine(), at(dest, begin), data, length);
+                        copy_local(team.routine(), at(call.dest, begin), data, length);
                       });
 }
 
-void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+void collect(Team& team, const Collective& call) {
+  const std::size_t bytes = call.bytes();
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, sizes.data(), &bytes, sizeof bytes);
   std::vector<std::size_t> begins;
   std::size_t total = 0;
   for (const std::size_t size : sizes) begins.push_back(std::exchange(total, total + size));
-  check_room(team.routine(), "dest", dest, total);
-  exchange_in_batches(team, source, bytes, *std::max_element(sizes.begin(), sizes.end()),
+  check_room(team.routine(), "dest", call.dest, total);
+  exchange_in_batches(team, call.source, bytes, *std::max_element(sizes.begin(), sizes.end()),
                       [&](int pe, std::size_t offset, const std::byte* data, std::size_t length) {
                         const std::size_t size = sizes[static_cast<std::size_t>(pe)];
                         if (offset >= size) return;
                         copy_local(team.routine(),
-                                   at(dest, begins[static_cast<std::size_t>(pe)] + offset), data,
-                                   std::min(length, size - offset));
+                                   at(call.dest, begins[static_cast<std::size_t>(pe)] + offset),
+                                   data, std::min(length, size - offset));
                       });
 }
 
 // A batch holds the same elements of the blocks for all PEs.
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+void alltoall(Team& team, const Collective& call) {
   const auto n = static_cast<std::size_t>(team.n);
-  const auto elem = static_cast<std::ptrdiff_t>(shape.elem_bytes);
-  const std::size_t most = std::max(kStageBytes / shape.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> batch(std::min(most, shape.count) * n * shape.elem_bytes);
+  const auto elem = static_cast<std::ptrdiff_t>(call.elem_bytes);
+  const std::size_t most = std::max(kStageBytes / call.elem_bytes / n, std::size_t{1});
+  std::vector<std::byte> batch(std::min(most, call.count) * n * call.elem_bytes);
   const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
-    return static_cast<std::ptrdiff_t>(block * shape.count + element) * stride * elem;
+    return static_cast<std::ptrdiff_t>(block * call.count + element) * stride * elem;
   };
-  for (std::size_t done = 0; done < shape.count; done += most) {
-    const std::size_t count = std::min(most, shape.count - done);
-    const std::size_t block_bytes = count * shape.elem_bytes;
+  for (std::size_t done = 0; done < call.count; done += most) {
+    const std::size_t count = std::min(most, call.count - done);
+    const std::size_t block_bytes = count * call.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
       copy_local_blocks(
           team.routine(), batch.data() + block * block_bytes,
-          static_cast<const std::byte*>(source) + offset_of(block, done, shape.source_stride),
-          {shape.elem_bytes, count, elem, shape.source_stride * elem});
+          static_cast<const std::byte*>(call.source) + offset_of(block, done, call.source_stride),
+          {call.elem_bytes, count, elem, call.source_stride * elem});
     }
     exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
       copy_local_blocks(team.routine(),
-                        static_cast<std::byte*>(dest) +
-                            offset_of(static_cast<std::size_t>(pe), done, shape.dest_stride),
+                        static_cast<std::byte*>(call.dest) +
+                            offset_of(static_cast<std::size_t>(pe), done, call.dest_stride),
                         data + static_cast<std::size_t>(team.me) * block_bytes,
-                        {shape.elem_bytes, count, shape.dest_stride * elem, elem});
+                        {call.elem_bytes, count, call.dest_stride * elem, elem});
     });
   }
 }
 
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  in_batches(team, op.elem_bytes, dest, source, count, [&](std::byte* batch, std::size_t n) {
+void reduce(Team& team, const Collective& call) {
+  const Reduction& op = *call.op;
+  in_batches(team, call, [&](std::byte* batch, std::size_t n) {
     std::vector<std::byte> total(n * op.elem_bytes);
     exchange(team, batch, total.size(),
              [&](int pe, const std::byte* data) { add_term(op, total.data(), data, n, pe == 0); });
@@ -162,38 +168,65 @@ void reduce(Team& team, const Reduction& op, void* dest, const void* source, std
 }
 
 // A batch holds the same elements of the blocks for all PEs.
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count) {
+void reduce_scatter(Team& team, const Collective& call) {
+  const Reduction& op = *call.op;
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most = std::max(kStageBytes / op.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> batch(std::min(most, count) * n * op.elem_bytes);
-  std::vector<std::byte> result(std::min(most, count) * op.elem_bytes);
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t elems = std::min(most, count - done);
+  std::vector<std::byte> batch(std::min(most, call.count) * n * op.elem_bytes);
+  std::vector<std::byte> result(std::min(most, call.count) * op.elem_bytes);
+  for (std::size_t done = 0; done < call.count; done += most) {
+    const std::size_t elems = std::min(most, call.count - done);
     const std::size_t block_bytes = elems * op.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
       copy_local(team.routine(), batch.data() + block * block_bytes,
-                 at(source, (block * count + done) * op.elem_bytes), block_bytes);
+                 at(call.source, (block * call.count + done) * op.elem_bytes), block_bytes);
     }
     exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
       const std::byte* mine = data + static_cast<std::size_t>(team.me) * block_bytes;
       add_term(op, result.data(), mine, elems, pe == 0);
     });
     finish(op, result.data(), elems, team.n);
-    copy_local(team.routine(), at(dest, done * op.elem_bytes), result.data(), block_bytes);
+    copy_local(team.routine(), at(call.dest, done * op.elem_bytes), result.data(), block_bytes);
   }
 }
 
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive) {
-  const int terms = team.me + (inclusive ? 1 : 0);
-  in_batches(team, op.elem_bytes, dest, source, count, [&](std::byte* batch, std::size_t n) {
+void scan(Team& team, const Collective& call) {
+  const Reduction& op = *call.op;
+  const int terms = team.me + (call.kind == CollectiveKind::inscan ? 1 : 0);
+  in_batches(team, call, [&](std::byte* batch, std::size_t n) {
     std::vector<std::byte> total(n * op.elem_bytes);
     exchange(team, batch, total.size(), [&](int pe, const std::byte* data) {
       if (pe < terms) add_term(op, total.data(), data, n, pe == 0);
     });
     std::memcpy(batch, total.data(), total.size());
   });
+}
+
+}  // namespace
+
+void run(Team& team, const Collective& call) {
+  switch (call.kind) {
+    case CollectiveKind::broadcast:
+      return broadcast(team, call);
+    case CollectiveKind::collect:
+      return collect(team, call);
+    case CollectiveKind::fcollect:
+      return fcollect(team, call);
+    case CollectiveKind::alltoall:
+    case CollectiveKind::alltoalls:
+      return alltoall(team, call);
+    case CollectiveKind::reduce:
+      return reduce(team, call);
+    case CollectiveKind::reduce_scatter:
+      return reduce_scatter(team, call);
+    case CollectiveKind::inscan:
+    case CollectiveKind::exscan:
+      return scan(team, call);
+    case CollectiveKind::sync:
+    case CollectiveKind::alltoallv:
+      break;
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace meshmem::by_messages

@@ -10,20 +10,13 @@
 
 #include <cstddef>
 
-#include "collectives/data_movement.hpp"
+#include "collectives/collective.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::by_messages {
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
-void collect(Team& team, void* dest, const void* source, std::size_t bytes);
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count);
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive);
+// Every kind but alltoallv, which goes by gets, and sync.
+void run(Team& team, const Collective& call);
 
 // Block i of `all` becomes PE i's `mine`: host memory, at most kStageBytes a block.
 void gather(Team& team, void* all, const void* mine, std::size_t bytes);

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "collectives/reduction.hpp"
+#include "collectives/collective.hpp"
 #include "core/node_team.hpp"
 
 namespace meshmem {
@@ -22,15 +22,8 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
 // The same with as many bytes as each PE says.
 void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
-// Element j of block i of dest is element j of block `me` of PE i's source. Blocks have `count`
-// elements; element k of a buffer lies at k * stride elements.
-struct AlltoallShape {
-  std::size_t elem_bytes;
-  std::size_t count;
-  std::ptrdiff_t dest_stride = 1;
-  std::ptrdiff_t source_stride = 1;
-};
-void alltoall(NodeTeam& team, void* dest, const void* source, const AlltoallShape& shape);
+// Element j of block i of dest is element j of block `me` of PE i's source.
+void alltoall(NodeTeam& team, const Collective& call);
 
 // dest[i] = source[i] of all PEs before this one, in PE order, and for an inclusive scan of this
 // one too. The exclusive scan of PE 0 is zero bits. dest may be source.

@@ -1,33 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on buffers in whatever memory they are. The one place that decides what runs: the
-// processor, kernels (device_collectives.hpp) or messages (by_messages.hpp); by which algorithm a
-// reduction then runs says ReducePolicy.
-// Invariant: what decides is where dest and source are, which all members have in common. Called by
-// the API.
+// Runs a collective on buffers in whatever memory they are. This is the one place that checks a
+// call and chooses who executes it; ReducePolicy chooses the algorithm of a reduction.
+// Invariant: the choice depends on where dest and source are, which all members have in common.
+// Called by the API.
 #ifndef MESHMEM_COLLECTIVES_DISPATCH_HPP_
 #define MESHMEM_COLLECTIVES_DISPATCH_HPP_
 
-#include <cstddef>
+#include <string>
 
-#include "collectives/data_movement.hpp"
-#include "collectives/reduction.hpp"
+#include "base/error.hpp"
+#include "collectives/collective.hpp"
+#include "collectives/node/run.hpp"
 #include "core/team.hpp"
 
-namespace meshmem::dispatch {
+namespace meshmem {
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root);
-// The same, but the root's dest is left as it is.
-void broadcast_to_others(Team& team, void* dest, const void* source, std::size_t bytes, int root);
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes);
-void collect(Team& team, void* dest, const void* source, std::size_t bytes);
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape);
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count);
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count);
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive);
+// The same after the checks, by the executor that suits the buffers.
+[[gnu::noinline]] void check_and_run(Team& team, const Collective& call);
 
-}  // namespace meshmem::dispatch
+// True for most calls: both buffers are in host heaps that all members reach by loads and stores.
+// Where calls are compared, direct_map has no heap.
+[[gnu::always_inline]] inline bool is_plain(const Team& team, const Collective& call) {
+  if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv ||
+      !call.root_has_dest)
+    return false;
+  const Buffers buffers = buffers_of(team.routine(), team.n, call);
+  const Segment& heap = direct_map.heap;
+  return heap.holds(buffers.dest, buffers.dest_bytes) &&
+         heap.holds(buffers.source, buffers.source_bytes) && team.is_on_one_node();
+}
+
+// Runs the Collective that `make` returns. Inlined where the kind is known: the plain one stays in
+// registers, the other one is made in memory.
+template <typename Make>
+[[gnu::always_inline]] inline void run(Team& team, const Make& make) {
+  const Collective call = make();
+  if (is_plain(team, call)) [[likely]]
+    return run_on_node(team.node, call);
+  check_and_run(team, make());
+}
+
+inline void check_root(const Team& team, int root) {
+  if (static_cast<unsigned>(root) >= static_cast<unsigned>(team.n))
+    fatal("{}: PE_root {} is not in 0..{} of the team", team.routine(), root, team.n - 1);
+}
+
+// The arguments that must be the same on all members, as text: "nreduce 2".
+std::string arguments_of(const Collective& call);
+
+}  // namespace meshmem
 
 #endif  // MESHMEM_COLLECTIVES_DISPATCH_HPP_

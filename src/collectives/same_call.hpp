@@ -24,8 +24,7 @@ extern constinit bool calls_are_compared;  // set by start-up, alike on all PEs
                                                fmt::format_args values);
 // Of calls on streams: whoever comes later looks, nobody waits. Those that lie too far back are
 // forgotten.
-[[gnu::cold, gnu::noinline]] void compare_stream_call(Team& team, fmt::string_view arguments,
-                                                      fmt::format_args values);
+[[gnu::cold, gnu::noinline]] void compare_stream_call(Team& team, const std::string& arguments);
 
 // Before a collective of the host; team.routine() is its name.
 template <typename... Values>

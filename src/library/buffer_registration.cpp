@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/device/device_collectives.hpp"
+#include "collectives/device/executor.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"

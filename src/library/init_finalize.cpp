@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "base/settings/foreign_variables.hpp"
 #include "bootstrap/job.hpp"
-#include "collectives/device/kernel_collectives.hpp"
+#include "collectives/device/for_kernels.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
@@ -59,7 +59,7 @@ void tell(const Environment& environment) {
 }
 
 void serve_kernels() {
-  KernelCollectives& collectives = kernel_collectives();
+  CollectivesForKernels& collectives = collectives_for_kernels();
   collectives.use([](std::uint64_t number) { runtime().proxy().answer(number); });
   runtime().use_collectives_of_kernels(
       {.begin = [&collectives](const device::ProxyCommand& command) { collectives.begin(command); },

@@ -40,10 +40,11 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
 bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
   agreed = offer;
   const Reduction op{&TeamTable::combine_offers, sizeof offer};
+  const Collective call = combining(CollectiveKind::reduce, op, &agreed, &offer, 1);
   if (!parent.is_on_one_node()) {
-    between_nodes::reduce(parent, op, &agreed, &offer, 1);
+    between_nodes::run(parent, call);
   } else if (parent.n > 1) {
-    by_messages::reduce(parent, op, &agreed, &offer, 1);
+    by_messages::run(parent, call);
   }
   return agreed.busy && !agreed.invalid;
 }

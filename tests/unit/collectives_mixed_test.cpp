@@ -162,9 +162,9 @@ void call(const Step& step, NodeTeam& team, Word* dest, Word* source) {
     case Kind::collect:
       return collect(team, dest, source, collected(step, team.me) * sizeof(Word));
     case Kind::alltoall:
-      return alltoall(team, dest, source, {sizeof(Word), step.count, 1, 1});
+      return alltoall(team, alltoalls_of(dest, source, sizeof(Word), step.count, 1, 1));
     case Kind::alltoalls:
-      return alltoall(team, dest, source, {sizeof(Word), step.count, 1, kSourceStride});
+      return alltoall(team, alltoalls_of(dest, source, sizeof(Word), step.count, 1, kSourceStride));
     case Kind::broadcast:
       return broadcast(team, dest, source, bytes, step.root);
     case Kind::sync:

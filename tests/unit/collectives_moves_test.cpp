@@ -85,7 +85,12 @@ TEST_P(Moves, CollectJoinsBlocksOfDifferentLengths) {
   });
 }
 
-void expect_alltoall(const Pe& pe, NodeTeam& team, const AlltoallShape& shape) {
+struct Shape {
+  std::size_t elem_bytes, count;
+  std::ptrdiff_t dest_stride, source_stride;
+};
+
+void expect_alltoall(const Pe& pe, NodeTeam& team, const Shape& shape) {
   const auto elems = shape.count * static_cast<std::size_t>(team.n);
   const auto at = [&](std::byte* buffer, std::size_t elem, std::ptrdiff_t stride) {
     return buffer + elem * static_cast<std::size_t>(stride) * shape.elem_bytes;
@@ -102,7 +107,8 @@ void expect_alltoall(const Pe& pe, NodeTeam& team, const AlltoallShape& shape) {
     put_block(at(expected.data(), i, shape.dest_stride),
               block_of(static_cast<int>(i / shape.count), shape.elem_bytes, theirs));
   }
-  alltoall(team, dest, pe.heap, shape);
+  alltoall(team, alltoalls_of(dest, pe.heap, shape.elem_bytes, shape.count, shape.dest_stride,
+                              shape.source_stride));
   EXPECT_EQ(Bytes(dest, dest + dest_bytes), expected)
       << shape.count << " x " << shape.elem_bytes << " bytes, strides " << shape.dest_stride << ", "
       << shape.source_stride;

@@ -25,6 +25,9 @@
 namespace meshmem {
 namespace {
 
+using Kind = CollectiveKind;
+constexpr Reduction kSum = reduction<Sum, double>();
+
 using Pe = NodeThreads::Pe;
 
 // A PE's heap: the source, and from here on the dest.
@@ -66,7 +69,7 @@ TEST_P(Nodes, BroadcastGivesAllTheSourceOfTheRoot) {
         std::byte* dest = in_place ? pe.heap : pe.heap + kHalf;
         put_block(pe.heap, block_of(pe.number, bytes, bytes));
         dest[bytes] = std::byte{99};
-        between_nodes::broadcast(team, dest, pe.heap, bytes, root);
+        between_nodes::run(team, moving(Kind::broadcast, dest, pe.heap, bytes, root));
         EXPECT_TRUE(Bytes(dest, dest + bytes) == block_of(root, bytes, bytes)) << bytes;
         EXPECT_EQ(dest[bytes], std::byte{99});
       }
@@ -93,7 +96,9 @@ TEST_P(Nodes, FcollectGivesAllTheBlocksInPeOrder) {
     for (const std::size_t bytes : kBlocks) {
       expect_gathered(
           pe, team, [&](int) { return bytes; },
-          [&](std::byte* dest) { between_nodes::fcollect(team, dest, pe.heap, bytes); });
+          [&](std::byte* dest) {
+            between_nodes::run(team, moving(Kind::fcollect, dest, pe.heap, bytes));
+          });
     }
   });
 }
@@ -104,10 +109,10 @@ TEST_P(Nodes, CollectJoinsBlocksOfDifferentLengths) {
     for (const std::size_t bytes : kBlocks) {
       const auto length = [&](int other) { return uneven(bytes, other); };
       expect_gathered(pe, team, length, [&](std::byte* dest) {
-        between_nodes::collect(team, dest, pe.heap, length(pe.number));
+        between_nodes::run(team, moving(Kind::collect, dest, pe.heap, length(pe.number)));
       });
     }
-    between_nodes::collect(team, nullptr, pe.heap, 0);
+    between_nodes::run(team, moving(Kind::collect, nullptr, pe.heap, 0));
   });
 }
 
@@ -125,8 +130,13 @@ TEST_P(Nodes, GatherTakesAnyMemory) {
   });
 }
 
-void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape,
-                     decltype(between_nodes::alltoall) alltoall = between_nodes::alltoall) {
+struct Shape {
+  std::size_t elem_bytes, count;
+  std::ptrdiff_t dest_stride, source_stride;
+};
+
+void expect_alltoall(const Pe& pe, Team& team, const Shape& shape,
+                     decltype(between_nodes::run) alltoall = between_nodes::run) {
   const auto elems = shape.count * static_cast<std::size_t>(team.n);
   const auto at = [&](std::byte* buffer, std::size_t elem, std::ptrdiff_t stride) {
     return buffer + elem * static_cast<std::size_t>(stride) * shape.elem_bytes;
@@ -148,7 +158,8 @@ void expect_alltoall(const Pe& pe, Team& team, const AlltoallShape& shape,
     write(at(expected.data(), i, shape.dest_stride), static_cast<int>(i / shape.count),
           static_cast<std::size_t>(team.me) * shape.count + i % shape.count);
   }
-  alltoall(team, dest, pe.heap, shape);
+  alltoall(team, alltoalls_of(dest, pe.heap, shape.elem_bytes, shape.count, shape.dest_stride,
+                              shape.source_stride));
   EXPECT_TRUE(Bytes(dest, dest + dest_bytes) == expected)
       << shape.count << " x " << shape.elem_bytes << " bytes, strides " << shape.dest_stride << ", "
       << shape.source_stride;
@@ -194,7 +205,7 @@ TEST(LargeNodes, ExchangeLargeBlocksWithoutGoingFarAhead) {
       team.fewest_cores = cores;
       for (int to = 0; to < team.n; ++to)
         std::memset(pe.heap + static_cast<std::size_t>(to) * kBlock, 3 * pe.number + to, kBlock);
-      between_nodes::alltoall(team, pe.heap + kAll, pe.heap, {1, kBlock, 1, 1});
+      between_nodes::run(team, moving(Kind::alltoall, pe.heap + kAll, pe.heap, kBlock));
       for (int from = 0; from < team.n; ++from) {
         const std::byte* block = pe.heap + kAll + static_cast<std::size_t>(from) * kBlock;
         const auto value = static_cast<std::byte>(3 * from + pe.number);
@@ -236,7 +247,7 @@ void expect_sums(const Pe& pe, Team& team, std::size_t count, Value value, bool 
   double* dest = in_place ? source : reinterpret_cast<double*>(pe.heap + kHalf);
   fill(source, pe.number, count, value);
   dest[count] = 99;
-  between_nodes::reduce(team, reduction<Sum, double>(), dest, source, count);
+  between_nodes::run(team, combining(Kind::reduce, kSum, dest, source, count));
   EXPECT_TRUE(std::vector(dest, dest + count) == sums(team.n, count, value)) << count;
   EXPECT_EQ(dest[count], 99);
 }
@@ -273,7 +284,7 @@ TEST_P(Nodes, ReductionsGiveTheSameBitsOnAllPesAndEveryTime) {
         auto* source = reinterpret_cast<double*>(pe.heap);
         auto* dest = reinterpret_cast<double*>(pe.heap + kHalf);
         fill(source, pe.number, count, rough);
-        between_nodes::reduce(team, reduction<Sum, double>(), dest, source, count);
+        between_nodes::run(team, combining(Kind::reduce, kSum, dest, source, count));
         const std::lock_guard lock(mutex);
         if (first.empty()) first.assign(dest, dest + count);
         EXPECT_EQ(std::memcmp(first.data(), dest, count * sizeof(double)), 0) << pe.number;
@@ -292,7 +303,7 @@ TEST_P(Nodes, ReduceScatterGivesEachPeTheSumsOfItsBlocks) {
       auto* source = reinterpret_cast<double*>(pe.heap);
       for (double* dest : {reinterpret_cast<double*>(pe.heap + kHalf), source + begin}) {
         fill(source, pe.number, total, whole);
-        between_nodes::reduce_scatter(team, reduction<Sum, double>(), dest, source, count);
+        between_nodes::run(team, combining(Kind::reduce_scatter, kSum, dest, source, count));
         EXPECT_TRUE(std::equal(dest, dest + count, all.data() + begin)) << count;
       }
     }
@@ -307,7 +318,8 @@ TEST_P(Nodes, ScansAddTheSourcesOfThePesBeforeInPeOrder) {
         auto* source = reinterpret_cast<double*>(pe.heap);
         auto* dest = inclusive ? source : reinterpret_cast<double*>(pe.heap + kHalf);
         fill(source, pe.number, count, rough);
-        between_nodes::scan(team, reduction<Sum, double>(), dest, source, count, inclusive);
+        between_nodes::run(
+            team, combining(inclusive ? Kind::inscan : Kind::exscan, kSum, dest, source, count));
         EXPECT_TRUE(std::vector(dest, dest + count) ==
                     sums(team.me + (inclusive ? 1 : 0), count, rough))
             << count;
@@ -329,7 +341,7 @@ TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
   job.run([](Pe& pe, Team& team) {
     auto* source = reinterpret_cast<double*>(pe.heap);
     fill(source, pe.number, 9001, whole);
-    between_nodes::scan(team, reduction<Sum, double>(), pe.heap + kHalf, source, 9001, true);
+    between_nodes::run(team, combining(Kind::inscan, kSum, pe.heap + kHalf, source, 9001));
   });
   EXPECT_EQ(said - before, are_in_turn ? nodes.size() : 0);
 }
@@ -346,9 +358,10 @@ TEST_P(Nodes, OfATeamInAnotherOrder) {
       auto* source = reinterpret_cast<double*>(pe.heap);
       auto* dest = reinterpret_cast<double*>(pe.heap + kHalf);
       fill(source, team.me, count, whole);
-      between_nodes::reduce(team, reduction<Sum, double>(), dest, source, count);
+      between_nodes::run(team, combining(Kind::reduce, kSum, dest, source, count));
       EXPECT_TRUE(std::vector(dest, dest + count) == sums(team.n, count, whole));
-      between_nodes::broadcast(team, dest, source, count * sizeof(double), team.n - 1);
+      between_nodes::run(team,
+                         moving(Kind::broadcast, dest, source, count * sizeof(double), team.n - 1));
       EXPECT_EQ(dest[count - 1], whole(team.n - 1, count - 1));
     }
   });
@@ -364,19 +377,20 @@ int messages_of(const std::function<void(Pe&, Team&)>& body) {
 TEST(NodePairs, ExchangeTwoMessages) {
   EXPECT_EQ(messages_of([](Pe&, Team& team) { between_nodes::sync(team); }), 2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {
-              between_nodes::alltoall(team, pe.heap + kHalf, pe.heap, {8, 512});
+              between_nodes::run(team, moving(Kind::alltoall, pe.heap + kHalf, pe.heap, 8 * 512));
             }),
             2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {
-              between_nodes::reduce(team, reduction<Sum, double>(), pe.heap + kHalf, pe.heap, 1000);
+              between_nodes::run(team,
+                                 combining(Kind::reduce, kSum, pe.heap + kHalf, pe.heap, 1000));
             }),
             2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {
-              between_nodes::fcollect(team, pe.heap + kHalf, pe.heap, 1000);
+              between_nodes::run(team, moving(Kind::fcollect, pe.heap + kHalf, pe.heap, 1000));
             }),
             2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {
-              between_nodes::broadcast(team, pe.heap + kHalf, pe.heap, 1000, 3);
+              between_nodes::run(team, moving(Kind::broadcast, pe.heap + kHalf, pe.heap, 1000, 3));
             }),
             1);
 }

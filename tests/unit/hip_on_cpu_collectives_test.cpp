@@ -258,16 +258,16 @@ constexpr int kSteps = 20;
 constexpr int kSteps = 60;
 #endif
 
-TEST(KernelCollectives, AreRightByABlockOnAnyNumberOfPes) {
+TEST(CollectivesForKernels, AreRightByABlockOnAnyNumberOfPes) {
   for (const int n : {1, 2, 3, 4, 5, 8}) check(n, some_seed(), By::block, 0, kSteps);
 }
-TEST(KernelCollectives, AreRightByAWave) {
+TEST(CollectivesForKernels, AreRightByAWave) {
   for (const int n : {2, 3, 5}) check(n, some_seed(), By::wave, 0, kSteps);
 }
-TEST(KernelCollectives, AreRightByOneThread) {
+TEST(CollectivesForKernels, AreRightByOneThread) {
   for (const int n : {2, 3, 5}) check(n, some_seed(), By::thread, 0, kSteps);
 }
-TEST(KernelCollectives, CountOnWhereEpochsWrap) {
+TEST(CollectivesForKernels, CountOnWhereEpochsWrap) {
   for (const int bits : {30, 31, 32, 63})
     check(3, some_seed(), By::block, (std::uint64_t{1} << bits) - kSteps / 2, kSteps);
   check(3, some_seed(), By::block, std::uint64_t{0} - kSteps / 2, kSteps);

@@ -317,23 +317,23 @@ TEST(Proxy, HasTheHostDoCollectivesOfTeamsThatSpanNodes) {
     ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   }
   struct Asked {
-    Routine routine;
+    CollectiveKind kind;
     ReduceOp op;
     ElemType type;
     std::uint64_t count, first, second, elem_bytes;
   };
   const std::vector<Asked> asked = {
-      {Routine::meeting, ReduceOp::sum, ElemType::none, 0, 1, 1, 1},
-      {Routine::reduce, ReduceOp::max, ElemType::f32, 7, 1, 1, 4},
-      {Routine::broadcast, ReduceOp::sum, ElemType::f64, 3, 1, 1, 8},
-      {Routine::alltoalls, ReduceOp::sum, ElemType::i16, 4, 2, 3, 2},
-      {Routine::exscan, ReduceOp::sum, ElemType::f32, 5, 1, 1, 4},
-      {Routine::reduce, ReduceOp::sum, ElemType::f16, 6, 1, 1, 2},
+      {CollectiveKind::sync, ReduceOp::sum, ElemType::none, 0, 1, 1, 1},
+      {CollectiveKind::reduce, ReduceOp::max, ElemType::f32, 7, 1, 1, 4},
+      {CollectiveKind::broadcast, ReduceOp::sum, ElemType::f64, 3, 1, 1, 8},
+      {CollectiveKind::alltoalls, ReduceOp::sum, ElemType::i16, 4, 2, 3, 2},
+      {CollectiveKind::exscan, ReduceOp::sum, ElemType::f32, 5, 1, 1, 4},
+      {CollectiveKind::reduce, ReduceOp::sum, ElemType::f16, 6, 1, 1, 2},
   };
   ASSERT_EQ(world.collectives.size(), asked.size());
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const ProxyCommand& found = world.collectives[i];
-    EXPECT_EQ(static_cast<Routine>(found.detail & 0xf), asked[i].routine) << i;
+    EXPECT_EQ(static_cast<CollectiveKind>(found.detail & 0xf), asked[i].kind) << i;
     EXPECT_EQ(static_cast<ReduceOp>(found.detail >> 4), asked[i].op) << i;
     EXPECT_EQ(static_cast<ElemType>(found.length), asked[i].type) << i;
     EXPECT_EQ(found.pe, 0u);

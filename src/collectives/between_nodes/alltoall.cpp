@@ -5,6 +5,7 @@
 // the *inflow* what comes to a node from all others, ordered by whom it is for.
 // Invariant: at most kStageBytes an outflow, and of an element at least one a batch.
 #include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/alltoall_direct.hpp"
 #include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
@@ -139,51 +140,51 @@ void copy_elements(const Team& team, const Elements& to, const Elements& from,
 }
 
 // An element of a block, in a buffer of elements at this stride.
-std::byte* place_of(const void* buffer, const AlltoallShape& shape, std::size_t block,
+std::byte* place_of(const void* buffer, const Collective& call, std::size_t block,
                     std::size_t element, std::ptrdiff_t stride) {
-  const auto index = static_cast<std::ptrdiff_t>(block * shape.count + element);
+  const auto index = static_cast<std::ptrdiff_t>(block * call.count + element);
   auto* begin = static_cast<std::byte*>(const_cast<void*>(buffer));
-  return begin + index * stride * static_cast<std::ptrdiff_t>(shape.elem_bytes);
+  return begin + index * stride * static_cast<std::ptrdiff_t>(call.elem_bytes);
 }
 
 // Moves a batch of elements of each block at a time.
-void alltoall_in_batches(Team& team, void* dest, const void* source, const AlltoallShape& shape,
-                         std::size_t most) {
+void alltoall_in_batches(Team& team, const Collective& call, std::size_t most) {
   const auto n = static_cast<std::size_t>(team.n);
-  const Room outflow = make_room(std::min(most, shape.count) * n * shape.elem_bytes);
-  for (std::size_t done = 0; done < shape.count; done += most) {
-    const std::size_t count = std::min(most, shape.count - done);
-    const std::size_t block_bytes = count * shape.elem_bytes;
+  const Room outflow = make_room(std::min(most, call.count) * n * call.elem_bytes);
+  for (std::size_t done = 0; done < call.count; done += most) {
+    const std::size_t count = std::min(most, call.count - done);
+    const std::size_t block_bytes = count * call.elem_bytes;
     const auto part_of = [&](const void* buffer, std::size_t block, std::ptrdiff_t stride) {
-      return Elements{place_of(buffer, shape, block, done, stride), stride};
+      return Elements{place_of(buffer, call, block, done, stride), stride};
     };
     for (std::size_t block = 0; block < n; ++block) {
       copy_elements(team, {outflow.get() + block * block_bytes, 1},
-                    part_of(source, block, shape.source_stride), shape.elem_bytes, count);
+                    part_of(call.source, block, call.source_stride), call.elem_bytes, count);
     }
     alltoall_batch(team, outflow.get(), block_bytes, [&](int pe, const std::byte* data) {
-      copy_elements(team, part_of(dest, static_cast<std::size_t>(pe), shape.dest_stride),
-                    {const_cast<std::byte*>(data), 1}, shape.elem_bytes, count);
+      copy_elements(team, part_of(call.dest, static_cast<std::size_t>(pe), call.dest_stride),
+                    {const_cast<std::byte*>(data), 1}, call.elem_bytes, count);
     });
   }
 }
 
 // For numbers of PEs at which one element for each does not fit into a stage.
-void alltoall_in_pieces(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
+void alltoall_in_pieces(Team& team, const Collective& call) {
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most = elements_at_once(team, 1);
   const Room outflow = make_room(most * n);
-  for (std::size_t done = 0; done < shape.count * shape.elem_bytes;) {
-    const std::size_t element = done / shape.elem_bytes, offset = done % shape.elem_bytes;
-    const std::size_t bytes = std::min(most, shape.elem_bytes - offset);
+  for (std::size_t done = 0; done < call.bytes();) {
+    const std::size_t element = done / call.elem_bytes, offset = done % call.elem_bytes;
+    const std::size_t bytes = std::min(most, call.elem_bytes - offset);
     for (std::size_t block = 0; block < n; ++block) {
       copy_local(team.routine(), outflow.get() + block * bytes,
-                 place_of(source, shape, block, element, shape.source_stride) + offset, bytes);
+                 place_of(call.source, call, block, element, call.source_stride) + offset, bytes);
     }
     alltoall_batch(team, outflow.get(), bytes, [&](int pe, const std::byte* data) {
       copy_local(
           team.routine(),
-          place_of(dest, shape, static_cast<std::size_t>(pe), element, shape.dest_stride) + offset,
+          place_of(call.dest, call, static_cast<std::size_t>(pe), element, call.dest_stride) +
+              offset,
           data, bytes);
     });
     done += bytes;
@@ -192,24 +193,22 @@ void alltoall_in_pieces(Team& team, void* dest, const void* source, const Alltoa
 
 }  // namespace
 
-void alltoall_of_any_memory(Team& team, void* dest, const void* source,
-                            const AlltoallShape& shape) {
-  const std::size_t most = elements_at_once(team, shape.elem_bytes);
-  if (most == 0) return alltoall_in_pieces(team, dest, source, shape);
-  alltoall_in_batches(team, dest, source, shape, most);
+void alltoall_of_any_memory(Team& team, const Collective& call) {
+  const std::size_t most = elements_at_once(team, call.elem_bytes);
+  if (most == 0) return alltoall_in_pieces(team, call);
+  alltoall_in_batches(team, call, most);
 }
 
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
-  if (shape.count == 0) return;
-  const std::size_t most = elements_at_once(team, shape.elem_bytes);
-  if (shape.count > most && are_in_host_memory(dest, source))
-    return alltoall_direct(team, dest, source, shape);
-  const std::size_t block = shape.count * shape.elem_bytes;
-  const bool is_dense = shape.dest_stride == 1 && shape.source_stride == 1;
-  if (is_dense && !are_in_host_memory(dest, source) &&
-      suits_puts(team, dest, static_cast<std::size_t>(team.n) * block, block))
-    return alltoall_by_puts(team, dest, source, block);
-  alltoall_of_any_memory(team, dest, source, shape);
+void alltoall(Team& team, const Collective& call) {
+  if (call.count == 0) return;
+  const std::size_t most = elements_at_once(team, call.elem_bytes);
+  if (call.count > most && are_in_host_memory(call.dest, call.source))
+    return alltoall_direct(team, call);
+  const std::size_t block = call.bytes();
+  if (call.is_dense() && !are_in_host_memory(call.dest, call.source) &&
+      suits_puts(team, call.dest, static_cast<std::size_t>(team.n) * block, block))
+    return alltoall_by_puts(team, call.dest, call.source, block);
+  alltoall_of_any_memory(team, call);
 }
 
 }  // namespace meshmem::between_nodes

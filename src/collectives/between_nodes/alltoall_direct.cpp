@@ -64,18 +64,18 @@ constexpr int kRoundsKept = kRoundsExpected + kRoundsAhead + 1;
 
 class Exchange {
  public:
-  Exchange(Team& team, void* dest, const void* source, const AlltoallShape& shape)
+  Exchange(Team& team, const Collective& call)
       : team_(team),
         operation_(team),
-        dest_{static_cast<std::byte*>(dest), shape.dest_stride},
-        source_{static_cast<std::byte*>(const_cast<void*>(source)), shape.source_stride},
-        shape_(shape),
-        most_(std::max<std::size_t>(1, kMoveChunk / shape.elem_bytes)),
+        dest_{static_cast<std::byte*>(call.dest), call.dest_stride},
+        source_{static_cast<std::byte*>(const_cast<void*>(call.source)), call.source_stride},
+        call_(call),
+        most_(std::max<std::size_t>(1, kMoveChunk / call.elem_bytes)),
         rounds_of_chunk_(count_rounds_of_chunk()),
         senders_(count_senders()),
         arrivals_(kRoundsKept * senders_),
         copy_(bytes_of_a_core() > kMostInCaches ? copy_past_caches : copy_buffer),
-        room_(make_room(std::min(most_, shape.count) * shape.elem_bytes)) {}
+        room_(make_room(std::min(most_, call.count) * call.elem_bytes)) {}
 
   void run() {
     NodeTeam& node = team_.node;
@@ -98,7 +98,7 @@ class Exchange {
   };
 
   void carry() {
-    const long rounds = rounds_of_chunk_ * static_cast<long>((shape_.count + most_ - 1) / most_);
+    const long rounds = rounds_of_chunk_ * static_cast<long>((call_.count + most_ - 1) / most_);
     for (long round = 0; round < std::min<long>(rounds, kRoundsExpected); ++round) expect(round);
     for (long round = 0; round < rounds + kRoundsAhead; ++round) {
       if (round + kRoundsExpected < rounds) expect(round + kRoundsExpected);
@@ -118,7 +118,7 @@ class Exchange {
   }
   std::size_t bytes_of_a_core() const {
     const auto members = static_cast<std::size_t>(team_.node.n);
-    return members * static_cast<std::size_t>(team_.n) * shape_.count * shape_.elem_bytes /
+    return members * static_cast<std::size_t>(team_.n) * call_.count * call_.elem_bytes /
            static_cast<std::size_t>(carriers_of(team_.my_node));
   }
   // The messages of a chunk that a carrier sends to another node: the same number for all, some of
@@ -147,16 +147,16 @@ class Exchange {
   Strided elements(const Strided& buffer, int block, std::size_t first, std::size_t count,
                    int index) const {
     const auto elem =
-        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(block) * shape_.count + first);
+        static_cast<std::ptrdiff_t>(static_cast<std::size_t>(block) * call_.count + first);
     std::byte* begin =
-        buffer.begin + elem * buffer.stride * static_cast<std::ptrdiff_t>(shape_.elem_bytes);
+        buffer.begin + elem * buffer.stride * static_cast<std::ptrdiff_t>(call_.elem_bytes);
     const std::size_t span =
-        ((count - 1) * static_cast<std::size_t>(buffer.stride) + 1) * shape_.elem_bytes;
+        ((count - 1) * static_cast<std::size_t>(buffer.stride) + 1) * call_.elem_bytes;
     const NodeTeam& node = team_.node;
     return {index == node.me ? begin : node.translate(begin, span, index), buffer.stride};
   }
-  std::size_t length(const Item& item) const { return std::min(most_, shape_.count - item.first); }
-  std::size_t bytes(const Item& item) const { return length(item) * shape_.elem_bytes; }
+  std::size_t length(const Item& item) const { return std::min(most_, call_.count - item.first); }
+  std::size_t bytes(const Item& item) const { return length(item) * call_.elem_bytes; }
 
   void send(long round) {
     for_other_nodes(team_, [&](int there) {
@@ -166,8 +166,7 @@ class Exchange {
       const Strided block =
           elements(source_, member(node, what->to), what->first, length(*what), what->from);
       const bool is_dense = block.stride == 1;
-      if (!is_dense)
-        copy_elements({room_.get(), 1}, block, shape_.elem_bytes, length(*what), copy_);
+      if (!is_dense) copy_elements({room_.get(), 1}, block, call_.elem_bytes, length(*what), copy_);
       operation_.send(member(node, team_.node.me % carriers_of(there)),
                       is_dense ? block.begin : room_.get(), bytes(*what), step(round));
     });
@@ -215,7 +214,7 @@ class Exchange {
     for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
       if (place.stride == 1) return operation_.await(pe, bytes(what), step(round));
       operation_.receive(pe, room_.get(), bytes(what), step(round));
-      copy_elements(place, {room_.get(), 1}, shape_.elem_bytes, length(what), copy_);
+      copy_elements(place, {room_.get(), 1}, call_.elem_bytes, length(what), copy_);
     });
   }
 
@@ -223,9 +222,9 @@ class Exchange {
     const NodeTeam& node = team_.node;
     for (int i = 0; i < node.n; ++i) {
       const int index = (node.me + i) % node.n;
-      copy_elements(elements(dest_, member(my_node(team_), index), 0, shape_.count, node.me),
-                    elements(source_, team_.me, 0, shape_.count, index), shape_.elem_bytes,
-                    shape_.count, copy_);
+      copy_elements(elements(dest_, member(my_node(team_), index), 0, call_.count, node.me),
+                    elements(source_, team_.me, 0, call_.count, index), call_.elem_bytes,
+                    call_.count, copy_);
     }
   }
 
@@ -233,7 +232,7 @@ class Exchange {
   const Operation operation_;
   const Strided dest_;
   const Strided source_;
-  const AlltoallShape& shape_;
+  const Collective& call_;
   const std::size_t most_;
   const long rounds_of_chunk_;
   const std::size_t senders_;
@@ -244,8 +243,6 @@ class Exchange {
 
 }  // namespace
 
-void alltoall_direct(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
-  Exchange(team, dest, source, shape).run();
-}
+void alltoall_direct(Team& team, const Collective& call) { Exchange(team, call).run(); }
 
 }  // namespace meshmem::between_nodes

@@ -8,13 +8,13 @@
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALLTOALL_DIRECT_HPP_
 
-#include "collectives/data_movement.hpp"
+#include "collectives/collective.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::between_nodes {
 
 // dest and source are symmetric, in host memory.
-void alltoall_direct(Team& team, void* dest, const void* source, const AlltoallShape& shape);
+void alltoall_direct(Team& team, const Collective& call);
 
 }  // namespace meshmem::between_nodes
 

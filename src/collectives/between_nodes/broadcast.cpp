@@ -6,7 +6,7 @@
 // Invariant: rooted in the sense of team_steps.hpp: all announce the operation. dest may be source.
 #include <vector>
 
-#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
@@ -130,6 +130,8 @@ class InChunks {
 
 }  // namespace
 
+namespace {
+
 void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::size_t bytes,
                              int root) {
   const Tree tree(team, root, false);
@@ -143,16 +145,21 @@ void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::si
   }
 }
 
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
+}  // namespace
+
+void broadcast(Team& team, const Collective& call) {
+  const std::size_t bytes = call.bytes();
+  void* const dest = call.dest_of_broadcast(team.me);
   if (bytes == 0) return;
-  if (!are_in_host_memory(dest, source)) {
-    if (bytes > kStageBytes && suits_puts(team, dest, bytes, bytes))
-      return broadcast_by_puts(team, dest, source, bytes, root);
-    return broadcast_of_any_memory(team, dest, source, bytes, root);
+  if (!are_in_host_memory(call.dest, call.source)) {
+    // Puts need the same dest on all members, which an active set's root does not have.
+    if (call.root_has_dest && bytes > kStageBytes && suits_puts(team, dest, bytes, bytes))
+      return broadcast_by_puts(team, dest, call.source, bytes, call.root);
+    return broadcast_of_any_memory(team, dest, call.source, bytes, call.root);
   }
   if (bytes <= kBroadcastMessage)
-    return broadcast_message(team, Tree(team, root, false), dest, source, bytes);
-  InChunks(team, dest, source, bytes).run(root);
+    return broadcast_message(team, Tree(team, call.root, false), dest, call.source, bytes);
+  InChunks(team, dest, call.source, bytes).run(call.root);
 }
 
 }  // namespace meshmem::between_nodes

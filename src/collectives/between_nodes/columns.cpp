@@ -271,30 +271,29 @@ void run_columns(NodeTeam& node, int columns, const RunColumn& run) {
 
 }  // namespace
 
-void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
-                       std::size_t count) {
+void reduce_in_columns(Team& team, Order order, const Collective& call) {
   const Operation operation(team);
-  const int columns = count_columns_of_processors(team, count * op.elem_bytes);
+  const Reduction& op = *call.op;
+  const int columns = count_columns_of_processors(team, call.bytes());
   run_columns(team.node, columns, [&] {
-    HostColumn memory(team.node, op, dest, source);
+    HostColumn memory(team.node, op, call.dest, call.source);
     run_column(team, operation, op,
-               plan_of(team, op, order, count, columns, {kReduceMessage, SIZE_MAX}), memory);
+               plan_of(team, op, order, call.count, columns, {kReduceMessage, SIZE_MAX}), memory);
   });
-  finish(op, dest, count, team.n);
+  finish(op, call.dest, call.count, team.n);
 }
 
-void reduce_in_staged_columns(Team& team, const Reduction& op, Order order, void* dest,
-                              const void* source, std::size_t count) {
+void reduce_in_staged_columns(Team& team, Order order, const Collective& call) {
   const Operation operation(team);
-  const Reduction combined = as_combined(op);
-  const int columns = count_columns(team, count * combined.elem_bytes);
+  const Reduction combined = as_combined(*call.op);
+  const int columns = count_columns(team, call.count * combined.elem_bytes);
   await_own_copies(team.routine());
   run_columns(team.node, columns, [&] {
     const auto members = static_cast<std::size_t>(most_members(team));
     const ColumnPlan plan =
-        plan_of(team, combined, order, count, columns,
+        plan_of(team, combined, order, call.count, columns,
                 {std::max(kStagedMessages / members, kLeastShare), kStagedInOneHop});
-    StagedColumn memory(team, op, plan, dest, source);
+    StagedColumn memory(team, *call.op, plan, call.dest, call.source);
     run_column(team, operation, combined, plan, memory);
   });
 }

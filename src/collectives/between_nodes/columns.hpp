@@ -7,20 +7,16 @@
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMNS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMNS_HPP_
 
-#include <cstddef>
-
 #include "collectives/between_nodes/column_memory.hpp"
-#include "collectives/reduction.hpp"
+#include "collectives/collective.hpp"
 #include "core/team.hpp"
 
 namespace meshmem::between_nodes {
 
 // dest and source are symmetric, in host memory.
-void reduce_in_columns(Team& team, const Reduction& op, Order order, void* dest, const void* source,
-                       std::size_t count);
+void reduce_in_columns(Team& team, Order order, const Collective& call);
 // The same for those that staged_columns.hpp reaches, in device memory among others.
-void reduce_in_staged_columns(Team& team, const Reduction& op, Order order, void* dest,
-                              const void* source, std::size_t count);
+void reduce_in_staged_columns(Team& team, Order order, const Collective& call);
 
 }  // namespace meshmem::between_nodes
 

@@ -5,6 +5,7 @@
 // behind another.
 // Invariant: a PE's dest is written by that PE alone.
 #include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/gather_direct.hpp"
@@ -142,16 +143,17 @@ void gather(Team& team, std::byte* all, const void* mine, std::size_t bytes) {
   gather_in_batches(team, layout, all, mine);
 }
 
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  gather_blocks(team, Layout(team.n, bytes), dest, source);
+void fcollect(Team& team, const Collective& call) {
+  gather_blocks(team, Layout(team.n, call.bytes()), call.dest, call.source);
 }
 
-void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
+void collect(Team& team, const Collective& call) {
+  const std::size_t bytes = call.bytes();
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, reinterpret_cast<std::byte*>(sizes.data()), &bytes, sizeof bytes);
   const Layout layout(sizes);
-  check_room(team.routine(), "dest", dest, layout.total());
-  gather_blocks(team, layout, dest, source);
+  check_room(team.routine(), "dest", call.dest, layout.total());
+  gather_blocks(team, layout, call.dest, call.source);
 }
 
 }  // namespace meshmem::between_nodes

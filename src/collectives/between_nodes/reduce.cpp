@@ -5,7 +5,7 @@
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
 #include "base/status/slow_ways.hpp"
-#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/columns.hpp"
 #include "collectives/between_nodes/node_order.hpp"
@@ -96,29 +96,30 @@ void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const v
 
 }  // namespace
 
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  if (count == 0) return;
+void reduce(Team& team, const Collective& call) {
+  if (call.count == 0) return;
+  const Reduction& op = *call.op;
   const bool is_deterministic = reduce_policy.settings.deterministic;
   if (reduce_policy.settings.rule.kind == ReduceRule::one)
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
   const Order order = is_deterministic ? Order::pes : Order::nodes;
-  const std::size_t bytes = count * op.elem_bytes;
+  const std::size_t bytes = call.bytes();
   // Messages of all to all would round after each PE.
   const bool needs_columns = is_deterministic && op.carrier;
   if (bytes > kReduceThroughLeaders || needs_columns) {
-    const bool is_plain = are_in_host_memory(dest, source) && !op.carrier;
-    if (is_plain || can_be_staged(team, dest, source, bytes)) {
+    const bool is_plain = are_in_host_memory(call.dest, call.source) && !op.carrier;
+    if (is_plain || can_be_staged(team, call.dest, call.source, bytes)) {
       if (is_deterministic && most_members(team) > 1)
         note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
-      return is_plain ? reduce_in_columns(team, op, order, dest, source, count)
-                      : reduce_in_staged_columns(team, op, order, dest, source, count);
+      return is_plain ? reduce_in_columns(team, order, call)
+                      : reduce_in_staged_columns(team, order, call);
     }
   }
   if (is_deterministic) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
-    return by_messages::reduce(team, op, dest, source, count);
+    return by_messages::run(team, call);
   }
-  reduce_through_leaders(team, op, dest, source, count);
+  reduce_through_leaders(team, op, call.dest, call.source, call.count);
 }
 
 }  // namespace meshmem::between_nodes

@@ -6,7 +6,7 @@
 // Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
 // own block of source, which no other node's PE reads.
 #include "base/status/slow_ways.hpp"
-#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/partners.hpp"
@@ -127,17 +127,18 @@ void scatter_direct(Team& team, const Reduction& op, void* dest, const void* sou
 
 }  // namespace
 
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count) {
-  if (count == 0) return;
+void reduce_scatter(Team& team, const Collective& call) {
+  if (call.count == 0) return;
+  const Reduction& op = *call.op;
   if (reduce_policy.settings.deterministic) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
-    return by_messages::reduce_scatter(team, op, dest, source, count);
+    return by_messages::run(team, call);
   }
   const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
-  if (count > most && are_in_host_memory(dest, source))
-    return scatter_direct(team, op, dest, source, count);
-  scatter_through_leaders(team, op, dest, source, count, std::max<std::size_t>(most, 1));
+  if (call.count > most && are_in_host_memory(call.dest, call.source))
+    return scatter_direct(team, op, call.dest, call.source, call.count);
+  scatter_through_leaders(team, op, call.dest, call.source, call.count,
+                          std::max<std::size_t>(most, 1));
 }
 
 }  // namespace meshmem::between_nodes

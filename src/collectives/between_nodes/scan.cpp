@@ -5,7 +5,7 @@
 // Otherwise everything is gathered.
 // Invariant: combined one PE after another, in PE order. dest may be source.
 #include "base/status/slow_ways.hpp"
-#include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
@@ -81,27 +81,27 @@ void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t co
 
 }  // namespace
 
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive) {
+void scan(Team& team, const Collective& call) {
+  const Reduction& op = *call.op;
+  const std::size_t count = call.count;
   const std::size_t most =
       kStageBytes / op.elem_bytes / static_cast<std::size_t>(most_members(team));
   const bool is_long_chain =
       count_nodes(team) > kMostChainNodes &&
       count * op.elem_bytes * static_cast<std::size_t>(team.n) <= kGatherThroughLeaders;
-  if (most == 0 || is_long_chain)
-    return by_messages::scan(team, op, dest, source, count, inclusive);
+  if (most == 0 || is_long_chain) return by_messages::run(team, call);
   if (!nodes_follow_each_other(team)) {
     note_slow_way(SlowWay::machines_in_turn, team.routine());
-    return by_messages::scan(team, op, dest, source, count, inclusive);
+    return by_messages::run(team, call);
   }
   const std::size_t batch_bytes = std::min(most, count) * op.elem_bytes;
   const Room data = make_room(batch_bytes);
   const Room room = make_room(batch_bytes * static_cast<std::size_t>(team.node.n + 1));
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t elems = std::min(most, count - done), offset = done * op.elem_bytes;
-    copy_local(team.routine(), data.get(), at(source, offset), elems * op.elem_bytes);
-    scan_batch(team, op, data.get(), elems, inclusive, room.get());
-    copy_local(team.routine(), at(dest, offset), data.get(), elems * op.elem_bytes);
+    copy_local(team.routine(), data.get(), at(call.source, offset), elems * op.elem_bytes);
+    scan_batch(team, op, data.get(), elems, call.kind == CollectiveKind::inscan, room.get());
+    copy_local(team.routine(), at(call.dest, offset), data.get(), elems * op.elem_bytes);
   }
 }
 

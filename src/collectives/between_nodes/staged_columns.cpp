@@ -5,7 +5,7 @@
 #include "collectives/between_nodes/staged_columns.hpp"
 
 #include "base/status/slow_ways.hpp"
-#include "collectives/device/device_collectives.hpp"
+#include "collectives/device/executor.hpp"
 #include "core/runtime.hpp"
 #include "device/launch.hpp"
 #include "device/located.hpp"

@@ -2,7 +2,7 @@
 //
 // half and bfloat16 as bits, for reductions of them that kernels have the host do: the C++ of the
 // host has no such types.
-// Invariant: rounding is to nearest, ties to even, as GPUs do it. Used by kernel_collectives.cpp.
+// Invariant: rounding is to nearest, ties to even, as GPUs do it. Used by command.cpp.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 

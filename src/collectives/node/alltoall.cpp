@@ -21,70 +21,67 @@ std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,
 }
 
 void copy_elements(std::byte* dest, std::ptrdiff_t dest_stride, const std::byte* source,
-                   std::ptrdiff_t source_stride, const AlltoallShape& shape) {
-  const auto unit = static_cast<std::ptrdiff_t>(shape.elem_bytes);
+                   std::ptrdiff_t source_stride, const Collective& call) {
+  const auto unit = static_cast<std::ptrdiff_t>(call.elem_bytes);
   if (dest_stride == 1 && source_stride == 1) {
-    std::memcpy(dest, source, shape.count * shape.elem_bytes);
+    std::memcpy(dest, source, call.bytes());
     return;
   }
-  for (std::size_t i = 0; i < shape.count; ++i) {
-    std::memcpy(dest, source, shape.elem_bytes);
+  for (std::size_t i = 0; i < call.count; ++i) {
+    std::memcpy(dest, source, call.elem_bytes);
     dest += dest_stride * unit;
     source += source_stride * unit;
   }
 }
 
-std::byte* block_of_dest(void* dest, int pe, const AlltoallShape& shape) {
-  return static_cast<std::byte*>(dest) +
-         block_start(pe, shape.count, shape.dest_stride, shape.elem_bytes);
+std::byte* block_of_dest(int pe, const Collective& call) {
+  return static_cast<std::byte*>(call.dest) +
+         block_start(pe, call.count, call.dest_stride, call.elem_bytes);
 }
 
-void alltoall_staged(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
-                     const AlltoallShape& shape) {
-  const std::size_t block = shape.count * shape.elem_bytes;
+void alltoall_staged(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
+  const std::size_t block = call.bytes();
   const std::size_t bytes = block * static_cast<std::size_t>(team.n);
   const std::size_t my_block = static_cast<std::size_t>(team.me) * block;
-  post_message(team, sequence, source, bytes);
+  post_message(team, sequence, call.source, bytes);
   std::byte received[kStagedBytes];
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
-    const auto* from = static_cast<const std::byte*>(source) + my_block;
+    const auto* from = static_cast<const std::byte*>(call.source) + my_block;
     if (pe != team.me) {
       receive_range(team, sequence, received, bytes, pe, my_block, block);
       from = received;
     }
-    copy_elements(block_of_dest(dest, pe, shape), shape.dest_stride, from, 1, shape);
+    copy_elements(block_of_dest(pe, call), call.dest_stride, from, 1, call);
   }
   all_have_started(team, sequence);
 }
 
-void alltoall_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
-                     const AlltoallShape& shape) {
+void alltoall_direct(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
   announce(team, sequence);
-  const std::byte* block = static_cast<const std::byte*>(source) +
-                           block_start(team.me, shape.count, shape.source_stride, shape.elem_bytes);
+  const std::byte* block = static_cast<const std::byte*>(call.source) +
+                           block_start(team.me, call.count, call.source_stride, call.elem_bytes);
   const std::size_t span =
-      ((shape.count - 1) * static_cast<std::size_t>(shape.source_stride) + 1) * shape.elem_bytes;
+      ((call.count - 1) * static_cast<std::size_t>(call.source_stride) + 1) * call.elem_bytes;
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
     if (pe != team.me) await(team, team.of(pe).arrive, sequence, pe);
     const std::byte* from = pe == team.me ? block : team.translate(block, span, pe);
-    copy_elements(block_of_dest(dest, pe, shape), shape.dest_stride, from, shape.source_stride,
-                  shape);
+    copy_elements(block_of_dest(pe, call), call.dest_stride, from, call.source_stride, call);
   }
   finish_together(team, sequence);
 }
 
 }  // namespace
 
-void alltoall(NodeTeam& team, void* dest, const void* source, const AlltoallShape& shape) {
-  if (shape.count == 0) return;
+void alltoall(NodeTeam& team, const Collective& call) {
+  if (call.count == 0) return;
   const std::uint64_t sequence = begin_operation(team);
-  const std::size_t bytes = shape.count * shape.elem_bytes * static_cast<std::size_t>(team.n);
-  if (bytes <= kStagedBytes && shape.source_stride == 1) {
-    alltoall_staged(team, sequence, dest, source, shape);
+  const std::size_t bytes = call.bytes() * static_cast<std::size_t>(team.n);
+  if (bytes <= kStagedBytes && call.source_stride == 1) {
+    alltoall_staged(team, sequence, call);
   } else {
-    alltoall_direct(team, sequence, dest, source, shape);
+    alltoall_direct(team, sequence, call);
   }
 }
 

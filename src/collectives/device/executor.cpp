@@ -3,11 +3,12 @@
 // The launch of collectives' kernels.
 // Invariant: a collective's kernel has a stream of its own as long as it runs. It waits for other
 // PEs, and two on one stream would wait in an order that the other PEs do not share.
-#include "collectives/device/device_collectives.hpp"
+#include "collectives/device/executor.hpp"
 
 #include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "core/runtime.hpp"
+#include "device/launch.hpp"
 #include "device/located.hpp"
 #include "gpu/copy_branch.hpp"
 #include "gpu/device_target.hpp"
@@ -24,11 +25,6 @@ bool kernels_reach(const device::State& state, const void* address, std::size_t 
                         : device_segments().all_for_kernels(address, bytes);
 }
 
-template <typename Launch>
-void run(Team& team, const Launch& launch) {
-  device_transfer().run(team.routine(), launch);
-}
-
 }  // namespace
 
 bool kernels_reach(const void* dest, const void* source) {
@@ -41,15 +37,11 @@ bool kernels_reach(const void* address, std::size_t bytes) {
   return state.sync.base != 0 && kernels_reach(state, address, bytes);
 }
 
-void check_reach(const char* routine, const void* address, std::size_t count,
-                 std::size_t elem_bytes) {
-  std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, elem_bytes, &bytes) && kernels_reach(address, bytes))
-      [[likely]]
+void check_reach(const char* routine, const void* address, std::size_t bytes) {
+  if (kernels_reach(address, bytes)) [[likely]]
     return check_block(routine, address, bytes);
   if (kernels_reach(address, address))
-    fatal("{}: {} times {} bytes at {} go beyond the symmetric memory there", routine, count,
-          elem_bytes, address);
+    fatal("{}: {} bytes at {} go beyond the symmetric memory there", routine, bytes, address);
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
@@ -59,19 +51,17 @@ int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
 
-}  // namespace
-
+// The team as its kernels are handed it.
 device::TeamHandle kernel_handle(const Team& team) {
   return runtime().device_state().kernel_handle(team.for_kernels());
 }
 
+// The same for kernels that move data by many blocks, if the team has them.
 device::TeamHandle handle_for_data(const Team& team) {
   if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
     note_slow_way(SlowWay::one_block, team.routine());
   return kernel_handle(team);
 }
-
-namespace {
 
 // Number of elements in a grain: kernels' slices begin at multiples of it
 // (device/collectives/slices.hpp).
@@ -88,16 +78,16 @@ hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
 // A share for each PE is reduced around the ring, then copied to all others: they have entered, and
 // have read that share of their sources, which may be their dests. Then all meet. The rest, less
 // than a grain for each PE, takes one hop.
-hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team, const Reduction& op,
-                                  void* dest, const void* source, std::size_t count,
-                                  hipStream_t stream) {
+hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
+                                  const Collective& call, hipStream_t stream) {
+  const Reduction& op = *call.op;
   const auto n = static_cast<std::size_t>(team.n), me = static_cast<std::size_t>(team.me);
   const std::size_t grain = grain_of(op.elem_bytes);
-  const std::size_t share = count / n / grain * grain, rest = count - n * share;
+  const std::size_t share = call.count / n / grain * grain, rest = call.count - n * share;
   const std::size_t share_bytes = share * op.elem_bytes, bytes = n * share_bytes;
   const device::TeamHandle handle = handle_for_data(team);
-  auto* const to = static_cast<std::byte*>(dest);
-  const auto* const from = static_cast<const std::byte*>(source);
+  auto* const to = static_cast<std::byte*>(call.dest);
+  const auto* const from = static_cast<const std::byte*>(call.source);
   const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
                           std::size_t elems, bool scatters) {
     return device::launch_reduce(by, handle, op.kernel_op, op.kernel_type, to + at, from + from_at,
@@ -162,100 +152,84 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
+hipError_t launch_kernel_of_move(const Team& team, const Collective& call, hipStream_t stream) {
+  const device::TeamHandle handle = handle_for_data(team);
+  if (call.kind == CollectiveKind::broadcast)
+    return device::launch_broadcast(handle, call.dest, call.source, call.bytes(), call.root,
+                                    stream);
+  if (call.kind == CollectiveKind::fcollect)
+    return device::launch_fcollect(handle, call.dest, call.source, call.bytes(), stream);
+  return device::launch_alltoall(handle, call.dest, call.source, call.bytes(), stream);
+}
+
+// A broadcast, fcollect or dense alltoall.
+hipError_t launch_move(const Team& team, const Collective& call, hipStream_t stream) {
+  const bool is_broadcast = call.kind == CollectiveKind::broadcast;
+  const std::size_t bytes = call.bytes();
+  const std::size_t all_bytes = is_broadcast ? bytes : static_cast<std::size_t>(team.n) * bytes;
+  if (!goes_by_copies(team, call.dest, bytes, all_bytes))
+    return launch_kernel_of_move(team, call, stream);
+  auto* const mine = static_cast<std::byte*>(call.dest) +
+                     (is_broadcast ? 0 : static_cast<std::size_t>(team.me) * bytes);
+  const std::size_t apart = call.kind == CollectiveKind::alltoall ? bytes : 0;
+  const Blocks blocks{mine, static_cast<const std::byte*>(call.source), apart, bytes};
+  return exchange_by_copies(team, blocks, !is_broadcast || team.me == call.root, stream);
+}
+
+hipError_t launch_alltoalls(const Team& team, const Collective& call, hipStream_t stream) {
+  if (call.is_dense())
+    return launch_move(team, moving(CollectiveKind::alltoall, call.dest, call.source, call.bytes()),
+                       stream);
+  return device::launch_alltoalls(kernel_handle(team), call.dest, call.source, call.dest_stride,
+                                  call.source_stride, call.elem_bytes, call.count, stream);
+}
+
+// By the plan for its size.
+hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t stream) {
+  const Reduction& op = *call.op;
+  const bool scatters = call.kind == CollectiveKind::reduce_scatter;
+  const auto plan_for = scatters ? &ReducePolicy::kernel_scatter_plan : &ReducePolicy::kernel_plan;
+  const device::Plan plan = (reduce_policy.*plan_for)(call.bytes(), team.n, channels_of(team));
+  const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
+  const bool by_copies = !scatters && plan.algorithm == ReduceAlgorithm::ring_and_copies &&
+                         team.n > 1 && call.count >= least && !device::is_located(op.kernel_type) &&
+                         device_segments().all_for_kernels(call.dest, call.bytes());
+  if (by_copies) return launch_ring_and_copies(plan, team, call, stream);
+  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, call.dest,
+                               call.source, call.count, scatters, stream);
+}
+
 }  // namespace
 
-hipError_t launch_broadcast(const Team& team, void* dest, const void* source, std::size_t bytes,
-                            int root, hipStream_t stream) {
-  if (!goes_by_copies(team, dest, bytes, bytes))
-    return device::launch_broadcast(handle_for_data(team), dest, source, bytes, root, stream);
-  const Blocks blocks{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), 0,
-                      bytes};
-  return exchange_by_copies(team, blocks, team.me == root, stream);
+hipError_t launch(const Team& team, const Collective& call, hipStream_t stream) {
+  switch (call.kind) {
+    case CollectiveKind::sync:
+      return device::launch_sync(kernel_handle(team), stream);
+    case CollectiveKind::broadcast:
+    case CollectiveKind::fcollect:
+    case CollectiveKind::alltoall:
+      return launch_move(team, call, stream);
+    case CollectiveKind::collect:
+      return device::launch_collect(kernel_handle(team), call.dest, call.source, call.bytes(),
+                                    stream);
+    case CollectiveKind::alltoalls:
+      return launch_alltoalls(team, call, stream);
+    case CollectiveKind::reduce:
+    case CollectiveKind::reduce_scatter:
+      return launch_reduce(team, call, stream);
+    case CollectiveKind::inscan:
+    case CollectiveKind::exscan:
+      return device::launch_scan(kernel_handle(team), call.op->kernel_type, call.dest, call.source,
+                                 call.count, call.kind == CollectiveKind::inscan, stream);
+    case CollectiveKind::alltoallv:
+      return device::launch_alltoallv(handle_for_data(team), *call.varying, stream);
+  }
+  __builtin_unreachable();
 }
 
-hipError_t launch_fcollect(const Team& team, void* dest, const void* source, std::size_t bytes,
-                           hipStream_t stream) {
-  if (!goes_by_copies(team, dest, bytes, static_cast<std::size_t>(team.n) * bytes))
-    return device::launch_fcollect(handle_for_data(team), dest, source, bytes, stream);
-  auto* const mine = static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * bytes;
-  return exchange_by_copies(team, {mine, static_cast<const std::byte*>(source), 0, bytes}, true,
-                            stream);
-}
-
-hipError_t launch_alltoall(const Team& team, void* dest, const void* source,
-                           std::size_t block_bytes, hipStream_t stream) {
-  if (!goes_by_copies(team, dest, block_bytes, static_cast<std::size_t>(team.n) * block_bytes))
-    return device::launch_alltoall(handle_for_data(team), dest, source, block_bytes, stream);
-  auto* const mine =
-      static_cast<std::byte*>(dest) + static_cast<std::size_t>(team.me) * block_bytes;
-  return exchange_by_copies(
-      team, {mine, static_cast<const std::byte*>(source), block_bytes, block_bytes}, true, stream);
-}
-
-hipError_t launch_reduce(const Team& team, const Reduction& op, void* dest, const void* source,
-                         std::size_t count, hipStream_t stream) {
-  const device::Plan plan =
-      reduce_policy.kernel_plan(count * op.elem_bytes, team.n, channels_of(team));
-  const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
-  const bool by_copies = plan.algorithm == ReduceAlgorithm::ring_and_copies && team.n > 1 &&
-                         count >= least && !device::is_located(op.kernel_type) &&
-                         device_segments().all_for_kernels(dest, count * op.elem_bytes);
-  if (by_copies) return launch_ring_and_copies(plan, team, op, dest, source, count, stream);
-  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
-                               source, count, false, stream);
-}
-
-hipError_t launch_reduce_scatter(const Team& team, const Reduction& op, void* dest,
-                                 const void* source, std::size_t count, hipStream_t stream) {
-  const device::Plan plan =
-      reduce_policy.kernel_scatter_plan(count * op.elem_bytes, team.n, channels_of(team));
-  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, dest,
-                               source, count, true, stream);
-}
-
-void broadcast(Team& team, void* dest, const void* source, std::size_t bytes, int root) {
-  run(team, [&](hipStream_t stream) {
-    return launch_broadcast(team, dest, source, bytes, root, stream);
-  });
-}
-
-void fcollect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  run(team, [&](hipStream_t stream) { return launch_fcollect(team, dest, source, bytes, stream); });
-}
-
-void collect(Team& team, void* dest, const void* source, std::size_t bytes) {
-  run(team, [&](hipStream_t stream) {
-    return device::launch_collect(kernel_handle(team), dest, source, bytes, stream);
-  });
-}
-
-void alltoall(Team& team, void* dest, const void* source, const AlltoallShape& shape) {
-  run(team, [&](hipStream_t stream) {
-    if (shape.dest_stride == 1 && shape.source_stride == 1)
-      return launch_alltoall(team, dest, source, shape.count * shape.elem_bytes, stream);
-    return device::launch_alltoalls(kernel_handle(team), dest, source, shape.dest_stride,
-                                    shape.source_stride, shape.elem_bytes, shape.count, stream);
-  });
-}
-
-void reduce(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  run(team,
-      [&](hipStream_t stream) { return launch_reduce(team, op, dest, source, count, stream); });
-}
-
-void reduce_scatter(Team& team, const Reduction& op, void* dest, const void* source,
-                    std::size_t count) {
-  run(team, [&](hipStream_t stream) {
-    return launch_reduce_scatter(team, op, dest, source, count, stream);
-  });
-}
-
-void scan(Team& team, const Reduction& op, void* dest, const void* source, std::size_t count,
-          bool inclusive) {
-  run(team, [&](hipStream_t stream) {
-    return device::launch_scan(kernel_handle(team), op.kernel_type, dest, source, count, inclusive,
-                               stream);
-  });
+void run(Team& team, const Collective& call) {
+  device_transfer().run(team.routine(),
+                        [&](hipStream_t stream) { return launch(team, call, stream); });
 }
 
 }  // namespace meshmem::on_device

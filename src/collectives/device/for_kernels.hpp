@@ -19,12 +19,12 @@
 
 namespace meshmem {
 
-class KernelCollectives {
+class CollectivesForKernels {
  public:
   // Told the number of the result, when the collective is over.
   using Answer = std::function<void(std::uint64_t number)>;
 
-  ~KernelCollectives() { stop(); }
+  ~CollectivesForKernels() { stop(); }
   void use(Answer answer) { answer_ = std::move(answer); }
   void begin(const device::ProxyCommand& command);
   // Nothing is under way any more.
@@ -46,7 +46,7 @@ class KernelCollectives {
 };
 
 // The one of this process; lives for ever.
-KernelCollectives& kernel_collectives();
+CollectivesForKernels& collectives_for_kernels();
 
 }  // namespace meshmem
 

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words of a command, and reductions by the names that kernels have for them.
+// Invariant: half and bfloat16 are combined as kernels combine them: sums and products in float,
+// rounded once.
+#include "collectives/device/command.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "collectives/combine.hpp"
+#include "collectives/device/short_floats.hpp"
+
+namespace meshmem {
+namespace {
+
+using device::ElemType;
+using device::ProxyCommand;
+using device::ReduceOp;
+
+template <typename Op, typename Short>
+void combine_short(void* dest, const void* a, const void* b, std::size_t count) {
+  auto* to = static_cast<Short*>(dest);
+  const auto *left = static_cast<const Short*>(a), *right = static_cast<const Short*>(b);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = Short::of(Op::apply(static_cast<float>(left[i]), static_cast<float>(right[i])));
+}
+template <typename Short>
+void divide_short(void* elems, std::size_t count, int n) {
+  auto* to = static_cast<Short*>(elems);
+  for (std::size_t i = 0; i < count; ++i)
+    to[i] = Short::of(static_cast<float>(to[i]) / static_cast<float>(n));
+}
+
+template <typename Short>
+void widen_short(void* wide, const void* elems, std::size_t count) {
+  auto* to = static_cast<float*>(wide);
+  const auto* from = static_cast<const Short*>(elems);
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+// Front to back, so that elems may be wide.
+template <typename Short>
+void narrow_short(void* elems, const void* wide, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    float value;
+    std::memcpy(&value, static_cast<const std::byte*>(wide) + i * sizeof value, sizeof value);
+    const Short rounded = Short::of(value);
+    std::memcpy(static_cast<std::byte*>(elems) + i * sizeof rounded, &rounded, sizeof rounded);
+  }
+}
+template <typename Short>
+const Carrier* carrier_of(const Reduction& as_float) {
+  static const Carrier sum{reduction<Sum, float>().combine, sizeof(float), &widen_short<Short>,
+                           &narrow_short<Short>};
+  static const Carrier product{reduction<Product, float>().combine, sizeof(float),
+                               &widen_short<Short>, &narrow_short<Short>};
+  static const Carrier mean{average<float>().combine, sizeof(float), &widen_short<Short>,
+                            &narrow_short<Short>, average<float>().finish};
+  return as_float.finish ? &mean : as_float.combine == product.combine ? &product : &sum;
+}
+
+// Sums and products are formed in float, and rounded once, as kernels do it.
+template <typename Short>
+Reduction short_reduction(ReduceOp op) {
+  constexpr auto kType = std::is_same_v<Short, Half> ? ElemType::f16 : ElemType::bf16;
+  const auto with = [op](Combine combine) { return Reduction{combine, sizeof(Short), op, kType}; };
+  const auto carried = [&](Combine combine, const Reduction& as_float) {
+    Reduction reduction = with(combine);
+    reduction.carrier = carrier_of<Short>(as_float);
+    return reduction;
+  };
+  switch (op) {
+    case ReduceOp::prod:
+      return carried(&combine_short<Product, Short>, reduction<Product, float>());
+    case ReduceOp::min:
+      return with(&combine_short<Min, Short>);
+    case ReduceOp::max:
+      return with(&combine_short<Max, Short>);
+    case ReduceOp::avg: {
+      Reduction average_of_short = carried(&combine_short<Sum, Short>, average<float>());
+      average_of_short.finish = &divide_short<Short>;
+      return average_of_short;
+    }
+    default:
+      return carried(&combine_short<Sum, Short>, reduction<Sum, float>());
+  }
+}
+
+template <typename T>
+Reduction reduction_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::prod:
+      return reduction<Product, T>();
+    case ReduceOp::min:
+      return reduction<Min, T>();
+    case ReduceOp::max:
+      return reduction<Max, T>();
+    case ReduceOp::avg:
+      return average<T>();
+    default:
+      break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    if (op == ReduceOp::bit_and) return reduction<And, T>();
+    if (op == ReduceOp::bit_or) return reduction<Or, T>();
+    if (op == ReduceOp::bit_xor) return reduction<Xor, T>();
+  }
+  return reduction<Sum, T>();
+}
+
+template <typename T>
+Reduction located_reduction_of(ReduceOp op) {
+  return op == ReduceOp::max ? located_reduction<ReduceOp::max, T>()
+                             : located_reduction<ReduceOp::min, T>();
+}
+
+// In the order of ElemType.
+constexpr std::array kReductionsOfType = {&reduction_of<std::int8_t>,
+                                          &reduction_of<std::uint8_t>,
+                                          &reduction_of<std::int16_t>,
+                                          &reduction_of<std::uint16_t>,
+                                          &reduction_of<std::int32_t>,
+                                          &reduction_of<std::uint32_t>,
+                                          &reduction_of<std::int64_t>,
+                                          &reduction_of<std::uint64_t>,
+                                          &reduction_of<float>,
+                                          &reduction_of<double>,
+                                          &short_reduction<Half>,
+                                          &short_reduction<Bfloat16>,
+                                          &located_reduction_of<std::int32_t>,
+                                          &located_reduction_of<std::uint32_t>,
+                                          &located_reduction_of<std::int64_t>,
+                                          &located_reduction_of<std::uint64_t>,
+                                          &located_reduction_of<float>,
+                                          &located_reduction_of<double>};
+static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
+
+bool combines(CollectiveKind kind) {
+  return kind >= CollectiveKind::reduce && kind <= CollectiveKind::exscan;
+}
+CollectiveKind kind_in(const ProxyCommand& command) {
+  return static_cast<CollectiveKind>(command.detail & ((1 << device::kCollectiveKindBits) - 1));
+}
+
+Reduction reduction_in(const ProxyCommand& command) {
+  if (command.length >= kReductionsOfType.size())
+    fatal("a kernel asks for a reduction of type {}, which kernels do not have",
+          static_cast<int>(command.length));
+  return kReductionsOfType[command.length](
+      static_cast<ReduceOp>(command.detail >> device::kCollectiveKindBits));
+}
+
+template <typename T>
+T* pointer_in(std::uint64_t word) {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word));
+}
+std::uint64_t word_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+}  // namespace
+
+ProxyCommand command_of(const Collective& call, std::uint32_t caller) {
+  ProxyCommand command{device::ProxyOp::collective,
+                       static_cast<std::uint8_t>(ElemType::none),
+                       static_cast<std::uint8_t>(call.kind),
+                       caller,
+                       {word_of(call.dest), word_of(call.source), call.count,
+                        static_cast<std::uint64_t>(call.dest_stride),
+                        static_cast<std::uint64_t>(call.source_stride), call.elem_bytes}};
+  if (call.kind == CollectiveKind::broadcast)
+    command.word[3] = static_cast<std::uint64_t>(call.root);
+  if (combines(call.kind)) {
+    command.length = static_cast<std::uint8_t>(call.op->kernel_type);
+    command.detail |= static_cast<std::uint8_t>(static_cast<unsigned>(call.op->kernel_op)
+                                                << device::kCollectiveKindBits);
+  }
+  if (call.kind == CollectiveKind::alltoallv) {
+    command.length = static_cast<std::uint8_t>(call.elem_bytes);
+    const auto& [dest, to, source, from, elem_bytes] = *call.varying;
+    const std::size_t* const arrays[] = {to.nelems, to.displs, from.nelems, from.displs};
+    for (int i = 0; i < 4; ++i) command.word[2 + i] = word_of(arrays[i]);
+  }
+  return command;
+}
+
+AskedCall::AskedCall(const ProxyCommand& command)
+    : call_{.kind = kind_in(command),
+            .dest = pointer_in<void>(command.word[0]),
+            .source = pointer_in<const void>(command.word[1])} {
+  const auto& word = command.word;
+  if (call_.kind == CollectiveKind::alltoallv) {
+    const auto array = [&](int i) { return pointer_in<const std::size_t>(word[i]); };
+    varying_ = {
+        call_.dest, {array(2), array(3)}, call_.source, {array(4), array(5)}, command.length};
+    call_ = alltoallv_of(varying_);
+    return;
+  }
+  call_.count = word[2];
+  call_.elem_bytes = word[5];
+  if (combines(call_.kind)) {
+    op_ = reduction_in(command);
+    call_.op = &op_;
+  }
+  if (call_.kind == CollectiveKind::broadcast) {
+    call_.root = static_cast<int>(word[3]);
+  } else {
+    call_.dest_stride = static_cast<std::ptrdiff_t>(word[3]);
+    call_.source_stride = static_cast<std::ptrdiff_t>(word[4]);
+  }
+}
+
+}  // namespace meshmem

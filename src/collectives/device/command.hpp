@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A collective as a command of the proxy, and back: for teams over several nodes, whose collectives
+// kernels and streams have the host run (device/proxy_ring.hpp).
+// Invariant: a command says all that the executor between nodes needs of a call. Made by
+// collectives on streams and by device/collectives/by_host.hpp, read by for_kernels.
+#ifndef MESHMEM_COLLECTIVES_DEVICE_COMMAND_HPP_
+#define MESHMEM_COLLECTIVES_DEVICE_COMMAND_HPP_
+
+#include <cstdint>
+
+#include "collectives/collective.hpp"
+#include "device/proxy_ring.hpp"
+
+namespace meshmem {
+
+// `caller`: the slot of the team, and device::kOfStream.
+device::ProxyCommand command_of(const Collective& call, std::uint32_t caller);
+
+// The call that a command asks for. A type that kernels do not have ends the job.
+class AskedCall {
+ public:
+  explicit AskedCall(const device::ProxyCommand& command);
+  AskedCall(const AskedCall&) = delete;
+  AskedCall& operator=(const AskedCall&) = delete;
+  const Collective& call() const { return call_; }
+
+ private:
+  Reduction op_{};
+  device::Alltoallv varying_{};
+  Collective call_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_COLLECTIVES_DEVICE_COMMAND_HPP_

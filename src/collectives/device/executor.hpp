@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executes a collective by kernels of the library, and tells whether kernels can run one.
+// Invariant: the answer depends on what all members have in common: the segments of symmetric
+// addresses, and what start-up has agreed on. Called by dispatch and by collectives on streams.
+#ifndef MESHMEM_COLLECTIVES_DEVICE_EXECUTOR_HPP_
+#define MESHMEM_COLLECTIVES_DEVICE_EXECUTOR_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+
+#include "collectives/collective.hpp"
+#include "core/team.hpp"
+
+namespace meshmem::on_device {
+
+// Puts the collective on a stream, on the current device, which is the PE's. Kernels reach the
+// buffers, and counts are more than none.
+hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
+// The same on a stream of the library. Returns when this PE's dest is complete.
+void run(Team& team, const Collective& call);
+
+// Kernels of all PEs can run a collective on buffers at these symmetric addresses.
+bool kernels_reach(const void* dest, const void* source);
+// They can on `bytes`, all of which lie there.
+bool kernels_reach(const void* address, std::size_t bytes);
+// Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it
+// without one.
+void check_reach(const char* routine, const void* address, std::size_t bytes);
+
+}  // namespace meshmem::on_device
+
+#endif  // MESHMEM_COLLECTIVES_DEVICE_EXECUTOR_HPP_

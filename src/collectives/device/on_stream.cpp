@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of a collective on a stream, and its launch.
+// Invariant: what is captured is compared neither now nor when it is replayed: other calls may come
+// between.
+#include "collectives/device/on_stream.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/status/slow_ways.hpp"
+#include "collectives/device/command.hpp"
+#include "collectives/device/executor.hpp"
+#include "collectives/dispatch.hpp"
+#include "collectives/same_call.hpp"
+#include "core/runtime.hpp"
+#include "core/stream_transfers.hpp"
+#include "core/stream_use.hpp"
+#include "device/launch.hpp"
+#include "gpu/stream_mark.hpp"
+#include "gpu/stream_work.hpp"
+
+namespace meshmem::on_stream {
+namespace {
+
+int my_device() { return runtime().device_memory().device(); }
+
+void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t bytes) {
+  on_device::check_reach(team.routine(), address, bytes);
+  use.of(address, bytes);
+}
+
+// Kernels of all PEs must reach the buffers.
+void use_buffers(StreamUse& use, const Team& team, const Collective& call) {
+  const Buffers buffers = buffers_of(team.routine(), team.n, call);
+  if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv) {
+    // A PE that brings nothing may get what others bring. Null is right where nobody does.
+    if (call.dest) use_buffer(use, team, call.dest, std::max<std::size_t>(buffers.dest_bytes, 1));
+  } else if (buffers.dest_bytes > 0) {
+    use_buffer(use, team, call.dest, buffers.dest_bytes);
+  }
+  if (call.kind == CollectiveKind::alltoallv && call.source) use_buffer(use, team, call.source, 1);
+  if (buffers.source_bytes > 0) use_buffer(use, team, call.source, buffers.source_bytes);
+}
+
+// Of a team over several nodes: a kernel has the host do it, by the algorithms between nodes.
+hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t stream) {
+  require_proxy(team.routine());
+  if (call.dest && any_on_device(call.dest, call.source))
+    note_slow_way(SlowWay::collective_through_host, team.routine());
+  const auto caller = static_cast<std::uint32_t>(team.slot) | device::kOfStream;
+  return device::launch_proxy_command(command_of(call, caller), device::ProxyEnd::answered, stream);
+}
+
+// The end of the team waits for it; predefined ones stay.
+void set_mark(Team& team, hipStream_t stream) {
+  if (team.is_predefined || is_captured(stream)) return;
+  if (!team.mark) team.mark = std::make_shared<StreamMark>(my_device());
+  team.mark->set(stream);
+}
+
+bool is_empty(const Collective& call) {
+  return call.count == 0 && call.kind != CollectiveKind::sync &&
+         call.kind != CollectiveKind::collect && call.kind != CollectiveKind::alltoallv;
+}
+
+}  // namespace
+
+void require_kernels(const Team& team) {
+  if (!team.is_on_one_node()) return require_proxy(team.routine());
+  if (runtime().device_state().state().sync.base == 0)
+    fatal("{}: the devices of the PEs do not all reach each other", team.routine());
+}
+
+void run(Team& team, const Collective& call, hipStream_t stream) {
+  if (call.kind == CollectiveKind::broadcast) check_root(team, call.root);
+  if (calls_are_compared && !is_captured(stream)) [[unlikely]]
+    compare_stream_call(team, arguments_of(call));
+  if (is_empty(call)) return;
+  StreamUse use(team.routine(), stream);
+  use_buffers(use, team, call);
+  launch_on(my_device(), team.routine(), [&] {
+    return team.is_on_one_node() ? on_device::launch(team, call, stream)
+                                 : launch_by_host(team, call, stream);
+  });
+  set_mark(team, stream);
+}
+
+}  // namespace meshmem::on_stream
