@@ -406,6 +406,20 @@ TEST(Environment, NamesEveryVariableOnceInHelpAndPage) {
   }
 }
 
+TEST(Environment, PageHasVariablesForTestsAtItsEnd) {
+  const std::string page = environment_markdown();
+  const std::size_t part = page.find("\n## For tests of meshmem\n");
+  ASSERT_NE(part, std::string::npos);
+  int n_for_tests = 0;
+  for (const Variable& variable : environment_variables()) {
+    n_for_tests += variable.is_for_tests;
+    EXPECT_EQ(page.find("| `" + variable.name + "` |") > part, variable.is_for_tests)
+        << variable.name;
+  }
+  EXPECT_GT(n_for_tests, 0);
+  EXPECT_EQ(page.find("\n## ", part + 1), std::string::npos);
+}
+
 TEST(Environment, PageIsUpToDate) {
   std::ifstream file(MESHMEM_ENVIRONMENT_PAGE);
   ASSERT_TRUE(file) << "cannot read " << MESHMEM_ENVIRONMENT_PAGE;

@@ -454,11 +454,18 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
 std::vector<Variable> environment_variables() {
   const Environment defaults;
   return {
-#define X(name, member, kind, fallback, text)                    \
-  Variable{#name, alias_of(#name), Syntax<Kind::kind>::accepted, \
-           Syntax<Kind::kind>::show(defaults.member), text},
+#define VARIABLE(name, member, kind, text, is_for_tests) \
+  Variable{#name,                                        \
+           alias_of(#name),                              \
+           Syntax<Kind::kind>::accepted,                 \
+           Syntax<Kind::kind>::show(defaults.member),    \
+           text,                                         \
+           is_for_tests},
+#define X(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, false)
+#define X_FOR_TESTS(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, true)
 #include "base/settings/environment_table.hpp"
 #undef X
+#undef VARIABLE
   };
 }
 

@@ -196,6 +196,7 @@ struct Variable {
   std::string_view accepted;
   std::string default_value;
   std::string_view text;
+  bool is_for_tests;  // of meshmem itself
 };
 std::vector<Variable> environment_variables();
 

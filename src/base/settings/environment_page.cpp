@@ -56,8 +56,8 @@ constexpr std::string_view kPageRules = R"(
 - A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
   Anything after the suffix is ignored: `20kk` and `20kB` are `20k`.
 - The decimal point is a point, whatever the locale.
-- With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not in this table is pointed
-  out: it may be a slip of the pen.
+- With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not on this page is pointed
+  out: it may be a typing error.
 )";
 
 constexpr std::string_view kPageOthers = R"(
@@ -70,6 +70,24 @@ The first start of a process reads variables, and its heap serves later ones too
 names. A heap has 16 MiB beyond what they say: one block of that size fits beside small ones.
 
 )";
+
+constexpr std::string_view kPageTests = R"(
+## For tests of meshmem
+
+Tests of meshmem itself set these, and programs do not need them.
+
+)";
+
+// The rows of users, or those for tests.
+std::string table_of(bool for_tests) {
+  std::string rows = "| variable | takes | default | what it does |\n|---|---|---|---|\n";
+  for (const Variable& variable : environment_variables()) {
+    if (variable.is_for_tests != for_tests) continue;
+    rows += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, variable.accepted,
+                        variable.default_value, variable.text);
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -107,11 +125,7 @@ std::string environment_help() {
 
 std::string environment_markdown() {
   std::string page(kPageHead);
-  page += "| variable | takes | default | what it does |\n|---|---|---|---|\n";
-  for (const Variable& variable : environment_variables()) {
-    page += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, variable.accepted,
-                        variable.default_value, variable.text);
-  }
+  page += table_of(false);
   page += kPageRules;
   page += kPageOthers;
   page += "| of | variable | is read as |\n|---|---|---|\n";
@@ -123,6 +137,8 @@ std::string environment_markdown() {
   for (const OshrunVariable& variable : oshrun_variables()) {
     page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);
   }
+  page += kPageTests;
+  page += table_of(true);
   return page;
 }
 

@@ -2,9 +2,13 @@
 //
 // The one table of environment variables. Define X, include this, undefine X:
 //   X(name, member of Environment, Kind, default, what it does)
-// Everything else that knows a variable (parser, SHMEM_INFO, docs/environment.md) reads it from
-// here. A SHMEM_ variable also answers to its old SMA_ name. No include guard: it is read several
-// times.
+// X_FOR_TESTS, which may be defined too, reads the rows that only tests of meshmem itself use.
+// Parser, SHMEM_INFO and docs/environment.md read all that they know of a variable from here. A
+// SHMEM_ variable also answers to its old SMA_ name. No include guard: it is read several times.
+
+#ifndef X_FOR_TESTS
+#define X_FOR_TESTS X
+#endif
 
 X(SHMEM_VERSION, version, presence, false, "Print the version of the library at start-up.")
 X(SHMEM_INFO, info, presence, false, "Print this list of environment variables at start-up.")
@@ -87,10 +91,6 @@ X(MESHMEM_SPREAD, spread, boolean, true,
   "shmem_init moves PEs that run on one core to cores where no PE of the job is. When there are "
   "more PEs than cores it moves each to a core so that they start evenly spread. None is bound. 0 "
   "leaves that to the scheduler.")
-X(MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
-  "For tests of the library itself: random short delays where PEs synchronize, which follow from "
-  "this number and the PE's. Only in libraries that were configured with "
-  "-DMESHMEM_SCHEDULE_FUZZING=ON.")
 X(MESHMEM_HEAP, heap, heap_kind, HeapKind::host,
   "Where shmem_malloc, shmem_calloc and shmem_align take memory from: the host heap or the device "
   "heap. shmem_malloc_with_hints can say otherwise.")
@@ -107,18 +107,32 @@ X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
 X(MESHMEM_LARGE_BAR, large_bar, boolean, true,
   "Whether the host's small puts and signals to device heaps are stores of the processor where the "
   "driver allows them: on AMD GPUs with a large BAR. 0: kernels and copies do them everywhere.")
-X(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
-  "The number that the synchronization of kernels starts to count from; for tests of its overflow. "
-  "The same on all PEs.")
 X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
   "How many devices a process has on the cpu target. Unset: one for each PE that the launcher has "
   "started on this machine, or with srun on the machine that has the most, up to 64; 1 without a "
   "launcher.")
-X(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
-  "Whether devices of the cpu target count as reaching each other's memory; 0 is for tests of the "
-  "copies between those that do not.")
-X(MESHMEM_CPU_WIDE_KERNELS, cpu_wide_kernels, boolean, false,
-  "Whether the library's own kernels on the cpu target have several blocks and many threads, as on "
-  "a GPU, for tests of them. One thread is up to thirty times as fast. The same on all PEs.")
-X(MESHMEM_CPU_LARGE_BAR, cpu_large_bar, boolean, false,
-  "Whether devices of the cpu target claim a large BAR, for tests of what MESHMEM_LARGE_BAR says.")
+
+// For tests of meshmem itself.
+X_FOR_TESTS(
+    MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
+    "For tests of the library itself: random short delays where PEs synchronize, which follow from "
+    "this number and the PE's. Only in libraries that were configured with "
+    "-DMESHMEM_SCHEDULE_FUZZING=ON.")
+X_FOR_TESTS(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
+            "The number that the synchronization of kernels starts to count from; for tests of its "
+            "overflow. "
+            "The same on all PEs.")
+X_FOR_TESTS(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
+            "Whether devices of the cpu target count as reaching each other's memory; 0 is for "
+            "tests of the "
+            "copies between those that do not.")
+X_FOR_TESTS(
+    MESHMEM_CPU_WIDE_KERNELS, cpu_wide_kernels, boolean, false,
+    "Whether the library's own kernels on the cpu target have several blocks and many threads, as "
+    "on "
+    "a GPU, for tests of them. One thread is up to thirty times as fast. The same on all PEs.")
+X_FOR_TESTS(MESHMEM_CPU_LARGE_BAR, cpu_large_bar, boolean, false,
+            "Whether devices of the cpu target claim a large BAR, for tests of what "
+            "MESHMEM_LARGE_BAR says.")
+
+#undef X_FOR_TESTS
