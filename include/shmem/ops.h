@@ -2,7 +2,7 @@
  *
  * The routines of OpenSHMEM 1.6: one row a routine, with its result, parameters and arguments.
  * Prototypes, pshmem_ twins, definitions, C++ overloads, and the tests are readings of these rows;
- * the types come from shmem/types.h.
+ * the types come from shmem/types.h. docs/typed_names.md follows one row through them.
  * Invariant: numbers of elements and strides count elements of E. A PE number is of the context's
  * team; a team collective's root too.
  */
