@@ -149,7 +149,7 @@ MESHMEM_DEVICE_OUT_OF_LINE void work_out_of_line(Group group, int slot, int chan
 
 // work(sync), of a group in a user's kernel and of a team that has a slot. On AMD GPUs it is a
 // function of its own, which is told the slot and finds the rest again: what takes most registers
-// leaves none to what its caller needs afterwards, and compilers may lose that (docs/gpu.md). Work
+// leaves none to what its caller needs afterwards, and compilers may lose that (docs/amd.md). Work
 // refers to nothing: it has copies, since an address of the caller's would keep that in memory.
 template <typename Group, typename Work>
 MESHMEM_DEVICE void with_registers(const Group& group, const TeamSync& sync, const Work& work) {

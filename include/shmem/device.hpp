@@ -27,8 +27,8 @@
  * for atomics: puts and gets of all kinds, signals with data, collectives, reductions, whose sums
  * are formed in float. Their overloads for one thread are shmemx_put, shmemx_sum_reduce and so on;
  * for groups they are those of the other types. Ordering and completion are those of the standard,
- * for the calling thread or group: docs/gpu.md. Collectives begin and end with a barrier of the
- * group; puts and gets by a group have none on either side.
+ * for the calling thread or group: docs/memory_model.md. Collectives begin and end with a barrier
+ * of the group; puts and gets by a group have none on either side.
  *
  * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is
  * launched by hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on

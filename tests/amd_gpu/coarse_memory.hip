@@ -2,7 +2,7 @@
 //
 // Two PEs exchange words through coarse-grained memory, which the L2s of GPUs keep, while their
 // kernels run: by stores into the other PE's memory, and by loads from it. Programs must not do so
-// (docs/gpu.md); here it shows whether fences write L2 back and invalidate it, which LLVM's memory
+// (docs/amd.md); here it shows whether fences write L2 back and invalidate it, which LLVM's memory
 // model has them do.
 // Invariant: flags are in the device heap, and are set behind a fence. The status is 1, and a line
 // says so, where a word was older than its flag.
