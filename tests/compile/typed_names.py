@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 PAGE = "docs/typed_names.md"
 FENCE = re.compile(r'^```(?:c title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -72,7 +73,6 @@ def self_test(project):
 
 def main():
     if sys.argv[1:] == ["--self-test"]:
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             return self_test(pathlib.Path(folder))
     project = pathlib.Path(sys.argv[1]).resolve()
