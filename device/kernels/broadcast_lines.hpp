@@ -55,6 +55,148 @@ struct SomeWaves {
   }
 };
 
+// A batch as all PEs see it.
+struct LineBatch {
+  std::size_t begin;  // its first line among the slice's
+  unsigned lines;
+  std::size_t rows;  // where its rows are in the memory of each PE
+  std::uint64_t epoch;
+};
+
+// What the calling thread does in a broadcast of a slice.
+template <bool even>
+class BroadcastOfLines {
+ public:
+  MESHMEM_DEVICE_MEMBER BroadcastOfLines(const TeamView& team, const SingleHop& job,
+                                         const Relay& relay, const Slice& slice)
+      : team_(team),
+        n_(team.n),
+        me_(team.me),
+        root_(relay.root),
+        job_(job),
+        relay_(relay),
+        all_(Block(), slice.count),
+        line_in_wave_(static_cast<unsigned>(all_.lane.line_in_wave)),
+        relays_(static_cast<unsigned>(team.n - 1)),
+        dest_(relay.dest + slice.first),
+        source_(relay.source + slice.first) {}
+
+  MESHMEM_DEVICE_MEMBER std::size_t lines() const { return all_.lines; }
+  MESHMEM_DEVICE_MEMBER unsigned most_in_batch() const { return relay_.lines_of_row * relays_; }
+
+  MESHMEM_DEVICE_MEMBER void run(const LineBatch& batch) const {
+    if (me_ == root_) return deal_out(batch);
+    const DealtLine end(batch.lines, relays_);
+    const SomeWaves handing_on(0, n_ > 2 ? 2 : 1), taking(1, 2);
+    if (handing_on.has_caller)
+      hand_on(batch, end, handing_on);
+    else
+      take(batch, end, taking);
+  }
+
+ private:
+  // The root gives each relay its lines, and the next one is loaded before it is needed.
+  MESHMEM_DEVICE_MEMBER void deal_out(const LineBatch& batch) const {
+    const SomeWaves waves(0, 1);
+    unsigned i = waves.first + line_in_wave_;
+    Bits128 words{};
+    if (i < batch.lines) words = all_.load(source_, batch.begin + i);
+    DealtLine to(i, relays_);  // while the first one is loaded
+#pragma unroll 1
+    while (i < batch.lines) {
+      store_pair(place(job_.to[to.relay], batch, to.line),
+                 with_flag(all_.lane, words, batch.epoch));
+      if (dest_ != source_) all_.store(dest_, batch.begin + i, words);
+      i += waves.stride;
+      if (i < batch.lines) words = all_.load(source_, batch.begin + i);
+      to.advance(relay_.stride, relays_);
+    }
+  }
+
+  // A relay sends the lines that the root has dealt it on to the other relays.
+  MESHMEM_DEVICE_MEMBER void hand_on(const LineBatch& batch, const DealtLine& end,
+                                     const SomeWaves& waves) const {
+    const unsigned mine = after_root(me_), lines = lines_of(mine, end);
+#pragma unroll 1
+    for (unsigned first = waves.first; first < lines; first += waves.stride) {
+      const unsigned k = first + line_in_wave_;
+      const bool is_there = k < lines;
+      const Bits128 words = await_root(batch, k, is_there);
+      if (!is_there) continue;
+      send_to_relays(batch, k, words);
+      all_.store(dest_, batch.begin + line_of(mine, k), words);
+    }
+  }
+
+  // Line k of this relay, from the root. All lanes of a wave call it together.
+  MESHMEM_DEVICE_MEMBER Bits128 await_root(const LineBatch& batch, unsigned k,
+                                           bool is_there) const {
+    Bits128 words{};
+    for (bool has_all = false; !has_all;) {
+      if (is_there) words = load_pair(place(job_.from[root_], batch, k));
+      const std::uint64_t flag = flag_of_line(words);
+      has_all = all_of_wave(!is_there || flag == batch.epoch);
+    }
+    return words;
+  }
+
+  MESHMEM_DEVICE_MEMBER void send_to_relays(const LineBatch& batch, unsigned k,
+                                            const Bits128& words) const {
+#pragma unroll
+    for (int i = 1; i < kNearMembers; ++i) {
+      if (i < n_ && peer_in(team_, i) != root_)
+        store_pair(place(job_.to[i - 1], batch, k), with_flag(all_.lane, words, batch.epoch));
+    }
+  }
+
+  // A relay takes the lines of all other relays.
+  MESHMEM_DEVICE_MEMBER void take(const LineBatch& batch, const DealtLine& end,
+                                  const SomeWaves& waves) const {
+    const unsigned lines = lines_of(0, end);
+#pragma unroll 1
+    for (unsigned first = waves.first; first < lines; first += waves.stride) {
+      const unsigned k = first + line_in_wave_;
+      const auto is_awaited = [&](int pe) {
+        return pe < n_ && pe != me_ && pe != root_ && k < lines_of(after_root(pe), end);
+      };
+      Bits128 words[kNearMembers] = {};
+      await_missing_lines(job_, n_, offset(batch, k), batch.epoch, is_awaited, words);
+#pragma unroll
+      for (int pe = 0; pe < kNearMembers; ++pe)
+        if (is_awaited(pe)) all_.store(dest_, batch.begin + line_of(after_root(pe), k), words[pe]);
+    }
+  }
+
+  // The number of a relay.
+  MESHMEM_DEVICE_MEMBER unsigned after_root(int pe) const {
+    return static_cast<unsigned>(pe > root_ ? pe - root_ - 1 : pe + n_ - root_ - 1);
+  }
+  // How many lines of a batch a relay has; `end` is where the line after the last one would go.
+  MESHMEM_DEVICE_MEMBER static unsigned lines_of(unsigned which, const DealtLine& end) {
+    return end.line + (which < end.relay ? 1 : 0);
+  }
+  // Line k of a relay, among those of the batch.
+  MESHMEM_DEVICE_MEMBER unsigned line_of(unsigned which, unsigned k) const {
+    return k * relays_ + which;
+  }
+  // Where the calling lane's words of line k of a row are.
+  MESHMEM_DEVICE_MEMBER std::size_t offset(const LineBatch& batch, unsigned k) const {
+    return batch.rows + all_.lane.word_of(k) * sizeof(Bits128);
+  }
+  MESHMEM_DEVICE_MEMBER Bits128* place(std::byte* row, const LineBatch& batch, unsigned k) const {
+    return reinterpret_cast<Bits128*>(row + offset(batch, k));
+  }
+
+  const TeamView& team_;
+  const int n_, me_, root_;
+  const SingleHop& job_;
+  const Relay& relay_;
+  const LinesOfBytes<even> all_;
+  const unsigned line_in_wave_, relays_;
+  std::byte* const dest_;
+  const std::byte* const source_;
+};
+
 template <bool even>
 __global__ void __launch_bounds__(kThreads)
     broadcast_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
@@ -62,93 +204,23 @@ __global__ void __launch_bounds__(kThreads)
                            const MESHMEM_GRID_CONSTANT Relay relay) {
   after_earlier_kernels();
   const unsigned channel = blockIdx.x;
-  const int n = handle.team.n, me = handle.team.me, root = relay.root;
-  const auto relays = static_cast<unsigned>(n - 1);
-  const Slice slice = job.slice<std::byte>(channel);
-  const LinesOfBytes<even> all(Block(), slice.count);
-  const LanePosition& lane = all.lane;
-  const auto line_in_wave = static_cast<unsigned>(lane.line_in_wave);
+  const int n = handle.team.n, me = handle.team.me;
+  const BroadcastOfLines<even> slice(handle.team, job, relay, job.slice<std::byte>(channel));
   std::uint64_t* const counter = job.counter(channel);
-  std::byte* const dest = relay.dest + slice.first;
-  const std::byte* const source = relay.source + slice.first;
-  const auto after_root = [&](int pe) {  // the number of a relay
-    return static_cast<unsigned>(pe > root ? pe - root - 1 : pe + n - root - 1);
-  };
   const TeamSync sync(handle, static_cast<int>(channel));
   const int greeted = static_cast<int>(threadIdx.x) + 1;
-  const unsigned batch = relay.lines_of_row * relays;
+  const unsigned most = slice.most_in_batch();
 
-  std::uint64_t epoch = 0;
 #pragma unroll 1
-  for (std::size_t begin = 0; begin < all.lines; begin += batch) {
-    const auto in_batch =
-        static_cast<unsigned>(all.lines - begin < batch ? all.lines - begin : batch);
-    epoch = next_single_hop_epoch(handle, counter);
+  for (std::size_t begin = 0; begin < slice.lines(); begin += most) {
+    const std::size_t left = slice.lines() - begin;
+    const auto in_batch = static_cast<unsigned>(left < most ? left : most);
+    const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
     const std::size_t rows = channel * job.row_step + (epoch % 2 != 0 ? job.parity_step : 0);
-    const auto at = [&](unsigned k) { return rows + lane.word_of(k) * sizeof(Bits128); };
-    // Line k of a relay, if there is one.
-    const auto line_of = [&](unsigned which, unsigned k) { return k * relays + which; };
     if (greeted < n) store_relaxed(sync.arrival(peer_in(handle.team, greeted), me), epoch);
     __syncthreads();
     if (threadIdx.x == 0) *counter = epoch;
-    if (me == root) {
-      const SomeWaves waves(0, 1);
-      unsigned i = waves.first + line_in_wave;
-      Bits128 words{};
-      if (i < in_batch) words = all.load(source, begin + i);
-      DealtLine to(i, relays);  // while the first one is loaded
-#pragma unroll 1
-      while (i < in_batch) {
-        store_pair(reinterpret_cast<Bits128*>(job.to[to.relay] + at(to.line)),
-                   with_flag(lane, words, epoch));
-        if (dest != source) all.store(dest, begin + i, words);
-        i += waves.stride;
-        if (i < in_batch) words = all.load(source, begin + i);
-        to.advance(relay.stride, relays);
-      }
-    } else {
-      const unsigned mine = after_root(me);
-      const DealtLine end(in_batch, relays);
-      const auto lines_of = [&](unsigned which) { return end.line + (which < end.relay ? 1 : 0); };
-      const SomeWaves handing_on(0, n > 2 ? 2 : 1), taking(1, 2);
-      if (handing_on.has_caller) {
-        const unsigned lines = lines_of(mine);
-#pragma unroll 1
-        for (unsigned first = handing_on.first; first < lines; first += handing_on.stride) {
-          const unsigned k = first + line_in_wave;
-          const bool is_there = k < lines;
-          Bits128 words{};
-          for (bool has_all = false; !has_all;) {
-            if (is_there)
-              words = load_pair(reinterpret_cast<const Bits128*>(job.from[root] + at(k)));
-            const std::uint64_t flag = flag_of_line(words);
-            has_all = all_of_wave(!is_there || flag == epoch);
-          }
-          if (!is_there) continue;
-#pragma unroll
-          for (int i = 1; i < kNearMembers; ++i) {
-            if (i < n && peer_in(handle.team, i) != root)
-              store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(k)),
-                         with_flag(lane, words, epoch));
-          }
-          all.store(dest, begin + line_of(mine, k), words);
-        }
-      } else {
-        const unsigned lines = lines_of(0);
-#pragma unroll 1
-        for (unsigned first = taking.first; first < lines; first += taking.stride) {
-          const unsigned k = first + line_in_wave;
-          const auto is_awaited = [&](int pe) {
-            return pe < n && pe != me && pe != root && k < lines_of(after_root(pe));
-          };
-          Bits128 words[kNearMembers] = {};
-          await_missing_lines(job, n, at(k), epoch, is_awaited, words);
-#pragma unroll
-          for (int pe = 0; pe < kNearMembers; ++pe)
-            if (is_awaited(pe)) all.store(dest, begin + line_of(after_root(pe), k), words[pe]);
-        }
-      }
-    }
+    slice.run({begin, in_batch, rows, epoch});
     if (greeted < n) {
       const std::uint64_t* entered = sync.arrival(me, peer_in(handle.team, greeted));
       while (!has_reached(load_relaxed(entered), epoch)) pause();
