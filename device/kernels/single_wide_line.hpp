@@ -139,6 +139,96 @@ __global__ void __launch_bounds__(kThreads)
 // In two hops: what each PE owns of the slice is sent to it, combined there, and sent to all. A
 // lane has the same place in lines of all shares, a few if there are more lines than threads for
 // them.
+template <typename E>
+class LinesOfTwoHops {
+ public:
+  MESHMEM_DEVICE_MEMBER LinesOfTwoHops(int n, int me, const SingleHop& job, const Slice& slice,
+                                       E* dest, const E* source)
+      : n_(n),
+        me_(me),
+        job_(job),
+        count_(slice.count),
+        lane_(Block()),
+        shares_(0, units_of<E>(slice.count), static_cast<std::size_t>(n)),
+        lines_((shares_.units_of(0) + kUnitsOfLine - 1) / kUnitsOfLine),
+        source_(source + slice.first),
+        dest_(dest + slice.first) {}
+
+  // To each PE the lines of its share.
+  MESHMEM_DEVICE_MEMBER void send_shares(std::size_t rows, std::uint64_t epoch) const {
+    for_each_line(lane_, lines_, [&](std::size_t line, bool) {
+      const auto peer = [&](int i) { return me_ + i < n_ ? me_ + i : me_ + i - n_; };
+      Bits128 words[kNearMembers];
+#pragma unroll
+      for (int i = 1; i < kNearMembers; ++i)
+        if (i < n_) words[i] = load(peer(i), line);
+#pragma unroll
+      for (int i = 1; i < kNearMembers; ++i) {
+        if (i < n_ && has_line(peer(i), line))
+          store_pair(reinterpret_cast<Bits128*>(job_.to[i - 1] + at(rows, line)),
+                     with_flag(lane_, words[i], epoch));
+      }
+    });
+  }
+
+  // What has come for this PE's share, combined, to all PEs.
+  template <typename Op>
+  MESHMEM_DEVICE_MEMBER void send_results(const Op& op, std::size_t rows, std::size_t results,
+                                          std::uint64_t epoch) const {
+    for_each_line(lane_, lines_, [&](std::size_t line, bool) {
+      const bool is_mine = has_line(me_, line);
+      const Bits128 own = load(me_, line);
+      Bits128 words[kNearMembers] = {};
+      await_lines(
+          job_, at(rows, line), epoch, [&](int pe) { return is_mine && pe < n_ && pe != me_; },
+          words);
+#pragma unroll
+      for (int pe = 0; pe < kNearMembers; ++pe)
+        if (pe == me_) words[pe] = own;
+      if (!is_mine) return;
+      const LaneUnits<E> total = combine_words<Op, E>(op, words, n_);
+      job_.send(with_flag(lane_, total.words(), epoch), at(rows, line) + results, n_);
+      store(me_, line, total);
+    });
+  }
+
+  MESHMEM_DEVICE_MEMBER void take_results(std::size_t rows, std::size_t results,
+                                          std::uint64_t epoch) const {
+    for_each_line(lane_, lines_, [&](std::size_t line, bool) {
+      const auto is_awaited = [&](int pe) { return pe != me_ && has_line(pe, line); };
+      Bits128 words[kNearMembers] = {};
+      await_lines(job_, at(rows, line) + results, epoch, is_awaited, words);
+#pragma unroll
+      for (int pe = 0; pe < kNearMembers; ++pe)
+        if (is_awaited(pe)) store(pe, line, LaneUnits<E>::of(words[pe]));
+    });
+  }
+
+ private:
+  MESHMEM_DEVICE_MEMBER bool has_line(int pe, std::size_t line) const {
+    return pe < n_ && line * kUnitsOfLine < shares_.units_of(pe);
+  }
+  MESHMEM_DEVICE_MEMBER Bits128 load(int pe, std::size_t line) const {
+    return load_lane(lane_, source_, count_, shares_.begin_of(pe), shares_.units_of(pe), line)
+        .words();
+  }
+  MESHMEM_DEVICE_MEMBER void store(int pe, std::size_t line, const LaneUnits<E>& units) const {
+    store_lane(lane_, dest_, count_, shares_.begin_of(pe), shares_.units_of(pe), line, units);
+  }
+  MESHMEM_DEVICE_MEMBER std::size_t at(std::size_t rows, std::size_t line) const {
+    return rows + lane_.word_of(line) * sizeof(Bits128);
+  }
+
+  const int n_, me_;
+  const SingleHop& job_;
+  const std::size_t count_;
+  const LanePosition lane_;
+  const Shares shares_;
+  const std::size_t lines_;
+  const E* const source_;
+  E* const dest_;
+};
+
 template <typename Op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_single_wide_line_two_hops_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
@@ -148,65 +238,17 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   after_earlier_kernels();  // first: shares are divided by a branch
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
-  const Slice slice = job.slice<E>(channel);
-  const LanePosition lane{Block()};
-  const Shares shares(0, units_of<E>(slice.count), static_cast<std::size_t>(n));
-  const std::size_t lines = (shares.units_of(0) + kUnitsOfLine - 1) / kUnitsOfLine;
   std::uint64_t* const counter = job.counter(channel);
   std::size_t rows = channel * job.row_step;
-  source += slice.first;
-  dest += slice.first;
-  const auto has_line = [&](int pe, std::size_t line) {
-    return pe < n && line * kUnitsOfLine < shares.units_of(pe);
-  };
-  const auto load = [&](int pe, std::size_t line) {
-    return load_lane(lane, source, slice.count, shares.begin_of(pe), shares.units_of(pe), line)
-        .words();
-  };
-  const auto store = [&](int pe, std::size_t line, const LaneUnits<E>& units) {
-    store_lane(lane, dest, slice.count, shares.begin_of(pe), shares.units_of(pe), line, units);
-  };
-  const auto at = [&](std::size_t line) { return rows + lane.word_of(line) * sizeof(Bits128); };
+  const LinesOfTwoHops<E> lines(n, me, job, job.slice<E>(channel), dest, source);
 
   const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
   if (epoch % 2 != 0) rows += job.parity_step;
-  for_each_line(lane, lines, [&](std::size_t line, bool) {
-    const auto peer = [&](int i) { return me + i < n ? me + i : me + i - n; };
-    Bits128 words[kNearMembers];
-#pragma unroll
-    for (int i = 1; i < kNearMembers; ++i)
-      if (i < n) words[i] = load(peer(i), line);
-#pragma unroll
-    for (int i = 1; i < kNearMembers; ++i) {
-      if (i < n && has_line(peer(i), line))
-        store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(line)),
-                   with_flag(lane, words[i], epoch));
-    }
-  });
+  lines.send_shares(rows, epoch);
   __syncthreads();
   if (threadIdx.x == 0) *counter = epoch;
-  for_each_line(lane, lines, [&](std::size_t line, bool) {
-    const bool is_mine = has_line(me, line);
-    const Bits128 own = load(me, line);
-    Bits128 words[kNearMembers] = {};
-    await_lines(
-        job, at(line), epoch, [&](int pe) { return is_mine && pe < n && pe != me; }, words);
-#pragma unroll
-    for (int pe = 0; pe < kNearMembers; ++pe)
-      if (pe == me) words[pe] = own;
-    if (!is_mine) return;
-    const LaneUnits<E> total = combine_words<Op, E>(op, words, n);
-    job.send(with_flag(lane, total.words(), epoch), at(line) + results, n);
-    store(me, line, total);
-  });
-  for_each_line(lane, lines, [&](std::size_t line, bool) {
-    const auto is_awaited = [&](int pe) { return pe != me && has_line(pe, line); };
-    Bits128 words[kNearMembers] = {};
-    await_lines(job, at(line) + results, epoch, is_awaited, words);
-#pragma unroll
-    for (int pe = 0; pe < kNearMembers; ++pe)
-      if (is_awaited(pe)) store(pe, line, LaneUnits<E>::of(words[pe]));
-  });
+  lines.send_results(op, rows, results, epoch);
+  lines.take_results(rows, results, epoch);
 }
 
 // A reduce-scatter in one hop, as in single_unit.hpp.
