@@ -7,6 +7,7 @@
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 
 #include <algorithm>
+#include <optional>
 
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
@@ -142,69 +143,102 @@ hipError_t with_op(ReduceOp op, const F& f) {
   }
   return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
 }
+
+// The launch of one reduction, of elements E by an operation.
+template <typename Op, typename E>
+class TypedReduceLaunch {
+ public:
+  TypedReduceLaunch(const ReduceLaunch& job, Op op)
+      : job_(job),
+        op_(op),
+        n_blocks_(Slices::most<E>(job.count, job.plan.blocks)),
+        blocks_(static_cast<unsigned>(n_blocks_)),
+        wanted_threads_(static_cast<unsigned>(job.plan.threads)),
+        threads_(std::min(wanted_threads_, kThreads)),
+        slices_(Slices::of<E>(job.count, n_blocks_)),
+        dest_(static_cast<E*>(job.dest)),
+        source_(static_cast<const E*>(job.source)),
+        space_(job.team.space),
+        algorithm_(
+            algorithm_in_kernel<E>(job.plan.algorithm, job.team.team.n, space_, job.scatter)) {}
+
+  hipError_t run() const {
+    if (job_.plan.algorithm == ReduceAlgorithm::one_shot &&
+        fits_single_unit<E>(job_.team, slices_, static_cast<int>(threads_)))
+      return by_single_unit();
+#if defined(MESHMEM_TARGET_IS_CUDA)
+    if constexpr (kHasWideLines<E>) {
+      if (const std::optional<hipError_t> error = try_single_wide_lines()) return *error;
+    }
+#endif
+    return by_algorithm();
+  }
+
+ private:
+  hipError_t by_single_unit() const {
+    const SingleHop hop(job_.team, slices_, RowsOfChannel::packets(space_));
+    if (job_.scatter)
+      return launch(scatter_single_unit_kernel<Op, E>, blocks_, threads_, job_.stream, job_.team,
+                    hop, dest_, source_, job_.count, op_);
+    return launch(reduce_single_unit_kernel<Op, E>, blocks_, threads_, job_.stream, job_.team, hop,
+                  dest_, source_, op_);
+  }
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  // Nothing where the elements do not fit.
+  std::optional<hipError_t> try_single_wide_lines() const {
+    const auto hop = [&] {
+      return SingleHop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
+    };
+    const unsigned more_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
+    if (job_.plan.algorithm == ReduceAlgorithm::one_shot_wide && job_.scatter &&
+        fits_wide_lines_of_row<E>(job_.team, slices_))
+      return launch(scatter_wide_lines_kernel<Op, E>, blocks_, more_threads, job_.stream, job_.team,
+                    hop(), dest_, source_, job_.count, op_);
+    if (algorithm_ == ReduceAlgorithm::one_shot_wide &&
+        fits_single_wide_line<E>(job_.team, slices_, static_cast<int>(threads_)))
+      return launch(reduce_single_wide_line_kernel<Op, E>, blocks_, threads_, job_.stream,
+                    job_.team, hop(), dest_, source_, op_);
+    if (algorithm_ == ReduceAlgorithm::two_shot_wide &&
+        fits_single_wide_line_in_two_hops<E>(job_.team, slices_))
+      return launch(reduce_single_wide_line_two_hops_kernel<Op, E>, blocks_, more_threads,
+                    job_.stream, job_.team, hop(), results_in_row(space_), dest_, source_, op_);
+    return std::nullopt;
+  }
+#endif
+
+  hipError_t by_algorithm() const {
+    const auto launch_this = [&](auto kernel) {
+      return launch(kernel, blocks_, threads_, job_.stream, algorithm_, job_.team, dest_, source_,
+                    slices_, job_.scatter, op_);
+    };
+    switch (kernel_of(algorithm_)) {
+      case ReduceKernel::large:
+        return launch_this(reduce_large_kernel<Op, E>);
+      case ReduceKernel::wide_lines:
+        if constexpr (kHasWideLines<E>) return launch_this(reduce_wide_lines_kernel<Op, E>);
+      default:
+        return with_packets_kernel<Op, E>(algorithm_, launch_this);
+    }
+  }
+
+  const ReduceLaunch& job_;
+  const Op op_;
+  const int n_blocks_;
+  const dim3 blocks_;
+  const unsigned wanted_threads_, threads_;
+  const Slices slices_;
+  E* const dest_;
+  const E* const source_;
+  const ChannelSpace& space_;
+  const ReduceAlgorithm algorithm_;
+};
 }  // namespace
 
 template <typename E>
 hipError_t ReductionKernels<E>::launch_reduce(const ReduceLaunch& job) {
-  using U = Signless<E>;
-  return with_op<E>(job.op, [&](auto op) {
-    using Op = decltype(op);
-    const int n_blocks = Slices::most<U>(job.count, job.plan.blocks);
-    const dim3 blocks(static_cast<unsigned>(n_blocks));
-    const auto wanted_threads = static_cast<unsigned>(job.plan.threads);
-    const unsigned threads = std::min(wanted_threads, kThreads);
-    const Slices slices = Slices::of<U>(job.count, n_blocks);
-    auto* const dest = static_cast<U*>(job.dest);
-    const auto* const source = static_cast<const U*>(job.source);
-    const ChannelSpace& space = job.team.space;
-    const ReduceAlgorithm algorithm =
-        algorithm_in_kernel<U>(job.plan.algorithm, job.team.team.n, space, job.scatter);
-    if (job.plan.algorithm == ReduceAlgorithm::one_shot &&
-        fits_single_unit<U>(job.team, slices, static_cast<int>(threads))) {
-      const SingleHop hop(job.team, slices, RowsOfChannel::packets(space));
-      if (job.scatter)
-        return launch(scatter_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team, hop,
-                      dest, source, job.count, op);
-      return launch(reduce_single_unit_kernel<Op, U>, blocks, threads, job.stream, job.team, hop,
-                    dest, source, op);
-    }
-#if defined(MESHMEM_TARGET_IS_CUDA)
-    if constexpr (kHasWideLines<U>) {
-      if (job.plan.algorithm == ReduceAlgorithm::one_shot_wide && job.scatter &&
-          fits_wide_lines_of_row<U>(job.team, slices)) {
-        return launch(scatter_wide_lines_kernel<Op, U>, blocks,
-                      std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
-                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest,
-                      source, job.count, op);
-      }
-      if (algorithm == ReduceAlgorithm::one_shot_wide &&
-          fits_single_wide_line<U>(job.team, slices, static_cast<int>(threads))) {
-        return launch(reduce_single_wide_line_kernel<Op, U>, blocks, threads, job.stream, job.team,
-                      SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)), dest, source,
-                      op);
-      }
-      if (algorithm == ReduceAlgorithm::two_shot_wide &&
-          fits_single_wide_line_in_two_hops<U>(job.team, slices)) {
-        return launch(reduce_single_wide_line_two_hops_kernel<Op, U>, blocks,
-                      std::min(wanted_threads, unsigned{kMostThreadsOfTwoShotWide}), job.stream,
-                      job.team, SingleHop(job.team, slices, RowsOfChannel::wide_lines(space)),
-                      results_in_row(space), dest, source, op);
-      }
-    }
-#endif
-    const auto launch_this = [&](auto kernel) {
-      return launch(kernel, blocks, threads, job.stream, algorithm, job.team, dest, source, slices,
-                    job.scatter, op);
-    };
-    switch (kernel_of(algorithm)) {
-      case ReduceKernel::large:
-        return launch_this(reduce_large_kernel<Op, U>);
-      case ReduceKernel::wide_lines:
-        if constexpr (kHasWideLines<U>) return launch_this(reduce_wide_lines_kernel<Op, U>);
-      default:
-        return with_packets_kernel<Op, U>(algorithm, launch_this);
-    }
-  });
+  return with_op<E>(
+      job.op, [&](auto op) { return TypedReduceLaunch<decltype(op), Signless<E>>(job, op).run(); });
 }
 
 template <typename E>
