@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies by the threads of a group, in the widest pieces that both ends allow.
-// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store,
-// so that a PE that waits for it never sees half of it. Neighbouring threads touch neighbouring
-// pieces. Used by puts, gets and collectives.
+// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store.
+// So no PE that waits for it sees half of it. Neighbouring threads touch neighbouring pieces. Used
+// by puts, gets and collectives.
 #ifndef MESHMEM_DEVICE_COPY_HPP_
 #define MESHMEM_DEVICE_COPY_HPP_
 
@@ -12,7 +12,8 @@
 namespace meshmem {
 namespace device {
 
-// How the source is read: a put reads memory of its own PE, a get what others may have written.
+// How the source is read: a put reads memory of its own PE, a get data that others may have
+// written.
 struct OwnSource {
   template <typename T>
   MESHMEM_DEVICE_MEMBER static T load(const T* from) {

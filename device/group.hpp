@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who calls a routine together: one Thread, a Wave (the threads that run in lockstep: 32 or 64,
-// a literal nowhere but in wave_size()), or a Block. All threads of the group call, with the same
-// arguments.
-// Invariant: every group has rank(), size(), sync() and share(), which gives all the value of rank
-// 0; sync() and share() order the memory accesses of its members among each other. Used by all
-// device code as a type argument.
+// The groups that call a routine together: one Thread, a Wave (threads in lockstep: 32 or 64, a
+// literal only in wave_size()), or a Block. All threads of the group call, with the same arguments.
+// Invariant: every group has rank(), size(), sync() and share(), which gives all threads the value
+// of rank 0. sync() and share() order the memory accesses of the group's threads among each other.
+// Used by all device code as a type argument.
 #ifndef MESHMEM_DEVICE_GROUP_HPP_
 #define MESHMEM_DEVICE_GROUP_HPP_
 

@@ -94,7 +94,7 @@ hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, 
 hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
                        std::size_t count, bool inclusive, hipStream_t stream);
 
-// What several PEs have, all of it where this device reaches it.
+// Data of several PEs, all of it within reach of this device.
 struct Sources {
   static constexpr int kMost = 16;
   const void* at[kMost];

@@ -84,7 +84,7 @@ MESHMEM_DEVICE To bit_cast(From from) {
   return to;
 }
 
-// What compilers take for an access of whatever type is there.
+// Compilers take an access to it for an access to a value of whatever type is there.
 template <typename T>
 struct [[gnu::may_alias]] OfAnyType {
   T value;

@@ -2,9 +2,9 @@
 //
 // The verbs of memory.hpp on NVIDIA GPUs (compute capability 7.0 and later), in PTX of its memory
 // model.
-// Invariant: system scope everywhere. A fence is cumulative, and so is a barrier of the block: one
-// fence by the thread that stores or has polled the flag speaks for all that synchronized with it.
-// Included by memory.hpp.
+// Invariant: system scope everywhere. Fences are cumulative, and so are barriers of the block. One
+// fence, by the thread that stores or has polled the flag, speaks for all threads that synchronized
+// with it. Included by memory.hpp.
 #ifndef MESHMEM_DEVICE_MEMORY_CUDA_HPP_
 #define MESHMEM_DEVICE_MEMORY_CUDA_HPP_
 
@@ -115,13 +115,13 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return group.share(value);
 }
 
-// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for
-// what all threads have stored, and each of them goes on only after it. Sequentially consistent:
-// what is loaded after a quiet must not be older than what was stored before it.
-// PTX promises that to whoever sees a flag that the leader stores. A flag that another thread
-// stores has no fence before it in its own thread, so by the letter it releases nothing to a third
-// PE; it comes after the data because the data has arrived by then. Who needs it by the letter
-// calls shmem_fence in that thread.
+// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for the
+// stores of all threads, and each of them goes on only after it. Sequentially consistent: a load
+// after a quiet must not be older than a store before it.
+// PTX promises that to any thread that sees a flag that the leader stores. A flag that another
+// thread stores has no fence before it in its own thread, so by the letter it releases nothing to a
+// third PE; it comes after the data because the data has arrived by then. A program that needs the
+// promise by the letter calls shmem_fence in that thread.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   group.sync();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verbs of memory.hpp by which a group releases, acquires and completes, where each thread has
-// to fence for itself: on AMD GPUs, whose waves can neither write back nor invalidate for each
-// other, and on processors, which take the same steps.
-// Invariant: before a barrier of the group what comes before a flag, after one what comes after it.
+// to fence for itself. AMD GPUs need that: their waves can neither write back nor invalidate for
+// each other. Processors take the same steps.
+// Invariant: threads fence before the barrier of the group that comes before a flag is stored, and
+// after the barrier that comes after a flag was seen.
 // Included by memory.hpp.
 #ifndef MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_
 #define MESHMEM_DEVICE_MEMORY_EACH_FENCES_HPP_

@@ -43,9 +43,9 @@ MESHMEM_DEVICE void release_fence() {
 }
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
-// What is loaded after it must not be older than what was stored before it: all that has arrived
-// before the caches are emptied. A fence for both would empty them right after the wait, and so
-// lose it.
+// A load after it must not be older than a store before it: all stores have arrived before the
+// caches are emptied. One fence for both would empty the caches right after the wait, and so lose
+// it.
 MESHMEM_DEVICE void full_fence() {
   release_fence();
   acquire_fence();
@@ -57,8 +57,8 @@ MESHMEM_DEVICE bool host_reaches(const void* address) {
   return !__builtin_amdgcn_is_shared(flat) && !__builtin_amdgcn_is_private(flat);
 }
 
-// What a get reads must not come from a cache that was filled before; and a plain load of an
-// address that is the same for all threads goes through the scalar cache, which no fence empties.
+// A get must not read from a cache that was filled before; and a plain load of an address that is
+// the same for all threads goes through the scalar cache, which no fence empties.
 MESHMEM_DEVICE void before_get() { acquire_fence(); }
 template <typename T>
 MESHMEM_DEVICE T load_of_get(const T* from) {
@@ -66,7 +66,7 @@ MESHMEM_DEVICE T load_of_get(const T* from) {
 }
 MESHMEM_DEVICE Bits128 load_of_get(const Bits128* from) { return load_pair(from); }
 
-// Integer add, swap and compare-and-swap are all that PCIe carries.
+// PCIe carries only integer add, swap and compare-and-swap.
 template <typename T>
 MESHMEM_DEVICE T fetch_add(T* at, T value) {
   return __hip_atomic_fetch_add(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);

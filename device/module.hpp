@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The State of a translation unit of device code: a small constant object of its own, so that no
-// device link step is needed, which the library fills when it starts. And the arithmetic that every
-// put, get and atomic in a kernel does first.
-// Invariant: all zero until shmem_init, so no address is symmetric before; the address of anything
-// else than the device heap, the host heap or a registered buffer ends the kernel. Included by
-// device code only.
+// The State of a translation unit of device code, which the library fills when it starts. It is a
+// small constant object of the unit's own, so that no device link step is needed. Also the
+// arithmetic that every put, get and atomic in a kernel does first.
+// Invariant: all zero until shmem_init, so no address is symmetric before. An address outside of
+// the device heap, the host heap and registered buffers ends the kernel. Included by device code
+// only.
 #ifndef MESHMEM_DEVICE_MODULE_HPP_
 #define MESHMEM_DEVICE_MODULE_HPP_
 
@@ -67,7 +67,7 @@ MESHMEM_DEVICE const State& state() {
   return module_state;
 }
 
-// What all mistakes look like where the state is not there. For checks.
+// Without the state every call looks like a mistake: this says the real reason. For checks.
 MESHMEM_DEVICE void check_job() {
 #if MESHMEM_KERNEL_CHECKS
   if (state().n_pes > 0) return;
@@ -293,8 +293,8 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_aligned(address, sizeof(T));
 }
 
-// What most calls are about: the device heap of a near PE. False: ask find_rare. No branch waits
-// for the address itself, which comes from memory.
+// The usual case: the device heap of a near PE. False: ask find_rare. No branch waits for the
+// address itself, which comes from memory.
 template <typename T>
 MESHMEM_DEVICE bool find_near(T** there, const T* address, int pe) {
   const State& job = state();

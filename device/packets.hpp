@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets: 4 bytes of data and 4 of flag in one 8-byte store, so that data needs no fence and no
-// barrier: whoever sees the flag has the data. Two of them side by side make a *line*, which
-// carries 8 bytes, a *word*, and moves in one access where the target has one of 16 bytes; each
-// half has its own flag, so nothing depends on the halves arriving together.
-// Invariant: who fills a line knows that its reader is done with what lay there, and what lay there
-// has another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
+// Packets: 4 bytes of data and 4 of flag in one 8-byte store. Data needs no fence and no barrier: a
+// thread that sees the flag has the data. Two packets side by side make a *line*, which carries 8
+// bytes, a *word*. A line moves in one access where the target has accesses of 16 bytes. Each half
+// has its own flag, so the halves need not arrive together.
+// Invariant: a thread that fills a line knows that the reader is done with the line's last content,
+// which had another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
 #ifndef MESHMEM_DEVICE_PACKETS_HPP_
 #define MESHMEM_DEVICE_PACKETS_HPP_
 

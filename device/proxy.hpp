@@ -2,9 +2,9 @@
 //
 // How kernels reach far PEs: commands in the ring of proxy_ring.hpp, which a thread of the host
 // takes out.
-// Invariant: whoever waits here waits for the host alone, never for another thread of a kernel that
-// may not run yet; so a ring that is full, or kernels that fill the device, stop nothing. All of it
-// is out of line: near PEs never come here.
+// Invariant: a thread that waits here waits for the host alone, never for another thread of a
+// kernel, which may not run yet. So neither a full ring nor kernels that fill the device stop
+// anything. All of it is out of line: near PEs never come here.
 #ifndef MESHMEM_DEVICE_PROXY_HPP_
 #define MESHMEM_DEVICE_PROXY_HPP_
 
@@ -14,11 +14,12 @@
 #include "device/packets.hpp"
 #include "device/poll.hpp"
 
-// A command's ticket is its number. A thread waits for the host to have consumed it, when the
-// source of a put is to be free again; for it to be completed, as quiet does; or for a result,
-// whose number is counted apart, since a result is kept until it has been read and a slot is not.
-// The lanes of a wave that come together take their numbers by one addition. They may wait for
-// numbers before those of their own wave only: a ring has many more slots than a wave has lanes.
+// A command's ticket is its number. A thread waits for the host to have consumed the command, when
+// the source of a put is to be free again; for it to be completed, as quiet does; or for a result.
+// Results have numbers of their own, since a result is kept until it has been read and a slot is
+// not. The lanes of a wave that come together take their numbers by one addition. They may wait
+// only for numbers before those of their own wave: a ring has many more slots than a wave has
+// lanes.
 
 namespace meshmem {
 namespace device {
@@ -59,7 +60,8 @@ MESHMEM_DEVICE std::uint64_t* last_of_my_wave(const ProxyRing& ring) {
   return ring.last_of_caller + (place & (ring.n_callers - 1));
 }
 
-// Until the host says by `said` that it has come to `count`; `known` saves looks over the bus.
+// Waits until the host says by `said` that it has come to `count`; `known` saves looks over the
+// bus.
 MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
                                std::uint64_t count) {
   if (load_relaxed(known) >= count) return;
@@ -70,7 +72,7 @@ MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
         return now >= count;
       },
       [=] { return said; });
-  acquire_fence();  // what the host did before it said so is there
+  acquire_fence();  // acquires the host's writes before it stored `said`
   raise_to(known, now);
 }
 MESHMEM_DEVICE void await_consumed(const ProxyRing& ring, std::uint64_t count) {
@@ -80,8 +82,8 @@ MESHMEM_DEVICE void await_completed(const ProxyRing& ring, std::uint64_t count) 
   await_host(&ring.progress->completed, ring.known_completed, count);
 }
 
-// A place in the ring. Who has a ticket fills its slot; what the command needs may come from memory
-// meanwhile.
+// A place in the ring. A thread that has a ticket fills its slot; meanwhile it may load the
+// command's data from memory.
 struct ProxyPlace {
   std::uint64_t ticket;
   std::uint64_t known_consumed;
@@ -101,8 +103,8 @@ MESHMEM_DEVICE void fill_slot(const ProxyRing& ring, ProxyPlace place,
   for (int i = 0; i < ProxySlot::kWords; ++i) store_relaxed(there + i, slot.word[i]);
 }
 
-// Puts a command into the ring; returns its ticket. What the host shall read in memory has been
-// released before.
+// Puts a command into the ring; returns its ticket. The caller has released memory that the host
+// shall read.
 MESHMEM_DEVICE_COLD std::uint64_t post(const ProxyCommand& command) {
   const ProxyRing& ring = state().proxy;
   const ProxyPlace place = take_place(ring);
@@ -141,19 +143,19 @@ MESHMEM_DEVICE_COLD void post_with(const ProxyCommand& plain, const std::byte* d
 
 // ---- Results
 
-// A place for a result. Who had it before has run, so it comes free.
+// A place for a result. The thread that had it before has run, so the place comes free.
 MESHMEM_DEVICE std::uint64_t ask_for_result(const ProxyRing& ring) {
   const std::uint64_t number = take_number(ring.next_result), place = number & (ring.n_results - 1);
   const std::uint64_t* turn = ring.result_turn + place;
   pause_until([=] { return load_relaxed(turn) == number - place; }, [=] { return turn; });
-  acquire_fence();  // whoever had it has read it
+  acquire_fence();  // the thread that had it before has read its result
   return number;
 }
 MESHMEM_DEVICE std::uint64_t await_result(const ProxyRing& ring, std::uint64_t number) {
   const std::uint64_t place = number & (ring.n_results - 1);
   const ProxyResult* result = ring.results + place;
   pause_until([=] { return load_relaxed(&result->number) == number + 1; }, [=] { return result; });
-  acquire_fence();  // what the host has written before the number is there
+  acquire_fence();  // acquires the value, which the host wrote before the number
   const std::uint64_t value = load_relaxed(&result->value);
   release_fence();  // it has been read before somebody else may ask for the place
   store_relaxed(ring.result_turn + place, number - place + ring.n_results);

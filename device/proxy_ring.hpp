@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ring by which kernels hand commands for far PEs to a thread of the host: its layout, which
-// both sides share, and how a command becomes eight words and back.
-// Invariant: each 8-byte word of a slot says by its top bit whether it is of this lap, so a slot
-// needs neither a fence nor a store of more than 8 bytes. Addresses are those of the calling PE;
-// the host translates and checks them. Used by proxy.hpp and by src/proxy/.
+// The ring by which kernels hand commands for far PEs to a thread of the host. Defines its layout,
+// which both sides share, and how a command becomes eight words and back.
+// Invariant: the top bit of each 8-byte word of a slot says whether the word is of this lap. So a
+// slot needs neither a fence nor a store of more than 8 bytes. Addresses are those of the calling
+// PE; the host translates and checks them. Used by proxy.hpp and by src/proxy/.
 #ifndef MESHMEM_DEVICE_PROXY_RING_HPP_
 #define MESHMEM_DEVICE_PROXY_RING_HPP_
 
@@ -29,7 +29,7 @@ enum class ProxyOp : std::uint8_t {
   signal,             // signal, value; a SHMEM_SIGNAL_* as detail
   put_signal,         // signal, value, dest, source, bytes; the same detail
   put_signal_inline,  // signal, value, dest, data
-  fence,              // what comes after it is seen after what came before
+  fence,              // operations after it are seen after operations before it
   collective,         // dest, source, count, two numbers, bytes of an element, result; see HostCall
 };
 
@@ -38,7 +38,7 @@ enum class ProxyOp : std::uint8_t {
 constexpr int kCollectiveKindBits = 4;
 static_assert(static_cast<int>(CollectiveKind::alltoallv) < 1 << kCollectiveKindBits,
               "a kind has no room in the detail");
-// Beside the slot: a stream asks for it, no group of a kernel waits.
+// Set beside the slot: a stream asks for the collective, no group of a kernel waits.
 constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
 // Words: dest, source, count of elements, root or first stride, second stride, bytes of an element.
 constexpr int kResultOfCollective = 6;
@@ -48,10 +48,10 @@ struct alignas(64) ProxySlot {
   std::uint64_t word[kWords];
 };
 
-// What a command says. The words' meaning is the operation's.
+// A command to the host. The meaning of its words depends on the operation.
 struct ProxyCommand {
   static constexpr int kWords = ProxySlot::kWords - 1;
-  // As many bytes travel in the slot itself.
+  // This many bytes of data travel in the slot itself.
   static constexpr std::size_t kMostInline = (kWords - 1) * 8;
   static constexpr std::size_t kMostInlineWithSignal = (kWords - 3) * 8;
 
@@ -104,13 +104,13 @@ MESHMEM_HOST_DEVICE ProxyCommand command_in(const ProxySlot& slot) {
   return command;
 }
 
-// What a load, a fetch or a collective answers, in memory of the host.
+// The host's answer to a load, a fetch or a collective, in memory of the host.
 struct alignas(16) ProxyResult {
   std::uint64_t value;
   std::uint64_t number;  // one more than that of the request which it answers
 };
 
-// Where the host says how far it is. Both only grow.
+// Counters by which the host says how far it is. Both only grow.
 struct alignas(128) ProxyProgress {
   std::uint64_t consumed;                // commands whose slot and source may be used again
   alignas(128) std::uint64_t completed;  // commands that are done at their targets
@@ -120,22 +120,22 @@ constexpr std::uint64_t kProxySlots = 4096;
 constexpr std::uint64_t kProxyResults = 4096;
 constexpr std::uint64_t kProxyCallers = 4096;
 
-// What kernels know of the ring. The first three point into pinned memory of the host, the others
-// into memory of the device. Where slots is null there is none, and no bit of first_far is set: far
-// PEs are out of reach.
+// The kernels' view of the ring. The first three point into pinned memory of the host, the others
+// into memory of the device. Where slots is null there is no ring, and no bit of first_far is set:
+// far PEs are out of reach.
 struct ProxyRing {
   static constexpr int kFirstPes = 64;  // that first_far speaks of
 
   ProxySlot* slots;
   const ProxyProgress* progress;
   ProxyResult* results;
-  std::uint64_t* head;             // the next ticket
-  std::uint64_t* known_consumed;   // as somebody last saw it: no look over the bus while it will do
-  std::uint64_t* known_completed;  // the same of what is done
-  std::uint64_t* next_result;      // how many results have been asked for
-  std::uint64_t* result_turn;      // by place: how often it has been free again
-  std::uint64_t* last_of_caller;   // by wave: one more than its last ticket
-  const std::uint8_t* is_far;      // by PE: 1 if it is on another node
+  std::uint64_t* head;              // the next ticket
+  std::uint64_t* known_consumed;    // as last seen: while it suffices, no look over the bus
+  std::uint64_t* known_completed;   // the same of what is done
+  std::uint64_t* next_result;       // how many results have been asked for
+  std::uint64_t* result_turn;       // by place: how often it has been free again
+  std::uint64_t* last_of_caller;    // by wave: one more than its last ticket
+  const std::uint8_t* is_far;       // by PE: 1 if it is on another node
   const std::uint8_t* spans_nodes;  // by slot of a team: 1 if it has far members
   std::uint64_t first_far;  // is_far of the first PEs, a bit each: a look at memory is a trip more
   std::uint64_t n_slots;    // these three are powers of two

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.6 and 9.8): stores
-// and loads through the mapping of the peer, or a command to the proxy where there is none.
+// Puts, gets and signals of a group of threads (OpenSHMEM 1.6, sections 9.6 and 9.8). They are
+// stores and loads through the mapping of the peer, or commands to the proxy where there is no
+// mapping.
 // Invariant: a put has been issued, not completed, when it returns: its data arrives in no order
-// until fence, quiet or a signal. Every thread of the group calls; the names are those of the rows
-// of shmem/ops.h, read by shmem/device.hpp.
+// until fence, quiet or a signal. Every thread of the group calls. The names are those of the rows
+// of shmem/ops.h; shmem/device.hpp reads them.
 #ifndef MESHMEM_DEVICE_RMA_HPP_
 #define MESHMEM_DEVICE_RMA_HPP_
 

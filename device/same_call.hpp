@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What checks look at before a collective in a kernel: its count, whether its buffers overlap,
-// and whether all PEs of the team call the same. Each PE leaves a description of its call, marked
-// with its epoch, with each other one, and looks at theirs: the later of two sees a difference.
+// Checks before a collective in a kernel: its count, whether its buffers overlap, and whether all
+// PEs of the team make the same call. Each PE leaves a description of its call, marked with its
+// epoch, with each other PE, and looks at theirs: the later of two PEs sees a difference.
 // Invariant: nobody waits for a description, and a PE that leaves none (a release build, a call on
 // a stream) is not compared. Release builds have no code of it. Called by routines.hpp.
 #ifndef MESHMEM_DEVICE_SAME_CALL_HPP_
@@ -44,7 +44,7 @@ struct Call {
 
 #if MESHMEM_KERNEL_CHECKS
 
-// Who calls, as a number: the kind of group, and the blocks of a grid.
+// The caller as a number: the kind of group, and the blocks of a grid.
 MESHMEM_DEVICE std::uint64_t caller_of(const Thread&) { return 0; }
 MESHMEM_DEVICE std::uint64_t caller_of(const Wave&) { return 1; }
 MESHMEM_DEVICE std::uint64_t caller_of(const Block&) { return 2; }
@@ -59,7 +59,7 @@ MESHMEM_DEVICE bool leads(const CooperativeGrid& grid) {
   return grid.block() == 0 && Block().rank() == 0;
 }
 
-// What must be the same in all PEs, in words beside the flag of a PE's progress.
+// Values that must be the same in all PEs, in words beside the flag of a PE's progress.
 struct CallWords {
   std::uint64_t what, count, caller;
 

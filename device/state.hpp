@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels know of the job: one plain struct that start-up fills and copies into every module
+// The kernels' view of the job: one plain struct that start-up fills and copies into every module
 // of device code. Also the layout of the sync slab, the memory in which kernels of different PEs
 // wait for each other.
 // Invariant: trivially copyable, the same bytes for every compiler; pointers in it are valid on
@@ -17,8 +17,8 @@
 namespace meshmem {
 namespace device {
 
-// A kernel finds the copies of the first PEs in the struct itself, in constant memory; of the
-// others in a table in device memory.
+// The struct itself, in constant memory, says where the copies of the first PEs are; a table in
+// device memory says it of the others.
 constexpr int kNearPes = 64;
 
 // A symmetric segment: this PE's copy of it, and where each PE's copy is mapped on this device.
@@ -50,8 +50,9 @@ struct TeamView {
   const int* pes;  // world PE of each, in device memory; null: team numbers are world numbers
 };
 
-// A line of memory, for one word that is polled or counted, with nothing else beside it; or for
-// words of several PEs. Beside a PE's progress checks describe its calls (same_call.hpp).
+// A line of memory for one word that is polled or counted, with nothing else beside it; or for
+// words of several PEs. With checks a PE's progress flag also has a description of its call
+// (same_call.hpp).
 struct alignas(128) Flag {
   static constexpr std::size_t kWords = 16;
   std::uint64_t value;
@@ -64,15 +65,15 @@ struct alignas(128) Flag {
   }
 };
 
-// Progress within an operation is its epoch, shifted by so many bits, and the step. Few, so that a
-// flag that saw none for a long time (2^47 operations) still compares as the past.
+// Progress within an operation is its epoch, shifted by kStepBits, and the step. The bits are few,
+// so that a flag that got no progress for a long time (2^47 operations) still compares as the past.
 constexpr int kStepBits = 16;
 
-// The sync slab of a PE, for n PEs of the world: what the teams' collectives in kernels need. Teams
-// are found by their slot, the same on all members. A slot has channels: each has an epoch, flags
-// and space for data of its own, so that the blocks of a kernel, one on each channel, never wait
-// for each other. The first teams have many channels with large rows, the many that there may be
-// have one.
+// The sync slab of a PE, for n PEs of the world: memory for the teams' collectives in kernels.
+// Teams are found by their slot, the same on all members. A slot has channels. Each channel has an
+// epoch, flags and space for data of its own, so that the blocks of a kernel, one on each channel,
+// never wait for each other. The first teams have many channels with large rows, all other teams
+// one.
 //
 //   slot 0, channel 0: [ epoch | arrivals of PE 0 .. n-1 of the team
 //                        | their progress, a Flag each | grid ]
@@ -80,10 +81,10 @@ constexpr int kStepBits = 16;
 //   the packets of all channels, then their wide lines, then plain data:
 //                      [ parity ][ sender ][ row ]
 //
-// Arrivals lie side by side, so that who looks at those of 16 PEs asks for one line: it takes 0.1
-// to 0.2 us off a meeting of 4 GPUs.
-// Formats never share a place: data of one that looks like a flag of another would pass for one.
-// Where GPUs have no wide lines (collectives/wide_lines.hpp) there is no room for them.
+// Arrivals lie side by side, so a thread that looks at those of 16 PEs asks for one line: it takes
+// 0.1 to 0.2 us off a meeting of 4 GPUs.
+// Formats never share a place: data of one format could look like a flag of another. Where GPUs
+// have no wide lines (collectives/wide_lines.hpp) there is no room for them.
 constexpr int kTeamSlots = 2048;
 constexpr int kLargeSlots = 4;
 constexpr int kChannels = 128;  // of a large slot
@@ -97,12 +98,12 @@ struct ChannelSpace {
   std::size_t packet_row, wide_row, plain_row;
 
   MESHMEM_HOST_DEVICE_MEMBER std::size_t rows() const { return 2 * senders; }
-  // Of the channel's flags: the place of the first PE's progress, of the grid's, and how many there
-  // are.
+  // Indices into the channel's flags: the first PE's progress, the grid's flag, and how many flags
+  // there are.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t progress_flag() const { return 1 + lines_of_arrivals(); }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t grid_flag() const { return progress_flag() + senders; }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return grid_flag() + 1; }
-  // That of the channel which is so many further in the same slot.
+  // The space of the channel that lies `channels` after this one in the same slot.
   MESHMEM_HOST_DEVICE_MEMBER ChannelSpace further(int channels) const {
     const auto by = static_cast<std::size_t>(channels);
     ChannelSpace space = *this;
@@ -112,8 +113,8 @@ struct ChannelSpace {
     space.plain += by * (rows() * plain_row);
     return space;
   }
-  // The channel's flags, in the host's memory, as they are after so many operations and before any
-  // grid.
+  // Sets the channel's flags, in the host's memory, to their values after `epoch` operations and
+  // before any grid.
   void set_flags(Flag* all, std::uint64_t epoch) const {
     for (std::size_t i = 0; i < progress_flag(); ++i) all[i] = Flag::filled_with(epoch);
     for (std::size_t i = progress_flag(); i < grid_flag(); ++i)
@@ -169,7 +170,7 @@ struct SyncLayout {
 
  private:
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
-  // Where the slot's parts begin: each kind of part lies behind that of the slots before.
+  // Where each kind of the slot's memory begins: a kind lies behind that of the slots before.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot) const {
     const std::size_t bytes = channel_flags * sizeof(Flag);
     return slots_before(slot, bytes, bytes);
@@ -191,8 +192,8 @@ struct SyncLayout {
     const std::size_t bytes = share / kLeast * kLeast;
     return bytes > most ? most : bytes < kLeast ? kLeast : bytes;
   }
-  // What the slots before this one take, at so many bytes for a channel of a large and of a small
-  // one.
+  // The bytes of the slots before this one, if a channel of a large slot takes `large` bytes and
+  // one of a small slot `small`.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t slots_before(int slot, std::size_t large,
                                                       std::size_t small) const {
     const int large_slots = is_large(slot) ? slot : kLargeSlots;
@@ -205,8 +206,8 @@ struct SyncLayout {
   }
 };
 
-// A team as a kernel of the library is handed it, by value: a small collective is over before a
-// look at memory or at a module's constants would be.
+// A team as a kernel of the library gets it, by value: a small collective takes less time than a
+// look at memory or at a module's constants.
 constexpr int kNearMembers = 8;
 struct TeamHandle {
   TeamView team;
@@ -223,7 +224,7 @@ struct TeamHandle {
   }
 };
 
-// Up to how many bytes a reduction takes one shot, and two shots; beyond, it pulls.
+// A reduction takes one shot up to `one_shot` bytes, two shots up to `two_shot`; beyond, it pulls.
 struct ReduceLimits {
   std::size_t one_shot;
   std::size_t two_shot;
@@ -242,7 +243,8 @@ struct State {
   KernelSegment host_heap;
   KernelSegment sync;  // base is null if kernels have no way to the other PEs
   // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all
-  // PEs on channel 0: the first place is in the slab of the next PE. A kernel has them at once.
+  // PEs on channel 0: the first place is in the slab of the next PE. Kernels find the addresses
+  // here without a look at memory.
   std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
   KernelReduceLimits reduce_limits;
@@ -251,8 +253,8 @@ struct State {
   int n_registered;
   ProxyRing proxy;  // by which kernels reach PEs of other nodes
 
-  // From the sync slabs of all PEs, once the layout is known. It has the place of PE `me` as
-  // TeamSync::arrival.
+  // Sets arrivals_after from the sync slabs of all PEs, once the layout is known. A place of PE
+  // `me` is that of TeamSync::arrival.
   void set_arrivals_after(std::byte* const* slabs) {
     const std::size_t arrivals = sync_layout.space(0).flags + sizeof(Flag);
     for (int i = 1; i < n_pes && i <= kNearPes; ++i)

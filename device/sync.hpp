@@ -2,9 +2,9 @@
 //
 // Ordering, and the barrier of a team in kernels (OpenSHMEM 1.6, sections 9.10 and 9.12): flat,
 // every PE tells every other with one store, so it takes one hop.
-// Invariant: whoever has finished operation e on a channel knows that all PEs have entered e there,
-// so that all have finished e - 1: by a meeting, or because what it got depends on what each of
-// them brought. One group at a time of each PE is on a channel.
+// Invariant: a group that has finished operation e on a channel knows that all PEs have entered e
+// there, so that all have finished e - 1. It has met the others, or its result depends on the data
+// of each of them. A PE has one group at a time on a channel.
 #ifndef MESHMEM_DEVICE_SYNC_HPP_
 #define MESHMEM_DEVICE_SYNC_HPP_
 
@@ -95,7 +95,7 @@ struct TeamSync {
   }
   // The number of the last operation; only this PE reads and writes it.
   MESHMEM_DEVICE_MEMBER std::uint64_t& epoch() const { return my_flags()->value; }
-  // What PE `from` last told the PE whose flags these are.
+  // The last number that PE `from` told the PE whose flags these are.
   MESHMEM_DEVICE_MEMBER static std::uint64_t* arrival(Flag* flags, int from) {
     return reinterpret_cast<std::uint64_t*>(flags + 1) + from;
   }
@@ -165,7 +165,7 @@ MESHMEM_DEVICE bool needs_wiping(std::uint64_t epoch) {
   return __builtin_expect(epoch % kWipeEvery == 0, 0);
 }
 
-// What PE `from` has sent on the channel, by one thread: it happens once in an hour at most.
+// Wipes the packets of PE `from` on the channel, by one thread: it happens once in an hour at most.
 MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
   auto* row = sync.slab_of(sync.team.me) + sync.space.packets + from * sync.space.packet_row;
   for (int parity = 0; parity < 2; ++parity, row += sync.space.senders * sync.space.packet_row)
@@ -173,9 +173,10 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
       store_relaxed(reinterpret_cast<std::uint64_t*>(row + at), std::uint64_t{0});
 }
 
-// After a meeting at `epoch`, before another, between which nobody sends: what the PEs have sent
-// that the calling thread tells, and by the leader what lies in rows that are nobody's. No member
-// of Meeting: a call that is not in line would have a Meeting, and what it refers to, in memory.
+// Called after a meeting at `epoch` and before another, between which nobody sends. Wipes the
+// packets of the PEs that the calling thread tells; the leader also wipes the rows of no PE. Not a
+// member of Meeting: a call that is not in line would keep the Meeting, and all it refers to, in
+// memory.
 MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
@@ -204,13 +205,13 @@ class Meeting {
     if (!sync.of_world && is_poller(group)) find_places();
   }
 
-  // What members stored before can be read afterwards; where there is nothing to read, and earlier
-  // kernels have ended, it need not be released.
+  // Loads after it see the stores of members before it. `releases` may be false where there is
+  // nothing to read, and earlier kernels have ended.
   MESHMEM_DEVICE_MEMBER void pass(bool releases = true) {
     std::uint64_t last = 0;
-    // On its way while the release waits, that of all or of the lanes: what is so when the group
-    // meets is waited for there. Lanes that look after it have to meet before the leader writes the
-    // next number.
+    // The load of the epoch is under way while a release waits: that of all threads, or that of the
+    // lanes. A load that is under way when the group meets is awaited there. Lanes that load after
+    // that have to meet before the leader writes the next number.
     if (kEachFences && is_poller(group_)) last = sync_.epoch();
     release_all(group_);
     if (is_poller(group_)) {
@@ -257,8 +258,8 @@ class Meeting {
     for (int i = first_ + kTogether * lanes_; i < sync_.team.n; i += lanes_)
       store_next(sync_.arrival(sync_.peer(i), sync_.team.me), last);
   }
-  // The next of the PEs that the lanes tell, after so many. A place that is not needed is another
-  // that is there.
+  // Waits for the next PEs that the lanes tell, after the first `before` ones. A lane looks at its
+  // first place again instead of at one that does not exist.
   MESHMEM_DEVICE_MEMBER void await_those_after(int before, std::uint64_t epoch) const {
     const int first = before + first_;
     const bool has_first = first < sync_.team.n;
@@ -297,8 +298,8 @@ MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass();
 }
 
-// The entry of a kernel's only group on the channel, before others write here: what this PE did
-// before, earlier kernels have done.
+// The entry of a kernel's only group on the channel, before others write here. Earlier kernels have
+// done this PE's earlier work.
 template <typename Group>
 MESHMEM_DEVICE void enter_after_kernels(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass(false);

@@ -18,8 +18,8 @@
 #else
 #define MESHMEM_DEVICE_COLD __device__ __attribute__((noinline, cold, unused)) static
 #endif
-// What is rarely called, with arguments by value: nvcc would put pages of it into every caller. In
-// line for the others: the check of AMD's instructions follows no calls.
+// For a function that is rarely called, with arguments by value: nvcc would put pages of it into
+// every caller. In line for the others: the check of AMD's instructions follows no calls.
 #if defined(__CUDACC__)
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE_COLD
 #else

@@ -21,7 +21,7 @@ MESHMEM_DEVICE bool holds(E value, int cmp, E wanted) {
   return compare(value, cmp, wanted);
 }
 
-// What the ivars are compared with: one value, or one for each.
+// The ivars are compared with one value, or with one value each.
 template <typename E>
 struct OneValue {
   E value;

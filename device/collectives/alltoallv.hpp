@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// alltoallv in kernels: each PE tells the others, by a packet each, where in its dest their blocks
-// go; with that a PE pushes its blocks, and a meeting ends it.
-// Invariant: the packets stand for the first meeting: a dest is written after all threads of the
-// group in its PE have entered. Bodies are the same for all types. Used by
-// extension_routines.hpp and the kernel of streams.
+// alltoallv in kernels. Each PE tells the others, by a packet each, where in its dest their blocks
+// go. Then each PE pushes its blocks, and a meeting ends the call.
+// Invariant: the packets stand for the first meeting: a PE's dest is written after all threads of
+// its group have entered. Bodies are the same for all types. Used by extension_routines.hpp and the
+// kernel of streams.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an alltoallv in a kernel or on a stream is asked for, its launch, and how the proxy is asked
-// for it. Invariant: plain numbers and pointers, which a launch hands over by value. Shared by the
+// The arguments of an alltoallv in a kernel or on a stream, its launch, and the request to the
+// proxy. Invariant: plain numbers and pointers, which a launch hands over by value. Shared by the
 // host and kernels.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_CALL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_CALL_HPP_

@@ -2,10 +2,10 @@
 //
 // Reductions and scans by all blocks of a grid: block b does slice b, on channel b of the team, as
 // in the library's own kernels. Blocks that are more than the channels only meet.
-// Invariant: the grids of all PEs of the team have the same number of blocks, since slices follow
-// from it; otherwise blocks wait for packets that nobody sends, or add up elements of different
-// places. Between two meetings of the grid: what any block wrote into source is there, and dest is
-// complete for all.
+// Invariant: slices follow from the number of blocks, so the grids of all PEs of the team have the
+// same number. Otherwise blocks wait for packets that nobody sends, or add up elements of different
+// places. Between two meetings of the grid, source has all that any block wrote into it, and dest
+// is complete for all blocks.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 

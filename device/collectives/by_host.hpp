@@ -38,13 +38,13 @@ MESHMEM_DEVICE void check_proxy() {
   trap();
 }
 
-// What the host calls the elements of a reduction: short floats have types of their own there.
+// The host's type for the elements of a reduction: short floats have types of their own there.
 template <typename E>
 constexpr ElemType kHostType = std::is_same<E, meshmem_half>::value       ? ElemType::f16
                                : std::is_same<E, meshmem_bfloat16>::value ? ElemType::bf16
                                                                           : elem_type_of<E>();
 
-// A collective for the host: what Call says, and the rest of its arguments.
+// A collective that the host runs: its Call, and the rest of its arguments.
 struct HostCall {
   Call call;
   ElemType type;

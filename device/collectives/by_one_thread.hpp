@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans by one thread of a kernel, where its compiler is not one for GPUs: the
-// library has them compiled. They have names that are functions of both sides, of which the
-// compiler makes every one; with those of all types and operations in it a program of one line took
+// Reductions and scans by one thread of a kernel, where the program's compiler does not compile for
+// GPUs: the library has them compiled. Their names are functions of both sides, and a compiler
+// makes every such function. With those of all types and operations a program of one line took
 // three times as long to compile.
-// Invariant: the caller has made the checks; what is done is that of the templates for groups.
+// Invariant: the caller has made the checks; results are those of the templates for groups.
 // Included by routines.hpp; defined in kernels/reductions.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_

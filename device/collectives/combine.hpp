@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reduction does with two elements, and how elements travel in units of 8 bytes.
+// How a reduction combines two elements, and how elements travel in units of 8 bytes.
 // Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two
-// that do not compare. In which order elements are combined the algorithms say.
+// elements that do not compare. The algorithms say in which order elements are combined.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A range of elements of all PEs, each PE's at an address of its own, combined in PE order and
-// written to as many places: what is left of a reduction once somebody owns the range. Words: a
-// *vector* is 16 bytes of elements; the *lead* of an address the elements before the next multiple
-// of 16.
-// Invariant: each place is read before it is written, by the same thread, so that a place written
-// may be one of those read. Used by the algorithms for large data.
+// Combines a range of elements of all PEs, each PE's at an address of its own, in PE order, and
+// writes the result to as many places. Reductions end with it, once one PE or thread owns the
+// range. Words: a *vector* is 16 bytes of elements; the *lead* of an address is the elements before
+// the next multiple of 16.
+// Invariant: each place is read before it is written, by the same thread, so dest may be source.
+// Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of large data by stores, in two hops: every PE pushes to each other what that one owns
-// of its source (reduce-scatter); the owner combines in PE order and pushes the result to all dests
-// (all-gather). Nobody loads over a link, and the two hops overlap.
-// Invariant: a slot is filled again only when it has been emptied, and a dest is written only when
-// its PE has read that chunk of its source.
+// Reductions of large data by stores, in two hops. Every PE pushes to each other PE the share of
+// its source that the other one owns (reduce-scatter). The owner combines in PE order and pushes
+// the result to all dests (all-gather). Nobody loads over a link, and the two hops overlap.
+// Invariant: a slot is filled again only after it has been emptied, and a dest is written only
+// after its PE has read that chunk of its source.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 

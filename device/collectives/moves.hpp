@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move data. Few bytes travel as packets (packet_moves.hpp); of more, each PE
-// pushes its blocks straight into the others' dest, between a meeting at which all sources and
-// dests are ready and one at which all has arrived.
-// Invariant: a dest is written, and a source read, only after all threads of the group in its PE
-// have entered the call; a dest is complete when the call returns. A call that moves nothing does
-// nothing, on all PEs alike. Bodies of broadcast, collect, fcollect, alltoall and alltoalls.
+// Collectives that move data: broadcast, collect, fcollect, alltoall and alltoalls. Few bytes
+// travel as packets (packet_moves.hpp). With more, each PE pushes its blocks into the others' dest,
+// between a meeting when all buffers are ready and one when all data has arrived.
+// Invariant: a PE's dest is written, and its source read, only after all threads of its group have
+// entered the call. A dest is complete when the call returns. A call that moves nothing does
+// nothing, on all PEs alike.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 

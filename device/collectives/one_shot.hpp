@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans in one hop: every PE sends each other its elements as packets, the same ones
-// to all or to each a block of its own, and adds up what it gets, in PE order. Batches, of as many
-// units as fit into a row at once, take turns in the rows of the two parities.
-// Invariant: any count, in place or not. Nothing is read or written before all threads of the group
-// have entered; then a thread reads its units of the source before it writes the same ones of the
+// Reductions and scans in one hop. Every PE sends its elements to each other PE as packets, the
+// same ones to all or a block to each. It combines the elements that it gets in PE order. A batch
+// is as many units as fit into a row; batches alternate between the rows of the two parities.
+// Invariant: any count, in place or not. No buffer is read or written before all threads of the
+// group have entered. A thread reads its units of the source before it writes the same ones of the
 // dest.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_

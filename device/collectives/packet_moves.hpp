@@ -15,14 +15,14 @@
 namespace meshmem {
 namespace device {
 
-// Who calls a routine: a group of any kernel, or a kernel that does nothing else, which begins when
-// what the stream has done before has ended.
+// The caller of a routine: a group of any kernel, or a kernel that does nothing else, which begins
+// after the stream's earlier work has ended.
 enum class Caller { any, kernel };
 
-// The most bytes of a PE's block that travel as packets: what fits into a row behind a line for a
-// length, and no more than takes as long as two meetings, since packets are twice their data and
-// are handled twice. All members call with the same kind of group. One thread of a GPU needs 0.1 us
-// for a line. On a processor a thread's meeting takes no longer than moving 512 bytes.
+// The most bytes of a PE's block that travel as packets. They fit into a row behind a line for a
+// length, and take no longer than two meetings: packets are twice their data and are handled twice.
+// All members call with the same kind of group. One thread of a GPU needs 0.1 us for a line. On a
+// processor a thread's meeting takes no longer than moving 512 bytes.
 #if defined(MESHMEM_TARGET_IS_CPU)
 constexpr std::size_t kMostOfThread = 512;
 #else
@@ -111,8 +111,8 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
   group.sync();  // all that this group awaits has come
 }
 
-// Who is not the root sends a line without data. It costs nothing, since these lines travel while
-// the root's do, and saves a meeting.
+// PEs other than the root send a line without data. This saves a meeting and costs nothing, since
+// these lines travel while the root's do.
 template <typename Group>
 MESHMEM_DEVICE void broadcast_by_packets(const Group& group, const TeamSync& sync, std::byte* dest,
                                          const std::byte* source, std::size_t bytes, int root) {
@@ -138,7 +138,7 @@ MESHMEM_DEVICE void broadcast_by_packets(const Group& group, const TeamSync& syn
   group.sync();  // all that this group awaits has come
 }
 
-// What a collect has brought when its packets are all there.
+// The state of a collect when all its packets have come.
 struct Collected {
   std::size_t before;  // bytes of the PEs before this one
   bool is_over;        // no PE's block is larger than packets take

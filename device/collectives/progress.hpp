@@ -23,15 +23,15 @@ MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::ui
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
-// The alignment for slots of so many bytes: a line of the GPU's memory, so that a wave's store does
-// not touch one line more than it must; 16 where a slot has only a few lines and none is to spare.
+// The alignment for slots of `bytes` bytes: a line of the GPU's memory, so that a wave's store
+// touches no additional line; 16 where a slot has only a few lines and none to spare.
 MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   constexpr std::size_t kLine = 128, kFewLines = 32;
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Whether it is certain that an address is as far behind a multiple of 16 in every PE. Registered
-// buffers may lie differently.
+// Whether an address is certainly as far behind a multiple of 16 in every PE. Registered buffers
+// may lie differently.
 MESHMEM_DEVICE bool is_equally_aligned(const void* symmetric) {
   return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
 }
@@ -42,7 +42,7 @@ MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
   return is_equally_aligned(source) ? reinterpret_cast<std::uintptr_t>(source) % 16 : 0;
 }
 
-// What a flag holds after a step.
+// The value of a progress flag after a step.
 MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }

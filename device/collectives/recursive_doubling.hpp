@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of everything, by packets: in each, pairs of groups of PEs, first
-// of one, then of two, of four, become one group that has a common total.
-// Invariant: a group is a run of PEs, and the total of the lower group comes first in both
-// partners; so all PEs get the same bits, though not those of adding in PE order. Totals travel as
-// they are added, short floating-point types as float: one rounding, at the end.
+// Reductions in log2 n exchanges of everything, by packets. In each exchange pairs of groups of PEs
+// become one group with a common total; the groups have one PE first, then two, then four.
+// Invariant: a group is a run of PEs, and both partners put the total of the lower group first. So
+// all PEs get the same bits, though not those of adding in PE order. Totals travel unrounded, short
+// floating-point types as float: they are rounded once, at the end.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 
@@ -40,12 +40,12 @@ struct TotalPackets {
   }
 };
 
-// Who takes part in the exchanges: *numbers*, in the order of PEs. If n is no power of two, the
-// first PEs fold in pairs: the odd one gives the even one its elements before, and gets the result
-// after.
+// The exchanges are between *numbers*, in the order of PEs. If n is not a power of two, the first
+// PEs fold in pairs: the odd PE gives its elements to the even one before the exchanges, and gets
+// the result after them.
 struct Doubling {
   int numbers;  // the largest power of two that is not above n
-  int folded;   // so many pairs at the beginning are one number each
+  int folded;   // pairs at the beginning that are one number each
 
   MESHMEM_DEVICE_MEMBER explicit Doubling(int n) : numbers(1) {
     while (numbers * 2 <= n) numbers *= 2;

@@ -18,7 +18,7 @@
 namespace meshmem {
 namespace device {
 
-// Of narrow integers a line of 128 bytes has so many that there would be too much code.
+// Not for narrow integers: a line of 128 bytes holds many of them, which takes too much code.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 template <typename E>
 constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
@@ -61,7 +61,7 @@ MESHMEM_HOST_DEVICE ReduceAlgorithm fallback_of(ReduceAlgorithm algorithm) {
   return algorithm;
 }
 
-// What kernels run if they are asked for `algorithm`.
+// The algorithm that kernels run if they are asked for `algorithm`.
 template <typename E>
 MESHMEM_HOST_DEVICE ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes,
                                                         const ChannelSpace& space, bool scatter) {

@@ -152,11 +152,12 @@ MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* also
   run_of(Vector<E, sizeof(E)>{}, done, n - done);
 }
 
-// Nobody waits for a slot, since a chunk of sums has its own in the next PE for each step. Who has
-// all sums of a batch knows that all PEs have begun it, and have read the slots of the batch
-// before, which had the other parity. A result goes straight into the next PE's dest: that PE has
-// contributed to it, so it has entered, and has read that chunk of its source. A batch's last
-// results are awaited with the first sums of the next, which the previous PE announces after them.
+// Nobody waits for a slot, since a chunk of sums has its own slot in the next PE for each step. A
+// PE that has all sums of a batch knows that all PEs have begun it, and have read the slots of the
+// batch before, which had the other parity. A result goes straight into the next PE's dest: that PE
+// has contributed to it, so it has entered, and has read that chunk of its source. A batch's last
+// results are awaited with the first sums of the next batch, which the previous PE announces after
+// them.
 template <typename Op, typename E, typename Group>
 struct RingReduction {
   using Batch = RingBatch<E>;

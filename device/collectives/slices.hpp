@@ -2,8 +2,8 @@
 //
 // How the elements of a collective are divided among the blocks of a kernel, each on a channel of
 // its own (state.hpp).
-// Invariant: a function of what all PEs have in common, so that a slice is empty on all or on none;
-// slices begin at multiples of 16 bytes from the first element.
+// Invariant: slices follow from numbers that all PEs have in common, so a slice is empty on all PEs
+// or on none. Slices begin at multiples of 16 bytes from the first element.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_SLICES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_SLICES_HPP_
 
@@ -31,7 +31,7 @@ MESHMEM_HOST_DEVICE std::size_t quotient(std::size_t a, std::size_t b) {
 struct Slices {
   std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
 
-  // So many slices, of `channels`, that none is empty; one of no elements.
+  // The most slices, up to `channels`, of which none is empty; one if there are no elements.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static int most(std::size_t count, int channels) {
     const std::size_t grains = (count + grain<E>() - 1) / grain<E>();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in two hops, without a barrier: every PE sends each other the share that the other
-// owns, combines its own share in PE order, and sends the result to all; 2/n of the bytes of
-// one_shot.hpp. The first half of a row takes what is to be combined, the second the results.
-// Batches take turns in the rows of the two parities.
-// Invariant: a thread has the same units in all shares of a batch: it reads a unit of the source
-// before it writes that of the dest, also in place.
+// Reductions in two hops, without a barrier. Every PE sends each other PE the share that the other
+// one owns, combines its own share in PE order, and sends the result to all. That is 2/n of the
+// bytes of one_shot.hpp. The first half of a row takes elements to combine, the second half
+// results. Batches alternate between the rows of the two parities.
+// Invariant: a thread has the same units in all shares of a batch. It reads a unit of the source
+// before it writes that unit of the dest, also in place.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_TWO_SHOT_HPP_
 
@@ -34,7 +34,7 @@ struct Shares {
   MESHMEM_DEVICE_MEMBER std::size_t units_of(int pe) const {
     return pe < full ? length : pe == full ? rest : 0;
   }
-  // The PEs whose shares have a unit `u`: so many, the first ones.
+  // How many PEs, the first ones, have a unit `u` in their shares.
   MESHMEM_DEVICE_MEMBER int pes_with(std::size_t u) const { return full + (u < rest ? 1 : 0); }
 };
 

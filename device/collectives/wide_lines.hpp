@@ -32,7 +32,7 @@ MESHMEM_DEVICE std::size_t wide_lines_of_row(const TeamSync& sync) {
   return sync.space.wide_row / kWideLineBytes;
 }
 
-// What a lane has of a line: its units of an array, those from `end` on being zero.
+// A lane's units of a line: those of an array, and zero from `end` on.
 template <typename E>
 struct LaneUnits {
   EightBytes<E> unit[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ranges of the address space are device memory, pinned host memory, or memory of another
 // process. Adopted memory is the library's own, shared by all processes of a job.
-// Invariant: ranges never overlap; device memory of this process lies in one memory file, each
-// allocation behind a page that says which one it is, so that another process can tell a live
+// Invariant: ranges never overlap. Device memory of this process lies in one memory file. Each
+// allocation lies behind a page that identifies it, so that another process can tell a live
 // allocation from a freed one. Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp
 // (look them up).
 #pragma once
@@ -57,7 +57,7 @@ class Allocations {
   ByBase by_base_;
 };
 
-// What the page before an allocation begins with.
+// The beginning of the page before an allocation.
 struct AllocationHeader {
   std::uint64_t magic, serial, size;
 };
@@ -65,7 +65,8 @@ inline constexpr std::uint64_t kAllocationMagic = 0x6d6573686d656d21;
 inline constexpr std::size_t kPage = 4096;
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~(kPage - 1); }
 
-// By these another process knows a memory file. It grows, but never shrinks under whoever maps it.
+// Another process recognizes a memory file by these seals. The file grows, but never shrinks under
+// a process that maps it.
 inline constexpr int kMemoryFileSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 
 // The memory file of this process: pages are handed out by offset, and given back to the machine

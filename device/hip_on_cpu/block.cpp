@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of a block: who runs next when a thread waits, and when a barrier or a meeting of a
-// wave is complete.
-// Invariant: as long as a thread of the block lives, one is running, ready, or not begun: whoever
-// completes a barrier or a meeting, be it by exiting, makes those who wait there ready.
+// The scheduler of a block: which thread runs next when a thread waits, and when a barrier or a
+// meeting of a wave is complete.
+// Invariant: as long as a thread of the block lives, one is running, ready, or not begun. A thread
+// that completes a barrier or a meeting, also by exiting, makes the threads that wait there ready.
 #include "block.hpp"
 
 #include <sched.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture: what is submitted to a capturing stream is recorded, in the order of submission,
-// and run by graphs.
-// Invariant: all streams of one capture record into one list; each knows how much of the others it
-// has seen through events, so that a stream that was never joined is found at the end. Guarded by
-// Streams::mutex.
+// Stream capture: operations that are submitted to a capturing stream are recorded, in the order of
+// submission, and run by graphs.
+// Invariant: all streams of one capture record into one list. Each knows how much of the others it
+// has seen through events, so the end of the capture finds a stream that was never joined. Guarded
+// by Streams::mutex.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES says how many a process
-// has (one for each PE of the machine), MESHMEM_CPU_PEERS whether they reach each other (yes),
-// MESHMEM_CPU_LARGE_BAR whether the host may store into their memory (no).
-// Invariant: all processes of a machine that say the same see the same devices.
+// Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES is how many a process
+// has (one for each PE of the machine). MESHMEM_CPU_PEERS says whether they reach each other (yes).
+// MESHMEM_CPU_LARGE_BAR says whether the host may store into their memory (no).
+// Invariant: all processes of a machine with the same settings see the same devices.
 #include "devices.hpp"
 
 #include <sys/sysinfo.h>
@@ -87,7 +87,7 @@ void explain_missing_device(int device) {
   });
 }
 
-// Values that are none are found out by the library.
+// The library reports invalid values.
 bool is_set(const char* variable, bool fallback) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return fallback;
@@ -101,7 +101,7 @@ bool are_peers() {
   return are;
 }
 
-// Where there is no /proc. What is cached counts as taken then.
+// Where there is no /proc. Cached memory then counts as taken.
 std::size_t memory_by_call(bool all) {
   struct sysinfo about;
   if (sysinfo(&about) != 0) return 0;

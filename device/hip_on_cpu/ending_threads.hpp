@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the process waits for threads that destroy their fibers. These run on stacks of their
-// own meanwhile, and what only the stack of their OS thread refers to is a leak to a sanitizer that
-// looks for leaks at that moment.
+// The end of the process waits for threads that destroy their fibers. Meanwhile these threads run
+// on stacks of their own. A sanitizer that looks for leaks at that moment would report objects that
+// only the stack of their OS thread refers to.
 // Invariant: once the end of the process has waited, no thread destroys fibers any more.
 // Used by block.cpp.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: stacks that one OS thread switches between. A sanitizer that is built in is told of every
-// switch.
-// Invariant: a fiber runs on the OS thread that made it, and its stack has a page below it that no
-// one may touch (as long as the machine's limit on mappings allows). Used by block.cpp only.
+// Fibers: stacks that one OS thread switches between. Every switch is reported to a sanitizer that
+// is built in.
+// Invariant: a fiber runs on the OS thread that made it. Below its stack lies a page that no one
+// may touch, as long as the machine's limit on mappings allows. Used by block.cpp only.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -12,7 +12,7 @@ namespace hip_on_cpu {
 
 struct ThreadState;
 
-// What every switch touches comes first, so that it lies in one cache line.
+// Members that every switch touches come first, so that they lie in one cache line.
 struct alignas(64) Fiber {
   boost::context::detail::fcontext_t context =
       nullptr;                    // where it continues; not valid while it runs

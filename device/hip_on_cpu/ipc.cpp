@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps device memory of another process, through that process's descriptor in /proc.
-// Invariant: a handle is trusted only if the file is a memory file of this user, is the very file
-// that the handle names, and the page before the allocation still names that allocation. Any other
-// handle is an error, and never a wrong mapping.
+// Invariant: a handle is trusted only if its file is a memory file of this user, and the very file
+// that the handle names. The page before the allocation must also still name that allocation. Any
+// other handle is an error, never a wrong mapping.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -96,7 +96,7 @@ hipError_t wait_and_take_errors(const std::vector<Ticket>& tickets) {
   return error;
 }
 
-// What to wait for so that the stream, and what it comes after, is done.
+// The tickets to wait for until the stream is done, and all work that it comes after.
 std::vector<Ticket> all_of(Streams& streams, const std::shared_ptr<Stream>& stream) {
   auto tickets = streams.before(stream);
   tickets.push_back(stream->last());

@@ -22,7 +22,7 @@ class Streams {
   static Streams& get();
   Streams();
 
-  std::shared_ptr<Stream> find(hipStream_t handle) const;  // null for a handle that is none
+  std::shared_ptr<Stream> find(hipStream_t handle) const;  // null for an unknown handle
   bool is_default(const std::shared_ptr<Stream>& stream) const {
     return stream == defaults_[stream->device()];
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meetings of a wave: of all its lanes, of those that a mask names, and of those that are active at
 // a place.
-// Invariant: whoever completes a meeting, be it by exiting or by going to wait elsewhere, makes
-// those who wait there ready. What a meeting has collected stays until its threads come to their
-// next one. Part of BlockRunner (block.hpp).
+// Invariant: a thread that completes a meeting, also by exiting or by going to wait elsewhere,
+// makes the threads that wait there ready. The values of a meeting stay until its threads come to
+// their next one. Part of BlockRunner (block.hpp).
 #include <algorithm>
 #include <utility>
 

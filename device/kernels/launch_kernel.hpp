@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of the library's own kernels share: how a kernel is loaded and launched, with how
-// many threads, and how one is chosen by a type, a width or a size that is known at run time.
-// Invariant: a kernel first calls after_earlier_kernels(), then one routine that users' kernels can
-// call too, or is the whole of an algorithm (single_unit.hpp, single_wide_line.hpp, line_ends.hpp);
-// its file loads each kernel that it launches. This file includes no collectives: each file
-// includes those that it calls.
+// Shared by the files of the library's own kernels: loads and launches a kernel, and decides its
+// number of threads. Chooses a kernel by a type, a width or a size that is known at run time.
+// Invariant: a kernel first calls after_earlier_kernels(). Then it calls one routine that users'
+// kernels can call too, or is the whole of an algorithm (single_*.hpp, line_ends.hpp). Its file
+// loads each kernel that it launches. Each file includes the collectives that it calls; this one
+// includes none.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
@@ -159,7 +159,7 @@ hipError_t with_each_type(const F& f) {
   return error;
 }
 
-// f(Given<B>()) for the unsigned integer of so many bytes.
+// f(Given<B>()) for the unsigned integer B of `bytes` bytes.
 template <typename F>
 hipError_t with_bits(std::size_t bytes, const F& f) {
   switch (bytes) {

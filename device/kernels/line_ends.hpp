@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fcollect and alltoall of large blocks as the whole of a kernel: blocks are pushed, but for the
-// first and the last bytes of what each block of threads has, which go by wide lines. Called by
-// moves.cpp.
+// fcollect and alltoall of large blocks as the whole of a kernel. A block of threads pushes its
+// data, except the first and the last bytes, which go by wide lines. Called by moves.cpp.
 // Invariant: as in single_wide_line.hpp. The first lines have the epoch of one operation and the
-// last ones that of the next, so each kind has rows of its own; the first ones are read before the
-// last ones are sent, so who has finished has been read.
+// last lines that of the next, so each kind has rows of its own. A PE reads the others' first lines
+// before it sends its last ones. So the lines of a PE that has finished have been read.
 #ifndef MESHMEM_DEVICE_KERNELS_LINE_ENDS_HPP_
 #define MESHMEM_DEVICE_KERNELS_LINE_ENDS_HPP_
 
@@ -15,17 +14,17 @@
 #include "device/collectives/progress.hpp"
 #include "device/kernels/single_exchange.hpp"
 
-// Who pushes has to know that all others have entered, and has to tell them when all is there. The
-// links would rest meanwhile, 1 us each time. Lines use that time: they go to places of their own,
-// and bring their flags with them. (4 MiB by 2 H200: 15.4 us instead of 16.7.)
+// A PE that pushes has to know that all others have entered, and has to tell them when all data is
+// there. The links would rest meanwhile, 1 us each time. Lines use that time: they go to places of
+// their own, and bring their flags with them. (4 MiB by 2 H200: 15.4 us instead of 16.7.)
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 
 namespace meshmem {
 namespace device {
 
-// How many lines begin and end what a block of threads sends to each PE: as many as take the time
-// of a meeting, where a lane has one at most. More would only be slower than pushing.
+// How many lines begin and end the data that a block of threads sends to each PE: as many as take
+// the time of a meeting, where a lane has one at most. With more, lines are slower than pushing.
 struct LineEnds {
   unsigned first, last;
 
@@ -39,17 +38,17 @@ struct LineEnds {
   MESHMEM_HOST_DEVICE_MEMBER static std::size_t bytes_of(unsigned lines) {
     return lines * kUnitsOfLine * kLineData;
   }
-  // What a row has to hold: the two kinds lie in rows of different parity.
+  // The bytes that a row must hold: the two kinds lie in rows of different parity.
   std::size_t of_row() const { return std::max(first, last) * kWideLineBytes; }
 };
 
-// Measured up to so many PEs: an alltoall by more gains nothing. Rows of more take registers, of
+// The most PEs that gain by it: an alltoall by more gains nothing. Rows of more take registers, of
 // which a thread has 64 if two blocks share a multiprocessor, as those of two streams may have to.
 template <bool each_its_own>
 constexpr int kMostWithLineEnds = each_its_own ? 2 : 4;
 
 // `bytes` bytes from `begin` on of an exchange's blocks, as lines to and from all others. A lane of
-// a group's whole waves has one at most. What it sends can be loaded before the others may get it.
+// a group's whole waves has one at most. A lane can load its data before the others may get it.
 template <bool each_its_own, bool even>
 class LinesOfExchange {
  public:

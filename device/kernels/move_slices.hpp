@@ -26,7 +26,7 @@ constexpr int kMostMoveBlocks = kChannels;
 constexpr std::size_t kBytesPerMoveBlock = 4 * 1024;
 #endif
 
-// What a block moves of `bytes` bytes, and where it meets the others that do.
+// A block's slice of `bytes` bytes, and where the block meets the others that have the same slice.
 struct BlockSlice {
   TeamSync sync;
   Slice slice;

@@ -70,10 +70,10 @@ hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* s
                 dest_stride, source_stride, nelems);
 }
 
-// ---- In one hop, by kernels that get all addresses from the host. What is launched depends on
-// what all PEs have in common, but for the evenness of their addresses.
+// ---- In one hop, by kernels that get all addresses from the host. The choice of the kernel
+// depends on values that all PEs have in common, except for the evenness of their addresses.
 
-// What a block moves by packets, of which a thread has one. Measured on 4 H100.
+// The bytes that a block moves by packets, of which a thread has one. Measured on 4 H100.
 constexpr std::size_t bytes_of_unit_block(std::size_t bytes) {
   if (kMostMoveBlocks < kChannels) return kMostByUnits;
   return bytes <= 4 << 10 ? 64 : bytes <= 8 << 10 ? 512 : 1 << 10;

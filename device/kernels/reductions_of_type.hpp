@@ -19,7 +19,8 @@ namespace meshmem {
 namespace device {
 namespace {
 
-// What a block does: two routines in one kernel, so that there are not twice as many.
+// The body of a block: two routines in one kernel, so that the library does not have twice as many
+// kernels.
 template <ReduceKernel kernel, typename Op, typename E>
 MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const TeamHandle& handle,
                                  E* dest, const E* source, const Slices& slices, bool scatter) {

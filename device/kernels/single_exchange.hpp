@@ -41,7 +41,7 @@ struct Words {
   }
 };
 
-// What comes from each other PE, a line's data each; `mine` is any line with the epoch.
+// Receives the data of a line from each other PE; `mine` is any line with the epoch.
 MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
                                   const Bits128& mine, std::uint64_t epoch,
                                   Bits128 (&line)[kNearMembers]) {

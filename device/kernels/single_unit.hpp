@@ -2,8 +2,8 @@
 //
 // Reductions of so little data that a thread has one unit of it, in one hop
 // (collectives/one_shot.hpp), as the whole of a kernel. Called by reductions_of_type.hpp.
-// Invariant: source is as the work before the kernel left it, and nobody looks at dest before its
-// end, so the threads meet only where one of them counts the operation.
+// Invariant: source is as the work before the kernel left it, and nobody looks at dest before the
+// kernel's end. So the threads meet only where one of them counts the operation.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 
@@ -11,16 +11,16 @@
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 
-// The time of a small sum lies between two arrivals of packets. So what depends on no memory is
-// computed before the earlier work has ended. Then source and epoch are asked for at the same time,
-// and what the others have sent too. The code is short, since what is not in the cache of
-// instructions is waited for.
+// The time of a small sum lies between two arrivals of packets. So values that depend on no memory
+// are computed before the earlier work has ended. Then the kernel asks for source, for the epoch
+// and for the others' packets at the same time. The code is short, since the kernel waits for
+// instructions that are not in the cache.
 
 namespace meshmem {
 namespace device {
 
-// Whether these slices can be reduced so, by so many threads a block. All PEs come to the same
-// answer.
+// Whether these slices can be reduced this way, by blocks of `threads` threads. All PEs come to the
+// same answer.
 template <typename E>
 bool fits_single_unit(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
@@ -40,14 +40,14 @@ struct RowsOfChannel {
   }
 };
 
-// What the host computes for such a kernel beforehand: the slices, and where in each PE's memory
+// Computed by the host for such a kernel beforehand: the slices, and where in each PE's memory
 // lines go and come. Also used by single_wide_line.hpp.
 struct SingleHop {
   unsigned count, each, longer;     // as in Slices
   std::size_t flag_step, row_step;  // bytes from one channel's to the next one's
   std::size_t parity_step;          // bytes from the rows of even epochs to those of odd ones
   std::byte* flags;                 // of channel 0, of this PE
-  std::byte* from[kNearMembers];    // what comes from each PE
+  std::byte* from[kNearMembers];    // where lines from each PE come
   std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
   // Bytes at most, so that the end of the last slice, which has whole grains, has 32 bits, too.
@@ -72,7 +72,7 @@ struct SingleHop {
     for (int i = 1; i < n; ++i) to[i - 1] = row((me + i) % n, me);
   }
 
-  // What block `channel` reduces; this needs no memory.
+  // The slice that block `channel` reduces; this needs no memory.
   template <typename E>
   MESHMEM_DEVICE_MEMBER Slice slice(unsigned channel) const {
     constexpr auto kGrain = static_cast<unsigned>(Slices::grain<E>());
@@ -84,14 +84,14 @@ struct SingleHop {
   MESHMEM_DEVICE_MEMBER std::uint64_t* counter(unsigned channel) const {
     return reinterpret_cast<std::uint64_t*>(flags + channel * flag_step);
   }
-  // What this PE sends goes to all others.
+  // Sends the same words to all other PEs.
   MESHMEM_DEVICE_MEMBER void send(const Bits128& words, std::size_t at, int n) const {
 #pragma unroll
     for (int i = 1; i < kNearMembers; ++i) {
       if (i < n) store_pair(reinterpret_cast<Bits128*>(to[i - 1] + at), words);
     }
   }
-  // Loads once what lies there now from each PE that is awaited.
+  // Loads once the words that now lie there from each awaited PE.
   template <typename IsAwaited>
   MESHMEM_DEVICE_MEMBER void look(Bits128 (&words)[kNearMembers], std::size_t at,
                                   const IsAwaited& is_awaited) const {
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kThreads)
   const E* const mine = source + slice.first;
 
   after_earlier_kernels();
-  std::uint64_t data[kNearMembers] = {};  // for the PE that is so many after this one
+  std::uint64_t data[kNearMembers] = {};  // [i]: for the PE i after this one
   if (has_unit) {
 #pragma unroll
     for (int i = 0; i < kNearMembers; ++i) {

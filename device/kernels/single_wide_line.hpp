@@ -2,8 +2,8 @@
 //
 // The same as single_unit.hpp by lines of 128 bytes (collectives/wide_lines.hpp): eight lanes have
 // a line, a lane has two units of it. Twice the data goes over a link in the same time.
-// Invariant: as there; and the lanes of a wave that has a line stay together to the end, those
-// without one too, since a line's flag is handed around among them.
+// Invariant: as there. Also, the lanes of a wave that has a line stay together to the end, even
+// those without one, since they hand a line's flag around among them.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
 
@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Whether a team's elements in such slices go that way, with so many threads: all PEs agree. In one
-// hop a lane has one line.
+// Whether a team's elements in such slices go that way, with blocks of `threads` threads: all PEs
+// agree. In one hop a lane has one line.
 template <typename E>
 bool fits_single_wide_line(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());

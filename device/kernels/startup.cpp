@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What start-up needs of kernels: to have all of them loaded, and those by which it tries whether
-// PEs reach each other's device memory.
+// Kernels for start-up: it has all kernels loaded, and tries whether PEs reach each other's device
+// memory.
 // Invariant: these kernels have no module state, for there is none yet.
 #include "device/kernels/launch_kernel.hpp"
 

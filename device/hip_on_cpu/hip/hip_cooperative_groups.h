@@ -105,7 +105,7 @@ class lane_group : public thread_group {
   T shfl(T value, int rank) const {
     return shuffle(value, static_cast<unsigned>(rank) % size());
   }
-  // Who would read beyond the group reads itself.
+  // A thread that would read beyond the group reads its own value.
   template <typename T>
   T shfl_up(T value, unsigned distance) const {
     const unsigned self = thread_rank();

@@ -184,7 +184,7 @@ hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flag
 // Memory of host and devices alike; hipFree() ends it. It cannot be shared with other processes.
 hipError_t hipMallocManaged(void** pointer, std::size_t size, unsigned flags = hipMemAttachGlobal);
 hipError_t hipFree(void* pointer);
-// Not on streams that are being captured. What hipMallocAsync() gives can be used at once.
+// Not on streams that are being captured. Memory from hipMallocAsync() can be used at once.
 hipError_t hipMallocAsync(void** pointer, std::size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream);
 hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags = hipHostMallocDefault);
@@ -261,10 +261,9 @@ struct ThreadState;  // on_cpu/thread.h
 extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
 inline bool in_kernel() { return current_thread != nullptr; }
 
-// Who is told of threads of kernels that have waited for over a millisecond, as far as they say
-// what for. say() is called now and then, first with null and then with what it answered before;
-// end() at the end of the wait. `who` is the kernel, block and thread; since_ns is of the monotonic
-// clock.
+// Observes threads of kernels that have waited for over a millisecond, as far as they say for what.
+// say() is called now and then, first with null and then with its last answer; end() is called at
+// the end of the wait. `who` is the kernel, block and thread; since_ns is of the monotonic clock.
 struct WaitObserver {
   void* (*say)(void* shown, const char* who, const void* awaited, std::uint64_t since_ns);
   void (*end)(void* shown);

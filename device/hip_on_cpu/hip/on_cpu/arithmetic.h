@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels compute with besides C's mathematics: HIP's names for it, of the types that GPUs
-// have.
-// Invariant: as on GPUs, fmin and fmax of floating point, which leave a NaN out. Pairs of types are
-// those that CUDA takes; ROCm's headers take more, and a signed and an unsigned number as double.
+// Arithmetic of kernels besides C's mathematics: HIP's names for it, of the types that GPUs have.
+// Invariant: fmin and fmax of floating point leave a NaN out, as on GPUs. Pairs of types are those
+// that CUDA takes; ROCm's headers take more, and convert a signed and an unsigned number to double.
 // Included by hip_runtime.h and math_functions.h.
 #pragma once
 
@@ -10,7 +9,7 @@
 
 #include <cstring>
 
-// Of a signed and an unsigned number both are taken for unsigned.
+// A signed and an unsigned number are both taken for unsigned.
 #define HIP_ON_CPU_ORDER(result, a_type, b_type)                                     \
   inline result min(a_type a, b_type b) {                                            \
     return static_cast<result>(b) < static_cast<result>(a) ? static_cast<result>(b)  \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HIP says of a device's large BAR on AMD GPUs, and what a test of stores by the host counts.
-// Invariant: the same for all devices. Called by start-up of meshmem, and by tests.
+// HIP's answer about a device's large BAR on AMD GPUs, and the counters that a test of stores by
+// the host reads. Invariant: the same for all devices. Called by start-up of meshmem, and by tests.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace hip_on_cpu {
 
-// Whether the host may store into device memory, as MESHMEM_CPU_LARGE_BAR says. A claim alone: all
-// memory is the processor's.
+// Whether the host may store into device memory, as MESHMEM_CPU_LARGE_BAR says. It changes nothing
+// else: all memory is the processor's.
 bool has_large_bar();
 
 // How many kernels this process has put on streams so far, those that graphs repeat not counted.

@@ -210,8 +210,9 @@ constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
 }  // namespace hip_on_cpu
 #pragma GCC visibility pop
 
-// What kernel<<<grid, block, shared, stream>>>(arguments...) does. The kernel may be overloaded, or
-// a template, with or without its arguments, and with or without parentheses around it.
+// Does the same as kernel<<<grid, block, shared, stream>>>(arguments...). The kernel may be
+// overloaded, or a template, with or without its arguments, and with or without parentheses around
+// it.
 #define hipLaunchKernelGGL(kernel, ...)                                                            \
   ::hip_on_cpu::kernel_of(                                                                         \
       #kernel,                                                                                     \
@@ -238,9 +239,9 @@ inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3
                                    shared, stream);
 }
 
-// All blocks of every launch can wait for each other, so that none has too many for a cooperative
-// one. What is asked for is remembered: kernels that count on it can tell that they were launched
-// otherwise.
+// All blocks of every launch can wait for each other, so no launch has too many for a cooperative
+// one. The launch remembers that it is cooperative: kernels that count on it can tell that they
+// were launched otherwise.
 template <typename... Parameters>
 inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                              void** arguments, unsigned shared = 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread of a kernel knows of itself: its indices, its block, and how to let the others run.
+// A kernel's thread knows its indices, its block, and how to let the other threads run.
 // Invariant: current_thread (hip_runtime_api.h) is null outside of kernels, and inside it is the
 // thread that runs on this OS thread now.
 // Included by hip_runtime.h only; block.cpp sets these.

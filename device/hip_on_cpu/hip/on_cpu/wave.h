@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a wave: barrier, shuffles, votes. Those without a mask are of all threads of the
-// wave that have not exited, and that do not wait at __syncthreads; those with one (_sync) are of
-// the lanes that it names, but for the exited. They meet at the operation.
+// Operations of a wave: barrier, shuffles, votes. One without a mask is of all threads of the wave
+// that have not exited and do not wait at __syncthreads. One with a mask (_sync) is of the lanes
+// that the mask names, except exited ones. The threads meet at the operation.
 // Invariant: threads that meet in different operations, or wait for lanes that never come, end the
 // program (block.cpp finds it). Included by hip_runtime.h only.
 #pragma once
@@ -27,7 +27,8 @@ inline constexpr std::uint64_t kAllLanes = ~std::uint64_t{0} >> (64 - warpSize);
 template <int lanes>
 struct Lanes {};
 
-// Who meets: the lanes of a mask, or, where a file is given, those that are active at that line.
+// The lanes that meet: those of a mask, or, where a file is given, those that are active at that
+// line.
 struct LanesAt {
   std::uint64_t mask;
   const char* file;
@@ -37,7 +38,7 @@ struct LanesAt {
   }
 };
 
-// Waits for the other lanes; what it returns stays until this thread's next operation of the wave.
+// Waits for the other lanes; the result stays valid until this thread's next operation of the wave.
 // A program compiled for waves of another size does not link.
 const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>);
 const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who,
@@ -108,8 +109,8 @@ inline std::uint64_t match(T value, std::uint64_t* lanes, const Who& who) {
   return result;
 }
 
-// Which lane a shuffle reads. `width` is a power of two: the wave falls into groups of so many
-// lanes, and `source` counts in the group. Who would read beyond its group reads itself.
+// The lane that a shuffle reads. `width` is a power of two: the wave falls into groups of `width`
+// lanes, and `source` counts in the group. A lane that would read beyond its group reads itself.
 inline int lane_of_shfl(int source, int width) {
   const int first = lane() & ~(width - 1);
   return first + (source & (width - 1));
