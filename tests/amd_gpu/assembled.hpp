@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small assembly programs for the tests of instructions: assembled by the compiler that hipcc uses,
 // loaded as a kernel's code is, run on one wave.
-// Invariant: a is in v[0:1] and s[0:1], b in v[2:3] and s[2:3], c in v[4:5] and s[4:5] before; the
+// Invariant: before, a is in v[0:1] and s[0:1], b in v[2:3] and s[2:3], c in v[4:5] and s[4:5]. The
 // result is in v[6:7], s[6:7], vcc or scc afterwards.
 #pragma once
 

@@ -13,10 +13,10 @@ namespace amd_gpu {
 enum class Caching : std::uint8_t {
   // MTYPE UC passes L2; MTYPE CC is written through, and writes of others invalidate what L2 has.
   kCoherent,
-  // MTYPE RW, memory of this GPU: stores may stay in L2 until a write-back. What L2 has read is
-  // never stale, since writes of others invalidate it.
+  // MTYPE RW, memory of this GPU: stores may stay in L2 until a write-back. Data that L2 has read
+  // is never stale, since writes of others invalidate it.
   kOwn,
-  // MTYPE NC, memory of another agent: besides, what L2 has read stays there until it is
+  // MTYPE NC, memory of another agent: besides, data that L2 has read stays there until it is
   // invalidated.
   kOthers
 };
@@ -30,11 +30,11 @@ struct MemoryRange {
   bool contains(std::uint64_t address) const { return address - begin < end - begin; }
 };
 
-// What surrounds an address, for kernels of that device.
+// Finds the memory around an address, for kernels of that device.
 using RangeAt = MemoryRange (*)(int device, std::uint64_t address);
 
-// Remembers some ranges of a device. What a kernel learns of new memory it learns by an acquire, so
-// that the invalidation is where ranges are to be forgotten.
+// Remembers some ranges of a device. A kernel learns of new memory only by an acquire, so ranges
+// are forgotten at the invalidation.
 class KnownRanges {
  public:
   void begin(int device, RangeAt range_at) {

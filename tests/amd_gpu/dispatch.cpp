@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMostLocal = 64 * 1024;
 
-// What a hidden argument is; those that nothing here needs are 0.
+// The value of a hidden argument; 0 for those that nothing here needs.
 std::uint64_t hidden_value(std::string_view kind, const dim3& grid, const dim3& block) {
   const std::pair<std::string_view, std::uint64_t> known[] = {
       {"hidden_block_count_x", grid.x},

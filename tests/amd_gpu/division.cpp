@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps by which compilers divide exactly: scale the operands, iterate, undo the scale, mend
+// The steps by which compilers divide exactly: scale the operands, iterate, undo the scale, correct
 // special cases. CDNA2 ISA, V_DIV_SCALE, V_DIV_FMAS and V_DIV_FIXUP.
 // Invariant: the bit of vcc says that the quotient of a lane is scaled; exponents are biased.
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rocm_face.cpp asks the runtime, in words that both HIP's headers and those of hip_on_cpu
-// know: the two cannot be included together.
+// The questions of rocm_face.cpp to the runtime, in words that both HIP's headers and those of
+// hip_on_cpu know: one file cannot include both.
 // Invariant: errors are HIP's numbers.
 #pragma once
 

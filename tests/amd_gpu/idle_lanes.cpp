@@ -39,7 +39,7 @@ bool is_for_lanes(const Instruction& i) {
                            "v_smfmac", "buffer_wb", "buffer_inv"});
 }
 
-// What is known of exec before an instruction.
+// The state of exec before an instruction, as far as it is known.
 enum class Exec : std::uint8_t { kNotReached, kZero, kAny };
 
 class Paths {

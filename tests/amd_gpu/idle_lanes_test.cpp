@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is found where no lane is active: loops that end so, with a register fetched before the
-// lanes come back, as clang 19 does it, and the same after they are back.
+// Which instructions are found where no lane is active. The loops here end with no lane active, and
+// fetch a register before the lanes come back, as clang 19 does it, or after.
 #include "idle_lanes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single instructions do, by small assembly programs: rows of operands and the result that
-// AMD's document gives for them.
+// Single instructions in small assembly programs: rows of operands and the result that AMD's
+// document gives for them.
 // Invariant: the rows are worked out by hand from the text of the CDNA2 ISA, not from this code.
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ constexpr Row kRows[] = {
     {"v_mov_b32 v6, -1\nv_lshrrev_b32_sdwa v6, v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD "
      "src0_sel:DWORD src1_sel:DWORD",
      4, 0x123450, 0, V, 0x23450000},
-    // What kernels that print tell the host by: nobody listens.
+    // Kernels that print send the host this message: nobody listens.
     {"s_sendmsg sendmsg(MSG_INTERRUPT)\nv_mov_b32 v6, v0", 7, 0, 0, V, 7},
     // Fields, bytes, shifts across registers.
     {"v_perm_b32 v6, v0, v2, v4", 0xa7a6a5a4, 0xa3a2a1a0, 0x0c0d0700, V, 0x00ffa7a0},
@@ -271,7 +271,7 @@ TEST_F(Instructions, UnknownOnesEndTheProcessWithTheirText) {
   const Assembled assembled({"s_cbranch_scc1 1\nv_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]"});
   TestWave skips;
   skips->scc = true;
-  // What is not reached is not asked for.
+  // An instruction that is not reached is not asked for.
   const Assembled jump({"s_branch 2\nv_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]"});
   jump.run(0, *skips);
   TestWave meets;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel_table FILE...
-// Prints what kernels for emulated GPUs in programs and libraries take, as their metadata says: a
-// row for each template with the most that one of its instances takes of registers, spilt
-// registers, bytes of scratch and of LDS, and the fewest waves that a SIMD unit holds of it. Exit
+// Prints the resources of kernels for emulated GPUs in programs and libraries, as their metadata
+// says, with a row for each template. A row has the most registers, spilt registers, bytes of
+// scratch and bytes of LDS of one instance, and the fewest waves that a SIMD unit holds. Exit
 // status 1 if there is no kernel.
 #include <cxxabi.h>
 

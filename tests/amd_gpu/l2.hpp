@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An L2 as late and as stale as LLVM's AMDGPU usage allows it to be: "Memory Model GFX90A", where
-// a GPU has one for all of its blocks, and "Memory Model GFX942", where blocks may have one each.
-// Invariant: what it has not got is in memory, and an aligned access of up to 8 bytes is
-// single-copy atomic for all whose L2 it is. Behind the caches of weak_memory.hpp.
+// An L2 as late and as stale as LLVM's AMDGPU usage allows it to be. By "Memory Model GFX90A" a GPU
+// has one for all of its blocks; by "Memory Model GFX942" blocks may have one each.
+// Invariant: data that it does not hold is in memory. An aligned access of up to 8 bytes is
+// single-copy atomic for all blocks of that L2. Behind the caches of weak_memory.hpp.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an L2 keeps of memory in the strict mode, by whose memory it is and of what kind: by small
-// assembly programs of a wave, and what another block of the GPU sees.
-// Invariant: what may stay in L2 does so until the instruction that LLVM's AMDGPU usage names for
-// it, in "Memory Model GFX90A" and "Memory Model GFX942".
+// How long an L2 keeps data in the strict mode, by whose memory it is and of what kind. Small
+// assembly programs run in a wave; the tests compare with the memory that another block of the GPU
+// sees.
+// Invariant: data that may stay in L2 stays there until the instruction that LLVM's AMDGPU usage
+// names for it, in "Memory Model GFX90A" and "Memory Model GFX942".
 #include "weak_memory_waves.hpp"
 
 namespace amd_gpu {
@@ -14,7 +15,7 @@ const std::string kInvalidateVectorCache = "buffer_wbinvl1_vol\n";
 class L2OfAGpu : public WeakMemoryOfAWave {
  protected:
   explicit L2OfAGpu(Caching caching) : WeakMemoryOfAWave(Scope::kGpu, caching) {}
-  // What other blocks of the GPU see of the first word.
+  // The first word as other blocks of the GPU see it.
   u64 seen_elsewhere() {
     WeakMemory other;
     other.begin(1, l2_, 0, [](int, u64) { return MemoryRange{0, ~u64{0}, caching_}; });

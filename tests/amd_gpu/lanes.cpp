@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves words between lanes, or between lanes and scalars. CDNA2 ISA, V_READLANE and others.
+// Instructions that move words between lanes, or between lanes and scalars. CDNA2 ISA, V_READLANE
+// and others.
 // Invariant: reading and writing a lane by its number does not ask whether it is active.
 #include <bit>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for 1,024 threads that call what takes most registers, in line and in functions, for a
-// look at their machine code: nothing may be fetched where no lane is active (idle_lanes.hpp).
-// Compiled and not run by job.sh.
+// Kernels for 1,024 threads that call the routines with most registers, in line and in functions. A
+// test looks at their machine code: nothing may be fetched where no lane is active
+// (idle_lanes.hpp). Compiled and not run by job.sh.
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>

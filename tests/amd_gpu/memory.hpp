@@ -66,7 +66,7 @@ inline std::uint8_t* flat_at(const Wave& wave, std::uint64_t address, unsigned l
 }
 inline bool is_global(std::uint64_t address) { return address >> 48 == 0; }
 
-// What an instruction loads from a flat address, and stores there.
+// Loads of an instruction from a flat address, and its stores there.
 template <typename T>
 T load_at(const Wave& wave, const Instruction& i, std::uint64_t address, unsigned lane) {
   WeakMemory* const weak = wave.block->weak;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_kinds.hpp. Which MTYPE memory gets is from LLVM's AMDGPU usage, "Memory Model GFX90A"
-// and "Memory Model GFX942", and where that leaves it open from Linux's amdgpu driver, for gfx90a
+// See memory_kinds.hpp. LLVM's AMDGPU usage says which MTYPE memory gets, in "Memory Model GFX90A"
+// and "Memory Model GFX942". Where it leaves that open, Linux's amdgpu driver says it: for gfx90a
 // get_pte_flags() of amdgpu_amdkfd_gpuvm.c, for gfx942 gmc_v9_0_get_coherence_flags().
 #include "memory_kinds.hpp"
 
@@ -50,7 +50,8 @@ Caching caching_of(const Allocation& found, int device) {
 
 }  // namespace
 
-// What is no allocation is of code objects: variables, which are coarse-grained memory of the GPU.
+// Memory outside of all allocations belongs to code objects: variables, which are coarse-grained
+// memory of the GPU.
 MemoryRange memory_range_at(int device, std::uint64_t address) {
   const auto found = hip_on_cpu::Allocations::get().find(reinterpret_cast<const void*>(address));
   if (!found) return {address / kPage * kPage, (address / kPage + 1) * kPage, Caching::kOwn};

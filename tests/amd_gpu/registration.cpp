@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hipcc's code calls: registration of fat binaries, kernels and variables, and launches. These
-// have the names and the ABI of ROCm's libamdhip64.so.5.
+// The functions that hipcc's code calls: registration of fat binaries, kernels and variables, and
+// launches. They have the names and the ABI of ROCm's libamdhip64.so.5.
 // Invariant: everything else of HIP is the runtime of device/hip_on_cpu; rocm_face.cpp has the
 // functions whose structures differ.
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kWrapperMagic = 0x48495046;  // "HIPF"
 
-// What clang's code gives to __hipRegisterFatBinary.
+// The argument of clang's code to __hipRegisterFatBinary.
 struct Wrapper {
   std::uint32_t magic, version;
   const void* bundle;

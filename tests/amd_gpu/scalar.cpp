@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar arithmetic and comparisons (SOP1, SOP2, SOPC, SOPK). What each does, and what scc gets:
-// CDNA2 ISA, "Scalar ALU instructions".
+// Scalar arithmetic and comparisons (SOP1, SOP2, SOPC, SOPK). CDNA2 ISA, "Scalar ALU instructions",
+// says what each does, and what scc gets.
 #include <bit>
 
 #include "operands.hpp"
@@ -21,7 +21,7 @@ u32 carried(u64 sum, bool& carry) {
   carry = sum >> 32 & 1;
   return static_cast<u32>(sum);
 }
-// What is not zero sets the condition code.
+// A result other than zero sets the condition code.
 template <typename T>
 T known(T result, bool& is_set) {
   is_set = result != 0;

@@ -33,7 +33,7 @@ struct Kernel;
 
 enum class WaveState : std::uint8_t { kReady, kSleeping, kAtBarrier, kEnded };
 
-// What the waves of a block share.
+// Shared by the waves of a block.
 struct BlockContext {
   std::uint8_t* local;  // LDS
   std::uint32_t local_size;
@@ -75,7 +75,7 @@ inline void for_each_lane(std::uint64_t mask, Function function) {
   for (; mask != 0; mask &= mask - 1) function(static_cast<unsigned>(__builtin_ctzll(mask)));
 }
 
-// Executes at most so many instructions, as long as the wave is ready.
+// Executes up to `instructions` instructions, as long as the wave is ready.
 void run_wave(Wave& wave, unsigned instructions);
 
 // Ends the process with a line: what is wrong, in which kernel, block and wave, at which

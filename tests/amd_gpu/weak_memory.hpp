@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as late and as stale as CDNA2 and CDNA3 allow it to a compute unit, here one for each
-// block: its vector and its scalar cache keep what they have read until they are invalidated, and
-// stores wait until the wave waits for them. Behind them is an L2 (l2.hpp). Used where
+// Memory as late and as stale as CDNA2 and CDNA3 allow it to a compute unit, of which each block
+// has one. Its vector and its scalar cache keep data that they have read until they are
+// invalidated. Stores wait until the wave waits for them. Behind them is an L2 (l2.hpp). Used where
 // MESHMEM_AMD_MEMORY=strict.
 // Invariant: the waves of a block see its stores at once; those to one address keep their order.
 #pragma once
@@ -23,7 +23,7 @@ class LineCache {
   // At most 8 bytes, which may lie in two lines. behind(address): the 8 bytes that are there.
   template <typename Behind>
   std::uint64_t load(std::uint64_t address, unsigned bytes, const Behind& behind);
-  // What has gone through is in a line too that is there.
+  // A store that has gone through also changes the line, if the cache has it.
   void update(std::uint64_t address, unsigned bytes, std::uint64_t value);
   void drop(std::uint64_t address) { lines_.erase(address / kLine); }
   void drop_all() { lines_.clear(); }
@@ -68,7 +68,7 @@ class WeakMemory {
   void write_back(unsigned wave, std::uint64_t issue, Scope scope);
   // A block ends when all that it has stored has arrived.
   void end();
-  // Time passes: once in so many calls, by chance, an eighth of the stores arrives.
+  // Time passes: by chance, in one of `one_in` calls, an eighth of the stores arrives.
   void let_some_arrive(unsigned one_in);
   void invalidate(Scope scope);
   void invalidate_l2();

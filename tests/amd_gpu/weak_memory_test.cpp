@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wave sees of memory, and memory of a wave, in the strict mode: by small assembly programs
-// whose pauses are loops of this file.
-// Invariant: what may be late is late until the instruction that orders it, for every seed.
+// The memory that a wave sees in the strict mode, and how its own stores arrive: by small assembly
+// programs whose pauses are loops of this file.
+// Invariant: an access that may be late is late until the instruction that orders it, for every
+// seed.
 #include <set>
 
 #include "weak_memory_waves.hpp"

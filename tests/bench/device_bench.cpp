@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels and streams take on GPUs: puts, gets, signals, atomics, barriers and collectives.
+// Times of kernels and streams on GPUs: puts, gets, signals, atomics, barriers and collectives.
 //   oshrun -n 2 device_bench [--max-bytes N] [--quick]
 // Prints lines: test, PEs, bytes, microseconds for one operation, GB/s; a ping-pong is one way.
 // Point to point is between PEs 0 and 1, the others idle. Times are the device's, between two
@@ -127,7 +127,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// launch(rounds) enqueues one kernel that does so many rounds.
+// launch(rounds) enqueues one kernel that does `rounds` rounds.
 template <typename Launch>
 double timed(int rounds, Launch launch) {
   launch(std::max(rounds / 8, 2));

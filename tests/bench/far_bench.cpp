@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels and the host take to a PE of another machine, in the same run, and collectives on
-// device memory beside those on the host heap. Times are the host's, median of several runs, a
+// Times of kernels and of the host to a PE of another machine, in the same run, and of collectives
+// on device memory beside those on the host heap. Times are the host's, median of several runs, a
 // kernel's launch included; a ping-pong is one way.
 //   MESHMEM_NETWORK=ucx oshrun -n 2 --fake-nodes 2 far_bench points
 //   MESHMEM_NETWORK=ucx oshrun -n 4 --fake-nodes 2 far_bench collectives

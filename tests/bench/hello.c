@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What start-up is timed with: initialize, meet, finalize. */
+ * Start-up is timed with this program: initialize, meet, finalize. */
 #include <shmem.h>
 
 int main(void) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel and a thread of the host take to answer each other with nothing in between: the
-// least by which a put with signal of a kernel to another machine can be slower than the host's.
-// The kernel stores a command of eight words in pinned memory of the host, whose thread sees it and
+// Times a kernel and a thread of the host that answer each other with nothing in between. A put
+// with signal of a kernel to another machine is at least this much slower than the host's. The
+// kernel stores a command of eight words in pinned memory of the host, whose thread sees it and
 // stores the answer there. Times are of a round, the median of seven runs, on one GPU.
 //   kernel_trips
 #include <hip/hip_runtime.h>
@@ -36,7 +36,7 @@ struct Pinned {
   alignas(128) std::uint64_t data;
 };
 
-// What comes before the command: the number of its slot, by an addition in device memory; a word of
+// The steps before the command: the number of its slot, by an addition in device memory; a word of
 // data in memory of the host; or a fence, so that the host may read the data.
 struct Steps {
   bool number, data, fence;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What operations between two machines take, for any OpenSHMEM of version 1.4 or later: PE 0 works
- * with the first PE of the second half, which is to be on the other machine; collectives have all.
- * Prints a line for each: operation, bytes, least and median microseconds of seven repetitions.
- * docs/measurements/two_machines.md says how to run it.
+ * Times of operations between two machines, for any OpenSHMEM of version 1.4 or later. PE 0 works
+ * with the first PE of the second half, which is to be on the other machine; all PEs take part in
+ * collectives. Prints a line for each: operation, bytes, least and median microseconds of seven
+ * repetitions. docs/measurements/two_machines.md says how to run it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <shmem.h>

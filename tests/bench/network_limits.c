@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bare TCP takes between two machines, with no library around it: the limit of what
- * network_bench measures there. Each PE of the first machine has a connection to its like on the
+ * Times of bare TCP between two machines, with no library around it: the limit of the times that
+ * network_bench measures there. Each PE of the first machine has a connection to its partner on the
  * second one; the PEs of a machine share flags, as meshmem's do. Prints lines as network_bench
  * does: operation, bytes, least and median microseconds.
  */
@@ -98,7 +98,7 @@ static void connect_to_partner(void) {
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Sends and receives so many bytes, both at once, and polls meanwhile. */
+/* Sends and receives these bytes, both at once, and polls meanwhile. */
 static void exchange(long bytes_out, long bytes_in) {
   long sent = 0, received = 0;
   while (sent < bytes_out || received < bytes_in) {
@@ -133,8 +133,8 @@ static void measure_to_and_fro(int is_first) {
   if (is_first) report("TCP to and fro", small, batches);
 }
 
-/* What a sum of two PEs in two hops moves at least: of two halves the first is the other's part of
- * the data, and the second one the result of it. Always the same half: it stays in the caches. */
+/* The least that a sum of two PEs in two hops moves: of two halves the first is the other PE's part
+ * of the data, and the second one its result. Always the same half: it stays in the caches. */
 static void measure_halves(int is_first, int bytes) {
   enum { batches = 20, at_once = 100 };
   for (int i = 0; i < batches; i++) {
@@ -203,8 +203,8 @@ static void await(const struct line* flag, long value) {
   while (atomic_load_explicit(&flag->value, memory_order_acquire) < value) sched_yield();
 }
 
-/* What a barrier needs: all of a machine have come, one of them tells the other machine and hears
- * from it, and lets the others go. */
+/* The steps of a barrier: all PEs of a machine have come, one of them tells the other machine and
+ * hears from it, and lets the others go. */
 static void meet(long round) {
   atomic_store_explicit(&arrived.value, round, memory_order_release);
   if (me % n_near != 0) return await(leaving, round);
@@ -224,8 +224,8 @@ static void measure_meeting(void) {
   if (me == 0) report("TCP and flags, a meeting", 0, most_times / at_once);
 }
 
-/* What an alltoall moves at least: a block for each PE of the other machine, straight to where it
- * is wanted, and a copy for each of this one. */
+/* The least that an alltoall moves: a block for each PE of the other machine, straight to its
+ * place, and a copy for each PE of this one. */
 static void measure_blocks(size_t bytes) {
   static long rounds = 1 << 20; /* beyond those of measure_meeting() */
   const int times = bytes < block ? 200 : 20;

@@ -2,8 +2,8 @@
 //
 // Every name of the headers for programs of other libraries, with its type; prints how many each
 // family has, for compat.py, which compares them with docs/porting.md.
-// Invariant: a name that is not declared does not compile; names of kernels are declared by the
-// same rows as those of shmem/device.hpp, and what they call is compiled by their own tests.
+// Invariant: a name that is not declared does not compile. Names of kernels are declared by the
+// same rows as those of shmem/device.hpp, and their own tests compile the routines that they call.
 #include <hip/hip_runtime.h>
 #include <meshmem/compat/nvshmemx.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames for the pieces of programs that the documents show; documents.py puts them in place of the
-// comments that are @declarations and @statements, and runs what comes of it by two PEs.
+// Frames for the pieces of programs that the documents show. documents.py puts the pieces in place
+// of the comments @declarations and @statements, and runs the program with two PEs.
 // Invariant: a frame begins with the document that the piece is in and words that it holds. A
 // program ends with 0 only if the piece did what the page says.
 

@@ -16,7 +16,7 @@ import tempfile
 
 # The check reads these pages, and the sources in these folders and below. Both lists grow.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/measurements/*.md"]
-SOURCES = ["examples", "include", "launcher", "src", "tests/api", "tests/unit"]
+SOURCES = ["device", "examples", "include", "launcher", "src", "tests"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
 MOST_WORDS, MOST_COLUMNS, LAST_COMMITS = 30, 72, 20
@@ -123,7 +123,7 @@ def of_source(lines):
         if in_block and "*/" in (said or ""):
             said, in_block = said.split("*/")[0], False
         words = (said or "").strip(" */")
-        begins_item = re.match(r"[ */]*(- |\d\. |Invariant\b)|[*]?   ", said or "")
+        begins_item = re.match(r"[ */]*(- |\d\. |Invariant\b)| ?[*]?   ", said or "")
         if said is None or not is_alone or not words or begins_item:
             if text:
                 yield start, " ".join(text), is_head

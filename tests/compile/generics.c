@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls every type-generic routine with every type that the standard gives it, without and with a
-// context, for pointers, arrays and const sources, and compares which typed routine it came to.
+// context, for pointers, arrays and const sources. Compares which typed routine each call came to.
 // C11; generics.cpp compiles it as C++. The types are written out here once more on purpose: this
 // is the standard's side of the comparison.
 #include <shmem.h>
@@ -199,7 +199,7 @@ TEST_ARITHMETIC(complexd, std::complex<double>)
 }  // namespace in_std
 #endif
 
-/* What is deprecated. */
+/* Deprecated routines. */
 #define DEPRECATED_SUM_TYPES(X) X(int, int) X(long, long) X(longlong, long long)
 #define DEPRECATED_TYPES(X) X(float, float) X(double, double) DEPRECATED_SUM_TYPES(X)
 #define DEPRECATED_WAIT_TYPES(X) X(short, short) X(ushort, unsigned short)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What HIP on CPUs does not have, or not so: it is refused by the compiler, and never ignored.
+// Features that HIP on CPUs lacks, or has in another form: the compiler refuses them, and never
+// ignores them.
 // must_not_compile.py compiles this file once a case, as C++17, and looks for the message that the
 // line above the case gives as
 //     case NAME | message   (a regular expression; none: it compiles)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints the name of every routine that the tables hold, one a line, with any argument those of the
-// extensions, for symbols.py to compare
-// with the standard's list and with what the library exports. It reads the tables alone, so that no
-// header can add a name.
+// Prints the name of every routine that the tables hold, one a line; with any argument those of the
+// extensions. symbols.py compares them with the standard's list and with the library's exports.
+// This file reads the tables alone, so that no header can add a name.
 #include <pshmemx.h>
 #include <shmem/deprecated.h>
 #include <shmem/ops.h>

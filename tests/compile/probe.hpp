@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What probe_kernels.cpp and probe_violations.cpp share: types, and what a kernel does with data.
+// Shared by probe_kernels.cpp and probe_violations.cpp: types, and a kernel's use of data.
 #ifndef MESHMEM_TESTS_COMPILE_PROBE_HPP_
 #define MESHMEM_TESTS_COMPILE_PROBE_HPP_
 

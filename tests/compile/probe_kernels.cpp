@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that are compiled to assembly and read by instructions.py, never run: each wraps routines
-// of device/ that synchronize, with the stores before and the loads after that they are there for.
+// Kernels that are compiled to assembly and read by instructions.py, never run. Each wraps routines
+// of device/ that synchronize, with stores before and loads after that need them.
 // Invariant: a name says what must be in the kernel and who calls: <word>_<routine>_<thread|wave|
 // block>, the words being those of the script's PROBES.
 #include "tests/compile/probe.hpp"
@@ -148,7 +148,7 @@ extern "C" __global__ void release_put_signal_of_block_by_wave(Word* dest, const
                                                                Word* sig, int pe) {
   put_signal<Word>(Block(), kWorld, dest, source, kFew, sig, 1, SHMEM_SIGNAL_SET, pe);
 }
-// What is stored in a turn is awaited in the next.
+// A store in a turn is awaited in the next turn.
 extern "C" __global__ void release_fence_each_turn_thread(Data* data, Word* flag, int n) {
   for (int i = 0; i < n; ++i) {
     fence(Thread());

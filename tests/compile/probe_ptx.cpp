@@ -38,7 +38,7 @@ extern "C" __global__ void planted_send_by_words(std::uint32_t* to, Word data, W
 extern "C" __global__ void planted_send_one_flag(Bits128* to, Word data, Word epoch) {
   store_pair(to, Bits128{{data, epoch << 32 | (data & 0xffffffff)}});
 }
-// What the lines of a wide one carry, with a flag in no lane.
+// Sends the words of a wide line without a flag in any lane.
 extern "C" __global__ void planted_send_no_flag(Bits128* to, Word data) {
   store_pair(to, Bits128{{data, data + 1}});
 }
@@ -80,7 +80,7 @@ extern "C" __global__ void planted_receive_own_lane(Word* to, const Bits128* fro
   }
 }
 
-// What an earlier kernel has stored may be overtaken.
+// The store may overtake those of an earlier kernel.
 extern "C" __global__ void planted_wait_missing_kernel(Word* to) { *to = 1; }
 extern "C" __global__ void planted_wait_late_kernel(Word* to, const Word* from) {
   const Word read = load_relaxed(from);

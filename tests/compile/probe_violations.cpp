@@ -97,7 +97,7 @@ extern "C" __global__ void planted_acquire_by_no_wave_block(Result* result, cons
   wrong::await_by_waves(flag);
   use(Block(), result, data);
 }
-// What the caches held before the flag was seen.
+// Uses data that the caches held before the flag was seen.
 extern "C" __global__ void planted_acquire_missing_thread(Result* result, const Word* data,
                                                           const Word* flag) {
   while (load_relaxed(flag) != 1) pause();
@@ -119,11 +119,11 @@ extern "C" __global__ void planted_test_missing_thread(Result* result, const Wor
   acquire_fence();
   if (wrong::test(ivar)) use(Thread(), result, data);
 }
-// What it waited for is never acquired, for whoever comes after it.
+// Data that it waited for is never acquired, for whatever runs after it.
 extern "C" __global__ void planted_acquire_at_end_thread(const Word* flag) {
   while (load_relaxed(flag) != 1) pause();
 }
-// What earlier kernels have stored may come after it.
+// Stores of earlier kernels may come after it.
 extern "C" __global__ void planted_stream_missing_thread(Word* flag) {
   store_relaxed(flag, Word{1});
 }

@@ -32,7 +32,7 @@ __global__ void copy_kernel(Form form, bool put, unsigned char* dest, const unsi
 
 using Bytes = std::vector<unsigned char>;
 
-// What all slots of a form should hold after a copy from a PE's source.
+// The bytes that all slots of a form should hold after a copy from a PE's source.
 Bytes expected_slots(const Bytes& source, size_t bytes) {
   Bytes slots(kFormBytes, kGuard);
   for (size_t slot = 0; slot < kSlots; ++slot) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // meshmem/allreduce.hpp: every type and operation on every kind of buffer, in place and not, in one
-// chunk and in many, on several teams, in a graph; and what it says of wrong arguments.
-// Invariant: all values and results are small whole numbers but averages, so exact in every type.
+// chunk and in many, on several teams, in a graph. Also its errors for wrong arguments.
+// Invariant: all values and results, except averages, are small whole numbers, so they are exact in
+// every type.
 #include <meshmem/allreduce.hpp>
 #include <string>
 

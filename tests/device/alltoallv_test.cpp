@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // alltoallv in kernels, of every type that kernels have: by a thread, a wave and a block, on
-// several teams, near and, where PEs are as if on several nodes, far.
-// Invariant: no routine is named here that the table has; what it must give is in
-// ../api/alltoallv_model.hpp.
+// several teams. PEs are near or, on simulated nodes, far.
+// Invariant: routines come from the table, none is named here; ../api/alltoallv_model.hpp says what
+// they must give.
 #include "../api/alltoallv_model.hpp"
 #include "forms.hpp"
 

@@ -4,9 +4,9 @@
 // operations, teams and algorithms that are drawn at random. The host waits for none of them; PEs
 // are late by turns, one of them once by a second. ctest also runs this just below where packets'
 // epochs wrap.
-// Invariant: the draw is the same in all PEs and follows from the seed, which a failure names. What
-// a call left is compared, its source overwritten and its dest poisoned right after it, on the
-// stream. The element behind dest stays.
+// Invariant: the draw is the same in all PEs and follows from the seed, which a failure names.
+// Right after a call, on the stream, its results are compared, its source overwritten and its dest
+// poisoned. The element behind dest stays.
 #include <chrono>
 #include <iterator>
 #include <memory>

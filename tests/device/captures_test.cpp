@@ -70,7 +70,7 @@ size_t collected(int pe) { return static_cast<size_t>(pe) * 7; }
 
 struct Routine {
   const char* name;
-  // What the stream does before, the call itself, and what the stream does before it reads dest.
+  // The stream's work before the call, the call itself, and the work before the stream reads dest.
   void (*before)(Space&, hipStream_t);
   void (*call)(Space&, hipStream_t);
   void (*after)(Space&, hipStream_t);
@@ -291,7 +291,7 @@ TEST(Captures, EveryComputationOfEveryType) {
 
 // ---- All there are
 
-// What the pattern's first group matches. By POSIX: g++ 12 warns of its own <regex> under
+// The matches of the pattern's first group. By POSIX: g++ 12 warns of its own <regex> under
 // sanitizers.
 std::set<std::string> found_in_header(const char* pattern) {
   std::ifstream file(MESHMEM_HEADER_FILE);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives in kernels that move data: broadcast, collect, fcollect, alltoall and alltoalls of
-// every type, by a thread, a wave and a block, on several teams. And what all collectives by a
-// group promise while its threads are still on their way to the call.
-// Invariant: the whole of dest is compared with a model, so that what must stay is seen to stay;
-// all five run one after another in one kernel, without a barrier between them.
+// every type, by a thread, a wave and a block, on several teams. Also the promises of all
+// collectives by a group while its threads are still on their way to the call.
+// Invariant: the whole of dest is compared with a model, so tests notice a change of elements that
+// must stay. All five run one after another in one kernel, without a barrier between them.
 #include "../api/team_views.hpp"
 #include "forms.hpp"
 
@@ -47,7 +47,7 @@ __global__ void move_kernel(Call call, shmem_team_t team, MoveJob<typename Row::
   if (failed && leads(call.form)) *job.failures = failed;
 }
 
-// What PE `pe` of a team brings to a collect.
+// How many elements PE `pe` of a team brings to a collect.
 size_t collected(size_t n, size_t pe) { return pe % 3 == 1 ? 0 : n + pe; }
 
 template <typename E>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of device code share: arrays in the symmetric heap of the device, and launches.
-// Invariant: the host never dereferences memory of the device; what a kernel wrote is copied into a
-// std::vector first. A call of HIP that fails ends the job, since the other PEs would wait for this
-// one forever.
+// Shared by the tests of device code: arrays in the symmetric heap of the device, and launches.
+// Invariant: the host never dereferences memory of the device; it first copies a kernel's results
+// into a std::vector. A call of HIP that fails ends the job, since the other PEs would wait for
+// this one forever.
 #ifndef MESHMEM_TESTS_DEVICE_DEVICE_ARRAY_HPP
 #define MESHMEM_TESTS_DEVICE_DEVICE_ARRAY_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PEs bring to a reduction whose type and operation were drawn at random, and whether what it
-// gave is right: integers of all bits, exactly; floating-point numbers with fractions, against a
-// reference in double.
+// Elements of PEs for a reduction whose type and operation were drawn at random, and whether its
+// result is right. Integers have all bits, and are compared exactly. Floating-point numbers have
+// fractions, and are compared with a reference in double.
 // Invariant: all follows from a number, which the PEs agree on. A result may be off by one rounding
 // of its type for each term, so any order of combination is right; max and min are exact.
 #ifndef MESHMEM_TESTS_DEVICE_DRAWN_VALUES_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reductions beyond the standard in kernels, of every type and operation: by a thread, a wave
-// and a block, on several teams, in place and not, in one part and in many.
-// Invariant: no routine is named here that the table has; what a routine must give is in
-// ../api/extension_model.hpp.
+// The reductions beyond the standard in kernels, of every type and operation. A thread, a wave and
+// a block call them, on several teams, in place and not, in one chunk and in many.
+// Invariant: routines come from the table, none is named here; ../api/extension_model.hpp says what
+// they must give.
 #include "forms.hpp"
 #include "routine_check.hpp"
 

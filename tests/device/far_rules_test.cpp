@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules of kernels (docs/memory_model.md) that the programs of one machine do not show where some
-// PEs are near and some are far: elements in one piece, gets that see what came since, atomics of
-// near and far kernels and of hosts, and reductions, small and large, that give all the same bits.
+// PEs are near and some are far. Elements move in one piece; gets see data that has come since;
+// atomics of near and far kernels and of hosts agree. Reductions, small and large, give all PEs the
+// same bits.
 // Invariant: every test treats all PEs alike. Runs over simulated nodes, and without them.
 #include <cstdint>
 #include <numeric>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels, streams and the host's collectives on device memory where some PEs are near and some are
-// far: the job runs over simulated nodes, and without them as any other.
-// Invariant: every test treats all PEs alike, so both ways to a PE are taken at once and have to
-// keep the order that the memory model says (K rules of docs/memory_model.md). The routines of all
-// types are those of the other programs here.
+// far. The job runs over simulated nodes, and without them as any other.
+// Invariant: every test treats all PEs alike. So it uses both ways to a PE at once, and they have
+// to keep the order that the memory model says (K rules of docs/memory_model.md). The other
+// programs here test the routines of all types.
 #include <chrono>
 #include <functional>
 #include <numeric>
@@ -245,7 +245,7 @@ __global__ void collectives(By by, shmem_team_t team, long* dest, const long* so
   }
 }
 
-// What collectives() leaves in dest, of members that bring value_of(world PE, i).
+// The elements that collectives() leaves in dest, of members that bring value_of(world PE, i).
 std::vector<long> results_of(shmem_team_t team, size_t n) {
   const int pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
   const auto brought = [&](int pe, size_t i) {

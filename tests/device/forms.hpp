@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The typed routines as kernels call them, read from shmem/types.h and shmem/ops.h: one struct a
-// type and family, with a static function for each routine that takes first who makes the call. So
-// a test has one kernel template, instantiated for each type, and a loop over forms. Where a row of
-// types.h has a 2 the calls are those of the overload without the type, which calls the typed
-// routine.
+// The typed routines as kernels call them, read from shmem/types.h and shmem/ops.h. A type and
+// family has one struct, with a static function for each routine, whose first argument is the
+// caller. So a test has one kernel template, instantiated for each type, and a loop over forms.
+// Where a row of types.h has a 2 the calls are those of the overload without the type, which calls
+// the typed routine.
 // Invariant: no type and no routine is listed here. Include where kernels are compiled; define
 // families with MESHMEM_CALLS_<column>, or with MESHMEM_CALLS where there is no overload.
 #ifndef MESHMEM_TESTS_DEVICE_FORMS_HPP
@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// Who calls, and with which context.
+// The group that calls, and with which context.
 enum class Form { kThread, kWave, kBlock, kThreadCtx, kWaveCtx, kBlockCtx };
 constexpr Form kForms[] = {Form::kThread,    Form::kWave,    Form::kBlock,
                            Form::kThreadCtx, Form::kWaveCtx, Form::kBlockCtx};

@@ -222,8 +222,8 @@ TEST(DeviceGraph, ReplaysMixWithCallsOutsideOfGraphs) {
   }
 }
 
-// What the host does by itself on device memory while a stream is captured is no part of the graph,
-// and needs none of what that forbids. The waits of two threads make lanes that no call before has
+// Calls of the host on device memory while a stream is captured are not part of the graph, and need
+// no call that the capture forbids. The waits of two threads make lanes that no call before has
 // made.
 void call_beside(hipStreamCaptureMode mode) {
   SCOPED_TRACE(mode);

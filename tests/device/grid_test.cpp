@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by all blocks of a kernel: every routine of every type against the model, in grids of
-// one to three dimensions and with more blocks than a team has channels; what other blocks wrote,
-// what they read afterwards; barriers; two grids at a time; graphs.
-// Invariant: kernels are launched cooperatively, with as many blocks on every PE of the team where
-// it is a reduction. What a block reads after a call was brought about by others.
+// Collectives by all blocks of a kernel. Every routine of every type is compared with the model, in
+// grids of one to three dimensions and with more blocks than a team has channels. Also data that
+// other blocks wrote or read afterwards, barriers, two grids at a time, and graphs.
+// Invariant: kernels are launched cooperatively, for reductions with as many blocks on every PE of
+// the team. Data that a block reads after a call was brought about by others.
 #include "forms.hpp"
 #include "own_stream.hpp"
 #include "routine_check.hpp"

@@ -66,7 +66,7 @@ TEST(HostStores, AFenceOrdersElements) {
   });
 }
 
-// What a stream holds, and what follows by a store.
+// A put that a stream holds, and a store that follows it.
 TEST(HostStores, AFenceOrdersACopyBeforeAnElement) {
   check_puts(2 * kPage,
              [](long* data, long* values, size_t count, uint64_t* arrived, uint64_t round) {

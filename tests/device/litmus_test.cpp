@@ -210,8 +210,8 @@ TEST(DeviceLitmus, QuietKeepsStoresBeforeLaterLoads) {
   shmem_barrier_all();
 }
 
-// What all threads of a block put before a barrier is there after it. Two rows in turn: whoever
-// writes a row again has seen all others in the barrier after they read it.
+// Data that any thread of a block put before a barrier is there after it. Two rows in turn: a PE
+// that writes a row again has seen all others in the barrier after they read it.
 __global__ void barrier_kernel(Call call, bool with_quiet, uint64_t* rows, int rounds,
                                uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The greatest and least values with their indices: every type, by the host on memory of the host
-// and of the device, on a stream, and in kernels by every group, in place and not.
+// The greatest and least values with their indices, of every type, in place and not. The host calls
+// on memory of the host and of the device and on a stream; in kernels every group calls.
 // Invariant: no routine is named here that the table has. Values are few, so that many are equal,
 // and the ends of their type are among them; indices are of both signs and fill their type.
 #include <cmath>

@@ -3,7 +3,8 @@
 // Puts of packets: messages of any length and alignment go around a ring of PEs, by each group,
 // with and without a context, and tags that wrap.
 // Invariant: a PE fills the place of a message only when the next PE has said that it took out the
-// one before the last; a byte that comes too early, too late, or beside its place is counted.
+// message before the last one. A byte that comes too early, too late, or beside its place is
+// counted.
 #include <algorithm>
 
 #include "reversed_context.hpp"

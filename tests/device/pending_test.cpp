@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kCount = 20000;
 
-// What is put on the stream after it was made waits for a tenth of a second.
+// Work on the stream that is submitted after it was made waits for a tenth of a second.
 class LateStream {
  public:
   LateStream() {
@@ -75,7 +75,7 @@ TEST(PendingWork, IsOverBehindAMark) {
   expect_untouched(stream);
 }
 
-// What is put on a stream of another team's waits for another PE, which drops its AllReduce first.
+// Work on a stream of another team waits for another PE, which drops its AllReduce first.
 TEST(PendingWork, OfOthersDoesNotHoldUpAnAllReduce) {
   DeviceArray<float> source(kCount, 1), dest(kCount, 0);
   shmem_team_t team = SHMEM_TEAM_INVALID;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All reductions and scans that a type has, in one kernel a row of ops.h, and the check of it: what
-// they give by a group on a team, into other areas and in place.
+// Runs all reductions and scans that a type has, a row of ops.h in one kernel. Checks their
+// results, by a group on a team, into other areas and in place.
 // Invariant: all operations of a row of the table run one after another in one kernel, without a
 // barrier between them. An area has an element before and one after that stay.
 #ifndef MESHMEM_TESTS_DEVICE_REDUCTION_ROWS_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans in kernels: every operation of every type, by a thread, a wave and a block,
-// against the serial model, on several teams, in place and not, in one part and in many;
-// floating-point numbers with fractions against a reference in double. And every algorithm, by
-// several blocks, as kernels of the library run them.
+// Reductions and scans in kernels. Every operation of every type is compared with the serial model,
+// by each group, on several teams, in place and not, in one chunk and in many. Floating-point
+// numbers with fractions are compared with a reference in double. Also every algorithm, by several
+// blocks, as kernels of the library run them.
 // Invariant: all operations of a row of the table run one after another in one kernel, without a
 // barrier between them.
 #include "device/collectives/slices.hpp"
@@ -215,8 +215,8 @@ TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
   }
 }
 
-// What a ring takes at once, and what direct sends before it comes back to its first slots: up to
-// 342 KiB, by 4 PEs; less than 300 bytes on teams with short rows.
+// More elements than a ring takes at once, or direct sends before it comes back to its first slots:
+// up to 342 KiB, by 4 PEs; less than 300 bytes on teams with short rows.
 constexpr size_t kSeveralBatches = 90001;
 
 TEST(DeviceReduce, S57_EveryAlgorithmInSeveralBatches) {

@@ -25,7 +25,7 @@ class ReversedContext {
   ReversedContext& operator=(const ReversedContext&) = delete;
 
   Call call(Form form) const { return {form, ctx_}; }
-  // What a call of that form names a PE of the world.
+  // The number of a PE of the world in a call of that form.
   int pe(Form form, int world_pe) const {
     return has_context(form) ? n_pes() - 1 - world_pe : world_pe;
   }

@@ -81,7 +81,7 @@ void check_fractions(Workspace& space, const Extension& kind, const TeamView& vi
   synchronize();
   expect_fractions("dest", download(dest, around.size()), kind, view, number);
   std::vector<E> in_place = download(source, sources.size());
-  // What is around the result is the source's own.
+  // The elements around the result are the source's own.
   std::vector<E> result(in_place.begin() + static_cast<std::ptrdiff_t>(place),
                         in_place.begin() + static_cast<std::ptrdiff_t>(place + n + 2));
   for (const size_t edge : {size_t{0}, n + 1}) {

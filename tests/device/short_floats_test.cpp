@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans of half and bfloat16: in kernels by every group and by grids, and on
-// streams; and that they are computed in float and rounded once. What only moves them is tested
+// streams. They are computed in float and rounded once. Routines that only move them are tested
 // with the other types, in rma_test.cpp, strided_test.cpp and collectives_test.cpp.
 // Invariant: the expected values are computed in float, where all of these are exact. Overloads are
 // called, which call the routines with the types' names.

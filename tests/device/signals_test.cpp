@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Signals in kernels: set and add with and without a context, fetch, and waits by a thread, a wave
-// and a block; and the questions that kernels can ask about PEs, teams and addresses.
+// and a block. Also the questions that kernels can ask about PEs, teams and addresses.
 // Invariant: data and signal go to the next PE while it waits for the previous one's. Puts with
 // signals of every type are in rma_test.cpp, their order in litmus_test.cpp.
 #include "reversed_context.hpp"

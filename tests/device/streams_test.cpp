@@ -20,7 +20,7 @@ constexpr size_t kLargest = 300001;
 
 using Bytes = std::vector<unsigned char>;
 
-// What is in a buffer of n bytes after `bytes` of PE `from` came to offset 1.
+// A buffer of n bytes after `bytes` of PE `from` came to offset 1.
 Bytes after_copy(size_t n, size_t bytes, int from, int round) {
   Bytes expected = samples<unsigned char>(n, my_pe(), kOld);
   const Bytes theirs = samples<unsigned char>(bytes, from, round);
@@ -100,7 +100,7 @@ __global__ void wait_and_mark_kernel(uint64_t* word, uint64_t value, int* mark) 
   *mark = 1;
 }
 
-// What a PE does on the host while its stream waits for another PE's.
+// The host of a PE works while the PE's stream waits for another PE's.
 TEST(OnStream, CallsReturnBeforeTheirWorkIsDone) {
   const OwnStream stream;
   DeviceArray<uint64_t> word(1, 0);

@@ -28,7 +28,7 @@ __device__ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// What PE `pe` of the team brings in a round; small, for sums of float to be exact.
+// An element that PE `pe` of the team brings in a round; small, for sums of float to be exact.
 template <typename E>
 __device__ E brought(uint64_t round, int pe, size_t i) {
   return static_cast<E>(mix(round * 1024 + static_cast<uint64_t>(pe) * 64 + i % 64) % 1000);

@@ -23,7 +23,7 @@ constexpr size_t kElems = 6;
 constexpr size_t kMasks = 4;  // none, and three of kMaskBits
 constexpr unsigned kMaskBits[] = {0u, 0x15u, 0x2au, 0x3fu};
 
-// What a call was asked: ivars of this PE, a mask of those left out, the values in memory of the
+// The arguments of a call: ivars of this PE, a mask of those left out, the values in memory of the
 // device that is not symmetric.
 template <typename E>
 struct Question {
@@ -33,7 +33,7 @@ struct Question {
   int cmp;
 };
 
-// What the six tests answered, or the six waits.
+// The answers of the six tests, or of the six waits.
 struct Answer {
   size_t all, any, some, all_vector, any_vector, some_vector;
   size_t some_indices[kElems], some_vector_indices[kElems];
@@ -256,7 +256,8 @@ TEST(DeviceWait, S48_AnyIsFair) {
   EXPECT_EQ(counts[1] + counts[4], 0);
 }
 
-// What a wait leaves alone, at first, passes through, and is satisfied by; compared with 5.
+// The values of an ivar: it starts with one, passes another, and ends with one that satisfies the
+// wait, which compares with 5.
 struct Path {
   int cmp, start, passed, end;
 };

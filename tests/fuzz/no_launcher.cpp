@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fuzzers have in the place of the launcher and of the build's name. Nothing here may end
+// The fuzzers have this in the place of the launcher and of the build's name. Nothing here may end
 // the job by a way that fed_arrivals.hpp does not see.
 #include <cstdlib>
 #include <string>

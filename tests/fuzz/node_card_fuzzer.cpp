@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Start-up data of another node as libFuzzer makes it up. What is taken is packed as it was.
+// Start-up data of another node as libFuzzer makes it up. A card that is accepted packs to the same
+// bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -24,7 +24,7 @@ class InStep : public testing::EmptyTestEventListener {
   }
 };
 
-// What the PEs other than 0 say: each failure, under the PE's number.
+// Prints for the PEs other than 0: each failure, under the PE's number.
 class FailuresOnly : public testing::EmptyTestEventListener {
  public:
   explicit FailuresOnly(int pe) : pe_(pe) {}

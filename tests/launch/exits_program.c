@@ -15,7 +15,7 @@
 
 static void finalize(void) { shmem_finalize(); }
 
-// What a child of fork does that is to become another program.
+// The life of a child of fork that is to become another program.
 static void be_a_child(const char* how) {
   static long word;
   int level;

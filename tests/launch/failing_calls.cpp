@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload that makes one call fail: FAILING_CALL=name, the FAILING_NUMBER-th one, with
-// errno FAILING_ERRNO, in the process that FAILING_IN names (PMIX_RANK of a PE, or a program's
-// name).
+// A library to preload that makes one call fail: the FAILING_NUMBER-th call of FAILING_CALL, with
+// errno FAILING_ERRNO. FAILING_IN names the process (PMIX_RANK of a PE, or a program's name).
 // Invariant: nothing else changes; a call that was made to fail is appended to FAILING_LOG, with
 // the library that made it. Run by test_faults.py.
 #include <dlfcn.h>
@@ -94,7 +93,7 @@ Function* next(const char* name) {
 
 }  // namespace
 
-// What programs do before main() is left alone.
+// Calls before main() are left alone.
 using Main = int(int, char**, char**);
 static Main* main_of_program;
 static int read_plan_and_go_on(int argc, char** argv, char** environment) {

@@ -93,7 +93,7 @@ static void heap(void) {
 }
 static void thread_heap(void) { on_a_thread(heap); }
 
-// What a program leaves, the last finalize ends.
+// The last finalize ends teams and contexts that a program leaves.
 static void split(void) {
   const shmem_team_config_t config = {.num_contexts = 2};
   static long one = 1, members;

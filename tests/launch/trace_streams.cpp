@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program whose streams are known, for test_trace.py: trace_streams. In a ring of PEs each tells
-// the next one by a stream and waits for the one before on another; then all reduce, by a graph
+// A program whose streams are known, for test_trace.py: trace_streams. Each PE of a ring tells the
+// next one by a stream, and waits for the one before on another stream. Then all reduce, by a graph
 // that is launched three times.
-// Invariant: what is captured runs as often as the graph is launched, and no more.
+// Invariant: captured operations run exactly as often as the graph is launched.
 #include <hip/hip_runtime_api.h>
 #include <shmem.h>
 #include <shmemx.h>

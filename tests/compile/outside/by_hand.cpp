@@ -87,7 +87,7 @@ std::vector<char> contents(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What the module's kernels say of the number of PEs.
+// The number of PEs as the module's kernels see it.
 int pes_of(Module module) {
   int* there = nullptr;
   must(hipMalloc(reinterpret_cast<void**>(&there), sizeof(int)), "hipMalloc");
@@ -137,7 +137,7 @@ void in_job(Module module, Module of_memory, char** files) {
   shmem_free(inbox);
 
   expect(nvshmemx_cumodule_init(of_memory) == 0, "a module that was loaded from memory");
-  // What becomes symmetric later is told too.
+  // The module also learns of buffers that become symmetric later.
   void* own = nullptr;
   must(hipMalloc(&own, kBytes), "hipMalloc");
   if (shmemx_buffer_register(own, kBytes) == 0) {
