@@ -33,7 +33,7 @@ std::string check_size(const std::string& text) {
   const auto bytes = parse_size(text);
   return bytes && *bytes > 0 && *bytes <= std::size_t{1} << 40
              ? ""
-             : "'" + text + "' is no size; give bytes, as in 65536, 64K or 1G";
+             : "'" + text + "' is not a size; give bytes, as in 65536, 64K or 1G";
 }
 
 std::string check_plot(const std::string& path) {
@@ -56,35 +56,36 @@ std::string check_peer(const std::string& text) {
       !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
   return is_number || text == "near" || text == "far"
              ? ""
-             : "'" + text + "' is no PE; give near, far or a number";
+             : "'" + text + "' is not a PE; give near, far or a number";
 }
 
 void add_options(CLI::App& app, Options& options, Words& words) {
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
-  app.add_option("operation", words.operations, "What to measure (allreduce); --list tells")
+  app.add_option("operation", words.operations,
+                 "The operation to measure (allreduce); --list prints all")
       ->check(CLI::IsMember(operation_names()));
-  app.add_flag("--list", options.list, "Print the operations, and who can call them");
-  app.add_option("--from", words.from, "Who calls them (host; of allreduce alone stream)")
+  app.add_flag("--list", options.list, "Print the operations, and the callers of each");
+  app.add_option("--from", words.from, "The caller (host; for allreduce alone stream)")
       ->check(CLI::IsMember(caller_names()));
   app.add_option("--peer", options.peer, "The PE that PE 0 works with (1)")->check(check_peer);
   app.add_option("--min-bytes", words.min_bytes, "The smallest size (8)")->check(check_size);
-  app.add_option(
-         "--max-bytes", words.max_bytes,
-         "The largest (1G; 16M where processors are devices; of others than allreduce less)")
+  app.add_option("--max-bytes", words.max_bytes,
+                 "The largest size (1G; 16M on processors; less for others than allreduce)")
       ->check(check_size);
   app.add_option("--type", options.type, "Of the elements")->check(CLI::IsMember(type_names()));
-  app.add_option("--op", options.op, "What elements are combined by")
+  app.add_option("--op", options.op, "The operation that combines elements")
       ->check(CLI::IsMember(op_names()));
   app.add_option("--memory", words.memory, "Buffers of the device heap or the host's")
       ->check(CLI::IsMember({"device", "host"}));
   app.add_option("--team", words.team, "All PEs, or every second one")
       ->check(CLI::IsMember({"world", "even"}));
-  app.add_flag("--count-odd", options.count_odd, "One element less: counts that are no multiple");
+  app.add_flag("--count-odd", options.count_odd,
+               "One element less: counts that are not a multiple");
   app.add_flag("--misaligned", options.misaligned, "Buffers that begin an element later");
   app.add_flag("--in-place", options.in_place, "dest is source");
   app.add_flag("--check", options.check,
                "Compare results with the known answer; 1 if one is wrong");
-  app.add_option("--runs", options.runs, "The figure is the median of so many (5)")
+  app.add_option("--runs", options.runs, "How many runs; the figure is their median (5)")
       ->check(CLI::Range(1, 1000));
   app.add_option("--iterations", options.iterations, "Rounds of a run (as many as it needs)")
       ->check(CLI::Range(1, 10000000));
@@ -96,14 +97,16 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("--json", options.json, "Write the figures to this file too");
   auto* plot = app.add_option("--plot", options.plot, "Draw the figures into this SVG file")
                    ->check(check_plot);
-  app.add_option("--beside", options.beside, "Of --plot: a CSV file of others' figures; repeatable")
+  app.add_option("--beside", options.beside,
+                 "With --plot: a CSV file of others' figures; repeatable")
       ->needs(plot)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   auto* tune = app.add_flag("--tune", options.tune, "Find the fastest plan for each size instead");
-  app.add_option("--out", options.out, "The file for what --tune finds; else it is printed")
+  app.add_option("--out", options.out,
+                 "Write the table of --tune to this file instead of printing it")
       ->needs(tune);
-  app.add_flag("--quick", options.quick, "Of --tune: every fourth size only")->needs(tune);
+  app.add_flag("--quick", options.quick, "With --tune: only every fourth size")->needs(tune);
 }
 
 void choose_operations(Options& options, const Words& words) {
@@ -126,7 +129,7 @@ void settle_reductions(const CLI::App& app, const Options& options) {
     for (const char* name :
          {"--type", "--op", "--team", "--count-odd", "--misaligned", "--in-place", "--tune"})
       if (app.count(name) > 0)
-        throw CLI::ValidationError(name, "is for allreduce alone, from host or stream");
+        throw CLI::ValidationError(name, "works only with allreduce, from host or stream");
     return;
   }
   if (options.caller == Caller::stream && !options.on_device)
@@ -206,7 +209,7 @@ bool Options::is_reduction() const {
 }
 
 std::optional<Options> parse_options(int argc, char** argv, int& status) {
-  CLI::App app("What operations take on this machine. Run it under oshrun or mpirun.",
+  CLI::App app("Measures operations on this machine. Run it under oshrun or mpirun.",
                "meshmem-bench");
   Options options;
   Words words;

@@ -222,7 +222,7 @@ double number_in(const std::string& cell) {
     end = 0;
   }
   if (end == 0 || end != cell.size() || !(value >= 0) || std::isinf(value))
-    throw std::runtime_error(fmt::format("'{}' is no number", cell));
+    throw std::runtime_error(fmt::format("'{}' is not a number", cell));
   return value;
 }
 

@@ -137,7 +137,7 @@ void Report::open_plot() {
       const std::vector<Curve> found = read_curves(path);
       beside_.insert(beside_.end(), found.begin(), found.end());
     } catch (const std::exception& error) {
-      fail(fmt::format("{} is no file of figures: {}; make one by --csv", path, error.what()));
+      fail(fmt::format("{} is not a file of figures: {}; make one with --csv", path, error.what()));
     }
   plot_ = open_for_writing(options_.plot);
 }

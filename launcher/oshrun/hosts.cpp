@@ -91,11 +91,11 @@ void check_numbers(const std::vector<Host>& hosts, const Options& options) {
   const auto unsaid =
       std::find_if(hosts.begin(), hosts.end(), [](auto& host) { return !host.pes; });
   if (unsaid != hosts.end()) {
-    refuse(fmt::format("--hosts says for some machines how many PEs, for '{}' not", unsaid->name));
+    refuse(fmt::format("--hosts gives numbers of PEs, but none for '{}'", unsaid->name));
   }
   const long sum = count_pes(hosts);
   if (sum > kMaxPes)
-    refuse(fmt::format("--hosts {} are {} PEs; {} are the most", options.hosts, sum, kMaxPes));
+    refuse(fmt::format("--hosts {} asks for {} PEs; the most is {}", options.hosts, sum, kMaxPes));
   if (options.pes > sum && !options.oversubscribe) {
     refuse(fmt::format("-n {} is more than the {} PEs of --hosts {}", options.pes, sum,
                        options.hosts));

@@ -104,8 +104,8 @@ void Job::tell_of_lost_trace(const std::string& file) {
   if (status_.value_or(0) == 0 || a_pe_said_why_) return;
   if (::access((file + ".pe0.part").c_str(), F_OK) != 0) return;
   output_.say(
-      fmt::format("the job has ended without its trace; `meshmem-trace join {}` makes it of "
-                  "what the PEs have left",
+      fmt::format("the job has ended without its trace; `meshmem-trace join {}` makes it from the "
+                  "files that the PEs have left",
                   file));
 }
 

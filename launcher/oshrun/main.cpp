@@ -42,8 +42,8 @@ int crash_fd = STDERR_FILENO;
 // PMIx's server runs inside this process, and may crash where a system call fails.
 void report_crash(int signal) {
   constexpr std::string_view kLine =
-      "oshrun: this process crashed, most likely in the PMIx server for want of descriptors, "
-      "memory or a network; ending the job\n";
+      "oshrun: this process crashed, most likely because the PMIx server lacks descriptors, memory "
+      "or a network; ending the job\n";
   [[maybe_unused]] ssize_t written = ::write(crash_fd, kLine.data(), kLine.size());
   ::raise(signal);  // the handler is gone by SA_RESETHAND
 }

@@ -17,7 +17,7 @@ namespace meshmem {
 namespace {
 
 constexpr const char* kExamples =
-    "Options end at the program's name; what follows belongs to the program.\n"
+    "Options end at the program's name; later words belong to the program.\n"
     "Other launchers' options that mean the same are understood (--np, -wd, -l, --oversubscribe,\n"
     "--allow-run-as-root); every other one is refused with what to write instead.\n"
     "Examples:\n"
@@ -173,7 +173,7 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
       ->type_name("NAME[=VALUE]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--timeout", texts.timeout, "End the job after so long, with status 124")
+  app.add_option("--timeout", texts.timeout, "End the job after this many seconds, with status 124")
       ->type_name("SECONDS");
   app.add_flag("--tag-output", options.tag_output,
                "Put the PE's number before each line: [3] text");

@@ -56,10 +56,10 @@ std::string explain_exec_error(const std::string& program, int error) {
   std::error_code ignored;
   const std::string path = find(program);
   if (error == EACCES && std::filesystem::is_directory(path, ignored)) return std::strerror(EISDIR);
-  if (error == ENOEXEC) return "it is no program for this machine, or its file is damaged";
+  if (error == ENOEXEC) return "it is not a program for this machine, or its file is damaged";
   const std::string line = first_line(path);
   if (error == ENOENT && is_machine_code(line))
-    return "its loader is not there (`readelf -l` names it)";
+    return "its loader does not exist (`readelf -l` names it)";
   if (error != ENOENT || !line.starts_with("#!")) return std::strerror(error);
   if (line.back() == '\r') return "its lines end in carriage returns";
   return fmt::format("its first line names an interpreter that is not there: {}", line);

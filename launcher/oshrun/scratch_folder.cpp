@@ -32,8 +32,8 @@ void refuse_if_others_may_rename(const std::string& parent) {
   if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp says why
   if ((about.st_mode & S_IWOTH) == 0 || (about.st_mode & S_ISVTX) != 0) return;
   throw Failure(kSystemError,
-                fmt::format("everybody may rename what is in '{}' (TMPDIR); set its "
-                            "sticky bit (`chmod +t {}`) or set TMPDIR to another folder",
+                fmt::format("everybody may rename files in '{}' (TMPDIR); set its sticky bit "
+                            "(`chmod +t {}`) or set TMPDIR to another folder",
                             parent, parent));
 }
 

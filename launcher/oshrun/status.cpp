@@ -58,7 +58,7 @@ UniqueFd open_board_of(pid_t pid) {
     UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
     if (file.is_open()) return file;
   }
-  throw no_such_job(pid, error ? "it cannot be looked at" : "it is no oshrun");
+  throw no_such_job(pid, error ? "it cannot be looked at" : "it is not an oshrun");
 }
 
 }  // namespace

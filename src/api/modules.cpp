@@ -52,7 +52,7 @@ MESHMEM_EXTENSION_ENTRY(int, loaded_module_init, (void* module)) {
 MESHMEM_EXTENSION_ENTRY(int, loaded_module_finalize, (void* module)) {
   if (!is_active() || modules().remove_loaded(module)) return 0;
   print_line(
-      fmt::format("shmemx_loaded_module_finalize: {} is no module that has been given to "
+      fmt::format("shmemx_loaded_module_finalize: {} is not a module that was given to "
                   "shmemx_loaded_module_init in this job",
                   module));
   return 1;

@@ -31,7 +31,7 @@ int refuse(const char* routine, const std::string& why) {
 std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
                                    const shmemx_uniqueid_t* id) {
   if (flags != SHMEMX_INIT_WITH_UNIQUEID)
-    return fmt::format("flags are {}, and have to be SHMEMX_INIT_WITH_UNIQUEID", flags);
+    return fmt::format("flags are {}, but must be SHMEMX_INIT_WITH_UNIQUEID", flags);
   if (!id) return "there is no unique id";
   if (rank < 0 || rank >= nranks)
     return fmt::format("rank {} of {} is not from 0 to the number of ranks less 1", rank, nranks);

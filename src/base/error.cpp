@@ -132,7 +132,7 @@ void fatal_formatted(fmt::string_view format, fmt::format_args args) {
 void fatal_without_memory() {
   if (!say_the_unsaid())
     print_line(
-        "there is no memory left (malloc gives none); raise `ulimit -v` or the control group's "
+        "there is no memory left (malloc has failed); raise `ulimit -v` or the control group's "
         "limit, or start fewer PEs");
   end_job_on_error();
 }

@@ -78,8 +78,8 @@ PmiClient::PmiClient(Job& job, double timeout_seconds)
   const std::size_t head = key_of(job.n_pes, "", 0).size() + kLongestKey;
   if (store_.empty() || head + kShortestValue > kLongestLineToSay ||
       value_bytes <= static_cast<int>(kShortestValue)) {
-    fatal("the launcher's PMI is of no use: '{}', values of {} bytes", store_.substr(0, 100),
-          value_bytes);
+    fatal("the launcher's PMI is unusable: its store is '{}', with values of {} bytes",
+          store_.substr(0, 100), value_bytes);
   }
   value_letters_ = std::min(static_cast<std::size_t>(value_bytes) - 1, kLongestLineToSay - head);
   connection_.watch_launcher();
@@ -133,7 +133,7 @@ std::string PmiClient::get(const std::string& key, const char* what, int pe) {
   const std::string line = ask("get", key, "get_result");
   const auto value = pmi_word(line, "value");
   if (pmi_number(line, "rc").value_or(0) != 0 || !value)
-    fatal("cannot get '{}' of PE {} from the launcher, which knows no such key", what, pe);
+    fatal("the launcher has no '{}' of PE {}", what, pe);
   return std::string(*value);
 }
 
@@ -146,8 +146,7 @@ std::string PmiClient::lookup(int pe, std::string_view key) {
   for (int part = 1; part < count; ++part)
     letters += get(key_of(pe, key, static_cast<std::size_t>(part)), name.c_str(), pe);
   std::optional<std::string> value = from_pmi_letters(letters);
-  if (count < 1 || !value)
-    fatal("the launcher gives '{}' of PE {} otherwise than it was put", key, pe);
+  if (count < 1 || !value) fatal("the launcher has changed '{}' of PE {}", key, pe);
   return *std::move(value);
 }
 

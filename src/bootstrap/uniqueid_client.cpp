@@ -208,7 +208,8 @@ std::string UniqueIdClient::ask(Say question, const Body& body, Say answer,
   say(question, body);
   std::optional<Message> message = await(Seconds(awaited.seconds > 0 ? awaited.seconds : 1e9));
   if (!message) end_in_wait(awaited);
-  if (message->kind != answer) fatal("the process that has made the unique id talks nonsense");
+  if (message->kind != answer)
+    fatal("the process that has made the unique id sent an invalid message");
   return std::move(message->body);
 }
 
@@ -261,7 +262,7 @@ std::string UniqueIdClient::lookup(int pe, std::string_view key) {
            .seconds = timeout_seconds_,
            .limit = kStartLimit});
   BodyReader reader(body);
-  if (reader.number() == 0) fatal("cannot get '{}' of PE {}, which has not told it", key, pe);
+  if (reader.number() == 0) fatal("PE {} has not published '{}'", pe, key);
   return std::string(reader.text());
 }
 
@@ -314,7 +315,7 @@ void UniqueIdClient::read() {
     while ((unpacked = unpack_message(received, message)) == Unpacked::whole)
       hear(std::move(message));
     if (unpacked == Unpacked::nonsense)
-      fatal("what listens at {} is not what has made the unique id", where_);
+      fatal("the process that listens at {} did not make the unique id", where_);
   }
   {
     const std::lock_guard lock(mutex_);

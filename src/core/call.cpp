@@ -10,11 +10,11 @@ namespace meshmem {
 
 void CallInContext::refuse_context() const {
   if (ctx == SHMEM_CTX_INVALID) fatal("{}: called with SHMEM_CTX_INVALID", routine);
-  fatal("{}: {} is no context of a living team", routine, static_cast<const void*>(ctx));
+  fatal("{}: {} is not a context of a living team", routine, static_cast<const void*>(ctx));
 }
 
 void refuse_team(shmem_team_t handle, const char* routine) {
-  fatal("{}: {} is no team (destroyed already, or never made)", routine,
+  fatal("{}: {} is not a team (destroyed already, or never made)", routine,
         static_cast<const void*>(handle));
 }
 

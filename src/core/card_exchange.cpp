@@ -77,8 +77,8 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
     // A node of another build than the first node finds so by the first card.
     const NodeCard card = card_of(nodes, first_pe, memory.is_first() && !all);
     if (const auto error = nodes.add(card))
-      fatal("the start-up data of PE {}'s node {}; the launcher tells the PEs apart wrongly",
-            first_pe, *error);
+      fatal("the start-up data of PE {}'s node {}; the launcher confuses the PEs", first_pe,
+            *error);
     fewest_cores.add(card.cores, static_cast<int>(card.n_cores), static_cast<int>(card.pes.size()));
     const bool is_mine = first_pe == memory.pes().front();  // nodes is not filled yet
     if (!is_mine) others.push_back(card.machine);

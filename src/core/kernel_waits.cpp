@@ -31,11 +31,11 @@ std::string whom(const SyncWait& wait, const Team& team) {
 const char* text_in_ring(const void* awaited) {
   const device::ProxyRing& ring = sources->state.state().proxy;
   if (!ring.slots) return nullptr;
-  if (awaited == &ring.progress->consumed) return "its commands to other machines to be taken";
-  if (awaited == &ring.progress->completed) return "what it has asked of other machines to be done";
+  if (awaited == &ring.progress->consumed) return "the host to take its commands to other machines";
+  if (awaited == &ring.progress->completed) return "its requests to other machines to complete";
   const auto offset =
       reinterpret_cast<std::uintptr_t>(awaited) - reinterpret_cast<std::uintptr_t>(ring.results);
-  return offset < ring.n_results * sizeof *ring.results ? "an answer of other machines" : nullptr;
+  return offset < ring.n_results * sizeof *ring.results ? "an answer from other machines" : nullptr;
 }
 
 std::string text_of(const void* awaited) {

@@ -58,7 +58,7 @@ std::optional<std::string> difference_of(const Settings& settings, const Setting
     return fmt::format(
         "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
         "MESHMEM_COPY_MIN_BYTES, MESHMEM_CPU_WIDE_KERNELS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
-        "MESHMEM_DEVICE_FIRST_EPOCH is another here than in {}",
+        "MESHMEM_DEVICE_FIRST_EPOCH has another value here than in {}",
         where);
   if (settings.wire != first.wire)
     return fmt::format("MESHMEM_NETWORK is {} here but {} in {}",

@@ -20,7 +20,7 @@ std::string fault_of(int file, std::size_t& bytes) {
   struct stat about {};
   if (fstat(file, &about) != 0) return errno_text();
   if (S_ISDIR(about.st_mode)) return "a folder";
-  if (!S_ISREG(about.st_mode)) return "no regular file";
+  if (!S_ISREG(about.st_mode)) return "not a regular file";
   bytes = static_cast<std::size_t>(about.st_size);
   if (bytes == 0) return "empty";
   return bytes > kMostBytes ? "more than 1 MiB" : "";

@@ -36,7 +36,7 @@ std::optional<int> choose_device(const Environment& environment, int pe_of_machi
   int count = 0;
   const hipError_t error = hipGetDeviceCount(&count);
   if (!succeeds(error) || count < 1) {
-    *why = error == hipSuccess ? "no device is there" : hipGetErrorString(error);
+    *why = error == hipSuccess ? "there is no device" : hipGetErrorString(error);
     return std::nullopt;
   }
   if (environment.device) {

@@ -203,7 +203,7 @@ void DeviceMemory::allocate_slabs() {
   agree(failure, "take device memory");
   if (all_uncached()) return;
 
-  debug("uncached device memory is not to be had on all devices; taking fine-grained memory");
+  debug("not all devices have uncached memory; taking fine-grained memory");
   uncached_ = false;
   for (Slab* slab : {&data_, &sync_}) {
     void* base = nullptr;

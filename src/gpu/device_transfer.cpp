@@ -207,7 +207,7 @@ void wait_for_device(int device, const char* routine) {
   const OnDevice current(device);
   const hipError_t error = hipDeviceSynchronize();
   if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
-    fatal("{}: a stream of device {} is being captured; end the capture before", routine, device);
+    fatal("{}: a stream of device {} is being captured; end the capture first", routine, device);
   check(error, "wait for the streams of device {} in {}", device, routine);
 }
 

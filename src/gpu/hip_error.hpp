@@ -17,7 +17,8 @@ namespace meshmem {
 inline const char* hint_for(hipError_t error) {
   for (const int of_kernels : {700, 710, 715, 717, 719}) {
     if (static_cast<int>(error) == of_kernels)
-      return "; a kernel has ended by a mistake: compile it with oshhip --check to be told which";
+      return "; a mistake has ended a kernel: compile it with oshhip --check, which names the "
+             "mistake";
   }
   return "";
 }

@@ -111,7 +111,7 @@ bool StagedAccess::end_rounds(Lane& lane) {
       (void)hipGetLastError();
       break;
     }
-    check(state, "do what other machines ask of device {}", device_);
+    check(state, "do work for other machines on device {}", device_);
     finish(round);
     round.works.clear();
     round.used = 0;

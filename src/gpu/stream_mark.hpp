@@ -51,9 +51,9 @@ class StreamMark {
         },
         [&] { return fmt::format("the work on a stream of device {}, in {}", device_, routine); });
     if (state == hipErrorCapturedEvent)
-      fatal("{}: the stream of the work that it waits for is being captured; end that before",
+      fatal("{}: the stream of the work that it waits for is being captured; end the capture first",
             routine);
-    check(state, "end what is on a stream of device {}, in {}", device_, routine);
+    check(state, "complete the work on a stream of device {}, in {}", device_, routine);
   }
 
  private:

@@ -17,7 +17,7 @@ namespace {
   const std::string name =
       fmt::format("PE_start {}, logPE_stride {}, PE_size {}", set.start, set.log_stride, set.size);
   const auto n = static_cast<int>(address_map.n_pes);
-  if (!set.is_within(n)) fatal("{}: {} is no active set of PEs 0..{}", routine, name, n - 1);
+  if (!set.is_within(n)) fatal("{}: {} is not an active set of PEs 0..{}", routine, name, n - 1);
   if (!set.contains(address_map.my_pe))
     fatal("{}: this PE is not in the active set {}", routine, name);
   fatal("{}: {} different active sets have been used, and no more are possible; make teams instead",

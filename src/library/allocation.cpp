@@ -63,7 +63,7 @@ SymmetricHeap& heap_of(const void* block) {
   const char* user = stream_user_of(block, bytes);
   if (!user) return;
   only_one_speaks(runtime().world());
-  fatal("{}: {} still uses the block of {} bytes at {} on a stream; synchronize the stream before",
+  fatal("{}: {} still uses the block of {} bytes at {} on a stream; synchronize the stream first",
         routine, user, bytes, block);
 }
 

@@ -27,7 +27,7 @@ void refuse_count(const char* routine, std::size_t count, std::size_t elem_bytes
 void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
                    std::size_t count) {
   if (stride < 0)
-    fatal("{}: {} is {}; in symmetric memory no stride is negative", routine, name, stride);
+    fatal("{}: {} is {}; strides in symmetric memory cannot be negative", routine, name, stride);
   fatal("{}: {} elements or blocks, {} elements apart ({}), are more than any memory has", routine,
         count, stride, name);
 }

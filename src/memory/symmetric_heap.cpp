@@ -50,7 +50,7 @@ void* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment, long hin
 
 std::string SymmetricHeap::why_not(std::size_t alignment) const {
   if (!std::has_single_bit(alignment))
-    return fmt::format("alignment {} is no power of two", alignment);
+    return fmt::format("alignment {} is not a power of two", alignment);
   if (alignment > alignment_)  // the same offset would not be aligned in every PE
     return fmt::format("alignment {} is more than the {} that the {}s of all PEs have", alignment,
                        alignment_, name_);

@@ -66,15 +66,15 @@ class Pmi(launching.LaunchTest):
         for command, answer, text in (("init", "cmd=response_to_init rc=-1 msg=no", "refuses PMI's init: rc=-1 no"),
                                       ("init", "hello", "does not speak PMI-1"),
                                       ("init", "x" * 70000, "does not speak PMI-1"),
-                                      ("get_maxes", "cmd=maxes", "PMI is of no use"),
-                                      ("get_maxes", "cmd=maxes vallen_max=8", "PMI is of no use"),
-                                      ("get_my_kvsname", "cmd=my_kvsname kvsname=", "PMI is of no use"),
+                                      ("get_maxes", "cmd=maxes", "PMI is unusable"),
+                                      ("get_maxes", "cmd=maxes vallen_max=8", "PMI is unusable"),
+                                      ("get_my_kvsname", "cmd=my_kvsname kvsname=", "PMI is unusable"),
                                       ("put", "cmd=put_result rc=1", "refuses PMI's put: rc=1"),
                                       ("barrier_in", "cmd=put_result", "does not speak PMI-1")):
             self.assert_refused(self.run_job(2, "--answer", command, answer), text)
         for value in ("9.secret", "secret", "1.se=cret"):
             result = self.run_job(2, "--answer", "get", f"cmd=get_result rc=0 value={value}")
-            self.assert_refused(result, "the launcher gives 'host' of PE 0 otherwise than it was put")
+            self.assert_refused(result, "the launcher has changed 'host' of PE 0")
 
     def test_variables_that_no_launcher_sets_are_refused(self):
         right = {"PMI_RANK": "0", "PMI_SIZE": "2", "PMI_FD": "0"}

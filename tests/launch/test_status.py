@@ -70,7 +70,7 @@ class Status(launching.LaunchTest):
         process = self.start_waiting(4, "barrier", 0)
         rows = (r"^  1\.\.3 +\d+\.\d s   waits for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 4 PEs\)"
                 + BY.format("meet_the_others") + "$",
-                r"^  0 +-   is in no wait of meshmem")
+                r"^  0 +-   waits for nothing in meshmem")
         table = self.assert_table(process.pid, rf"^oshrun {process.pid}: where the 4 PEs of .*status_program are "
                                   r"after \d+\.\d s:$", *rows)
         self.assertEqual(len(table.splitlines()), 4, table)
@@ -111,7 +111,7 @@ class Status(launching.LaunchTest):
         self.end(process)
         process = self.start_waiting(6, "team")
         self.assert_table(process.pid, r"^  3,5 .*waits for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
-                          r"^  1 +-   is in no wait of meshmem",
+                          r"^  1 +-   waits for nothing in meshmem",
                           r"^  4 .*waits for PE 5 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 6 PEs\)")
         self.end(process)
 
@@ -129,7 +129,7 @@ class Status(launching.LaunchTest):
 
     def test_many_pes_are_one_line(self):
         process = self.start_waiting(64, "barrier", 63)
-        table = self.assert_table(process.pid, r"^  63 +-   is in no wait", r"^  0\.\.62 .*in shmem_barrier_all")
+        table = self.assert_table(process.pid, r"^  63 +-   waits for nothing", r"^  0\.\.62 .*in shmem_barrier_all")
         self.assertEqual(len(table.splitlines()), 4, table)
         self.end(process)
 
@@ -143,7 +143,7 @@ class Status(launching.LaunchTest):
                              ("host_reduce", "a kernel launched by its address")):
             process = self.start_waiting(3, verb, program=KERNELS)
             self.assert_table(process.pid, rf"^  1\.\.2 +\d+\.\d s   {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
-                              r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)", r"^  0 +-   is in no wait")
+                              r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)", r"^  0 +-   waits for nothing")
             self.end(process)
 
     def test_programs_without_the_library_and_ended_pes_are_shown(self):
@@ -155,7 +155,7 @@ class Status(launching.LaunchTest):
     def test_other_processes_are_refused(self):
         ended = subprocess.Popen(["true"])
         ended.wait()
-        for pid, why in ((ended.pid, "there is no such process"), (os.getpid(), "it is no oshrun")):
+        for pid, why in ((ended.pid, "there is no such process"), (os.getpid(), "it is not an oshrun")):
             result = self.status_of(pid)
             self.assertEqual((result.status, result.out), (1, ""), result)
             self.assertRegex(result.err, rf"^oshrun: --status {pid}: {why}; give the process id of a running .*\n$")
@@ -184,7 +184,7 @@ class Status(launching.LaunchTest):
         table = r"meshmem: where the 3 PEs of .*status_program are after .* s:\n"
         self.assertRegex(result.err, f"(?s){line}.*{table}")
         self.assertEqual(len(re.findall(table, result.err)), 1, result)
-        self.assertRegex(result.err, re.compile(r"^  0 +-   is in no wait of meshmem", re.M))
+        self.assertRegex(result.err, re.compile(r"^  0 +-   waits for nothing in meshmem", re.M))
         self.assertRegex(result.err, re.compile(r"^  1\.\.2 .*waits for PE 0 in shmem_barrier_all .*"
                                                 + BY.format("meet_the_others"), re.M))
 

@@ -236,7 +236,7 @@ class TestFailures(TraceTest):
         os.mkdir(self.file)
         result = self.oshrun("-n", 1, PROGRAM)
         self.assertNotEqual(result.status, 0)
-        self.assertIn("it is there and no ordinary file", result.err)
+        self.assertIn("it exists and is not an ordinary file", result.err)
 
     def check_parts_of(self, how, expected):
         with open(self.file, "w", encoding="utf-8") as older:

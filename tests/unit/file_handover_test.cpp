@@ -180,14 +180,14 @@ TEST_F(ForgedFile, OfAnotherUserIsRefused) {
 TEST_F(ForgedFile, WhoseSizeCanChangeIsRefused) {
   const int file = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   fchmod(file, 0600);
-  EXPECT_EQ(refusal(file), "refused: it is no memory file of a fixed size");
+  EXPECT_EQ(refusal(file), "refused: it is not a memory file of a fixed size");
 }
 
 TEST_F(ForgedFile, OnADiskOrATmpfsIsRefused) {
   for (const char* folder : {"/tmp", "/dev/shm"}) {
     const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (file < 0) continue;  // not all kinds of file system have such files
-    EXPECT_EQ(refusal(file), "refused: it is no memory file of a fixed size") << folder;
+    EXPECT_EQ(refusal(file), "refused: it is not a memory file of a fixed size") << folder;
     TearDown();
   }
   file_ = -1;
@@ -202,7 +202,7 @@ TEST_F(ForgedFile, ThatOthersMayOpenIsRefused) {
 TEST_F(ForgedFile, ThatIsAPipeIsRefusedWithoutWaitingForIt) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  EXPECT_EQ(refusal(ends[0]), "refused: it is no memory file");
+  EXPECT_EQ(refusal(ends[0]), "refused: it is not a memory file");
   close(ends[1]);
 }
 

@@ -137,7 +137,7 @@ void expect_refused(const Speak& speak) {
                 s.say_hello();
                 speak(s);
               }),
-              testing::ExitedWithCode(1), "PE 0 on host t has sent what cannot be");
+              testing::ExitedWithCode(1), "PE 0 on host t has sent an invalid message");
 }
 void expect_refused(const Record& record) {
   const std::vector<std::byte> data(network::data_bytes(record) < 1000 ? 1000 : 0);
@@ -173,7 +173,7 @@ TEST(KnownPe, MayNotAskForMoreOfADeviceThanAChunk) {
   // Each in a process of its own: a device has threads, and none may be there when a test forks.
   EXPECT_EXIT((get(network::kDeviceChunkBytes), std::exit(0)), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(get(network::kDeviceChunkBytes + 1), testing::ExitedWithCode(1),
-              "sent what cannot be: get");
+              "sent an invalid message: get");
 }
 
 TEST(LocalSegments, HaveBounds) {
@@ -241,7 +241,7 @@ TEST(KnownPe, MayNotAskWhatNobodyAnswers) {
   };
   ask(kMostOfAnswer);
   for (const std::uint64_t bytes : {std::uint64_t{3}, std::uint64_t{kMostOfAnswer + 1}, kHuge})
-    EXPECT_EXIT(ask(bytes), testing::ExitedWithCode(1), "sent what cannot be: question");
+    EXPECT_EXIT(ask(bytes), testing::ExitedWithCode(1), "sent an invalid message: question");
 }
 
 TEST(KnownPe, MayNotSendHalfOfARecord) {

@@ -128,8 +128,8 @@ TEST(StatusTable, SaysOfEachPeWhereItIs) {
   board->pe(5).ended = 1 + SIGKILL;
   EXPECT_EQ(board.rows(),
             "  0                -   has not come to shmem_init\n"
-            "  1                -   is in shmem_init, in no wait\n"
-            "  2                -   is in no wait of meshmem (has had 7 of over 1 ms)\n"
+            "  1                -   is in shmem_init, and waits for nothing\n"
+            "  2                -   waits for nothing in meshmem (waits of over 1 ms: 7)\n"
             "  3                -   has called shmem_finalize\n"
             "  4                -   has ended with status 3\n"
             "  5                -   was killed by signal 9 (Killed)");
@@ -148,7 +148,7 @@ TEST(StatusTable, PutsAlikeWaitsOfSeveralPesInOneLine) {
   EXPECT_EQ(board.rows(),
             "  0..3,5..7    9.0 s   waits for the variable at 0x0f0 (heap + 0x20), now 0; called "
             "in main\n"
-            "  4                -   is in no wait of meshmem (has had 0 of over 1 ms)\n"
+            "  4                -   waits for nothing in meshmem (waits of over 1 ms: 0)\n"
             "  8            1.0 s   waits for the variable at 0x8f0 (heap + 0x40), now 0; called "
             "in main\n"
             "  8            0.0 s   waits for PE 1");
@@ -197,7 +197,7 @@ TEST(OwnStatus, ShowsAWaitAsLongAsItLasts) {
   set_phase(PePhase::running);
   EXPECT_EQ(board.rows(),
             "  0                -   has not come to shmem_init\n"
-            "  1                -   is in no wait of meshmem (has had 1 of over 1 ms)");
+            "  1                -   waits for nothing in meshmem (waits of over 1 ms: 1)");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(TcpWire, EndsTheConnectionOfWhoSendsImpossibleLengths) {
     member.say(lengths);
     EXPECT_TRUE(member.is_sent_away(b));
     EXPECT_EQ(b.lost(), std::vector<int>{0});
-    EXPECT_EQ(b.why(), "it has sent what is no message");
+    EXPECT_EQ(b.why(), "it has sent an invalid message");
   }
 }
 

@@ -104,7 +104,7 @@ std::optional<uid_t> user_of_peer(int connection) {
 std::string objection_to(const struct stat& file, unsigned long inode) {
   if (file.st_uid != geteuid())
     return fmt::format("refused: it belongs to user {} and not to user {}", file.st_uid, geteuid());
-  if (!S_ISREG(file.st_mode)) return "refused: it is no memory file";
+  if (!S_ISREG(file.st_mode)) return "refused: it is not a memory file";
   if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) return "refused: other users may open it";
   if (file.st_ino != inode) return "refused: it is another file than the one offered";
   return "";
@@ -115,7 +115,7 @@ TakenFile checked(int file, unsigned long inode) {
   struct stat about {};
   std::string objection = fstat(file, &about) != 0 ? errno_text() : objection_to(about, inode);
   if (objection.empty() && !is_shared_file(file))
-    objection = "refused: it is no memory file of a fixed size";
+    objection = "refused: it is not a memory file of a fixed size";
   if (objection.empty()) return {file, ""};
   close(file);
   return {-1, objection};

@@ -70,9 +70,9 @@ std::string text_of_end(std::uint32_t ended) {
 std::string text_of_idle(const PeStatus& pe) {
   switch (pe.phase.load(std::memory_order_relaxed)) {
     case PePhase::starting:
-      return "is in shmem_init, in no wait";
+      return "is in shmem_init, and waits for nothing";
     case PePhase::running:
-      return fmt::format("is in no wait of meshmem (has had {} of over 1 ms)",
+      return fmt::format("waits for nothing in meshmem (waits of over 1 ms: {})",
                          pe.waits_done.load(std::memory_order_relaxed));
     case PePhase::finalized:
       return "has called shmem_finalize";

@@ -33,7 +33,7 @@ void describe(Site& site, const TraceJob& job, const Place& place) {
 }
 
 std::string_view place_of(const Site& site) {
-  return site.place[0] ? site.place : "a place that is not known";
+  return site.place[0] ? site.place : "an unknown place";
 }
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {

@@ -64,7 +64,7 @@ std::string refusal(const std::string& reason) {
 std::string remove_older(const std::string& file) {
   struct stat about {};
   if (stat(file.c_str(), &about) != 0) return {};
-  if (!S_ISREG(about.st_mode)) return "it is there and no ordinary file";
+  if (!S_ISREG(about.st_mode)) return "it exists and is not an ordinary file";
   return unlink(file.c_str()) == 0 ? "" : std::strerror(errno);
 }
 
@@ -149,9 +149,8 @@ void close_trace() {
   const bool is_joined = gather_parts(traced_job, part_fd(), join_parts, error);
   if (!error.empty())
     traced_job.print_line(
-        fmt::format("MESHMEM_TRACE={}: {}; the parts of the PEs are left, and `meshmem-trace join "
-                    "{}` makes the "
-                    "trace of those of one machine",
+        fmt::format("MESHMEM_TRACE={}: {}; the parts of the PEs are kept; `meshmem-trace join {}` "
+                    "joins those of one machine",
                     traced_file, error, traced_file));
   close_part(is_joined);
 }

@@ -219,8 +219,8 @@ void close_part(bool remove) {
 void say_what_is_left() {
   if (part.fd < 0) return;
   part.print_line(
-      fmt::format("the job ends without its trace; what this PE has done is in {}, and "
-                  "`meshmem-trace join {}` makes the trace of all such parts",
+      fmt::format("the job ends without its trace; the part of this PE is {}, and `meshmem-trace "
+                  "join {}` makes the trace of all such parts",
                   part.path, part.file));
 }
 

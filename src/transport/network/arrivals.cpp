@@ -16,7 +16,7 @@ const char* name_of(RecordKind kind) {
   constexpr const char* kNames[] = {"nothing",    "hello",   "bye",    "put",
                                     "put_signal", "atomic",  "fetch",  "get",
                                     "answer",     "message", "credit", "question"};
-  return kind > kLastKind ? "no known kind" : kNames[static_cast<std::size_t>(kind)];
+  return kind > kLastKind ? "a record of unknown kind" : kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
@@ -228,8 +228,8 @@ void Arrivals::take_credit(Flow& from, const Record& record) {
 
 void Arrivals::refuse(const Flow& from, const Record& record) const {
   fatal(
-      "{} has sent what cannot be: {} of {} bytes at offset {} of segment {}, of the PE with local "
-      "number {}",
+      "{} has sent an invalid message: {} of {} bytes at offset {} of segment {}, of the PE with "
+      "local number {}",
       state_.plan.name_of(from.pe()), name_of(record.kind), record.bytes, record.offset,
       record.segment, record.index);
 }

@@ -182,7 +182,7 @@ void NetworkTransport::complete() {
       return false;
     };
     state.wait(lock, is_done, [&] {
-      return fmt::format("{} to acknowledge what it has been sent", state.plan.name_of(flow.pe()));
+      return fmt::format("{} to acknowledge its messages", state.plan.name_of(flow.pe()));
     });
   }
 }

@@ -121,14 +121,13 @@ void NetworkState::wait_for_room(Lock& lock, Flow& flow) {
     flow.ask();
     return false;
   };
-  wait(lock, has_room,
-       [&] { return plan.name_of(flow.pe()) + " to take in what it has been sent"; });
+  wait(lock, has_room, [&] { return plan.name_of(flow.pe()) + " to take in its messages"; });
 }
 
 void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {
   // Acquire: what has been answered, or read, is so once none is missing.
   const auto is_done = [&] { return missing.load(std::memory_order_acquire) == 0; };
-  wait(lock, is_done, [&] { return "an answer of " + plan.name_of(flow.pe()); });
+  wait(lock, is_done, [&] { return "an answer from " + plan.name_of(flow.pe()); });
 }
 
 // Chunks of one message have the same offset, which is its step.
@@ -175,7 +174,7 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
     wait_for_room(lock, flow);
     wait(
         lock, [&] { return may_ask_for(flow, record.bytes); },
-        [&] { return "an answer of " + plan.name_of(flow.pe()); });
+        [&] { return "an answer from " + plan.name_of(flow.pe()); });
     record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
     if (network::is_for_device(record)) flow.note_for_device();
     flow.add(record, nullptr, is_alone ? Leaves::when_few_are_under_way : Leaves::at_once);
@@ -189,7 +188,7 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
   wait_for_room(lock, flow);
   wait(
       lock, [&] { return may_ask_for(flow, sizeof *before); },
-      [&] { return "an answer of " + plan.name_of(flow.pe()); });
+      [&] { return "an answer from " + plan.name_of(flow.pe()); });
   record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
   if (network::is_for_device(record)) flow.note_for_device();
   flow.add(record, nullptr, answers ? Leaves::at_once : Leaves::when_few_are_under_way);

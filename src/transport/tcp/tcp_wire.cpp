@@ -368,7 +368,7 @@ bool TcpWire::take_from(Connection& connection) {
       break;
   }
   const auto known = peer_at_.find(std::string(as_text(connection.other())));
-  if (known != peer_at_.end()) lose(known->second, "it has sent what is no message", false);
+  if (known != peer_at_.end()) lose(known->second, "it has sent an invalid message", false);
   end(connection, 0);
   return true;
 }
