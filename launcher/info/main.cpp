@@ -96,7 +96,7 @@ void print_environment() {
 int report_mistakes() {
   std::fflush(stdout);
   for (const std::string& name : unknown_variables(environ)) {
-    fmt::print(stderr, "meshmem-info: {} is set but means nothing to meshmem\n", name);
+    fmt::print(stderr, "meshmem-info: {} is set, but meshmem has no such variable\n", name);
   }
   Environment environment;
   const auto error = parse_environment(environment, std::getenv);
@@ -115,7 +115,7 @@ int run_doctor(const std::string& root, bool as_json) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("What was built, what this machine offers, and what the environment says.",
+  CLI::App app("Shows the build, this machine's devices and networks, and the environment.",
                "meshmem-info");
   bool explain = false, markdown = false;
   bool doctor = false, as_json = false;
@@ -128,8 +128,9 @@ int run(int argc, char** argv) {
          "--kfd-topology", topology,
          fmt::format("Print AMD's GPUs and links as this folder shows them, like {}", kKfdNodes))
       ->type_name("FOLDER");
-  auto* doctor_flag = app.add_flag("--doctor", doctor, "Check the machine, and say what to mend")
-                          ->excludes("--environment", "--environment-markdown", "--kfd-topology");
+  auto* doctor_flag =
+      app.add_flag("--doctor", doctor, "Check the machine, and say how to fix problems")
+          ->excludes("--environment", "--environment-markdown", "--kfd-topology");
   app.add_flag("--json", as_json, "With --doctor: print JSON")->needs(doctor_flag);
   app.add_option("--root", root, "With --doctor: a folder that is checked as if it were /")
       ->needs(doctor_flag)

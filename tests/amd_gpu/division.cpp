@@ -93,7 +93,7 @@ T fused_and_unscaled(T a, T b, T c, bool is_scaled) {
 }
 
 template <typename T>
-T mended(T quotient, T denominator, T numerator) {
+T fixed_up(T quotient, T denominator, T numerator) {
   using F = Format<T>;
   const bool negative = std::signbit(denominator) != std::signbit(numerator);
   const auto with_sign = [&](T value) { return negative ? -value : value; };
@@ -166,7 +166,7 @@ void doubles(Wave& w, const Instruction& i) {
   write_doubles(w, i, a);
 }
 constexpr auto kMend = [](auto quotient, auto denominator, auto numerator, bool) {
-  return mended(quotient, denominator, numerator);
+  return fixed_up(quotient, denominator, numerator);
 };
 
 }  // namespace

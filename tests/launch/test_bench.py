@@ -315,7 +315,7 @@ class Tuning(Bench):
         rows = [line for line in result.out.splitlines() if not line.startswith("#")]
         self.assertTrue(rows[1] == "2K 2 auto" or rows[1:] == ["4K 2 auto"], result)
 
-    def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_mend_it(self):
+    def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_fix_it(self):
         for text, complaint in (("", "no table can be read there (empty)"),
                                 ("8 any one_shot 1 64\n", "line 1: the first line that is no comment must be"),
                                 ("meshmem-tuning 2 cpu\n", "line 1: the first line"),

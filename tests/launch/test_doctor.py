@@ -42,11 +42,11 @@ class Doctor(launching.LaunchTest):
         return root
 
     def lines_of(self, result):
-        """(verdict, name, says) of each line; the mends and the count must be as they should."""
+        """(verdict, name, says) of each line; the fixes and the count must be as they should."""
         *lines, last = result.out.splitlines()
         found = [LINE.fullmatch(line).groups() for line in lines if not line.startswith(" ")]
         for line in lines:
-            self.assertRegex(line, r"^((OK|WARN|BAD) .*| {28}mend: \S.*)$", result)
+            self.assertRegex(line, r"^((OK|WARN|BAD) .*| {28}fix: \S.*)$", result)
         verdicts = [verdict for verdict, _, _ in found]
         self.assertEqual(len(lines) - len(found), len(found) - verdicts.count("OK"), result)
         self.assertEqual(last, f"{len(found)} checks: {verdicts.count('OK')} OK, {verdicts.count('WARN')} WARN, "
@@ -97,7 +97,7 @@ class Alone(Doctor):
         self.assertEqual(told["bad"], len([one for one in told["checks"] if one["verdict"] == "BAD"]), result)
         lines = self.lines_of(self.run_words(MESHMEM_INFO, "--doctor"))
         self.assertEqual([(one["verdict"], one["name"]) for one in told["checks"]], [line[:2] for line in lines], result)
-        self.assertTrue(all(bool(one["mend"]) == (one["verdict"] != "OK") for one in told["checks"]), result)
+        self.assertTrue(all(bool(one["fix"]) == (one["verdict"] != "OK") for one in told["checks"]), result)
         self.assertFalse([one for one in told["checks"] if "nodes" in one], result)
 
     def test_ends_with_1_where_a_check_is_bad(self):

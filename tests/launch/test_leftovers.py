@@ -73,7 +73,7 @@ class Leftovers(launching.LaunchTest):
         return [pid for pid in self.processes() if pid != process.pid
                 and not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
 
-    def test_kill_9_of_all_oshrun_processes_is_mended_by_the_next(self):
+    def test_kill_9_of_all_oshrun_processes_is_repaired_by_the_next(self):
         process = self.start_ready(2, "echo ready; exec sleep 60")
         # A PE has no environment either for a moment, while it becomes another program.
         self.assertTrue(launching.wait_until(lambda: len(self.guards_of(process)) == 1))

@@ -31,12 +31,12 @@ TEST(DoctorNodes, AreNamedWhereTheyDiffer) {
   EXPECT_EQ(table_of(merged),
             "OK    cores                 a, d: 8\n"
             "BAD   cores                 c: none\n"
-            "                            mend: buy one\n"
+            "                            fix: buy one\n"
             "OK    clock                 tsc\n"
             "OK    late                  d: here alone\n"
             "4 checks: 3 OK, 0 WARN, 1 BAD\n");
   EXPECT_TRUE(has_bad(merged));
-  EXPECT_NE(json_of(merged).find(R"("says": "8", "mend": "", "nodes": ["a", "d"]})"),
+  EXPECT_NE(json_of(merged).find(R"("says": "8", "fix": "", "nodes": ["a", "d"]})"),
             std::string::npos)
       << json_of(merged);
 }
@@ -56,7 +56,7 @@ TEST(DoctorNodes, OfOneMachineAreNamedByTheirPe) {
 }
 
 TEST(DoctorNodes, ChecksTravel) {
-  const Checks checks{ok("cores", "8"), warn("memory", "a\tb \"c\"", "mend it"), bad("x", "", "y")};
+  const Checks checks{ok("cores", "8"), warn("memory", "a\tb \"c\"", "fix it"), bad("x", "", "y")};
   EXPECT_EQ(json_of(unpack(pack(checks, 4096))), json_of(checks));
   EXPECT_EQ(pack({}, 4096), "");
   EXPECT_TRUE(unpack("").empty());
@@ -113,7 +113,7 @@ class DoctorTrial : public testing::Test {
       if (one.name != name) continue;
       EXPECT_EQ(word_of(one.verdict), word_of(verdict)) << one.says;
       EXPECT_NE(one.says.find(says), std::string::npos) << one.says;
-      EXPECT_EQ(one.mend.empty(), verdict == Verdict::ok);
+      EXPECT_EQ(one.fix.empty(), verdict == Verdict::ok);
       return;
     }
     ADD_FAILURE() << "nothing is said of " << name;
@@ -147,13 +147,13 @@ TEST_F(DoctorTrial, TellsOfANeighbourWhoseMemoryIsNotMapped) {
 
 TEST_F(DoctorTrial, TellsOfPutsThatArriveWrong) {
   pes.corrupted = memory_.host;
-  expect("heap", Verdict::bad, "a put of PE 0 to PE 1 of its node arrives wrong");
+  expect("heap", Verdict::bad, "a put from PE 0 to PE 1 of its node arrives with wrong data");
   places_ = two_nodes_;
-  expect("to other nodes", Verdict::bad, "a put to memory of PE 1 arrives wrong");
+  expect("to other nodes", Verdict::bad, "a put to memory of PE 1 arrives with wrong data");
   pes.corrupted = memory_.device;
-  expect("to other nodes", Verdict::bad, "a put to device memory of PE 1 arrives wrong");
+  expect("to other nodes", Verdict::bad, "a put to device memory of PE 1 arrives with wrong data");
   places_ = one_node_;
-  expect("device memory", Verdict::bad, "a put of PE 0 to PE 1 arrives wrong");
+  expect("device memory", Verdict::bad, "a put from PE 0 to PE 1 arrives with wrong data");
 }
 
 TEST_F(DoctorTrial, WarnsOfAJobWithoutADeviceHeap) {

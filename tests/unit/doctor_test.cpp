@@ -91,11 +91,11 @@ class Doctor : public testing::Test {
     return {};
   }
   void expect(const std::string& name, Verdict verdict, const std::string& says,
-              const std::string& mend, const std::string& target = "cpu") const {
+              const std::string& fix, const std::string& target = "cpu") const {
     const Check one = check(name, target);
     EXPECT_EQ(word_of(one.verdict), word_of(verdict)) << name << ": " << one.says;
     EXPECT_NE(one.says.find(says), std::string::npos) << name << ": " << one.says;
-    EXPECT_NE(one.mend.find(mend), std::string::npos) << name << ": " << one.mend;
+    EXPECT_NE(one.fix.find(fix), std::string::npos) << name << ": " << one.fix;
   }
   void add_gpu(const std::string& node, int heap_type) const {
     const std::string folder = "/sys/class/kfd/kfd/topology/nodes/" + node;
@@ -122,7 +122,7 @@ TEST_F(Doctor, FindsNothingWrongWithAWellMachine) {
   add_program("/usr/bin/mpirun");
   for (const Check& one : check_all(machine())) {
     EXPECT_EQ(word_of(one.verdict), "OK") << one.name << ": " << one.says;
-    EXPECT_EQ(one.mend, "") << one.name;
+    EXPECT_EQ(one.fix, "") << one.name;
   }
   expect("launchers", Verdict::ok, "mpirun (tool 1.2)", "");
   expect("networks", Verdict::ok, "UCX 99.0.1: tcp over eth0", "");
@@ -135,7 +135,7 @@ TEST_F(Doctor, HasAMendForAllThatIsNotOk) {
   pmix_ = "";
   for (const char* target : {"cpu", "hip", "cuda"})
     for (const Check& one : check_all(machine(target)))
-      EXPECT_EQ(one.mend.empty(), one.verdict == Verdict::ok) << one.name;
+      EXPECT_EQ(one.fix.empty(), one.verdict == Verdict::ok) << one.name;
 }
 
 TEST_F(Doctor, LooksAtLimitsOfTheProcess) {
@@ -186,7 +186,7 @@ TEST_F(Doctor, LooksAtThePmixOfLaunchers) {
   add_program("/usr/bin/prterun");
   expect(name, Verdict::ok, "prterun has 4.2.2, mpirun has 4.2.2", "");
   pmix_of_launcher_ = "2.2.5";
-  expect(name, Verdict::warn, "prterun has PMIx 2.2.5; jobs are started by 3", "or use oshrun");
+  expect(name, Verdict::warn, "prterun has PMIx 2.2.5; jobs need 3", "or use oshrun");
   pmix_of_launcher_ = kNotFound;
   expect(name, Verdict::warn, "prterun does not find", "LD_LIBRARY_PATH");
   pmix_of_launcher_ = "";
@@ -196,18 +196,18 @@ TEST_F(Doctor, LooksAtThePmixOfLaunchers) {
 TEST_F(Doctor, LooksAtThePmixServerOfAJob) {
   for (const Check& one : check_all(machine())) EXPECT_NE(one.name, "PMIx server");
   variables_["PMIX_RANK"] = "0";
-  expect("PMIx server", Verdict::ok, "does not tell", "");
+  expect("PMIx server", Verdict::ok, "does not report", "");
   variables_["PMIX_VERSION"] = "4.2.2rc2";
   expect("PMIx server", Verdict::ok, "has PMIx 4.2.2rc2", "");
   variables_["PMIX_VERSION"] = "2.1.4";
-  expect("PMIx server", Verdict::warn, "has PMIx 2.1.4; jobs are started by 3", "or oshrun");
+  expect("PMIx server", Verdict::warn, "has PMIx 2.1.4; jobs need 3", "or oshrun");
 }
 
 TEST_F(Doctor, LooksAtSettingsOfPmix) {
   const std::string name = "PMIx settings";
   for (const char* fine : {"hash", "ds21,hash", "^ds12", "^ds21,ds12"}) {
     variables_["PMIX_MCA_gds"] = fine;
-    expect(name, Verdict::ok, "none that", "");
+    expect(name, Verdict::ok, "no setting keeps", "");
   }
   for (const char* wrong : {"ds21", "ds12,ds21", "^hash", "^ds12,hash"}) {
     variables_["PMIX_MCA_gds"] = wrong;
@@ -216,12 +216,12 @@ TEST_F(Doctor, LooksAtSettingsOfPmix) {
   variables_.erase("PMIX_MCA_gds");
   for (const char* fine : {"native", "none", "munge,native", "^munge"}) {
     variables_["PMIX_MCA_psec"] = fine;
-    expect(name, Verdict::ok, "none that", "");
+    expect(name, Verdict::ok, "no setting keeps", "");
   }
   variables_["PMIX_MCA_psec"] = "munge";
   expect(name, Verdict::bad, "PMIX_MCA_psec=munge leaves out native", "unset PMIX_MCA_psec");
   variables_["PMIX_SECURITY_MODE"] = "munge";
-  expect(name, Verdict::ok, "none that", "");
+  expect(name, Verdict::ok, "no setting keeps", "");
   variables_["PMIX_MCA_psec"] = "none";
   expect(name, Verdict::bad, "leaves out munge, by which this job's", "add munge");
 }
@@ -248,11 +248,11 @@ TEST_F(Doctor, AsksSrunForPmix) {
       "specific pmix plugin versions available: pmix_v3,pmix_v4\n";
   expect("srun", Verdict::ok, "srun --mpi=pmix", "");
   srun_ = "srun: MPI types are...\nsrun: none\nsrun: openmpi\nsrun: pmi2\n";
-  expect("srun", Verdict::ok, "no PMIx, but PMI: srun --mpi=pmi2", "");
+  expect("srun", Verdict::ok, "PMI but not PMIx: srun --mpi=pmi2", "");
   srun_ = "MPI plugin types are...\n\tnone\n";
   expect("srun", Verdict::warn, "neither PMIx nor PMI", "mpirun in the allocation");
   srun_ = "";
-  expect("srun", Verdict::ok, "does not tell", "");
+  expect("srun", Verdict::ok, "does not list", "");
 }
 
 TEST_F(Doctor, LooksForNetworks) {
@@ -263,7 +263,7 @@ TEST_F(Doctor, LooksForNetworks) {
   networks_ = {{"UCX", "0.9.1"}, {"tcp over eth0", "used where it reaches a peer"}};
   expect("networks", Verdict::warn, "UCX 0.9.1 is loaded, older than the ", "or newer");
   networks_ = {{"UCX", "99.0.1"}, {"tcp over eth0", "not used"}};
-  expect("networks", Verdict::warn, "none that is used", "MESHMEM_NETWORK_DEVICE");
+  expect("networks", Verdict::warn, "no network that meshmem uses", "MESHMEM_NETWORK_DEVICE");
 }
 
 TEST_F(Doctor, LooksAtMemoryAndHowItIsShared) {
@@ -307,7 +307,7 @@ TEST_F(Doctor, SaysThatALibraryForProcessorsLeavesGpusAlone) {
 
 TEST_F(Doctor, LooksAtAmdsDevicesAndWhoMayUseThem) {
   expect("GPU driver", Verdict::bad, "there is no /dev/kfd", "modprobe amdgpu", "hip");
-  expect("GPUs", Verdict::bad, "shows none", "dmesg", "hip");
+  expect("GPUs", Verdict::bad, "shows no GPU", "dmesg", "hip");
   write("/dev/kfd", "");
   write("/dev/dri/card0", "");
   write("/dev/dri/renderD129", "");
@@ -354,7 +354,7 @@ TEST_F(Doctor, ComparesHipsRuntimeWithTheBuildAndWithRocm) {
   hip_ = "6.2";
   expect(name, Verdict::warn, "6.2, built with 6.3: it may not load", "LD_LIBRARY_PATH", "hip");
   hip_ = kHipUntold;
-  expect(name, Verdict::ok, "does not tell its version", "", "hip");
+  expect(name, Verdict::ok, "does not report its version", "", "hip");
   hip_ = "";
   expect(name, Verdict::bad, "libamdhip64.so.6 cannot be loaded", "install HIP 6.3", "hip");
   for (const char* target : {"cpu", "cuda"})
@@ -383,9 +383,9 @@ TEST_F(Doctor, SaysWhoMayDebug) {
   write(file, "1\n");
   expect(name, Verdict::ok, "gdb -p needs root (ptrace_scope 1)", "");
   write(file, "2\n");
-  expect(name, Verdict::warn, "for root alone", "ptrace_scope=1");
+  expect(name, Verdict::warn, "only root", "ptrace_scope=1");
   write(file, "3\n");
-  expect(name, Verdict::warn, "for nobody", "boot with");
+  expect(name, Verdict::warn, "nobody can", "boot with");
 }
 
 TEST(DoctorHip, ReadsTheVersionInTheNameOfALibrary) {
@@ -405,15 +405,15 @@ TEST_F(Doctor, LooksAtBridgesThatRedirect) {
   config.replace(0x150, 4, std::string("\x0d\x00\x01\x00", 4));
   write(bridge + "class", "0x060400\n");
   write(bridge + "config", config);
-  expect("PCI bridges", Verdict::ok, "none redirects", "", "hip");
+  expect("PCI bridges", Verdict::ok, "no bridge redirects", "", "hip");
   config[0x156] = 0x04;
   write(bridge + "config", config);
   expect("PCI bridges", Verdict::warn, "0000:00:01.0", "setpci -s 0000:00:01.0", "hip");
   write(bridge + "config", config.substr(0, 64));  // what others than root read
-  expect("PCI bridges", Verdict::ok, "not readable", "", "hip");
+  expect("PCI bridges", Verdict::ok, "is readable", "", "hip");
   write(bridge + "class", "0x030000\n");  // no bridge
   write(bridge + "config", config);
-  expect("PCI bridges", Verdict::ok, "not readable, or none", "", "hip");
+  expect("PCI bridges", Verdict::ok, "no bridge is readable", "", "hip");
 }
 
 TEST_F(Doctor, LooksAtNvidiasDriverAndMps) {
@@ -477,9 +477,9 @@ TEST(DoctorText, CountsVerdictsAndShowsMends) {
   EXPECT_EQ(table_of(checks),
             "OK    a                     good\n"
             "WARN  b                     slow\n"
-            "                            mend: faster\n"
+            "                            fix: faster\n"
             "BAD   c                     off\n"
-            "                            mend: on\n"
+            "                            fix: on\n"
             "3 checks: 1 OK, 1 WARN, 1 BAD\n");
   EXPECT_TRUE(has_bad(checks));
   EXPECT_FALSE(has_bad({ok("a", "good"), warn("b", "slow", "faster")}));
@@ -488,7 +488,7 @@ TEST(DoctorText, CountsVerdictsAndShowsMends) {
 TEST(DoctorText, IsJsonWhateverAFileSays) {
   EXPECT_EQ(json_of({bad("a", "\"\\\n\x01\xff", "x")}),
             "{\"checks\": [\n  {\"name\": \"a\", \"verdict\": \"BAD\", \"says\": "
-            "\"\\\"\\\\\\u000a\\u0001?\", \"mend\": \"x\"}\n], \"bad\": 1}\n");
+            "\"\\\"\\\\\\u000a\\u0001?\", \"fix\": \"x\"}\n], \"bad\": 1}\n");
 }
 
 }  // namespace

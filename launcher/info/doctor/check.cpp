@@ -60,7 +60,7 @@ std::string lines_of(const Checks& checks) {
   for (const Check& check : checks) {
     text += fmt::format("{:<5} {:<20}  {}{}\n", word_of(check.verdict), check.name,
                         names_of_some(check.nodes), check.says);
-    if (!check.mend.empty()) text += fmt::format("{:<28}mend: {}\n", "", check.mend);
+    if (!check.fix.empty()) text += fmt::format("{:<28}fix: {}\n", "", check.fix);
   }
   return text;
 }
@@ -75,9 +75,9 @@ std::string json_of(const Checks& checks) {
   std::string text = "{\"checks\": [";
   const char* separator = "";
   for (const Check& check : checks) {
-    text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"mend\": {}{}}}",
+    text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"fix\": {}{}}}",
                         separator, quoted(check.name), quoted(word_of(check.verdict)),
-                        quoted(check.says), quoted(check.mend),
+                        quoted(check.says), quoted(check.fix),
                         check.nodes.empty() ? "" : ", \"nodes\": " + list_of(check.nodes));
     separator = ",";
   }

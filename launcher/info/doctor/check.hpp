@@ -19,7 +19,7 @@ struct Check {
   std::string name;
   Verdict verdict;
   std::string says;
-  std::string mend;  // a command, or what to set; empty where all is well
+  std::string fix;  // a command, or what to set; empty where all is well
   // Of a job: who says so. Empty: all of its nodes, or the one machine that is checked.
   std::vector<std::string> nodes{};
 };
@@ -28,11 +28,11 @@ using Checks = std::vector<Check>;
 inline Check ok(std::string name, std::string says) {
   return {std::move(name), Verdict::ok, std::move(says), "", {}};
 }
-inline Check warn(std::string name, std::string says, std::string mend) {
-  return {std::move(name), Verdict::warn, std::move(says), std::move(mend), {}};
+inline Check warn(std::string name, std::string says, std::string fix) {
+  return {std::move(name), Verdict::warn, std::move(says), std::move(fix), {}};
 }
-inline Check bad(std::string name, std::string says, std::string mend) {
-  return {std::move(name), Verdict::bad, std::move(says), std::move(mend), {}};
+inline Check bad(std::string name, std::string says, std::string fix) {
+  return {std::move(name), Verdict::bad, std::move(says), std::move(fix), {}};
 }
 
 std::string_view word_of(Verdict verdict);  // "OK", "WARN", "BAD"
@@ -41,7 +41,7 @@ bool has_bad(const Checks& checks);
 // A line for each check and one more for each fix. table_of: and a last one that counts.
 std::string lines_of(const Checks& checks);
 std::string table_of(const Checks& checks);
-// {"checks": [{"name": ..., "verdict": ..., "says": ..., "mend": ...}, ...], "bad": 0}
+// {"checks": [{"name": ..., "verdict": ..., "says": ..., "fix": ...}, ...], "bad": 0}
 // A check of some nodes of a job has "nodes": [...] too.
 std::string json_of(const Checks& checks);
 

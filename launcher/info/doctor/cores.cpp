@@ -33,7 +33,7 @@ Check check_number(const Machine& machine) {
   const int cores = count_of(allowed);
   const double quota =
       cgroup_cpu_quota([&machine](const std::string& path) { return machine.read(path); });
-  if (cores == 0) return ok("cores", "the system does not tell");
+  if (cores == 0) return ok("cores", "the system does not report it");
   const std::string says = fmt::format("{} ({})", cores, allowed);
   if (quota < cores)
     return warn("cores",
@@ -52,7 +52,7 @@ Check check_clock(const Machine& machine) {
                                                    "hyperv_clocksource_tsc_page"};
   const auto clock =
       machine.line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  if (!clock) return ok("clock", "the system does not tell");
+  if (!clock) return ok("clock", "the system does not report it");
   for (const std::string_view cheap : kCheap)
     if (*clock == cheap) return ok("clock", *clock);
   return warn("clock",

@@ -16,8 +16,8 @@ namespace meshmem::doctor {
 namespace {
 
 Check check_use(const Machine& machine, const std::string& name, const std::string& file,
-                const std::string& mend_of_absence) {
-  if (!machine.exists(file)) return bad(name, fmt::format("there is no {}", file), mend_of_absence);
+                const std::string& fix_of_absence) {
+  if (!machine.exists(file)) return bad(name, fmt::format("there is no {}", file), fix_of_absence);
   if (machine.may_use(file)) return ok(name, file + " can be used");
   const std::string group = machine.group_of(file);
   return bad(name, fmt::format("{} is for group {}, which this user is not in", file, group),
@@ -45,7 +45,7 @@ Check check_reach(const std::vector<KfdGpu>& gpus) {
           "turn on 'Above 4G decoding' and 'Resizable BAR' in the machine's firmware");
   }
   if (gpus.empty())
-    return bad("GPUs", "the kernel driver shows none", "modprobe amdgpu (as root); see dmesg");
+    return bad("GPUs", "the kernel driver shows no GPU", "modprobe amdgpu (as root); see dmesg");
   return ok("GPUs", fmt::format("{}, the first {}", gpus.size(), describe(gpus.front())));
 }
 
@@ -93,8 +93,8 @@ Check check_acs(const Machine& machine) {
                   fmt::format("{} sends transfers between GPUs by the processor (ACS)", device),
                   fmt::format("setpci -s {} ECAP_ACS+0x6.w=0000 (as root)", device));
   }
-  return ok("PCI bridges", is_readable ? "none redirects transfers between GPUs (ACS)"
-                                       : "not readable, or none (root sees more)");
+  return ok("PCI bridges", is_readable ? "no bridge redirects transfers between GPUs (ACS)"
+                                       : "no bridge is readable (root sees more)");
 }
 
 Check check_mps(const Machine& machine) {
@@ -127,7 +127,7 @@ Check check_hip_version(const Machine& machine) {
                fmt::format("install HIP {}, or add its folder to LD_LIBRARY_PATH, or build meshmem "
                            "anew on this machine",
                            built));
-  if (loaded == kHipUntold) return ok(name, "does not tell its version, built with " + built);
+  if (loaded == kHipUntold) return ok(name, "does not report its version, built with " + built);
   const std::string says = fmt::format("{}, built with {}", loaded, built);
   const char* set = machine.variable("ROCM_PATH");
   const std::string rocm = set ? set : "/opt/rocm";
@@ -153,14 +153,14 @@ Check check_sharing(const Machine& machine) {
     return ok(name, fmt::format("AMD's driver {} lets PEs share device memory", *driver));
   constexpr int kFirstLinux = 602, kFirstRocm = 603;
   const std::string linux_version = machine.line("/proc/sys/kernel/osrelease").value_or("?");
-  const std::string mend = "install AMD's driver (amdgpu-dkms)";
+  const std::string fix = "install AMD's driver (amdgpu-dkms)";
   const std::string says = "PEs of a machine cannot share device memory: ";
   if (version_in(linux_version) < kFirstLinux)
-    return bad(name, fmt::format("{}Linux {} has no calls for it", says, linux_version), mend);
+    return bad(name, fmt::format("{}Linux {} has no calls for it", says, linux_version), fix);
   const std::string hip = machine.hip_version();
   if (version_in(hip) < kFirstRocm)
     return bad(name, fmt::format("{}HIP {} needs AMD's driver for it", says, hip),
-               mend + ", or ROCm 6.3 or newer");
+               fix + ", or ROCm 6.3 or newer");
   const char* legacy = machine.variable("HSA_ENABLE_IPC_MODE_LEGACY");
   if (legacy && std::string(legacy) == "0")
     return ok(name,
@@ -199,12 +199,12 @@ Check check_cuda_version(const NvmlAnswer& answer, int built) {
   constexpr int kMajor = 1000;
   const std::string says = fmt::format("{} runs CUDA {}, built with {}", answer.driver,
                                        cuda_text(answer.cuda_version), cuda_text(built));
-  const std::string mend =
+  const std::string fix =
       fmt::format("install a driver for CUDA {} or newer, or build meshmem with CUDA {}",
                   cuda_text(built), cuda_text(answer.cuda_version));
-  if (answer.cuda_version / kMajor < built / kMajor) return bad("CUDA driver", says, mend);
+  if (answer.cuda_version / kMajor < built / kMajor) return bad("CUDA driver", says, fix);
   if (answer.cuda_version < built)
-    return warn("CUDA driver", says + "; only kernels compiled for this very GPU run", mend);
+    return warn("CUDA driver", says + "; only kernels compiled for this very GPU run", fix);
   return ok("CUDA driver", says);
 }
 

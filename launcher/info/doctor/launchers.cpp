@@ -25,7 +25,7 @@ Check check_programs(const Machine& machine) {
     if (program.empty()) continue;
     const std::string version = with_single_spaces(machine.version_of(program));
     found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", name,
-                         version.empty() ? "does not tell its version" : version);
+                         version.empty() ? "does not report its version" : version);
   }
   if (!found.empty()) return ok("launchers", found);
   return warn("launchers", "only oshrun, which starts jobs of one machine",
@@ -42,8 +42,8 @@ Check check_srun(const Machine& machine, const std::string& srun) {
     has_pmi2 |= word == "pmi2";
     has_list |= word == "none";
   }
-  if (has_pmi2) return ok("srun", "speaks no PMIx, but PMI: srun --mpi=pmi2");
-  if (!has_list) return ok("srun", "does not tell what it speaks");
+  if (has_pmi2) return ok("srun", "speaks PMI but not PMIx: srun --mpi=pmi2");
+  if (!has_list) return ok("srun", "does not list its protocols");
   return warn("srun", "speaks neither PMIx nor PMI, so it starts no jobs of meshmem",
               "install Slurm's plugin for PMIx, or run mpirun in the allocation");
 }

@@ -36,13 +36,13 @@ Check check_space(const Machine& machine, const char* name, const char* limit_na
   if (!limit) return ok(name, "no limit");
   const std::uint64_t needed = beside_the_heap + heap_bytes(machine);
   const std::string says = fmt::format("{} MiB", *limit >> 20);
-  const std::string mend =
+  const std::string fix =
       fmt::format("ulimit {} unlimited, or set SHMEM_SYMMETRIC_SIZE to less", option);
   if (*limit < needed)
-    return bad(name, fmt::format("{}, and a job of one PE takes {}", says, needed >> 20), mend);
+    return bad(name, fmt::format("{}, and a job of one PE takes {}", says, needed >> 20), fix);
   return warn(name,
               fmt::format("{}, enough for one PE ({}) but not for any number", says, needed >> 20),
-              mend);
+              fix);
 }
 
 // oshrun and PEs raise the limit to the most that the system grants.
@@ -84,22 +84,22 @@ Check check_debuggers(const Machine& machine) {
     return ok("debuggers",
               "gdb starts PEs (oshrun gdb --args); gdb -p needs root (ptrace_scope 1)");
   if (scope == 2)
-    return warn("debuggers", "gdb works for root alone (ptrace_scope 2)",
+    return warn("debuggers", "only root can use gdb (ptrace_scope 2)",
                 "sysctl kernel.yama.ptrace_scope=1 (as root)");
-  return warn("debuggers", fmt::format("gdb works for nobody (ptrace_scope {})", scope),
+  return warn("debuggers", fmt::format("nobody can use gdb (ptrace_scope {})", scope),
               "boot with kernel.yama.ptrace_scope=1 in /etc/sysctl.d");
 }
 
 Check check_variables(const Machine& machine) {
   Environment environment;
   if (const auto error = parse_environment(environment, machine.variable))
-    return bad("variables", *error, "meshmem-info --environment tells what each takes");
+    return bad("variables", *error, "meshmem-info --environment lists the values that each takes");
   const auto unknown =
       machine.is_this_one() ? unknown_variables(environ) : std::vector<std::string>();
   if (!unknown.empty())
-    return warn("variables", fmt::format("{} means nothing to meshmem", unknown.front()),
+    return warn("variables", fmt::format("meshmem has no variable {}", unknown.front()),
                 fmt::format("unset {}", unknown.front()));
-  return ok("variables", "all have values that programs take");
+  return ok("variables", "all values are valid");
 }
 
 }  // namespace

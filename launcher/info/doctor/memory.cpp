@@ -26,7 +26,7 @@ Check check_amount(const Machine& machine) {
   const std::string says =
       fmt::format("{}, {} available{}", gib(all), gib(free),
                   is_limited ? ", of which the control group grants " + gib(*group) : "");
-  if (all == 0) return ok("memory", "the system does not tell");
+  if (all == 0) return ok("memory", "the system does not report it");
   if (is_limited && *group < kLittle)
     return warn("memory", says, "raise the container's limit (docker run --memory=, memory.max)");
   if (free < kLittle)
@@ -54,7 +54,7 @@ Check check_huge_pages(const Machine& machine) {
   const std::string text = machine.line(file).value_or("");
   const std::size_t open = text.find('['), end = text.find(']');
   if (open == std::string::npos || end == std::string::npos)
-    return ok("huge pages", "this kernel has none for shared memory");
+    return ok("huge pages", "this kernel has no huge pages for shared memory");
   const std::string chosen = text.substr(open + 1, end - open - 1);
   if (chosen == "never" || chosen == "deny")
     return warn("huge pages",

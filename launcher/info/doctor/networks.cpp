@@ -23,7 +23,7 @@ std::array<int, 2> ucx_version_in(const std::string& text) {
 Check check_interface(const Machine& machine) {
   if (const auto lack = machine.lack_of_interface())
     return bad("interfaces", *lack, "ip link set lo up");
-  return ok("interfaces", "one is up");
+  return ok("interfaces", "a network interface is up");
 }
 
 Check check_networks_of_jobs(const Machine& machine) {
@@ -51,7 +51,7 @@ Check check_networks_of_jobs(const Machine& machine) {
                 fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
                 "install UCX " + built + " or newer, or build meshmem anew on this machine");
   if (used.empty())
-    return warn("networks", fmt::format("UCX {} finds none that is used", version),
+    return warn("networks", fmt::format("UCX {} finds no network that meshmem uses", version),
                 "name one of meshmem-info's list in MESHMEM_NETWORK_DEVICE");
   return ok("networks", fmt::format("UCX {}: {}", version, used));
 }

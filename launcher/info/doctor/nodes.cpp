@@ -14,7 +14,7 @@ namespace {
 
 bool are_alike(const Check& one, const Check& other) {
   return one.name == other.name && one.verdict == other.verdict && one.says == other.says &&
-         one.mend == other.mend;
+         one.fix == other.fix;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::string pack(const Checks& checks, std::size_t most) {
     bytes += static_cast<char>('0' + static_cast<int>(check.verdict));
     bytes += '\0';
     add(check.says);
-    add(check.mend);
+    add(check.fix);
   }
   return bytes;
 }
@@ -90,7 +90,7 @@ Checks unpack(std::string_view bytes) {
     const std::string verdict = take();
     check.verdict = verdict == "0" ? Verdict::ok : verdict == "1" ? Verdict::warn : Verdict::bad;
     check.says = take();
-    check.mend = take();
+    check.fix = take();
     checks.push_back(std::move(check));
   }
   return checks;

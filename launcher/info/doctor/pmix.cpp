@@ -32,13 +32,13 @@ Check check_library(const Machine& machine) {
 // Servers tell their clients.
 Check check_server(const Machine& machine) {
   const char* version = machine.variable("PMIX_VERSION");
-  if (!version) return ok("PMIx server", "this job's does not tell its version");
+  if (!version) return ok("PMIx server", "this job's server does not report its version");
   if (std::atoi(version) < kOldestServer)
-    return warn("PMIx server",
-                fmt::format("this job's has PMIx {}; jobs are started by {} and newer", version,
-                            kOldestServer),
-                "use a launcher with a newer PMIx, or oshrun");
-  return ok("PMIx server", fmt::format("this job's has PMIx {}", version));
+    return warn(
+        "PMIx server",
+        fmt::format("this job's server has PMIx {}; jobs need {} or newer", version, kOldestServer),
+        "use a launcher with a newer PMIx, or oshrun");
+  return ok("PMIx server", fmt::format("this job's server has PMIx {}", version));
 }
 
 // Whether a list of components, "a,b" or "^a,b" for all but these, takes this one.
@@ -67,7 +67,7 @@ Check check_settings(const Machine& machine) {
         fmt::format("PMIX_MCA_psec={} leaves out {}, by which {}", security, needed,
                     of_server ? "this job's server knows its PEs" : "servers know their PEs"),
         fmt::format("unset PMIX_MCA_psec, or add {}", needed));
-  return ok("PMIx settings", "none that keeps PEs from their server");
+  return ok("PMIx settings", "no setting keeps PEs from their server");
 }
 
 // Of those that tell.
@@ -83,10 +83,10 @@ Checks check_launchers_libraries(const Machine& machine) {
           name, fmt::format("{} does not find its libpmix", launcher),
           fmt::format("install the PMIx of {}, or add its folder to LD_LIBRARY_PATH", program))};
     if (std::atoi(version.c_str()) < kOldestServer)
-      return {warn(name,
-                   fmt::format("{} has PMIx {}; jobs are started by {} and newer", launcher,
-                               version, kOldestServer),
-                   "install a newer Open MPI or PRRTE, or use oshrun")};
+      return {warn(
+          name,
+          fmt::format("{} has PMIx {}; jobs need {} or newer", launcher, version, kOldestServer),
+          "install a newer Open MPI or PRRTE, or use oshrun")};
     found += fmt::format("{}{} has {}", found.empty() ? "" : ", ", launcher, version);
   }
   if (found.empty()) return {};

@@ -60,7 +60,8 @@ Check try_heap(const Library& library, const Places& places, void* memory) {
     return bad("heap", fmt::format("PE {} does not reach the memory of {}", places.me, to),
                "start containers of a machine with --pid=host or with one TMPDIR");
   if (!comes_back(library, places.me, memory, places.neighbour))
-    return bad("heap", fmt::format("a put of PE {} to {} arrives wrong", places.me, to), kReport);
+    return bad("heap", fmt::format("a put from PE {} to {} arrives with wrong data", places.me, to),
+               kReport);
   return ok("heap", is_alone ? "a put to itself arrives; there is one PE on the node"
                              : "a put to another PE of the node arrives by shared memory");
 }
@@ -72,7 +73,8 @@ Check try_device(const Library& library, const Places& places, const TrialMemory
                 "see the lines of GPUs, and unset MESHMEM_DEVICE_HEAP_SIZE");
   if (!comes_back(library, places.me, memory.device, places.neighbour))
     return bad("device memory",
-               fmt::format("a put of PE {} to PE {} arrives wrong", places.me, places.neighbour),
+               fmt::format("a put from PE {} to PE {} arrives with wrong data", places.me,
+                           places.neighbour),
                kReport);
   return ok("device memory", target == "cpu" ? "a put arrives; kernels run on processors"
                                              : "a put to a GPU arrives");
@@ -97,7 +99,7 @@ Check verdict_of(const std::vector<Way>& ways, const std::string& networks) {
   for (const Way& way : ways)
     if (!way.is_right || !way.is_right_on_device)
       return bad("to other nodes",
-                 fmt::format("a put to {} of PE {} arrives wrong",
+                 fmt::format("a put to {} of PE {} arrives with wrong data",
                              way.is_right ? "device memory" : "memory", way.pe),
                  "choose another network by MESHMEM_NETWORK_DEVICE, and report it");
   const Way& slowest = *std::max_element(
