@@ -159,7 +159,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   if (is_connected.exchange(true)) return this_job;
   connected_process = getpid();
   open_standard_descriptors();
-  const NotLost until_it_is_finalized;
+  const IgnoreLeaks until_it_is_finalized;
   connect(timeout_seconds);
   if (launcher == nullptr) {
     this_job.node_pes = {0};

@@ -38,13 +38,13 @@ struct CopyBranch::Side {
 
 namespace {
 
-// Sides that no call uses now. They live for ever, as streams must.
-struct Sides {
+// Side streams that no call uses now. They live for ever, as streams must.
+struct SideStreams {
   std::mutex mutex;
   std::vector<std::unique_ptr<CopyBranch::Side>> free;
 };
-Sides& sides() {
-  static Sides& instance = *new Sides;
+SideStreams& side_streams() {
+  static SideStreams& instance = *new SideStreams;
   return instance;
 }
 
@@ -53,8 +53,8 @@ hipError_t take_side(hipStream_t stream, std::unique_ptr<CopyBranch::Side>& take
   if (const hipError_t error = hipGetDevice(&device)) return error;
   const RelaxedCapture allowed;  // other streams may be captured
   {
-    const std::lock_guard lock(sides().mutex);
-    auto& free = sides().free;
+    const std::lock_guard lock(side_streams().mutex);
+    auto& free = side_streams().free;
     const auto found = std::find_if(free.begin(), free.end(), [&](const auto& side) {
       return side->may_serve(stream, device);
     });
@@ -73,8 +73,8 @@ hipError_t take_side(hipStream_t stream, std::unique_ptr<CopyBranch::Side>& take
 CopyBranch::CopyBranch(hipStream_t stream) : stream_(stream) {}
 CopyBranch::~CopyBranch() {
   if (!side_) return;
-  const std::lock_guard lock(sides().mutex);
-  sides().free.push_back(std::move(side_));
+  const std::lock_guard lock(side_streams().mutex);
+  side_streams().free.push_back(std::move(side_));
 }
 
 hipError_t CopyBranch::fork() {

@@ -47,8 +47,8 @@ std::optional<std::string> set_up_collectives(const Environment& environment) {
   return std::nullopt;
 }
 
-// PE 0 says what the environment asks it to say.
-void tell(const Environment& environment) {
+// PE 0 prints the version and the variables, if the environment asks for them.
+void print_banner(const Environment& environment) {
   if (environment.version)
     fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
                SHMEM_MINOR_VERSION);
@@ -70,7 +70,7 @@ void serve_kernels() {
 std::optional<std::string> make_ready(const char* routine, const TraceMoment& begin) {
   const Environment& environment = runtime().environment();
   if (auto error = set_up_collectives(environment)) return error;
-  if (address_map.my_pe == 0) tell(environment);
+  if (address_map.my_pe == 0) print_banner(environment);
   return open_trace(routine, begin);
 }
 

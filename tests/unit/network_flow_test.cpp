@@ -56,12 +56,12 @@ struct Sender {
     answer();
   }
   // How many messages leave.
-  int put() { return add(64, Leaves::when_followed); }
-  int p() { return add(8, Leaves::when_few_are_under_way); }
-  int add(std::size_t bytes, Leaves leaves) {
+  int put() { return add(64, SendPolicy::when_followed); }
+  int p() { return add(8, SendPolicy::when_few_are_under_way); }
+  int add(std::size_t bytes, SendPolicy policy) {
     const std::byte data[64] = {};
     const int before = wire.sent;
-    flow.add({.kind = RecordKind::put, .bytes = bytes}, data, leaves);
+    flow.add({.kind = RecordKind::put, .bytes = bytes}, data, policy);
     return wire.sent - before;
   }
   void answer() { EXPECT_TRUE(flow.note_acknowledged(flow.issued().n_sent)); }
@@ -77,12 +77,12 @@ struct Sender {
 
 TEST(Flow, SendsOneRecordInTheHead) {
   Sender sender;
-  EXPECT_EQ(sender.add(5, Leaves::at_once), 1);
+  EXPECT_EQ(sender.add(5, SendPolicy::at_once), 1);
   EXPECT_EQ(sender.wire.head.lone.kind, RecordKind::put);
   EXPECT_EQ(sender.wire.body_bytes, 5U) << "its data alone";
   sender.answer();
-  sender.add(5, Leaves::with_others);
-  EXPECT_EQ(sender.add(64, Leaves::at_once), 1);
+  sender.add(5, SendPolicy::with_others);
+  EXPECT_EQ(sender.add(64, SendPolicy::at_once), 1);
   EXPECT_EQ(sender.wire.head.lone.kind, RecordKind::none);
   const std::size_t of_a_put = record_bytes(RecordKind::put);
   EXPECT_EQ(sender.wire.body_bytes, of_a_put + 8 + of_a_put + 64) << "both, padded";
@@ -268,14 +268,14 @@ TEST(Flow, HoldsLaterAfterItHasHeldInVain) {
 TEST(Flow, TheNextRecordTellsOfAFence) {
   Sender sender;
   const auto tells = [&] { return sender.wire.head.lone.follows_fence == 1; };
-  sender.add(5, Leaves::at_once);
+  sender.add(5, SendPolicy::at_once);
   EXPECT_FALSE(tells());
   sender.outlet.fences = 2;
-  sender.flow.add({.kind = RecordKind::credit}, nullptr, Leaves::at_once);
+  sender.flow.add({.kind = RecordKind::credit}, nullptr, SendPolicy::at_once);
   EXPECT_FALSE(tells());
-  sender.add(5, Leaves::at_once);
+  sender.add(5, SendPolicy::at_once);
   EXPECT_TRUE(tells());
-  sender.add(5, Leaves::at_once);
+  sender.add(5, SendPolicy::at_once);
   EXPECT_FALSE(tells());
   sender.outlet.fences = 3;
   const std::byte data[64] = {};

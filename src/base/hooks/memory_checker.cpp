@@ -69,10 +69,10 @@ void end_block(const void* block, std::size_t bytes) {
   VALGRIND_FREELIKE_BLOCK(block, 0);
 }
 
-NotLost::NotLost() {
+IgnoreLeaks::IgnoreLeaks() {
   if (__lsan_disable) __lsan_disable();
 }
-NotLost::~NotLost() {
+IgnoreLeaks::~IgnoreLeaks() {
   if (__lsan_enable) __lsan_enable();
 }
 

@@ -27,11 +27,11 @@ void end_block(const void* block, std::size_t bytes);
 
 // Between these two a library that this one calls allocates what it keeps until the process ends,
 // which is not lost. They nest.
-struct NotLost {
-  NotLost();
-  ~NotLost();
-  NotLost(const NotLost&) = delete;
-  NotLost& operator=(const NotLost&) = delete;
+struct IgnoreLeaks {
+  IgnoreLeaks();
+  ~IgnoreLeaks();
+  IgnoreLeaks(const IgnoreLeaks&) = delete;
+  IgnoreLeaks& operator=(const IgnoreLeaks&) = delete;
 };
 
 }  // namespace meshmem

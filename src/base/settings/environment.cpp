@@ -397,8 +397,8 @@ std::optional<std::string> read(std::string_view ours, typename Value<kind>::Typ
   return std::nullopt;
 }
 
-// Of settings that are right each by itself.
-std::optional<std::string> misfit_of(const Environment& environment) {
+// Settings that are valid each by itself, but not together: the error.
+std::optional<std::string> conflicting_settings(const Environment& environment) {
   if (is_for_races(environment.check) && !environment.trace.empty())
     return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";
   const ReduceRule& rule = environment.reduce_algorithm;
@@ -446,7 +446,7 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
   if (!error) error = read<Kind::kind>(#name, parsed.member, get_env, names);
 #include "base/settings/environment_table.hpp"
 #undef X
-  if (!error) error = misfit_of(parsed);
+  if (!error) error = conflicting_settings(parsed);
   if (!error) out = parsed;
   return error;
 }

@@ -13,8 +13,8 @@ namespace {
 // The parcels or requests that may be under way before records wait for one another. One would let
 // the second of two puts wait for a round trip.
 constexpr std::uint64_t kFewUnderWay = 2;
-// The record that follows has come by then, or does not come.
-constexpr auto kHeldInVain = std::chrono::microseconds(50);
+// How long a record is held for the next one: by then it has come, or does not come.
+constexpr auto kHoldLimit = std::chrono::microseconds(50);
 
 Record after_fence(Record record) {
   record.follows_fence = 1;
@@ -38,45 +38,45 @@ void Outlet::send_open() {
 
 bool Outlet::acknowledge_all() {
   bool any = false;
-  for (Flow* const flow : owing) {
-    flow->is_listed_owing_ = false;
-    if (flow->n_executed_ == flow->n_told_) continue;
+  for (Flow* const flow : needs_ack) {
+    flow->is_listed_needs_ack_ = false;
+    if (flow->n_executed_ == flow->n_acked_) continue;
     flow->acknowledge();
     any = true;
   }
-  owing.clear();
+  needs_ack.clear();
   return any;
 }
 
 bool Outlet::has_to_acknowledge() const {
-  return std::any_of(owing.begin(), owing.end(),
-                     [](const Flow* flow) { return flow->n_executed_ != flow->n_told_; });
+  return std::any_of(needs_ack.begin(), needs_ack.end(),
+                     [](const Flow* flow) { return flow->n_executed_ != flow->n_acked_; });
 }
 
 void Outlet::note_unanswered() {
-  for (Flow* const flow : owing)
+  for (Flow* const flow : needs_ack)
     if (flow->expects_answer()) flow->answers_.note_missed();
 }
 
 void Outlet::send_held() {
   for (Flow* const flow : open) {
     if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
-    if (now() - flow->held_since_ < kHeldInVain) continue;
+    if (now() - flow->held_since_ < kHoldLimit) continue;
     flow->held_for_->note_none();
     flow->send_open();
   }
 }
 
-void Flow::add(const Record& record, const void* data, Leaves leaves) {
+void Flow::add(const Record& record, const void* data, SendPolicy policy) {
   if (takes_fence_along(record.kind)) [[unlikely]]
-    return add(after_fence(record), data, leaves);
+    return add(after_fence(record), data, policy);
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
   pack(parcel.room.get() + parcel.used, record, data);
   parcel.head.lone = parcel.used == 0 ? record : Record{};
   parcel.used += bytes;
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
-  if (!leaves_now(leaves, is_counted(record.kind))) return;
+  if (!leaves_now(policy, is_counted(record.kind))) return;
   send_open();
   if (!follow_ups_.is_open() && !quiets_.is_open()) return;
   const auto now = outlet_.now();
@@ -91,13 +91,13 @@ bool Flow::takes_fence_along(RecordKind kind) {
   return true;
 }
 
-bool Flow::leaves_now(Leaves leaves, bool is_counted) {
-  if (leaves == Leaves::with_others) return false;
+bool Flow::leaves_now(SendPolicy policy, bool is_counted) {
+  if (policy == SendPolicy::with_others) return false;
   if (quiets_.is_open()) quiets_.note_missed();
-  if (leaves != Leaves::when_followed && follow_ups_.is_open())
+  if (policy != SendPolicy::when_followed && follow_ups_.is_open())
     follow_ups_.note_other(outlet_.now());
-  if (leaves == Leaves::at_once) return true;
-  if (leaves == Leaves::when_followed) return !hold_for(follow_ups_) && are_few_under_way();
+  if (policy == SendPolicy::at_once) return true;
+  if (policy == SendPolicy::when_followed) return !hold_for(follow_ups_) && are_few_under_way();
   return are_few_under_way() && !(is_counted && hold_for(quiets_));
 }
 
@@ -140,7 +140,7 @@ void Flow::send_lone(const Record& record, const void* data, std::atomic<std::si
 }
 
 void Flow::add_answer(std::uint64_t request, const void* data, std::size_t bytes) {
-  add({.kind = RecordKind::reply, .bytes = bytes, .first = request}, data, Leaves::with_others);
+  add({.kind = RecordKind::reply, .bytes = bytes, .first = request}, data, SendPolicy::with_others);
   has_answers_ = true;
 }
 
@@ -172,7 +172,7 @@ void Flow::ask() {
 }
 
 void Flow::acknowledge() {
-  if (n_executed_ != n_told_) post(outlet_.parcels.take_without_room());
+  if (n_executed_ != n_acked_) post(outlet_.parcels.take_without_room());
 }
 
 void Flow::say_bye(std::uint64_t opening) {
@@ -203,7 +203,7 @@ void Flow::post(Parcel& parcel, bool introduces) {
   head.token = outlet_.token[0];
   head.source = outlet_.me;
   head.version = kFormatVersion;
-  head.acknowledged = n_told_ = n_executed_;
+  head.acknowledged = n_acked_ = n_executed_;
   if (head.flags & kCounted) {
     ++n_sent_;
     if (answers_.is_open()) answers_.note_other(outlet_.now());
@@ -251,7 +251,7 @@ void Flow::note_signal() {
 
 void Flow::note_executed() {
   ++n_executed_;
-  if (!std::exchange(is_listed_owing_, true)) outlet_.owing.push_back(this);
+  if (!std::exchange(is_listed_needs_ack_, true)) outlet_.needs_ack.push_back(this);
 }
 
 }  // namespace meshmem::network

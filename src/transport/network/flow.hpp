@@ -30,9 +30,9 @@ struct Outlet {
   std::uint64_t token[2] = {0, 0};
   std::function<std::string(int pe)> wire_address_of;
   ParcelStore parcels;
-  std::vector<Flow*> open;      // perhaps with records that wait to leave
-  std::vector<Flow*> owing;     // perhaps with something to acknowledge
-  std::vector<int> pe_of_peer;  // by the wire's number
+  std::vector<Flow*> open;       // perhaps with records that wait to leave
+  std::vector<Flow*> needs_ack;  // perhaps with something to acknowledge
+  std::vector<int> pe_of_peer;   // by the wire's number
   std::atomic<std::uint64_t> parcels_sent{0};
   std::atomic<std::uint64_t> fences{0};  // so far, of all threads
   bool has_watcher = false;  // who calls send_held() within a millisecond: something may be held
@@ -43,8 +43,8 @@ struct Outlet {
   void send_open();
   bool acknowledge_all();
   bool has_to_acknowledge() const;
-  // Answers that were expected have not come. Four in a row are needed again, and no more: one that
-  // comes gains a third of what is lost by waiting for one that does not.
+  // Expected answers have not come. After such a miss, four answers in a row re-arm the guess. A
+  // hit saves a third of what a miss costs.
   void note_unanswered();
   // Sends a held record that no other has followed.
   void send_held();
@@ -59,7 +59,7 @@ struct Issued {
 // that may be followed is held if it most likely will be, else it leaves when few are under way.
 // One that leaves when few are under way is held if it changes memory and quiet most likely
 // follows.
-enum class Leaves { at_once, when_few_are_under_way, when_followed, with_others };
+enum class SendPolicy { at_once, when_few_are_under_way, when_followed, with_others };
 
 // How far messages of collectives to one PE may be ahead of those that it has received, by slot of
 // a team: what one thread has not received yet keeps up no other thread.
@@ -74,7 +74,7 @@ class Flow {
   int pe() const { return pe_; }
 
   // A record with at most kMostCombined bytes of data, which are copied.
-  void add(const Record& record, const void* data, Leaves leaves);
+  void add(const Record& record, const void* data, SendPolicy policy);
   // A record whose data stays where it is until *under_way, raised here, has come down again.
   void send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way);
   // An answer to a request of the other; it leaves when its parcel has been executed.
@@ -132,7 +132,7 @@ class Flow {
   bool takes_fence_along(RecordKind kind);
   bool are_few_under_way() const;
   Parcel& open_for(std::size_t bytes);
-  bool leaves_now(Leaves leaves, bool is_counted);
+  bool leaves_now(SendPolicy policy, bool is_counted);
   // Notes a record that may be followed, and holds it if it most likely will be. Whether it does.
   bool hold_for(FollowUps& expected);
   void greet();
@@ -151,12 +151,12 @@ class Flow {
   FollowUps answers_;              // of kernels to signals
   FollowUps* held_for_ = nullptr;
   FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
-  bool is_listed_open_ = false, is_listed_owing_ = false;
+  bool is_listed_open_ = false, is_listed_needs_ack_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
   std::uint64_t last_for_device_ = 0;
   std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
-  std::uint64_t n_executed_ = 0, n_told_ = 0;
+  std::uint64_t n_executed_ = 0, n_acked_ = 0;
   std::uint64_t n_lent_ = 0;          // ever
   std::atomic<std::size_t> lent_{0};  // now
   std::unordered_map<int, Allowance> allowances_;

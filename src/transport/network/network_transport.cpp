@@ -19,9 +19,9 @@ namespace meshmem {
 
 using network::Allowance;
 using network::Flow;
-using network::Leaves;
 using network::Record;
 using network::RecordKind;
+using network::SendPolicy;
 
 namespace {
 
@@ -241,7 +241,7 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
                       .bytes = bytes,
                       .first = key.sequence,
                       .second = bytes};
-  state.send(lock, flow, record, data, Leaves::at_once);
+  state.send(lock, flow, record, data, SendPolicy::at_once);
 }
 
 void NetworkTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
@@ -289,7 +289,7 @@ void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
   flow.add({.kind = RecordKind::credit,
             .index = static_cast<std::uint32_t>(slot),
             .first = allowance.told},
-           nullptr, Leaves::at_once);
+           nullptr, SendPolicy::at_once);
 }
 
 }  // namespace meshmem

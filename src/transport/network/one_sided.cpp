@@ -12,9 +12,9 @@ namespace meshmem {
 using network::Answers;
 using network::Flow;
 using network::kMostCombined;
-using network::Leaves;
 using network::Record;
 using network::RecordKind;
+using network::SendPolicy;
 
 // Data that is no longer than a flag leaves: somebody may wait for it.
 void NetworkTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
@@ -25,7 +25,7 @@ void NetworkTransport::put(const RemotePlace& dest, const void* source, std::siz
     Lock lock(state.mutex);
     Flow& flow = state.server_flow(dest.pe);
     state.send(lock, flow, state.record_for(RecordKind::put, dest, bytes), source,
-               bytes > kFlagBytes ? Leaves::when_followed : Leaves::when_few_are_under_way);
+               bytes > kFlagBytes ? SendPolicy::when_followed : SendPolicy::when_few_are_under_way);
   }
   pending_work.count_issued();
 }
@@ -55,7 +55,7 @@ void NetworkTransport::put_signal(const RemotePlace& dest, const void* source, s
     record.width = static_cast<std::uint8_t>(signal.segment);
     record.first = signal.offset;
     record.second = signal.value;
-    state.send(lock, flow, record, source, Leaves::when_few_are_under_way);
+    state.send(lock, flow, record, source, SendPolicy::when_few_are_under_way);
   }
   pending_work.count_issued();
 }
@@ -110,7 +110,7 @@ std::uint64_t NetworkTransport::atomic(const RemotePlace& dest, const AtomicRequ
     state.fetch(lock, flow, record, &before, &answers);
     state.wait_for(lock, flow, answers.missing);
   } else {
-    state.send(lock, flow, record, nullptr, Leaves::when_few_are_under_way);
+    state.send(lock, flow, record, nullptr, SendPolicy::when_few_are_under_way);
     lock.unlock();
     pending_work.count_issued();
   }
@@ -143,7 +143,7 @@ void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void
                       .first = state.requests.add(flow.pe(), answer, answer_bytes, &answers,
                                                   network::Asks::a_question),
                       .second = answer_bytes};
-  state.send(lock, flow, record, question, Leaves::at_once);
+  state.send(lock, flow, record, question, SendPolicy::at_once);
   state.wait_for(lock, flow, answers.missing);
 }
 

@@ -20,9 +20,9 @@ namespace meshmem {
 using network::Answers;
 using network::Flow;
 using network::kMostCombined;
-using network::Leaves;
 using network::Record;
 using network::RecordKind;
+using network::SendPolicy;
 
 namespace {
 
@@ -82,7 +82,7 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
     answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
   // The PE that polls need not come again to acknowledge, or to answer for the device.
-  if (thread.sleeps_on() && (!outlet.owing.empty() || !held.is_empty())) [[unlikely]]
+  if (thread.sleeps_on() && (!outlet.needs_ack.empty() || !held.is_empty())) [[unlikely]]
     thread.wake_soon();
   return true;
 }
@@ -149,11 +149,11 @@ void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void
 }
 
 void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void* data,
-                        Leaves leaves) {
+                        SendPolicy policy) {
   if (record.bytes <= kMostCombined) {
     wait_for_room(lock, flow);
     if (network::is_for_device(record)) flow.note_for_device();
-    return flow.add(record, data, leaves);
+    return flow.add(record, data, policy);
   }
   std::atomic<std::size_t> under_way{0};
   send_chunks(lock, flow, record, data, &under_way);
@@ -177,7 +177,7 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
         [&] { return "an answer from " + plan.name_of(flow.pe()); });
     record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
     if (network::is_for_device(record)) flow.note_for_device();
-    flow.add(record, nullptr, is_alone ? Leaves::when_few_are_under_way : Leaves::at_once);
+    flow.add(record, nullptr, is_alone ? SendPolicy::when_few_are_under_way : SendPolicy::at_once);
     flow.note_requested(record.bytes);
   }
 }
@@ -191,7 +191,7 @@ void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* b
       [&] { return "an answer from " + plan.name_of(flow.pe()); });
   record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
   if (network::is_for_device(record)) flow.note_for_device();
-  flow.add(record, nullptr, answers ? Leaves::at_once : Leaves::when_few_are_under_way);
+  flow.add(record, nullptr, answers ? SendPolicy::at_once : SendPolicy::when_few_are_under_way);
   flow.note_requested(sizeof *before);
 }
 

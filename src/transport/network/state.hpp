@@ -72,7 +72,7 @@ struct NetworkState {
                              std::size_t bytes) const;
   // Sends a record with data, which may be changed when it returns.
   void send(Lock& lock, network::Flow& flow, const network::Record& record, const void* data,
-            network::Leaves leaves);
+            network::SendPolicy policy);
   // A long one, from where its data lies until *under_way has come down to 0.
   void send_chunks(Lock& lock, network::Flow& flow, network::Record record, const void* data,
                    std::atomic<std::size_t>* under_way);
