@@ -10,7 +10,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "library/active_set_team.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
 
 namespace meshmem {

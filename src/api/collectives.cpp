@@ -8,7 +8,7 @@
 #include "collectives/combine.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
 
 namespace meshmem {

@@ -11,7 +11,7 @@
 #include "collectives/device/kernel_reduction.hpp"
 #include "core/stream_transfers.hpp"
 #include "device/operations.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "shmemx.h"
 
 namespace meshmem {

@@ -14,7 +14,7 @@
 #include "collectives/sync.hpp"
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
 #include "one_sided/contiguous.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "collectives/between_nodes.hpp"
 #include "collectives/message.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem::by_messages {

@@ -13,7 +13,7 @@
 #include "collectives/reduction.hpp"
 #include "device/collectives/alltoallv_call.hpp"
 #include "device/operations.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 
 namespace meshmem {
 

@@ -28,7 +28,7 @@
 #include "gpu/hip_error.hpp"
 #include "gpu/modules.hpp"
 #include "gpu/stream_uses.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "meshmem/compat/other_names.h"
 
 namespace meshmem {

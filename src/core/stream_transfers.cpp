@@ -13,7 +13,7 @@
 #include "gpu/device_target.hpp"
 #include "gpu/stream_work.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "shmem.h"
 
 namespace meshmem::on_stream {

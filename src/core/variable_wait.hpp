@@ -18,8 +18,8 @@
 #include "device/comparison.hpp"
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"
+#include "memory/argument_checks.hpp"
 #include "memory/place_text.hpp"
-#include "memory/room.hpp"
 #include "shmem.h"
 
 namespace meshmem {

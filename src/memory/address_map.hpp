@@ -63,8 +63,8 @@ struct AddressMap {
 
 extern constinit AddressMap address_map;
 // The memory that puts, gets, atomics and waits may access without another look: the same, but
-// under MESHMEM_CHECK without the heap, so that they come to find_in_block (room.hpp) or to
-// one_sided.hpp.
+// under MESHMEM_CHECK without the heap, so that they come to find_in_block (argument_checks.hpp) or
+// to one_sided.hpp.
 extern constinit AddressMap direct_map;
 
 // The reasons to refuse an address or a PE, told in one line that ends the job. `routine` is the

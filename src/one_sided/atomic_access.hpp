@@ -15,7 +15,7 @@
 
 #include "base/waiting/polling_loop.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem {

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
 #include "one_sided/contiguous.hpp"
 #include "one_sided/one_sided.hpp"

@@ -10,7 +10,7 @@
 #include "gpu/device_transfer.hpp"
 #include "gpu/user_buffer.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 
 namespace meshmem::far {
 namespace {

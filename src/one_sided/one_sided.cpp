@@ -12,7 +12,7 @@
 #include "gpu/device_transfer.hpp"
 #include "gpu/host_stores.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/far_transfer.hpp"
 #include "shmem.h"
 #include "transport/transport.hpp"

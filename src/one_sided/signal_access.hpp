@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 #include "shmem.h"
 

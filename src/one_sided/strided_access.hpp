@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "memory/address_map.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem {

@@ -11,7 +11,7 @@
 #include "collectives/between_nodes/gather_direct.hpp"
 #include "collectives/between_nodes/layout.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {

@@ -13,7 +13,7 @@
 #include "gpu/copy_branch.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 
 namespace meshmem::on_device {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "collectives/data_movement.hpp"
 #include "collectives/message.hpp"
+#include "memory/argument_checks.hpp"
 #include "memory/copy.hpp"
-#include "memory/room.hpp"
 
 namespace meshmem {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slow side of the checks in room.hpp.
+// The slow side of the checks in argument_checks.hpp.
 // Invariant: only cold code here.
-#include "memory/room.hpp"
+#include "memory/argument_checks.hpp"
 
 #include <string>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks what a caller asks for: that the count of elements is possible, and that the buffers of a
+// Checks the arguments of a call: that the count of elements is possible, and that the buffers of a
 // collective are symmetric to their ends.
 // Invariant: each check is one comparison if all is right; otherwise the job ends with a line.
 // Called by the API and the collectives. Puts and gets check the segment when they translate the
 // address.
-#ifndef MESHMEM_MEMORY_ROOM_HPP_
-#define MESHMEM_MEMORY_ROOM_HPP_
+#ifndef MESHMEM_MEMORY_ARGUMENT_CHECKS_HPP_
+#define MESHMEM_MEMORY_ARGUMENT_CHECKS_HPP_
 
 #include <cstddef>
 
@@ -63,4 +63,4 @@ void check_block(const char* routine, const void* address, std::size_t bytes);
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_MEMORY_ROOM_HPP_
+#endif  // MESHMEM_MEMORY_ARGUMENT_CHECKS_HPP_
