@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The comparisons that waits are asked for, SHMEM_CMP_*: one meaning for host and device code.
-// Invariant: values are compared as what they are, so that an unsigned one is never taken for a
+// Invariant: values are compared in their own type, so that an unsigned one is never taken for a
 // signed one. A caller has asked is_comparison() first.
 #ifndef MESHMEM_DEVICE_COMPARISON_HPP_
 #define MESHMEM_DEVICE_COMPARISON_HPP_

@@ -27,8 +27,8 @@ struct OthersSource {
   }
 };
 
-// n pieces; several loads under way before the first store, which is what fills the link. Of the
-// last few as many as possible: a thread that copies little waits for each trip over the link.
+// n pieces; several loads are under way before the first store, which fills the link. Of the last
+// few as many as possible: a thread that copies little waits for each trip over the link.
 template <typename Source, typename Piece, int kInFlight>
 MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, std::size_t step) {
 #pragma unroll 1

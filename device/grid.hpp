@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All blocks of a kernel as one group: how they meet, alone and with the grids of other PEs. They
-// must be on the device at the same time, which a cooperative launch makes sure; any shape will do.
+// must be on the device at the same time, which a cooperative launch ensures; any shape will do.
 // Invariant: the count of blocks is zero between two meetings, so that a grid of another size may
 // come next, in another kernel or a graph. Each PE has one grid at a time on a team. Called by the
 // collectives of grids.
@@ -12,10 +12,11 @@
 
 // A grid has one word, in its PE's sync slab, with the flags of the team's channel 0. The low half
 // counts the blocks that have come to the meeting, the high half the meetings that have ended.
-// Whoever ends a meeting clears the one and increments the other in one addition. The number of
-// meetings may wrap: blocks wait for it to change, and it cannot change again before they have come
-// to the next meeting. Only additions change the word. So whoever sees a block's addition and
-// acquires has all that this block released before it. Block b uses channel b.
+// The last block to come clears the low half and increments the high half in one addition. The
+// number of meetings may wrap: blocks wait for it to change, and it cannot change again before they
+// have come to the next meeting. Only additions change the word. So a block that sees another
+// block's addition and acquires has all stores that this block released before it. Block b uses
+// channel b.
 
 namespace meshmem {
 namespace device {
@@ -46,7 +47,7 @@ MESHMEM_DEVICE bool is_cooperative() {
 }
 #endif
 
-// Checks how the grid was launched, and says what is wrong with it.
+// Checks how the grid was launched, and prints a mistake.
 MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
 #if MESHMEM_KERNEL_CHECKS
   if (grid.blocks() == 1 || thread_in_block() != 0 || is_cooperative()) return;
@@ -66,7 +67,7 @@ class GridMeeting {
   MESHMEM_DEVICE_MEMBER GridMeeting(const CooperativeGrid& grid, const TeamSync& sync)
       : word_(sync.grid_word()), blocks_(static_cast<std::uint32_t>(grid.blocks())) {}
 
-  // Publishes what the block has released. True if this block is the last to come.
+  // Publishes the stores that the block has released. True if this block is the last to come.
   MESHMEM_DEVICE_MEMBER bool arrive() {
     release_mine();
     before_ = fetch_add(word_, std::uint64_t{1});
@@ -96,8 +97,8 @@ class GridMeeting {
   std::uint64_t before_ = 0;
 };
 
-// A meeting of all blocks: what one stored before it, all can read after it. The last to come ends
-// it.
+// A meeting of all blocks: all can read after it the stores of each before it. The last to come
+// ends it.
 MESHMEM_DEVICE void meet(const CooperativeGrid& grid, const TeamSync& sync) {
   const Block block;
   check_launch_of(grid);
@@ -135,7 +136,7 @@ MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync)
   if (!leads) return;
   team_sync(block, sync);
   if (block.rank() == 0) {
-    release_mine();  // passes on to the other blocks what the other PEs have released
+    release_mine();  // passes the other PEs' released stores on to the other blocks
     meeting.end(meeting.blocks() - 1);
   }
 }

@@ -32,9 +32,9 @@ MESHMEM_DEVICE int wave_size() {
 #endif
 }
 
-// MESHMEM_UNFORESEEN(value): what the threads of a wave that are here have alike. AMD's compilers
-// take it for another value each time, so they compute what follows from it where that is needed.
-// Else they do so before the loop, also for what a rare branch needs, and hold it in scalar
+// MESHMEM_UNFORESEEN(value): a value that the active threads of a wave have in common. AMD's
+// compilers take it for another value each time, so they compute dependent values where those are
+// needed. Else they do so before the loop, also for a rare branch, and hold them in scalar
 // registers, of which there are a hundred: the rest is spilt. Others see the value alone.
 #if defined(MESHMEM_TARGET_IS_HIP)
 #define MESHMEM_UNFORESEEN(...) unforeseen(__VA_ARGS__)

@@ -100,9 +100,9 @@ struct Sources {
   const void* at[kMost];
   int n;
 };
-// to[i] becomes what the sources have at i, combined in their order, by one device alone; an
-// average is a sum. wide: the elements of `to` are float, in which half and bfloat16 are combined.
-// count > 0.
+// to[i] becomes the sources' elements i, combined in their order, by one device alone; an average
+// is a sum. wide: the elements of `to` are float, in which half and bfloat16 are combined. count >
+// 0.
 hipError_t launch_combine(const Sources& sources, ReduceOp op, ElemType type, void* to,
                           std::size_t count, bool wide, hipStream_t stream);
 

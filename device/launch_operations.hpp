@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several operations on device memory in one kernel: what other nodes ask for.
+// Several operations on device memory in one kernel: the requests of other nodes.
 // Invariant: as in launch.hpp. Defined in kernels/, called by src/gpu/.
 #ifndef MESHMEM_DEVICE_LAUNCH_OPERATIONS_HPP_
 #define MESHMEM_DEVICE_LAUNCH_OPERATIONS_HPP_

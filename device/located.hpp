@@ -48,7 +48,7 @@ struct LocatedOrder {
   }
 
  private:
-  // Greater for what is to be taken first.
+  // Greater for the element that is preferred.
   template <typename U>
   MESHMEM_HOST_DEVICE_MEMBER U key_of(U value) const {
     constexpr U kTop = U{1} << (8 * sizeof(U) - 1);

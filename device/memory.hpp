@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ordered access to memory that other PEs see: the verbs that all device code is written in.
-// Invariant: who publishes releases before it stores the flag; who was told acquires after it has
-// polled the flag. On AMD every thread of a group does so itself, since a wave can neither write
-// back nor invalidate for another. On NVIDIA the barrier of the group passes the others' stores on,
-// so the threads that store or poll the flags fence for all.
+// Invariant: a thread that publishes releases before it stores the flag; a thread that uses the
+// data acquires after it has polled the flag. On AMD every thread of a group does so itself, since
+// a wave can neither write back nor invalidate for another. On NVIDIA the barrier of the group
+// passes the others' stores on, so the threads that store or poll the flags fence for all.
 #ifndef MESHMEM_DEVICE_MEMORY_HPP_
 #define MESHMEM_DEVICE_MEMORY_HPP_
 

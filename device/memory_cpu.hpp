@@ -98,7 +98,7 @@ inline void raise_to(std::uint64_t* at, std::uint64_t value) {
       "which\n",
       stderr);
 #endif
-  std::fflush(stdout);  // what the kernel printed
+  std::fflush(stdout);  // the kernel's output
   std::abort();
 }
 

@@ -27,7 +27,7 @@ MESHMEM_DEVICE void release_all(const Group& group) {
 MESHMEM_DEVICE void release_mine() {}
 MESHMEM_DEVICE void acquire_mine() {}
 
-// No thread may use what its caches held before the flag was seen.
+// No thread may use data that its caches held before the flag was seen.
 template <typename Group>
 MESHMEM_DEVICE void acquire_all(const Group& group) {
   group.sync();

@@ -24,13 +24,13 @@ namespace meshmem {
 namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-static State module_state;  // kernels read what the host wrote: the same memory
+static State module_state;  // kernels and the host share this memory
 // A state for the kernels of this thread in place of it: tests whose PEs are threads of one
 // process.
 inline thread_local const State* state_of_thread = nullptr;
 #elif defined(__CUDACC__) && !defined(__CUDACC_RDC__)
-// Each unit's own here, too. But into the name of what is static nvcc writes a number of the unit,
-// and by its name the library finds the state of a module that the program has loaded by hand.
+// Each unit's own here, too. But nvcc writes a number of the unit into the names of static objects,
+// and the library finds the state of a module that the program has loaded by hand by its name.
 __constant__ State module_state;
 #else
 static __constant__ State module_state;
@@ -219,7 +219,7 @@ MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std:
   (void)elem_bytes, (void)nelems, (void)times;
 #endif
 }
-// And one whose collective would write what is yet to be read.
+// And one whose collective would overwrite elements that are yet to be read.
 MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const void* source,
                                 std::size_t source_bytes) {
 #if MESHMEM_KERNEL_CHECKS
@@ -310,8 +310,8 @@ MESHMEM_DEVICE bool find_near(void** there, const void* address, int pe) {
                    pe);
 }
 
-// As try_translate, for a caller who must be right. False: only the proxy reaches it (proxy.hpp),
-// which is found where no near PE comes by.
+// As try_translate, for an address that must be right. False: only the proxy reaches it
+// (proxy.hpp), which is found where no near PE comes by.
 template <typename T>
 MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
   if (find_near(there, address, pe)) return true;

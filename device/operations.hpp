@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names for what an untyped launch is asked to do: element types and operations, as numbers that
-// host and device code share.
+// The arguments of untyped launches: element types and operations, as numbers that host and device
+// code share.
 // Invariant: an element type is derived from the C type, never written by hand.
 #ifndef MESHMEM_DEVICE_OPERATIONS_HPP_
 #define MESHMEM_DEVICE_OPERATIONS_HPP_

@@ -3,8 +3,8 @@
 // Puts of packets: data that says by itself when it has come, for messages so short that the fence
 // between data and signal is most of what they take. They go into packet memory of the receiver,
 // which takes the data out of it.
-// Invariant: as for all packets, the sender sees to it that the receiver is done with what lies
-// there, and the tag differs from that of any packet there. Nothing else is ordered by them.
+// Invariant: as for all packets, the sender ensures that the receiver is done with the packets
+// there, and the tag differs from theirs. Nothing else is ordered by them.
 #ifndef MESHMEM_DEVICE_PACKET_PUT_HPP_
 #define MESHMEM_DEVICE_PACKET_PUT_HPP_
 
@@ -16,8 +16,7 @@
 namespace meshmem {
 namespace device {
 
-// Lines move in one access each. Checks say what is wrong, where hardware would stop without
-// a word.
+// Lines move in one access each. Checks name the mistake, where hardware would stop without a word.
 MESHMEM_DEVICE void check_packets(const void* packets) {
 #if MESHMEM_KERNEL_CHECKS
   if (reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;

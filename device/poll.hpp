@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Polling by a group: a thread, or the lanes of a wave, wait for words that other PEs write.
-// Invariant: nothing of what the writers released may be used before acquire_all() of the group.
-// Used by whatever waits in kernels.
+// Invariant: the group may use the writers' data only after acquire_all(). Used by whatever waits
+// in kernels.
 #ifndef MESHMEM_DEVICE_POLL_HPP_
 #define MESHMEM_DEVICE_POLL_HPP_
 
@@ -38,7 +38,7 @@ MESHMEM_DEVICE bool is_poller(const Group&) {
 MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
 #endif
 
-// Until ready() is true; find() gives the address of what is not yet as it should be.
+// Polls until ready() is true; find() gives the address of a word that is not yet as it should be.
 template <typename Ready, typename Find>
 MESHMEM_DEVICE void pause_until(const Ready& ready, const Find& find) {
   while (!ready()) pause_for(find);

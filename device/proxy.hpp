@@ -236,9 +236,9 @@ MESHMEM_DEVICE_COLD void far_get(void* dest, const void* source, std::size_t byt
   command.word[0] = number_of(dest);
   command.word[1] = number_of(source);
   command.word[2] = bytes;
-  release_fence();  // no store to dest comes after what the host writes there
+  release_fence();  // no earlier store to dest comes after the host's writes there
   await_completed(state().proxy, post(command) + 1);
-  acquire_fence();  // what the host has written can be read
+  acquire_fence();  // acquires the host's writes
 }
 
 // Blocks at strides, all in bytes.
@@ -276,11 +276,11 @@ MESHMEM_DEVICE_COLD void far_put_blocks(void* dest, const void* source, const Fa
 MESHMEM_DEVICE_COLD void far_get_blocks(void* dest, const void* source, const FarBlocks& blocks,
                                         int pe) {
   if (host_reaches(dest)) {
-    release_fence();  // no store to dest comes after what the host writes there
+    release_fence();  // no earlier store to dest comes after the host's writes there
     const std::uint64_t ticket =
         post(blocks_command(ProxyOp::get_blocks, dest, source, blocks, pe));
     await_completed(state().proxy, ticket + 1);
-    return acquire_fence();  // what the host has written can be read
+    return acquire_fence();  // acquires the host's writes
   }
   auto* to = static_cast<std::byte*>(dest);
   const auto* from = static_cast<const std::byte*>(source);

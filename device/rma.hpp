@@ -169,7 +169,7 @@ MESHMEM_DEVICE void iget(const Group& group, Pes pes, void* dest, const void* so
   ibget<E>(group, pes, dest, source, dst, sst, 1, nelems, pe);
 }
 
-// A signal word at its place. Relaxed: what it announces has been released before.
+// A signal word at its place. Relaxed: the data that it announces has been released before.
 MESHMEM_DEVICE void update_signal(std::uint64_t* there, std::uint64_t value, int sig_op) {
   if (sig_op == SHMEM_SIGNAL_ADD) {
     fetch_add(there, value);

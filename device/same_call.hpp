@@ -169,14 +169,14 @@ MESHMEM_DEVICE void leave_descriptions(const TeamSync& sync, const CallWords& wo
   // Another PE's leader may still be looking at the last one: its other threads do not wait for it.
   for (int i = 1; i < sync.team.n; ++i)
     store_relaxed(description(sync, sync.peer(i), sync.team.me) + kMark, std::uint64_t{0});
-  release_fence();  // whoever sees a new word finds the old mark gone
+  release_fence();  // a reader that sees a new word finds the old mark gone
   for (int i = 1; i < sync.team.n; ++i) {
     std::uint64_t* const there = description(sync, sync.peer(i), sync.team.me);
     store_relaxed(there, words.what);
     store_relaxed(there + 1, words.count);
     store_relaxed(there + 2, words.caller);
   }
-  release_fence();  // publishes the words to whoever sees the mark
+  release_fence();  // publishes the words to a reader that sees the mark
   for (int i = 1; i < sync.team.n; ++i)
     store_relaxed(description(sync, sync.peer(i), sync.team.me) + kMark, mark);
 }

@@ -24,8 +24,8 @@
 // it.
 //
 // Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
-// operations, long after which a packet of a long message might still lie in its row. So whoever
-// takes the epoch to a multiple of 2^30, be it by packets or by a meeting alone, meets the others
+// operations, long after which a packet of a long message might still lie in its row. So a group
+// that takes the epoch to a multiple of 2^30, by packets or by a meeting alone, meets the others
 // there, wipes the channel's packets and meets them again.
 
 namespace meshmem {
@@ -148,9 +148,10 @@ MESHMEM_DEVICE_OUT_OF_LINE void work_out_of_line(Group group, int slot, int chan
 #endif
 
 // work(sync), of a group in a user's kernel and of a team that has a slot. On AMD GPUs it is a
-// function of its own, which is told the slot and finds the rest again: what takes most registers
-// leaves none to what its caller needs afterwards, and compilers may lose that (docs/amd.md). Work
-// refers to nothing: it has copies, since an address of the caller's would keep that in memory.
+// function of its own, which is told the slot and finds the rest again: the routines with most
+// registers leave none to values that their caller needs afterwards, and compilers may lose those
+// (docs/amd.md). Work refers to nothing: it has copies, since an address of the caller's would keep
+// that in memory.
 template <typename Group, typename Work>
 MESHMEM_DEVICE void with_registers(const Group& group, const TeamSync& sync, const Work& work) {
 #if defined(MESHMEM_TARGET_IS_HIP)
@@ -326,7 +327,7 @@ MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync
   return epoch;
 }
 
-// Of far PEs, each wave waits for what it has handed to the proxy itself.
+// For far PEs, each wave waits for the commands that it has handed to the proxy itself.
 template <typename Group>
 MESHMEM_DEVICE void quiet(const Group& group) {
   if (__builtin_expect(has_proxy(), 0) && speaks_for_wave(group)) quiet_far();

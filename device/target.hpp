@@ -48,7 +48,7 @@
 #define MESHMEM_TARGET_IS_CPU 1
 #endif
 
-// Whether kernels look for mistakes of their callers, and say what they find: `oshhip --check`, or
+// Whether kernels look for mistakes of their callers, and print them: `oshhip --check`, or
 // -DMESHMEM_KERNEL_CHECKS. Functions that do so have other names for a linker, so that files of
 // both kinds can be in one program. In code for GPUs each file has its own.
 #if !defined(MESHMEM_KERNEL_CHECKS)

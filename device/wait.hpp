@@ -2,9 +2,9 @@
 //
 // Point-to-point synchronization in kernels (OpenSHMEM 1.6, section 9.11), and signals that are
 // waited for.
-// Invariant: what the leader of a group sees decides; after a wait all of the group have acquired
-// what the writer released before. A wait polls memory of this PE, and lets others run between two
-// polls.
+// Invariant: the value that the leader of a group sees decides; after a wait all of the group have
+// acquired the writer's earlier released stores. A wait polls memory of this PE, and lets others
+// run between two polls.
 #ifndef MESHMEM_DEVICE_WAIT_HPP_
 #define MESHMEM_DEVICE_WAIT_HPP_
 
@@ -77,7 +77,7 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
   return found;
 }
 
-// Then all of the group may use what the writers released.
+// Then all of the group may use the writers' data.
 template <typename Group, typename Ready, typename Find>
 MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready, const Find& find) {
   poll_and_acquire(group, ready, find);

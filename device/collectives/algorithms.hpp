@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reduction algorithms by number, and what the table algorithms.def says of each.
-// Invariant: this is the only type for an algorithm, in kernels and on the host. Read by whoever
+// The reduction algorithms by number, and the columns of the table algorithms.def for each.
+// Invariant: this is the only type for an algorithm, in kernels and on the host. Read by code that
 // chooses an algorithm, parses its name or launches it.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ALGORITHMS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ALGORITHMS_HPP_
@@ -19,7 +19,7 @@ enum class ReduceAlgorithm {
 // ones would have the registers, and the frame, of the largest.
 enum class ReduceKernel { packets, wide_lines, large, none };
 
-// Threads of a block. two_shot_wide has 72 lines at a time: what 4 PEs share of 4 MiB is 69 for a
+// Threads of a block. two_shot_wide has 72 lines at a time: a share of 4 PEs of 4 MiB is 69 for a
 // block of 128, and a second turn for five of them would take as long as the hops.
 constexpr int kMostThreads = 512;
 constexpr int kMostThreadsOfTwoShotWide = 576;

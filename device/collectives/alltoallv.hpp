@@ -56,7 +56,7 @@ MESHMEM_DEVICE_COLD void ask_for_alltoallv(shmem_team_t team, const Alltoallv& c
   const void* const words[] = {call.dest,      call.source,      call.to.nelems,
                                call.to.displs, call.from.nelems, call.from.displs};
   for (int i = 0; i < kResultOfCollective; ++i) command.word[i] = number_of(words[i]);
-  release_fence();  // publishes what the group has released to the host
+  release_fence();  // publishes the group's released stores to the host
   post_and_await_result(command, kResultOfCollective);
 }
 

@@ -43,11 +43,11 @@ MESHMEM_DEVICE void with_registers(const CooperativeGrid&, const TeamSync& sync,
   work(sync);
 }
 
-// Packets go as far for each block as they do for one alone, but all together no further than to
-// where the links are what is waited for: there packets carry twice the bytes, and two_shot is no
-// better than pulling, whose two meetings then cost less. Large data is pulled: many blocks have
-// loads enough under way to fill the links, and it is added in PE order, as in all reductions of
-// users' kernels and not in a ring, which the library's own kernels take for the largest.
+// Each block takes packets up to the limit for one block alone. All blocks together take them only
+// up to the size where the links are the limit: packets carry twice the bytes there, and two_shot
+// is no better than pulling, whose two meetings then cost less. Large data is pulled: many blocks
+// have loads enough under way to fill the links, and it is added in PE order, as in all reductions
+// of users' kernels and not in a ring, which the library's own kernels take for the largest.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().reduce_limits.block, &all = state().reduce_limits.grid;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {

@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// The far way is apart from the near one, function by function: what a routine keeps in registers
-// would else be in memory on the near way too, wherever the far one calls something.
+// The far way is apart from the near one, function by function. Otherwise a routine would keep its
+// values in memory and not in registers on the near way too, wherever the far one calls something.
 MESHMEM_DEVICE_APART bool is_marked(const std::uint8_t* spans, shmem_team_t team) {
   const auto slot = static_cast<unsigned>(slot_of(team));
   return slot < static_cast<unsigned>(kTeamSlots) && spans[slot] != 0;
@@ -68,7 +68,7 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
       call.kind == CollectiveKind::broadcast ? static_cast<std::ptrdiff_t>(call.root) : host.dst);
   command.word[4] = static_cast<std::uint64_t>(host.sst);
   command.word[5] = call.elem_bytes;
-  release_fence();  // publishes what the group has released to the host
+  release_fence();  // publishes the group's released stores to the host
   post_and_await_result(command, kResultOfCollective);
 }
 

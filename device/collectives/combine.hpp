@@ -170,8 +170,8 @@ MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u,
     if (u * EightBytes<E>::kElems + k < count) to[k] = unit.elem[k];
 }
 
-// In what type elements of several PEs are combined before they are stored as E again: E itself, or
-// float for the short floating-point types.
+// The type in which elements of several PEs are combined before they are stored as E again: E
+// itself, or float for the short floating-point types.
 template <typename E>
 struct Total {
   using Type = E;

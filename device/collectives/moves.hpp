@@ -85,9 +85,9 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   return 0;
 }
 
-// Pushes to one PE after the other: from `source` to `mine` in each, what lies source_apart bytes
-// further for each PE. own_first: to this PE before the others and not after them. If half of a
-// kernel's blocks do so, the links carry data while memory copies.
+// Pushes to one PE after the other: from `source` to `mine` in each; the next PE's block lies
+// source_apart bytes further. own_first: to this PE before the others and not after them. If half
+// of a kernel's blocks do so, the links carry data while memory copies.
 template <typename Group>
 MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::byte* mine,
                                  const std::byte* source, std::size_t source_apart,

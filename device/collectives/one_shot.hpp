@@ -74,7 +74,8 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
           combine_received(op, sync, load_unit(own, count, u), end, received + (u - first), epoch);
       store_unit(dest, count, u, finished<E>(op, total, n));
     }
-    // The whole batch has come: whoever is in the next one knows that all left the last.
+    // The whole batch has come: a PE that is in the next batch knows that all have left the last
+    // one.
     group.sync();
   }
   group.sync();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move few bytes, in one hop: each PE sends the others what is theirs as packets,
-// and takes what comes out of its own rows into its dest. Nobody meets, and nothing is fenced.
-// Invariant: every PE sends each other a line at least, be it without data, and awaits one of each:
-// who has finished knows that all have entered (sync.hpp). Nothing is read or written before all
-// threads of the group have entered; only the PE itself writes its dest. Any alignment and any
-// number of bytes.
+// Collectives that move few bytes, in one hop: each PE sends the others their blocks as packets,
+// and copies arriving packets from its own rows into its dest. Nobody meets, and nothing is fenced.
+// Invariant: every PE sends each other PE at least one line, perhaps without data, and awaits one
+// of each. So a PE that has finished knows that all have entered (sync.hpp). Nothing is read or
+// written before all threads of the group have entered; only the PE itself writes its dest. Any
+// alignment and any number of bytes.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 

@@ -2,7 +2,7 @@
 //
 // Plain data (not packets) that PEs push into each other's memory step by step, and the flags that
 // say how far they have come.
-// Invariant: whoever has awaited a PE's step sees all that the PE's group stored before it
+// Invariant: a group that has awaited a PE's step sees all stores of the PE's group before it
 // announced the step. A flag only counts up, over all operations of a channel, so a later step also
 // announces the earlier ones. Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
@@ -70,8 +70,8 @@ struct Workers {
   MESHMEM_DEVICE_MEMBER int size() const { return threads; }
 };
 
-// Tells PE `to` that this group has done a step, counted from 1, and publishes what it stored
-// before.
+// Tells PE `to` that this group has done a step, counted from 1, and publishes its stores before
+// that.
 template <typename Group>
 MESHMEM_DEVICE void announce(const Workers& workers, const Group& group, const TeamSync& sync,
                              int to, std::uint64_t epoch, int step) {

@@ -59,7 +59,7 @@ struct Doubling {
 };
 
 // The total of all PEs, from that of this one. Two PEs exchange once in an operation, so each has
-// its row. The total depends on all PEs, so whoever has it knows that all have entered. No other
+// its row. The total depends on all PEs, so a PE that has it knows that all have entered. No other
 // unit is waited for.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> exchange_totals(const Op& op, const TotalPackets<E>& packets,

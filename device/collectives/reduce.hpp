@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions by whatever algorithm: one that is given, or what groups in users' kernels take.
-// Invariant: the choice depends on what all PEs have in common. A call without elements does
-// nothing, on all PEs alike.
+// Reductions by any algorithm: a given one, or the choice for groups in users' kernels.
+// Invariant: the choice depends only on values that all PEs have in common. A call without elements
+// does nothing, on all PEs alike.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
 

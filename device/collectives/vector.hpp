@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of elements that move in one access, and what they are combined in.
+// Runs of elements that move in one access, and the totals in which they are combined.
 // Invariant: a vector has the alignment of its size. Used by collectives of large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_VECTOR_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_VECTOR_HPP_

@@ -109,7 +109,7 @@ std::optional<off_t> MemoryFile::take(std::size_t length) {
 
 void MemoryFile::give_back(off_t offset, std::size_t length) {
   const std::lock_guard lock(mutex_);
-  // The machine gets the pages, and who maps them still (a peer) sees zeros; the header's page
+  // The machine gets the pages, and a peer that still maps them sees zeros; the header's page
   // vanishes as well.
   fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
             static_cast<off_t>(length));

@@ -205,7 +205,7 @@ Fiber* BlockRunner::fiber_of_new_thread() {
   return fibers_.back().get();
 }
 
-// New threads first: what the others wait for may be theirs to do.
+// New threads first: the others may wait for them.
 Fiber* BlockRunner::next_ready() {
   if (begun_ < size_) return fiber_of_new_thread();
   if (ready_.empty()) fail_as_none_is_ready();
@@ -379,7 +379,7 @@ void observe_waits(const WaitObserver* observer) {
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
 
-// Outside of kernels too: what is of a file is initialized with all thread-local variables there.
+// Outside of kernels too: a file's thread-local variables are initialized there all at once.
 void* dynamic_shared_memory() { return BlockRunner::of_this_os_thread().shared_memory(); }
 
 void grid_barrier() { current_thread->block->runner->grid_barrier(); }

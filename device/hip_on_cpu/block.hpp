@@ -107,7 +107,7 @@ class BlockRunner {
   unsigned yields_ = 0, pauses_ = 0;
   long long wait_since_ = 0;  // nanoseconds(); 0: no wait is long enough to be shown
   long long say_at_ = 0;      // when to show it next
-  void* shown_ = nullptr;     // what the observer's say() has returned
+  void* shown_ = nullptr;     // the last result of the observer's say()
   bool ending_ = false;
 
   struct FreeMemory {

@@ -39,9 +39,9 @@ class Captures {
  public:
   hipError_t begin(const std::shared_ptr<Stream>& stream, hipStreamCaptureMode mode);
   hipError_t end(const std::shared_ptr<Stream>& stream, Operations* operations);
-  // hipErrorStreamCaptureUnsupported, and an end to the capture, where one forbids what would wait
-  // or allocate: a Global one to all threads, a ThreadLocal one to its own. A thread may say that
-  // it minds fewer of them.
+  // hipErrorStreamCaptureUnsupported, and an end to the capture, where a capture forbids calls that
+  // wait or allocate: a Global one to all threads, a ThreadLocal one to its own. A thread may say
+  // that fewer captures bind it.
   hipError_t refuse_unsafe_call();
   hipStreamCaptureMode exchange_mode_of_thread(hipStreamCaptureMode mode);
 

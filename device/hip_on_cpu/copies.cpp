@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills: checked against the table of allocations when they are called, run by the
 // stream.
-// Invariant: what reaches a stream lies within its allocations and goes the way that its kind says.
+// Invariant: a copy that reaches a stream lies within its allocations and goes the way that its
+// kind says.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -35,7 +36,7 @@ Side side_of(const void* address, std::size_t size) {
   if (found->is_device()) return size <= room ? Side::kDevice : Side::kBeyondItsAllocation;
   if (found->kind == MemoryKind::kManaged)
     return size <= room ? Side::kEither : Side::kBeyondItsAllocation;
-  // Registered memory is the user's, who may have registered but a part of it.
+  // Registered memory is the user's, and perhaps only a part of it is registered.
   return size <= room || found->kind == MemoryKind::kRegistered ? Side::kHost
                                                                 : Side::kBeyondItsAllocation;
 }
@@ -83,8 +84,8 @@ void copy_words(char* dest, const char* source, std::size_t size) {
 }
 
 // A short copy may be of words that kernels store to or poll at this moment (flags, signals): like
-// a GPU's copy engine it moves each aligned word whole, and what it saw happened before what
-// follows.
+// a GPU's copy engine it moves each aligned word whole, and acquires each word that it reads before
+// it goes on.
 void copy_bytes(void* dest, const void* source, std::size_t size) {
   constexpr std::size_t kFlagsBytes = 1024;
   if (size > kFlagsBytes) {

@@ -34,8 +34,8 @@ constexpr int kThreadsPerProcessor = 2048;
 constexpr int kClockKilohertz = 1000 * 1000;  // clocks count nanoseconds
 
 thread_local int device_of_thread = 0;
-// Programs write 1 to a GPU's register to flush what the host has stored. Processors keep nothing
-// back, so nobody reads this word.
+// Programs write 1 to a GPU's register to flush the host's stores. Processors keep nothing back, so
+// nobody reads this word.
 unsigned flush_word = 0;
 unsigned* const flush_register = &flush_word;
 std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];

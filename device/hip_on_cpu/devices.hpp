@@ -22,6 +22,6 @@ int current_device();
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
 
 std::size_t memory_of_device();       // all of it
-std::size_t free_memory_of_device();  // what the machine could give it now
+std::size_t free_memory_of_device();  // the memory that the machine could give it now
 
 }  // namespace hip_on_cpu

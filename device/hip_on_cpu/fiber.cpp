@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks, switches, and what AddressSanitizer and ThreadSanitizer need to know of them.
+// Stacks, switches, and their reports to AddressSanitizer and ThreadSanitizer.
 // Invariant: every switch tells the sanitizers where it goes before it goes, and where it came from
 // on arrival.
 #include "fiber.hpp"

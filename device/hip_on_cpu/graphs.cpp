@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: what a capture recorded, run as one operation of a stream, as often as wanted.
-// Invariant: an executable is what its graph was when it was made; launches under way share its
-// operations.
+// Graphs: the operations of a capture, run as one operation of a stream, as often as wanted.
+// Invariant: an executable keeps its graph as it was when the executable was made; launches under
+// way share its operations.
 #include <optional>
 
 #include "capture.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of the API (streams, events, graphs): which are alive, and what is behind them.
+// Handles of the API (streams, events, graphs): which are alive, and their objects.
 // Invariant: a handle that is unknown or destroyed is found out, never followed. Its object lives
 // on while it is in use. Used by streams.cpp, events.cpp and graphs.cpp.
 #pragma once

@@ -125,7 +125,7 @@ void LaunchRun::note_end_of_block(unsigned calls_of_grid) {
 void LaunchRun::arrive_at_barrier_of_grid() {
   if (at_barrier_.fetch_add(1, std::memory_order_acq_rel) + 1 != blocks) return;
   at_barrier_.store(0, std::memory_order_relaxed);
-  barriers_.fetch_add(1, std::memory_order_release);  // publishes what all blocks did before
+  barriers_.fetch_add(1, std::memory_order_release);  // publishes the stores of all blocks before
 }
 
 void LaunchRun::count_finished() {

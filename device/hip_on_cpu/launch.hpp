@@ -81,7 +81,7 @@ hipError_t submit_launch(
     void (*runs_all)(LaunchRun&) = [](LaunchRun& run) { run.run_on_threads(); });
 
 // Ends the process with a line that names the kernel, the block and the thread that run now, and
-// what happened.
+// the mistake.
 [[noreturn]] void fail_in_kernel(const char* what);
 void catch_faults_in_kernels();  // once; leaves handlers of the program alone
 void use_signal_stack();  // on each OS thread that runs kernels: a fault may be the stack's end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory, pinned and registered host memory, and what a pointer is.
+// Device memory, pinned and registered host memory, and the attributes of a pointer.
 // Invariant: an allocation is in the table from before its pointer is handed out until before its
 // memory goes.
 #include <sys/mman.h>
@@ -106,8 +106,8 @@ void unmap_device_memory(const Allocation& allocation) {
 }
 void free_host_memory(const Allocation& allocation) { std::free(allocation.pointer()); }
 
-// Memory in the order of a stream: what is taken can be used at once, and goes in its turn. A graph
-// would have to take it anew each time.
+// Memory in the order of a stream: an allocation can be used at once, and is freed in its turn. A
+// graph would have to take it anew each time.
 hipError_t device_of_stream(hipStream_t handle, int* device) {
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
@@ -142,7 +142,7 @@ hipError_t free_in_stream(void* pointer, hipStream_t stream) {
   return error;
 }
 
-// All memory is coherent, and mapped for every device: what the known flags ask for, it is.
+// All memory is coherent, and mapped for every device, as the known flags ask.
 hipError_t check_host_flags(unsigned flags) {
   constexpr unsigned kEither = hipHostMallocCoherent | hipHostMallocNonCoherent;
   constexpr unsigned kKnown =

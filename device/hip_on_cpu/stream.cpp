@@ -66,7 +66,7 @@ void Stream::work() {
   has_worker_ = false;
 }
 
-// The task, and what it holds, has ended when it counts as done.
+// The task and its captured objects have ended when it counts as done.
 hipError_t Stream::run(Task task) {
   for (const Ticket& ticket : task.after) ticket.wait();
   return task.operation();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All streams of the process, and the submission of operations to them.
-// Invariant: one mutex gives submissions one order. A stream that is being captured records what is
-// submitted to it (capture.hpp) and runs nothing. Used by all that is asynchronous.
+// Invariant: one mutex gives submissions one order. A stream that is being captured records its
+// operations (capture.hpp) and runs nothing. Used by all that is asynchronous.
 #pragma once
 
 #include <memory>
@@ -27,14 +27,14 @@ class Streams {
     return stream == defaults_[stream->device()];
   }
   std::vector<Ticket> before(
-      const std::shared_ptr<Stream>& stream);  // what its next operation comes after
+      const std::shared_ptr<Stream>& stream);  // the tickets before its next operation
   std::vector<Ticket> pending(int device);
   bool blocking_stream_captures(int device) const;
 
   Handles<hipStream_t, Stream> handles;
   std::mutex mutex;
   Captures captures;
-  std::vector<std::shared_ptr<Stream>> destroyed;  // until what was submitted to them is done
+  std::vector<std::shared_ptr<Stream>> destroyed;  // until their operations are done
 
  private:
   std::shared_ptr<Stream> defaults_[kMaxDevices];
@@ -42,7 +42,7 @@ class Streams {
 
 // Appends to the stream, or to the graph that it is being captured into.
 hipError_t submit(hipStream_t stream, Operation operation);
-// The same, behind what `ticket` names, which then names this operation; a capture has no tickets.
+// The same, behind the operation of `ticket`, which then names this one; a capture has no tickets.
 hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
 // Runs it as the default stream would, and waits for it.
 hipError_t run_in_default_stream(const Operation& operation);

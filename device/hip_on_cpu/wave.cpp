@@ -110,7 +110,8 @@ const WaveValues& BlockRunner::meet_lanes(WaveOperation operation, std::uint64_t
   return meeting->values;
 }
 
-// Masks are the only way to this: barriers and meetings of whole waves wait for no one who waits.
+// Masks are the only way to this: barriers and meetings of whole waves wait for no thread that
+// waits.
 void BlockRunner::fail_as_none_is_ready() {
   for (const Wave& wave : waves_) {
     if (wave.meetings.empty()) continue;

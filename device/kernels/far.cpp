@@ -13,7 +13,7 @@ namespace {
 __global__ void proxy_command_kernel(ProxyCommand command, ProxyEnd end) {
   after_earlier_kernels();
   const ProxyRing& ring = state().proxy;
-  release_fence();  // publishes to the host what the stream has done before
+  release_fence();  // publishes the stream's earlier stores to the host
   if (end == ProxyEnd::answered) {
     quiet_far();
     post_and_await_result(command, kResultOfCollective);
@@ -22,7 +22,7 @@ __global__ void proxy_command_kernel(ProxyCommand command, ProxyEnd end) {
     if (end == ProxyEnd::source_is_free) await_consumed(ring, ticket + 1);
     if (end == ProxyEnd::done) await_completed(ring, ticket + 1);
   }
-  acquire_fence();  // what the host has written can be read by what comes next on the stream
+  acquire_fence();  // the stream's next work can read the host's writes
 }
 
 }  // namespace

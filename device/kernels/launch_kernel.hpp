@@ -212,7 +212,8 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
 }
 
 // Waits for the earlier work on the stream, after a programmatic launch. Every kernel begins with
-// it: before it reads what that work may write, and before it writes what that work may read.
+// it: before it reads memory that that work may write, and before it writes memory that that work
+// may read.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

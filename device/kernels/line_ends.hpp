@@ -30,7 +30,7 @@ struct LineEnds {
 
   static LineEnds of(int n) {
     constexpr LineEnds kOfTwo{32, 60}, kOfMore{16, 16};
-    // The last ones are sent while one wave tells the others what has been pushed.
+    // The last ones are sent while one wave tells the others that the data has been pushed.
     static_assert(kOfTwo.first * kLanesOfLine <= kThreads &&
                   kOfTwo.last * kLanesOfLine <= kThreads - 32);
     return n == 2 ? kOfTwo : kOfMore;

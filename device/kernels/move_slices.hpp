@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the data of a collective that moves it is cut in slices, one for each block of threads.
-// Invariant: it depends on what all PEs have in common, but for the evenness of their addresses.
-// Included by moves.cpp and broadcasts.cpp.
+// Invariant: it depends only on values that all PEs have in common, except for the evenness of
+// their addresses. Included by moves.cpp and broadcasts.cpp.
 #ifndef MESHMEM_DEVICE_KERNELS_MOVE_SLICES_HPP_
 #define MESHMEM_DEVICE_KERNELS_MOVE_SLICES_HPP_
 

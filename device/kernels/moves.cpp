@@ -2,7 +2,8 @@
 //
 // Kernels of a team that move data and do not compute, but for broadcasts (broadcasts.cpp).
 // Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
-// and waits for no other block; how many blocks there are depends on what all PEs have in common.
+// and waits for no other block. The number of blocks depends only on values that all PEs have in
+// common.
 #include "device/collectives/alltoallv.hpp"
 #include "device/kernels/line_ends.hpp"
 #include "device/kernels/move_slices.hpp"

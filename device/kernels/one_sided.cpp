@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of one PE with another, in one block or, for copies, in as many as their size asks for.
-// Invariant: what a kernel of several blocks stores is released by each of its threads at its end.
+// Invariant: each thread of a kernel of several blocks releases its stores at its end.
 #include "device/kernels/launch_kernel.hpp"
 #include "device/launch_operations.hpp"
 #include "device/routines.hpp"

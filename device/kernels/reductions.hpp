@@ -2,7 +2,7 @@
 //
 // The kernels of a team that compute, by element type: each reductions_*.cpp has those of a few
 // types (reductions_of_type.hpp), so that compilers take them side by side.
-// Invariant: only declared here, so that who chooses among them compiles none.
+// Invariant: only declared here, so that a file that chooses among them compiles none.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 

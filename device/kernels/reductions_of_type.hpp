@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
   reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, scatter);
 }
 // f(the kernel of that algorithm). On AMD GPUs each algorithm has its own: scalar registers that
-// are enough for one are too few for several, since what they have in common is held for all.
+// are enough for one are too few for several, since common values are held for all.
 template <typename Op, typename E, typename F>
 hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const F& f) {
 #if defined(MESHMEM_TARGET_IS_HIP)

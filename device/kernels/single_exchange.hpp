@@ -2,8 +2,8 @@
 //
 // fcollect and alltoall in one hop, as the whole of a kernel: by packets, of which a thread has one
 // to each PE, and by lines of 128 bytes. Called by moves.cpp.
-// Invariant: as in single_unit.hpp; bytes of any number and alignment, so all PEs agree on what
-// lies where in a line, whatever the addresses are.
+// Invariant: as in single_unit.hpp; bytes of any number and alignment, so all PEs agree on the
+// layout of a line, whatever the addresses are.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_EXCHANGE_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_EXCHANGE_HPP_
 

@@ -130,8 +130,8 @@ MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
-// The units of all PEs, in PE order; `mine` is what this one has sent. scatters: there is one
-// function for each kernel, so that all of them have it in line.
+// The units of all PEs, in PE order; `mine` is the unit that this PE has sent. scatters: there is
+// one function for each kernel, so that all of them have it in line.
 template <bool scatters, typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
                                                 const TeamView& team, const Bits128& mine,

@@ -2,8 +2,8 @@
 //
 // <cuda_runtime_api.h> on ordinary CPUs: CUDA's names for <hip/hip_runtime_api.h>, so that programs
 // for NVIDIA GPUs compile on machines without one.
-// Invariant: a name means what it means in CUDA; a name that is not here does not compile. On the
-// cpu target oshhip and CMake's meshmem::nvshmem_names find it after the program's own headers.
+// Invariant: a name has CUDA's meaning; a name that is not here does not compile. On the cpu target
+// oshhip and CMake's meshmem::nvshmem_names find it after the program's own headers.
 #pragma once
 
 #include <hip/hip_runtime_api.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP's cooperative groups: the grid, the block, tiles of a wave, and the lanes that are active.
-// Invariant: the threads of a group call its sync(), shuffles and votes together; whoever has
-// exited is not awaited. The grid can meet in cooperative launches only; a kernel that was launched
-// otherwise ends with a line. Included by programs.
+// Invariant: the threads of a group call its sync(), shuffles and votes together; nobody waits for
+// a thread that has exited. The grid can meet in cooperative launches only; a kernel that was
+// launched otherwise ends with a line. Included by programs.
 //
 // Deliberately not there: groups of several devices (this_multi_grid), tiles larger than a wave,
 // and reduce().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP on ordinary CPUs, for developing and testing device code where there is no GPU.
-// Included by kernels' sources; what it has, and what it leaves out, is listed below.
+// Included by kernels' sources; a list below says what it has and lacks.
 // Invariant: a block runs on an OS thread of its own, and its threads are fibers there, which
 // change at barriers, at operations of the wave and in hip_on_cpu::yield(). A loop that waits for
 // another thread of its block must call that.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP's host API on ordinary CPUs: devices, memory, IPC, streams, events, graphs. The names, values
-// and error codes are HIP's (ROCm 6); what is not declared here is not there, so that using it does
-// not compile.
+// and error codes are HIP's (ROCm 6). The use of a name that is not declared here does not compile.
 // Invariant: a declaration's signature compiles wherever ROCm's does. hip_runtime.h adds the
 // language of kernels. Included by host code of every kind; the functions live in
 // libmeshmem_hip_cpu.
@@ -237,7 +236,7 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 hipError_t hipEventDestroy(hipEvent_t event);
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
-// Which captures forbid this thread what waits or allocates; `mode` gets what it was before.
+// Sets which captures forbid this thread calls that wait or allocate; `mode` gets the mode before.
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
@@ -273,7 +272,7 @@ void observe_waits(const WaitObserver* observer);  // which lives as long as the
 // Ends the process with a line that names the kernel and the routine that it called.
 [[noreturn]] void refuse_in_kernel(const char* routine);
 
-// The first statement of what is for the host alone: for GPUs, a kernel that calls it does not
+// The first statement of a function for the host alone: for GPUs, a kernel that calls it does not
 // compile.
 inline void host_only(const char* routine = __builtin_FUNCTION()) {
   if (in_kernel()) refuse_in_kernel(routine);

@@ -2,9 +2,8 @@
 //
 // HIP's error codes on NVIDIA GPUs.
 // Invariant: HIP took its numbers from CUDA, and every row of the table is compared with the CUDA
-// that compiles it; so a code is converted by a cast. A code that CUDA has and HIP has not keeps
-// its number, and hipGetErrorString knows what it means.
-// Included by hip_runtime_api.h.
+// that compiles it; so a code is converted by a cast. A code that CUDA has and HIP lacks keeps its
+// number, and hipGetErrorString explains it. Included by hip_runtime_api.h.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_ERRORS_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_ERRORS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <hip/hip_runtime.h> on NVIDIA GPUs: what kernels and those who launch them write in HIP, for
+// <hip/hip_runtime.h> on NVIDIA GPUs: the names that kernels and their launches use in HIP, for
 // nvcc.
 // Invariant: wave operations speak of all lanes of a warp, so all of its threads come to them
 // together; masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.

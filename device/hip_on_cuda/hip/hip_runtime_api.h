@@ -2,9 +2,9 @@
 //
 // <hip/hip_runtime_api.h> on NVIDIA GPUs: the calls of HIP's host API that meshmem and its examples
 // use, each one call of the CUDA runtime (12 or 13).
-// Invariant: a name means what it means in HIP; what CUDA cannot do is hipErrorNotSupported, and a
-// name that is not here does not compile. Plain C++17 does, nvcc is not needed.
-// Included by src/, by device/ through hip_runtime.h, and by programs that are built for cuda.
+// Invariant: a name has HIP's meaning. A call that CUDA cannot do returns hipErrorNotSupported, and
+// a name that is not here does not compile. Plain C++17 does, nvcc is not needed. Included by src/,
+// by device/ through hip_runtime.h, and by programs that are built for cuda.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
 
@@ -260,8 +260,8 @@ inline hipError_t hipHostGetDevicePointer(void** on_device, void* on_host, unsig
 
 namespace hip_on_cuda {
 
-// HIP's synchronous calls are over when they return. CUDA's may not be: what comes from pageable
-// memory has been read then, but other streams, and other processes, may not see it yet.
+// HIP's synchronous calls are over when they return. CUDA's may not be: pageable memory has been
+// read then, but other streams, and other processes, may not see the copy yet.
 inline hipError_t finished(cudaError_t error) {
   return to_hip(error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error);
 }
@@ -321,7 +321,7 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 }
 
 namespace hip_on_cuda {
-// Of what the CUDA runtime has no call for: libcuda.so is not on every machine that links. The
+// For calls that the CUDA runtime lacks: libcuda.so is not on every machine that links. The
 // driver's codes are the runtime's.
 using AddressRange = cudaError_t (*)(unsigned long long* base, std::size_t* bytes,
                                      unsigned long long address);

@@ -46,8 +46,8 @@ inline T atomic_update(T* address, Next next) {
 }
 
 #ifdef HIP_ON_CPU_TSAN
-// ThreadSanitizer knows no fences. A change of one common word orders all who make it, which is
-// what fences give.
+// ThreadSanitizer knows no fences. A change of one common word orders all threads that make it, as
+// fences do.
 __attribute__((visibility("default"))) inline unsigned fence_word;
 inline void fence() { __atomic_fetch_add(&fence_word, 1u, __ATOMIC_SEQ_CST); }
 #else

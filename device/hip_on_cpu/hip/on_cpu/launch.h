@@ -47,8 +47,8 @@ struct KernelArguments {
   }
 };
 
-// The same of a call that has to choose among kernels of one name, or to deduce what a template is
-// made for.
+// The same of a call that has to choose among kernels of one name, or to deduce the arguments of a
+// template.
 template <typename Call, typename... Arguments>
 struct CallArguments {
   Call call;
@@ -119,8 +119,8 @@ struct TypedCallWithShape : CallWithShape<Kernel> {
   }
 };
 
-// The name of one kernel: arguments become what its parameters are before it is launched. Where
-// their number is another one, it may have default arguments.
+// The name of one kernel: arguments are converted to its parameters' types before it is launched.
+// Where their number is another one, it may have default arguments.
 template <typename Call, typename... Parameters>
 struct KernelWithAddress {
   CalledKernel<Call> called;

@@ -45,7 +45,7 @@ struct ThreadState {
   dim3 index;
   const BlockState* block;
   unsigned rank;                  // in the block; consecutive ones make a wave
-  const void* awaited = nullptr;  // what it looks at between two polls, if it says so
+  const void* awaited = nullptr;  // the word that it polls, if it says so
   GroupCalls of_wave = {}, of_block = {};
   unsigned of_grid = 0;  // how many of the block's calls were routines of the grid
 };

@@ -190,8 +190,8 @@ inline unsigned long long __match_all_sync(Mask mask, T value, int* are_same) {
   return *are_same ? lanes : 0;
 }
 
-// The lanes that came here together: all that did not go another way. The call's place is what
-// tells.
+// The lanes that came here together: all that did not go another way. The place of the call
+// identifies them.
 inline unsigned long long __activemask(const char* file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
   return hip_on_cpu::meet(hip_on_cpu::WaveOperation::kVote, 0, hip_on_cpu::LanesAt{0, file, line})
