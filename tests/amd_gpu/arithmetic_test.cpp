@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random operands through single instructions, against the host's arithmetic: 64 lanes at a time,
 // with the values among them at which mistakes show.
-// Invariant: what an instruction should give is said here in other words than in the emulation.
+// Invariant: the expected results are computed here in another way than in the emulation.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -37,8 +37,8 @@ void set_words(Wave& w, unsigned first, unsigned lane, T value) {
 template <typename T>
 using Change = T (*)(T before, T operand);
 
-// Each of the following puts next(what is there) in its place, as one operation, and returns what
-// was there.
+// Each of the following replaces the old value by next(old), as one operation, and returns the old
+// value.
 template <typename T, typename Next>
 T replace(std::uint8_t* at, Next next) {
   using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;

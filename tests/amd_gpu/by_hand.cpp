@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module API of HIP: code objects that programs load by hand, from a file or from memory, their
 // kernels and variables. They have the names and the ABI of ROCm's libamdhip64.so.5.
-// Invariant: a handle counts for the device that it was loaded for, until it is unloaded; what was
-// unloaded stays in memory, since kernels may still run. Called by programs.
+// Invariant: a handle counts for the device that it was loaded for, until it is unloaded; an
+// unloaded module stays in memory, since kernels may still run. Called by programs.
 #include <elf.h>
 
 #include <cstring>

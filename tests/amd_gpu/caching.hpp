@@ -11,7 +11,7 @@
 namespace amd_gpu {
 
 enum class Caching : std::uint8_t {
-  // MTYPE UC passes L2; MTYPE CC is written through, and writes of others invalidate what L2 has.
+  // MTYPE UC passes L2; MTYPE CC is written through, and writes of others invalidate L2's copy.
   kCoherent,
   // MTYPE RW, memory of this GPU: stores may stay in L2 until a write-back. Data that L2 has read
   // is never stale, since writes of others invalidate it.
@@ -21,7 +21,7 @@ enum class Caching : std::uint8_t {
   kOthers
 };
 
-// For whom an instruction makes its access, or what it writes back or invalidates, coherent.
+// The threads for which an instruction makes its access, write-back or invalidation coherent.
 enum class Scope : std::uint8_t { kBlock, kGpu, kSystem };
 
 struct MemoryRange {

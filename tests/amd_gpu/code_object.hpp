@@ -51,7 +51,7 @@ struct Kernel {
 
 class CodeObject {
  public:
-  // Null, with a reason, for what is no code object of a GPU that is emulated.
+  // Null, with a reason, if it is not a code object of an emulated GPU.
   static std::unique_ptr<CodeObject> load(std::span<const std::uint8_t> file, std::string& why);
 
   const Kernel* kernel(const std::string& name) const;

@@ -97,8 +97,8 @@ bool counts_as_memory(std::string_view mnemonic) {
 
 // gfx90a: loads with glc pass the vector cache, all stores go to the GPU's L2 (CDNA2 ISA, "Memory
 // scopes and temporal hint"), whose own instructions are for the system. gfx942: sc1 is the scope
-// of the GPU, with sc0 that of the system; atomic operations, whose sc0 says that they return what
-// was there, have sc1 for the system. LLVM's AMDGPU usage, "Memory Model GFX90A" and "GFX942".
+// of the GPU, with sc0 that of the system; atomic operations, whose sc0 says that they return the
+// old value, have sc1 for the system. LLVM's AMDGPU usage, "Memory Model GFX90A" and "GFX942".
 Scope scope_of(const Architecture& architecture, std::string_view mnemonic, const Instruction& i) {
   if (architecture.has_scopes) {
     if (!i.sc1) return Scope::kBlock;

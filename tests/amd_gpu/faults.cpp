@@ -48,7 +48,7 @@ RunningWave::RunningWave(const Wave& wave) { running = &wave; }
 RunningWave::~RunningWave() { running = nullptr; }
 
 void fail(const Wave& wave, const char* what) {
-  only_one().lock();  // whoever comes second waits for the end of the process
+  only_one().lock();  // a second thread waits for the end of the process
   print(wave, what);
   running = nullptr;
   signal(SIGABRT, SIG_DFL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of the global and the flat address space, and what concerns their caches.
-// CDNA2 ISA and CDNA3 ISA, "Flat memory instructions".
+// Loads and stores of the global and the flat address space, and operations on their caches. CDNA2
+// ISA and CDNA3 ISA, "Flat memory instructions".
 // Invariant: unless the block has a WeakMemory, memory is as strong as the host's: caches hold
 // nothing, so that invalidations and write-backs have only to order stores before later loads.
 #include <atomic>

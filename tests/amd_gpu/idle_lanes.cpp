@@ -100,7 +100,7 @@ class Paths {
     return kNowhere;
   }
 
-  // A path comes to `n`; what is known there is what all paths have in common.
+  // A path comes to `n`; the state there is known as far as all paths agree.
   void reach(std::size_t n, Exec exec) {
     if (n >= exec_.size() || exec_[n] == Exec::kAny || exec_[n] == exec) return;
     exec_[n] = exec;

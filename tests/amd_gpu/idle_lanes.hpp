@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds vector instructions in machine code that no lane ever executes: exec is 0 on every path to
 // them. A compiler that fetches a spilt register there, before it brings the lanes back, has made a
-// mistake (docs/amd.md): lanes go on with what was in the register before.
-// Invariant: paths are branches, and calls that return; what is behind an indirect jump is taken
-// for code where lanes may be active. Called by known_code.cpp.
+// mistake (docs/amd.md): lanes go on with the register's old value.
+// Invariant: paths are branches, and calls that return; code behind an indirect jump counts as code
+// where lanes may be active. Called by known_code.cpp.
 #pragma once
 
 #include <cstdint>

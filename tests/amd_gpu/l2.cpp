@@ -72,7 +72,7 @@ L2::Line* L2::find(std::uint64_t address) {
   return found == lines_.end() ? nullptr : &found->second;
 }
 
-// By the widest accesses that are all dirty, so that what was stored at once arrives at once.
+// By the widest accesses that are all dirty, so that bytes that were stored at once arrive at once.
 void L2::write(std::uint64_t number, Line& line) {
   if (line.is_dirty.none()) return;
   for (std::uint64_t n = 0; n < kLine;) {

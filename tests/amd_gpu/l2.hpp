@@ -37,15 +37,15 @@ class L2 {
   std::uint64_t replace(std::uint64_t address, unsigned bytes, Caching caching, Next next);
 
   bool is_passed_by(Scope scope) const { return scope > serves_; }
-  // Forgets what it has read of other agents' memory.
+  // Forgets its copies of other agents' memory.
   void invalidate();
-  // A write-back sends what has been stored before it, which is in memory when it is over.
+  // A write-back sends all earlier stores, which are in memory when it is over.
   std::uint64_t begin_write_back();
   void end_write_back(std::uint64_t begun);
   // A kernel begins with nothing stale, and ends when all is in memory.
   void begin_kernel() { invalidate(); }
   void end_kernel() { end_write_back(begin_write_back()); }
-  // Time passes: an eighth of what waits for a write-back goes.
+  // Time passes: an eighth of the stores that wait for a write-back goes.
   void let_some_be_written(std::minstd_rand& random);
 
  private:

@@ -34,8 +34,9 @@ inline std::uint8_t* scratch_at(const Wave& wave, std::uint64_t base, std::uint6
     fail(wave, "an access beyond the scratch memory of its lane");
   return reinterpret_cast<std::uint8_t*>(base) + offset / 4 * 4 * kLanes + 4 * lane + offset % 4;
 }
-// A lane's scratch is spread by words, so what crosses them goes byte by byte: the hardware takes
-// any alignment (LLVM: FeatureUnalignedScratchAccess of GFX9). at(offset): where a byte is.
+// A lane's scratch is spread by words, so an access that crosses them goes byte by byte: the
+// hardware takes any alignment (LLVM: FeatureUnalignedScratchAccess of GFX9). at(offset): where a
+// byte is.
 template <typename T, typename At>
 T load_scratch(std::uint64_t offset, const At& at) {
   if (offset % 4 + sizeof(T) <= 4) return load_as<T>(at(offset));

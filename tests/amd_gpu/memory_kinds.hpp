@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The L2s of this process's GPUs, and how they treat its memory.
-// Invariant: each process has GPUs of its own, so that what it has opened of another process is
-// memory of another agent. Used by block_runner.cpp.
+// Invariant: each process has GPUs of its own, so that memory that it has opened of another process
+// belongs to another agent. Used by block_runner.cpp.
 #pragma once
 
 #include "l2.hpp"

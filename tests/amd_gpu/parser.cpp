@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the disassembler's text to operands and modifiers. The syntax is that of LLVM's pages
 // AMDGPUOperandSyntax and AMDGPUModifierSyntax.
-// Invariant: what is not understood makes parse() false; nothing is passed over.
+// Invariant: parse() is false for any text that it does not understand; it skips nothing.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>

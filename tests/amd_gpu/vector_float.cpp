@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector arithmetic on floats and doubles, and on half-precision floats (VOP1, VOP2, VOP3). CDNA2
 // ISA, "Vector ALU operations"; the steps of divisions are there as v_div_*.
-// Invariant: sums, products and fused products round to nearest even, as kernels start; what the
-// document gives a tolerance (rcp, sqrt, exp, log) is as good as the host's mathematics.
+// Invariant: sums, products and fused products round to nearest even, as kernels start. Operations
+// to which the document gives a tolerance (rcp, sqrt, exp, log) are as good as the host's
+// mathematics.
 #include <cmath>
 #include <limits>
 
@@ -72,7 +73,7 @@ void halves(Wave& w, const Instruction& i) {
   each_half(w, i, kFunction);
 }
 
-// a * b + c with a rounded product: what V_MAD and V_MAC do, which know no subnormal numbers.
+// a * b + c with a rounded product, as V_MAD and V_MAC compute it, which know no subnormal numbers.
 float multiplied_and_added(float a, float b, float c) {
   volatile float product = flushed(flushed(a) * flushed(b));  // rounded by itself
   return flushed(product + flushed(c));

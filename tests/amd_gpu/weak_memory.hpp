@@ -55,15 +55,15 @@ class WeakMemory {
     }
   };
   void store(const Store& store);
-  // Atomic operations are done in memory, or in L2, which this returns: what the block has stored
-  // there comes first.
+  // Atomic operations are done in memory, or in L2, which this returns: the block's stores to that
+  // place come first.
   L2* before_atomic(std::uint64_t address, unsigned bytes, Scope scope);
   Caching caching_of(std::uint64_t address) { return ranges_.caching_of(address); }
 
   // Returns when the wave's stores up to the one of this number are in L2, or in memory where their
   // scope passes it, and such write-backs are over.
   void wait(unsigned wave, std::uint64_t last_issue);
-  // Sends what is in L2, and what the wave has stored, on the way to memory: an instruction of that
+  // Sends the dirty data of L2, and the wave's stores, on the way to memory: an instruction of that
   // number, to be awaited as a store.
   void write_back(unsigned wave, std::uint64_t issue, Scope scope);
   // A block ends when all that it has stored has arrived.

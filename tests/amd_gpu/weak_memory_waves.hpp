@@ -31,7 +31,7 @@ class WeakMemoryOfAWave : public testing::Test {
   void begin(unsigned seed) {
     memory_.begin(seed, l2_, 0, [](int, u64) { return MemoryRange{0, ~u64{0}, caching_}; });
   }
-  // Starts `text`, and runs it up to its end or its first s_sleep; go_on() runs what is behind.
+  // Starts `text`, and runs it up to its end or its first s_sleep; go_on() runs the rest.
   void run(const std::string& text) {
     program_ = std::make_unique<Assembled>(std::vector{text}, architecture());
     run_again();

@@ -2,8 +2,8 @@
 //
 // Host calls of alltoallv, of every type of the table: on host memory, on device memory and on a
 // stream, on several teams, blocks of several lengths and of none.
-// Invariant: no routine is named here that the table has; what it must give is in
-// alltoallv_model.hpp.
+// Invariant: routines come from the table, none is named here; alltoallv_model.hpp says what they
+// must give.
 #include "alltoallv_model.hpp"
 #include "placed_array.hpp"
 

@@ -297,7 +297,8 @@ TEST(AtomicBitwise, S41_EveryPeOwnsABit) {
   });
 }
 
-// Tokens are swapped in and out of one word: what comes out and what is left is what went in.
+// Tokens are swapped in and out of one word: the tokens that come out, and the one that is left,
+// are those that went in.
 TEST(AtomicExtended, S41_SwapsLoseNoToken) {
   for_each_atomic_ext([](const auto& row) {
     SCOPED_TRACE(row.type);

@@ -19,7 +19,7 @@ namespace {
 constexpr int kOld = 500;
 constexpr size_t kMaxPes = 8;
 
-// dest[0] and what follows the n elements that a collective wrote at dest + 1 are as before.
+// dest[0], and the elements after the n that a collective wrote at dest + 1, are as before.
 template <typename E>
 void expect_frame(const E* dest, size_t n) {
   EXPECT_TRUE(same(dest[0], sample<E>(seed_of(my_pe(), 0, kOld))));
@@ -81,7 +81,7 @@ void check_alltoall(const Row& row, const TeamView& view, E* dest, E* source, si
   expect_frame(dest, n * view.size());
 }
 
-// Element j of block b is at (b * n + j) * stride; what is between stays.
+// Element j of block b is at (b * n + j) * stride; elements between them stay.
 template <typename Row, typename E>
 void check_alltoalls(const Row& row, const TeamView& view, E* dest, E* source, size_t n, size_t dst,
                      size_t sst) {
@@ -340,8 +340,8 @@ TEST(Collectives, S51_KindsMayFollowEachOther) {
       });
 }
 
-// Teams of other members come and go and do unlike amounts of work: a later team takes over what
-// they left behind.
+// Teams of other members come and go and do unlike amounts of work: a later team takes over their
+// slots and state.
 TEST(Collectives, S25_NewTeamsDoNotSeeWhatOldOnesLeft) {
   SymmetricArray<long> dest(64);
   SymmetricArray<long> source(1);

@@ -130,7 +130,7 @@ TEST(Context, S30_SingleElementsUseTheTeamsNumbers) {
   });
 }
 
-// Sends with a signal and waits for what the previous PE sends.
+// Sends with a signal and waits for the previous PE's data.
 template <typename Row, typename E>
 void check_signal(const Row& row, const Way& w, E* heap, uint64_t* signal) {
   for (const auto& put_signal : {row.ctx_put_signal, row.ctx_put_signal_nbi}) {
@@ -332,7 +332,7 @@ TEST(Context, S31_DestructionCompletesItsPuts) {
   shmem_ctx_destroy(SHMEM_CTX_INVALID);
 }
 
-// The quiet of a context completes what went over it; a sync then tells the others.
+// The quiet of a context completes its operations; a sync then tells the others.
 TEST(Context, S60_ItsQuietAndASyncCompletePutsForATeam) {
   SymmetricArray<uint64_t> dest(300);
   std::vector<uint64_t> source(300);

@@ -3,7 +3,7 @@
 // The deprecated names that are no collectives: atomics, waits, memory and queries. That the
 // current routines behind them are right is proved elsewhere; here, that each name comes to its
 // own.
-// Invariant: a PE works on the next PE's words, and waits for what the previous one does.
+// Invariant: a PE works on the next PE's words, and waits for the previous PE's changes.
 #include <mpp/shmemx.h>
 #include <unistd.h>
 
@@ -52,7 +52,8 @@ TEST(OldAtomics, S42_CompareIncrementAndAdd) {
   });
 }
 
-// Waits while the previous PE writes what leaves the wait as it is, then data, then what ends it.
+// Waits while the previous PE writes a value that does not end the wait, then data, then a value
+// that ends it.
 template <typename E, typename Wait>
 void expect_to_wait(E start, E passed, E end, const Wait& wait) {
   SymmetricArray<E> ivar(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device heap, registered buffers, and what the host API says of their addresses.
-// Invariant: what is in device memory is read by the GPU's runtime.
+// The device heap, registered buffers, and the host API's answers about their addresses.
+// Invariant: the GPU's runtime reads the contents of device memory.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

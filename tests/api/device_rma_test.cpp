@@ -2,8 +2,8 @@
 //
 // Puts and gets of the host API where one address or both are in the device heap or in a registered
 // buffer.
-// Invariant: each routine meets every mixture of places with every type; what it did is read by the
-// GPU's runtime.
+// Invariant: each routine meets every mixture of places with every type; the GPU's runtime reads
+// the result.
 #include "placed_array.hpp"
 #include "typed_routines.hpp"
 

@@ -2,7 +2,7 @@
 //
 // The means by which PEs synchronize through device memory, from host code: signals, fences,
 // atomics and waits, by several threads too.
-// Invariant: each routine meets every type; what it did is read by the GPU's runtime.
+// Invariant: each routine meets every type; the GPU's runtime reads the result.
 #include <thread>
 
 #include "placed_array.hpp"

@@ -2,8 +2,8 @@
 //
 // Host calls of the reductions beyond the standard, of every type and operation: on host memory, on
 // device memory and on a stream, in place and not, on several teams.
-// Invariant: no routine is named here that the table has; what a routine must give is in
-// extension_model.hpp.
+// Invariant: routines come from the table, none is named here; extension_model.hpp says what they
+// must give.
 #include "extension_model.hpp"
 #include "placed_array.hpp"
 

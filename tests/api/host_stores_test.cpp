@@ -2,7 +2,7 @@
 //
 // Tests which of the host's operations on device memory take a kernel. Small puts and signals take
 // no kernel where the device says that the host may store there, and atomics always take one. No
-// store goes ahead of what a stream still has.
+// store overtakes work that a stream still has.
 // Invariant: without a large BAR the same counts are not 0, so that they tell. On the cpu target
 // alone, whose runtime counts kernels.
 #include <hip/on_cpu/host_stores.h>
@@ -26,7 +26,7 @@ uint64_t kernels_of(const std::function<void()>& call) {
   return hip_on_cpu::kernels_submitted() - before;
 }
 
-// Copies take no kernel; so what is long tells by its result alone.
+// Copies take no kernel; so only the result tells of a long transfer.
 void expect_kernels_without_host_stores(const std::function<void()>& call) {
   const uint64_t n = kernels_of(call);
   if (stores_by_host())
@@ -92,8 +92,8 @@ TEST(HostStores, AtomicsAndAddedSignalsStayKernels) {
   shmem_barrier_all();
 }
 
-// The caches of a device know nothing of what the host stores into memory that is not coherent, and
-// nobody can tell of a buffer of the program whether it is.
+// The caches of a device do not see the host's stores into memory that is not coherent, and nobody
+// can tell whether a buffer of the program is coherent.
 TEST(HostStores, RegisteredBuffersAreLeftToKernels) {
   PlacedArray<long> word(Place::registered, 1);
   word.write({0});

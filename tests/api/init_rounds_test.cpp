@@ -108,7 +108,7 @@ void use_everything(int round) {
     shmem_long_sum_to_all(&block[3], &block[1], 1, 0, 1, half, pWrk, pSync);
     EXPECT_EQ(block[3], half * (half - 1) + half * round);
   }
-  // S3: what is left at the end, a block, a team and a context, is taken back by the last finalize.
+  // S3: the last finalize takes back a block, a team and a context that are left at the end.
   shmem_team_t team = SHMEM_TEAM_INVALID;
   EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team), 0);
   shmem_ctx_t ctx = SHMEM_CTX_INVALID;

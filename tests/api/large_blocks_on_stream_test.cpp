@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that are too large for packets and lines: what kernels push or relay, and copies bring.
+// Blocks that are too large for packets and lines: kernels push or relay them, or copies bring
+// them.
 // Invariant: as in on_stream_test.cpp, nothing is waited for but the stream.
 #include <algorithm>
 
@@ -132,7 +133,7 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachTheMembersOfATeam) {
         EXPECT_EQ(shmemx_broadcastmem_on_stream(team, dest, source, bytes, root, stream), 0);
         stream.finish();
       }
-      shmem_barrier_all();  // then nothing comes any more to who is no member
+      shmem_barrier_all();  // then nothing comes any more to a PE that is not a member
       const size_t reached = team == SHMEM_TEAM_INVALID ? 0 : bytes;
       expect_each("broadcast", dest.read().data(), most, [&](size_t i) {
         return i < reached ? byte_of(static_cast<size_t>(root) + 1, i) : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Litmus tests of what ends a wait, what arrives whole, and what goes on by itself. They use every
-// means that satisfies a wait, words of each width, and sources used again. They use contexts
-// beside each other, near and far atomics on one variable, and puts that nobody flushes.
+// Litmus tests of the ends of waits, of data that arrives whole, and of progress without calls.
+// They use every means that satisfies a wait, words of each width, and sources used again. They use
+// contexts beside each other, near and far atomics on one variable, and puts that nobody flushes.
 // Invariant: see litmus.hpp.
 #include <sched.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Means = std::function<void(long* flag, long round, int pe)>;
 
-// Each stores the number of the round, which is one more than what is there.
+// Each stores the number of the round, which is one more than the old value.
 std::vector<Means> means_of_all_kinds() {
   const auto as_signal = [](long* flag) { return reinterpret_cast<uint64_t*>(flag); };
   return {
@@ -243,7 +243,7 @@ TEST(Litmus, S41_NearAndFarAtomicsOnOneVariableCount) {
 
 // The sender puts more than leaves at once, and then calls nothing until the answer is in its
 // memory. Nor does the receiver: after the first word, or after all. The weak form would hang
-// without what it left out.
+// without the step that it leaves out.
 TEST(Litmus, S39_WhatNobodyFlushesArrives) {
   if (is_weak()) GTEST_SKIP() << "it hangs where a put does not leave";
   constexpr size_t kMany = 50;

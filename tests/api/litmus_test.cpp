@@ -148,7 +148,7 @@ TEST(Litmus, S33_AFenceOrdersForEachPe) {
   expect_never(older);
 }
 
-// PE A puts to C, quiets and tells B; B tells C; C finds what A has put.
+// PE A puts to C, quiets and tells B; B tells C; C finds A's data.
 TEST(Litmus, S34_QuietIsForAllPes) {
   if (is_weak() && n_pes() < 3) GTEST_SKIP() << "C must not be A";
   SymmetricArray<long> data(kWords), heard(16), passed_on(16);
@@ -236,7 +236,7 @@ TEST(Litmus, S36_BarriersMayBeReused) {
   expect_never(turns - shmem_long_g(token, 0));
 }
 
-// A lock made of compare-and-swap: what one holder has put, the next finds.
+// A lock made of compare-and-swap: the next holder finds the data that one holder has put.
 TEST(Litmus, S42_AtomicsMakeLocks) {
   SymmetricArray<long> lock(16), counter(kWords);
   lock[0] = 0;

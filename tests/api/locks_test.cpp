@@ -2,8 +2,8 @@
 //
 // Locks: set, test and clear, in the heap and in static data, one and many, by PEs and their
 // threads.
-// Invariant: what a lock guards is changed by a get and a put, which lose updates of others where
-// the lock does not keep them out.
+// Invariant: a get and a put change the guarded data, and lose updates of others where the lock
+// does not keep those out.
 #include <shmemx.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that prove more the longer they run: a short form for every build, and a long one
-// (MESHMEM_TEST_LONG=1) for whoever has changed what they test.
+// (MESHMEM_TEST_LONG=1) for somebody who has changed the tested code.
 #ifndef MESHMEM_TESTS_API_LONG_FORM_HPP
 #define MESHMEM_TESTS_API_LONG_FORM_HPP
 

@@ -3,7 +3,7 @@
 // Teams and contexts in great numbers, and splits that fail: side by side until there are no more,
 // one after another without end, and with PEs that do not agree.
 // Invariant: a split ends alike on all PEs of the parent, whatever a single PE lacks or asks for,
-// and what it has taken by then is given back. MESHMEM_TEST_LONG makes a million splits.
+// and gives back all that it has taken by then. MESHMEM_TEST_LONG makes a million splits.
 #include <unistd.h>
 
 #include <algorithm>
@@ -182,7 +182,7 @@ TEST(ManyTeams, S23_NoTripletLeavesItsParent) {
   shmem_team_destroy(parent);
 }
 
-// The two teams of a split have what was asked for each.
+// The two teams of a split have the configurations that were asked for.
 TEST(ManyTeams, S26_AxesHaveTheirOwnConfigurations) {
   const shmem_team_config_t x_wish = {2}, y_wish = {5};
   shmem_team_t x = SHMEM_TEAM_INVALID, y = SHMEM_TEAM_INVALID;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The symmetric heap: malloc, free, realloc, align, calloc, malloc_with_hints, empty and full.
-// Invariant: all PEs make the same calls; what is not collective (size 0, NULL) is called by one PE
-// only, so that a hidden barrier hangs the test.
+// Invariant: all PEs make the same calls; one PE alone makes calls that are not collective (size 0,
+// NULL), so that a hidden barrier hangs the test.
 #include <cstdint>
 #include <cstring>
 #include <vector>

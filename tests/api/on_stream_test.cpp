@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Routines that take their place on a stream: each, alone and in graphs that are replayed.
-// Invariant: nothing is waited for but the stream; what must hold then is checked after one
+// Invariant: the host waits for the stream alone; results are checked after one
 // hipStreamSynchronize.
 #include <string_view>
 
@@ -39,7 +39,8 @@ TEST(OnStream, PutAndGetOfAllLengths) {
   }
 }
 
-// The library neither judges nor takes what the runtime remembers of a failed call of the program.
+// The library neither judges nor takes the error that the runtime remembers of a failed call of the
+// program.
 TEST(OnStream, AFailureThatTheProgramHasHandledIsLeftAlone) {
   Stream stream;
   PlacedArray<long> dest(Place::device, kElems), source(Place::device, kElems);

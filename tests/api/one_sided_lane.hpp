@@ -3,7 +3,7 @@
 // The field that random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the
 // operations of one thread on one context, drawn at random and compared with a model.
 // Invariant: each lane has a place of its own in the memory of every PE, and orders by fence and
-// quiet what the standard leaves unordered. So the model is exact.
+// quiet operations that the standard leaves unordered. So the model is exact.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 #define MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 
@@ -175,7 +175,7 @@ class Lane {
     return data;
   }
 
-  // Before this PE writes, and reads: what the standard does not order by itself.
+  // Before this PE writes, and reads: operations that the standard does not order by itself.
   std::string before_write(const Range& range) {
     if (any_overlaps(peer().read, range)) return quiet();
     if (!any_overlaps(peer().unfenced, range)) return {};

@@ -3,7 +3,7 @@
 // The one-sided routines that random_one_sided_test.cpp draws from, without their types. They are
 // sized and mem forms of puts and gets, single elements of every type, and atomics of every type,
 // each with a serial model.
-// Invariant: what an atomic fetches and leaves is compared and kept as bits.
+// Invariant: the values that an atomic fetches and leaves are compared and kept as bits.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_ROUTINES_HPP
 #define MESHMEM_TESTS_API_ONE_SIDED_ROUTINES_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fence, quiet and pe_quiet: what is ordered, and who sees it.
-// Invariant: a receiver polls a flag that was written after the ordering call, and then reads what
-// must be there, without any collective between.
+// fence, quiet and pe_quiet: which operations they order, and for which PEs.
+// Invariant: a receiver polls a flag that was written after the ordering call, and then reads the
+// data, without any collective between.
 #include <functional>
 #include <vector>
 

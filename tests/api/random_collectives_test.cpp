@@ -14,7 +14,7 @@
 #include "random_numbers.hpp"
 #include "random_routines.hpp"
 
-// No PE waits for another between two calls, but where it has just used what it got. The library
+// No PE waits for another between two calls, except where it has just used the result. The library
 // allows that for the same buffers too (docs/memory_model.md, rule 10).
 
 namespace meshmem {
@@ -213,7 +213,7 @@ class Player {
       if (dest[-1 - static_cast<std::ptrdiff_t>(i)] != kUntouched || dest[bytes + i] != kUntouched)
         fail(describe(step, view) + ": wrote beyond dest");
     }
-    // Whoever still reads what was to be read, or writes what was to be written, is seen.
+    // A PE that still reads this source, or writes this dest, is noticed.
     std::memset(dest, 0xee, bytes);
     std::memset(source, 0xdd,
                 source_elems(step, view, static_cast<size_t>(view.me)) * routine.elem_bytes);

@@ -4,7 +4,7 @@
 // order them by a random fence or quiet, and announce them by a random flag. Rows and flags lie in
 // static data, the host heap or the device heap. MESHMEM_TEST_SEED repeats a run,
 // MESHMEM_TEST_SECONDS says how long it is.
-// Invariant: whoever has seen the flag of a round finds all of its row.
+// Invariant: a PE that has seen the flag of a round finds all of its row.
 #include <sched.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace meshmem {
 namespace {
 
 constexpr size_t kThreads = 3, kRounds = 40;
-constexpr size_t kMost = 9000;  // words of a row: longer than what travels at once
+constexpr size_t kMost = 9000;  // words of a row: more than travels at once
 constexpr size_t kRows = 2;     // of a thread: one is written while the other is read
 
 uint64_t static_rows[kThreads * kRows * kMost], static_flags[kThreads * 2];

@@ -4,7 +4,7 @@
 // PE, on several contexts, compared with a model. Among them are messages to another PE, and
 // counters that all change. MESHMEM_TEST_SEED repeats a run, MESHMEM_TEST_SECONDS says how long it
 // is.
-// Invariant: what is drawn follows from the seed, the PE and the thread.
+// Invariant: the draws follow from the seed, the PE and the thread.
 #include <sched.h>
 
 #include <chrono>
@@ -102,7 +102,7 @@ class Player {
   int distance_ = 0, step_ = 0;
 };
 
-// All PEs have completed what they have added.
+// All PEs have completed their additions.
 void check_counters(Counters& counters) {
   const auto n = static_cast<size_t>(n_pes());
   SymmetricArray<uint64_t> mine(n), all(n);

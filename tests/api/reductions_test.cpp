@@ -3,8 +3,8 @@
 // Reductions: every operation of every type against the serial model, on several teams, in place
 // and not, of counts that no number of PEs divides; back-to-back; reproducible. ctest runs the
 // program once for each MESHMEM_REDUCE_ALGORITHM.
-// Invariant: in what concerns order, as in sums of wild floating-point numbers, only what every
-// algorithm promises is expected.
+// Invariant: about order, as in sums of wild floating-point numbers, tests expect only the promises
+// of every algorithm.
 #include <unistd.h>
 
 #include <complex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions of contexts, which are hints, and shmem_pcontrol, which is for tools.
-// Invariant: whatever is said in a session, what is put in it arrives as it would without.
+// Invariant: whatever the options of a session, puts in it arrive as they would without it.
 #include <pshmem.h>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // The questions of a PE: numbers, versions, thread level, which PEs and addresses are within reach.
 // Also repeated init and finalize inside an initialized program (init_rounds_test.cpp has the last
-// finalize and what comes after).
+// finalize and the calls after it).
 // Invariant: the library stays initialized throughout.
 #include <climits>
 #include <cstdlib>

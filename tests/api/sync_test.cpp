@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // barrier_all, sync_all and team_sync: nobody leaves before all have come, with late PEs and over
-// many rounds. Invariant: each PE publishes the round that it is in before it enters; who leaves
-// finds no PE in an earlier round.
+// many rounds. Invariant: each PE publishes the round that it is in before it enters; a PE that
+// leaves finds no PE in an earlier round.
 #include <chrono>
 #include <thread>
 #include <vector>

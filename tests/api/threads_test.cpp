@@ -188,7 +188,8 @@ TEST(Threads, S28_SplitDifferentTeamsInUnlikeOrders) {
   for (const TeamView& view : {first, second}) shmem_team_destroy(view.team);
 }
 
-// One team, used by all threads for what is not collective, while one of them runs its collectives.
+// One team, used by all threads for calls that are not collective, while one of them runs its
+// collectives.
 TEST(Threads, S28_ShareATeamForOtherCalls) {
   const int n = n_pes();
   TeamView view = make_view(n - 1, -1, n);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Latencies of OpenSHMEM routines between PEs of one machine, beside what the machine itself can
- * do: the same access through the peer's mapped memory without the library.
- * One line a measurement, "operation,bytes,microseconds,limit in microseconds" (medians of
- * kRepetitions; the limit is 0 where there is none to name). It is plain OpenSHMEM, so that other
- * implementations can be measured by the same source; only the collectives are called as the
- * implementation's version has them. compare.py makes the tables.
+ * Latencies of OpenSHMEM routines between PEs of one machine, beside the machine's own: the same
+ * access through the peer's mapped memory without the library. One line a measurement,
+ * "operation,bytes,microseconds,limit in microseconds" (medians of kRepetitions; the limit is 0
+ * where there is none to name). It is plain OpenSHMEM, so that other implementations can be
+ * measured by the same source; only the collectives are called as the implementation's version has
+ * them. compare.py makes the tables.
  *
  *   oshrun -n 2 ./host_bench [NAME]     only the operations whose name contains NAME
  */

@@ -140,8 +140,8 @@ static void alltoall(void) {
 }
 #endif
 
-/* The other PE computes for 350 ms and calls nothing meanwhile. A shot every 15 ms, each at one
- * who has slept, until 250 ms are over: one shot where none is answered before. */
+/* The other PE computes for 350 ms and calls nothing meanwhile. A shot every 15 ms, each at a PE
+ * that has slept, until 250 ms are over: one shot where none is answered before. */
 static void measure_busy_target(void) {
   enum { most_shots = 16 };
   double took[most_shots];

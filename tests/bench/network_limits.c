@@ -117,8 +117,8 @@ static void exchange(long bytes_out, long bytes_in) {
   }
 }
 
-/* Of one who answers at once. In batches, as network_bench times its own: the least of single trips
- * would be that of the luckiest one. */
+/* The other process answers at once. In batches, as network_bench times its own: the least of
+ * single trips would be that of the luckiest one. */
 static void measure_to_and_fro(int is_first) {
   enum { batches = 20, at_once = 500 };
   for (int i = 0; i < batches; i++) {
@@ -145,7 +145,7 @@ static void measure_halves(int is_first, int bytes) {
   if (is_first) report("TCP two halves each way", bytes, batches);
 }
 
-/* A sum of two PEs in one hop: each sends the other all that it has, and adds what comes to its
+/* A sum of two PEs in one hop: each sends the other all that it has, and adds arriving data to its
  * own, a piece at a time, while more comes. */
 static void sum_with_partner(float* result) {
   enum { piece = 60 << 10 };

@@ -23,13 +23,14 @@ MESHMEM_DEVICE std::size_t here() { return blockIdx.x * blockDim.x + threadIdx.x
 MESHMEM_DEVICE Result made_of(Word value) {
   return static_cast<Result>(value * 0x9e3779b97f4a7c15u >> 48);
 }
-// A thread reads what is the same for all, which is what compilers read through the scalar cache.
+// A thread reads an address that is the same for all; compilers read such addresses through the
+// scalar cache.
 template <typename Group>
 MESHMEM_DEVICE void use(Group, Result* result, const Word* data) {
   result[here()] = made_of(data[here()]);
 }
-// Whoever has waited for a load has waited for the stores before it; what they left in caches is
-// yet to be written back, and that to be awaited.
+// A thread that has waited for a load has waited for the stores before it. Their data may still lie
+// in caches: it is yet to be written back, and that to be awaited.
 MESHMEM_DEVICE bool is_drained(const Word* other) { return load_relaxed(other) == 0; }
 // Whoever speaks for the group need not be its leader.
 template <typename Group>

@@ -81,7 +81,7 @@ extern "C" __global__ void planted_acquire_of_device_scope_thread(Result* result
   acquire_fence();
   use(Thread(), result, data);
 }
-// Other waves go on with what their caches held.
+// Other waves go on with the old contents of their caches.
 extern "C" __global__ void planted_acquire_by_leader_block(Result* result, const Word* data,
                                                            const Word* flag) {
   if (threadIdx.x == 0) {

@@ -191,8 +191,8 @@ TEST(AllReduce, AGraphIsReplayed) {
   const size_t n = 101;
   for (Buffer* buffer : {&symmetric, &registered, &other})
     upload(buffer->of<float>(), std::vector<float>(n, static_cast<float>(my_pe())));
-  // The largest number, and then the average of what is the same on all, which changes nothing; of
-  // one buffer after the other.
+  // The largest number, and then the average of equal numbers, which changes nothing; of one buffer
+  // after the other.
   const OwnGraph graph(stream, [&] {
     for (Buffer* buffer : {&symmetric, &registered, &other}) {
       float* data = buffer->of<float>();

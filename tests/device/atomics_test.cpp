@@ -278,7 +278,8 @@ TEST(DeviceAtomics, S41_EveryThreadOwnsABit) {
   check_bits<unsigned long>();
 }
 
-// Tokens are swapped in and out of one word: what comes out and what is left is what went in.
+// Tokens are swapped in and out of one word: the tokens that come out, and the one that is left,
+// are those that went in.
 __global__ void token_kernel(long* word, long* balance, int rounds) {
   const long caller = static_cast<long>(blockIdx.x * blockDim.x + threadIdx.x) +
                       shmem_my_pe() * static_cast<long>(gridDim.x * blockDim.x);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every routine on a stream: alone in a graph that is replayed with fresh data, and on the default
-// stream. Those that compute are read from the tables; the others are kRoutines, and what shmemx.h
-// declares is compared with both, so that none is forgotten.
-// Invariant: dest is poisoned before each round, and what a routine must order is read by the
-// stream itself, right behind it.
+// stream. Those that compute are read from the tables; the others are kRoutines, and the
+// declarations of shmemx.h are compared with both, so that none is forgotten.
+// Invariant: dest is poisoned before each round, and the stream itself reads the data that a
+// routine must order, right behind it.
 #include <regex.h>
 
 #include <fstream>
@@ -42,7 +42,7 @@ struct Space {
 
 void wait_for(hipStream_t stream) { must(hipStreamSynchronize(stream), "hipStreamSynchronize"); }
 
-// round(number, stream, make) a few times: make() replays what call(stream) captured; and on the
+// round(number, stream, make) a few times: make() replays the capture of call(stream); and on the
 // default stream, where make() calls it.
 template <typename Call, typename Round>
 void on_streams(Space& space, const Call& call, const Round& round) {

@@ -2,7 +2,7 @@
 //
 // Programs in the style of NVSHMEM's, with its names alone: a ring, a halo with signals, reductions
 // on a stream, teams, atomics, the start by a unique identifier.
-// Invariant: what is wrong is printed, and the program then ends with status 1.
+// Invariant: a mistake is printed, and the program then ends with status 1.
 #include <hip/hip_runtime.h>
 #include <meshmem/compat/nvshmem.h>
 #include <meshmem/compat/nvshmemx.h>
@@ -81,8 +81,8 @@ __global__ void collectives(nvshmem_team_t team, float* sum, float* source, floa
   if (threadIdx.x < static_cast<unsigned>(warpSize)) nvshmemx_barrier_warp(team);
 }
 
-// Puts and gets by a group begin and end with a meeting of it: what other threads have written is
-// put, the source is free afterwards, and what has been got is there for all.
+// Puts and gets by a group begin and end with a meeting of it: data that other threads have written
+// is put, the source is free afterwards, and all threads see data that was got.
 __global__ void without_barriers(long* source, long* dest, long* back, int n, int* failed) {
   const int me = nvshmem_my_pe(), next = (me + 1) % nvshmem_n_pes();
   const int mine = n - 1 - static_cast<int>(threadIdx.x);

@@ -2,7 +2,7 @@
 //
 // Programs in the style of rocSHMEM's, with its names alone: gets and puts by waves and
 // work-groups, contexts of work-groups, waits, collectives under both generations of names.
-// Invariant: what is wrong is printed, and the program then ends with status 1.
+// Invariant: a mistake is printed, and the program then ends with status 1.
 #include <hip/hip_runtime.h>
 
 #include <cstdio>

@@ -28,7 +28,7 @@ inline void must(hipError_t error, const char* what) {
 
 inline void synchronize() { must(hipDeviceSynchronize(), "hipDeviceSynchronize"); }
 
-// Before others read what kernels of this PE stored, and before it reads what theirs did.
+// Before others read stores of this PE's kernels, and before it reads those of theirs.
 inline void meet_after_kernels() {
   synchronize();
   shmem_barrier_all();

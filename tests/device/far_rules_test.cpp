@@ -58,7 +58,7 @@ TEST(DeviceFarRules, K2_NobodySeesHalfAnElement) {
   check_words<uint64_t>();
 }
 
-// ---- K3: whoever asks again and again sees what the other has stored in its own memory.
+// ---- K3: a PE that asks again and again sees the other's stores into its own memory.
 
 __global__ void ask_and_answer(uint64_t* words, uint64_t* got, bool by_get, int rounds) {
   const int me = shmem_my_pe(), next = (me + 1) % shmem_n_pes();

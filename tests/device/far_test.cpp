@@ -133,7 +133,8 @@ TEST(DeviceFar, ElementsAndAtomicsReachEveryPe) {
   EXPECT_EQ(got[static_cast<size_t>(2 * n + 1)], n * (n + 1L) / 2);
 }
 
-// ---- Order: who sees the flag or signal of a PE sees what that has put before, near and far.
+// ---- Order: a PE that sees the flag or signal of another sees that PE's earlier puts, near and
+// far.
 
 __global__ void pass_messages(long* data, uint64_t* flags, long* wrong, size_t words, int rounds) {
   const int me = shmem_my_pe(), n = shmem_n_pes();
@@ -428,7 +429,7 @@ __global__ void put_word_by_block(long* dest, long value, int pe) {
 }
 
 // PE 1, which is near, passes on to the last PE that the quiet is over, by a way of its own: that
-// word does not queue behind what PE 0 has put.
+// word does not queue behind PE 0's puts.
 void expect_quiet_behind(size_t words, const OwnStream& stream,
                          const std::function<void(long* dest, long round)>& put) {
   const int last = n_pes() - 1;

@@ -69,8 +69,7 @@ __global__ void check_sum_kernel(Space s) {
   }
 }
 
-// A user's kernel with collectives of its own, after what the stream did and before what it will
-// do.
+// A user's kernel with collectives of its own, between other work of the stream.
 __global__ void own_collectives_kernel(Space s) {
   shmemx_barrier_all_block();
   shmemx_uint64_fcollect_block(SHMEM_TEAM_WORLD, s.all, s.message, kElems);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A running kernel that waits for what hosts put, element by element or in small runs: by stores of
-// the processor where it may, else by kernels and copies.
+// A running kernel waits for puts of hosts, element by element or in small runs: by stores of the
+// processor where it may, else by kernels and copies.
 // Invariant: in each round the kernel checks data that the round before cannot have left, and
 // answers before the next one.
 #include "own_stream.hpp"

@@ -2,8 +2,8 @@
 //
 // Order in kernels, in many rounds of a few words: message passing by fences and by signals,
 // between PEs and between blocks; store buffering; barriers in quick succession.
-// Invariant: readers count what must not be seen. A round begins when the last one is over, by what
-// the test is about, so that the next round's mistakes meet this one's data.
+// Invariant: readers count values that they must not see. A round begins when the last one is over,
+// by what the test is about, so that the next round's mistakes meet this one's data.
 #include "forms.hpp"
 
 namespace meshmem {
@@ -18,7 +18,8 @@ __device__ void count_error(uint64_t* errors) { shmem_uint64_atomic_inc(errors, 
 __device__ uint64_t word_of(uint64_t round, size_t i) { return round * kManyWords + i; }
 
 // All PEs tell all others: words, one fence, flags. Rows are of the writer, two in turn, so that
-// nobody writes into what is being read: whoever has all flags of a round knows that all are in it.
+// nobody writes into what is being read: a PE that has all flags of a round knows that all are in
+// it.
 __global__ void fence_kernel(uint64_t* data, uint64_t* flags, int rounds, uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();
   const auto row = [n](uint64_t* base, uint64_t round, int pe, size_t words) {
@@ -136,7 +137,7 @@ TEST(DeviceLitmus, AnyThreadAnnouncesWhatItsGroupHasCompleted) {
 }
 
 // A message travels through the blocks of a PE, then to the next PE, around and around; each block
-// adds one to every word. Slot b is what block b receives.
+// adds one to every word. Slot b is for block b to receive.
 __global__ void relay_kernel(uint64_t* slots, uint64_t* signals, int laps, uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();
   const unsigned block = blockIdx.x, blocks = gridDim.x;
@@ -171,8 +172,8 @@ TEST(DeviceLitmus, SignalsWorkBetweenBlocksAndPes) {
   EXPECT_EQ(errors.first(), 0u);
 }
 
-// Each PE writes to both neighbours, waits for completion, and looks at what they wrote to it. Of
-// two neighbours one at least must see the other's word. Many words in a row, since PEs that begin
+// Each PE writes to both neighbours, waits for completion, and looks at their writes to it. Of two
+// neighbours one at least must see the other's word. Many words in a row, since PEs that begin
 // together do not stay so.
 constexpr int kPairs = 16;
 constexpr size_t kApart = 32;  // one in a cache line

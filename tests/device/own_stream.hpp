@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stream and a graph that end with their scope.
-// Invariant: a graph holds what its maker put on the stream; the maker's calls must be ones that
-// can be captured. Used by the tests of routines on a stream.
+// Invariant: a graph holds the work that its maker put on the stream; the maker's calls must be
+// ones that can be captured. Used by the tests of routines on a stream.
 #ifndef MESHMEM_TESTS_DEVICE_OWN_STREAM_HPP
 #define MESHMEM_TESTS_DEVICE_OWN_STREAM_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels that compute with what they send and get, in memory of any type, on the stack too.
-// Invariant: a kernel finds in a buffer what the call before has left there, and what it stores
-// after a call that is over reaches nobody. Compilers tell objects apart by their types, so the
+// Invariant: a kernel finds in a buffer the values that the call before has left there, and its
+// stores after a finished call reach nobody. Compilers tell objects apart by their types, so the
 // routines' own accesses must be of none.
 #include "device_array.hpp"
 
@@ -66,7 +66,7 @@ __global__ void own_values_kernel(OwnValuesJob<T> job) {
   One::check(job.own, first + 2, 2, job.failures);
 }
 
-// By one thread, with all PEs: the least of what all have alike is what each has.
+// By one thread, with all PEs: the least of equal values is the value of each.
 template <typename T, int n>
 __global__ void own_values_collectives_kernel(OwnValuesJob<T> job) {
   using One = Values<T, n>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work that is still on a stream when what it uses is to go: memory, a team, an AllReduce.
+// Work that is still on a stream when an object that it uses is to go: memory, a team, an
+// AllReduce.
 // Invariant: the stream waits for a signal that comes late, so that the work is there when the
 // host's call begins; the call returns when it is over.
 #include <chrono>

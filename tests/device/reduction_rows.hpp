@@ -89,7 +89,7 @@ struct Workspace {
 template <typename E>
 using ReduceKernel = void (*)(Call, shmem_team_t, ReduceJob<E>);
 
-// One kernel that has all operations of a row, and what they come to.
+// One kernel that has all operations of a row, and their results.
 template <typename E>
 struct RowCheck {
   const char* type;

@@ -3,7 +3,7 @@
 // Puts and gets in kernels: every type and width, by a thread, a wave and a block, with and without
 // a context, blocking and not, with signals; single elements. Strides are in strided_test.cpp, odd
 // addresses in alignment_test.cpp.
-// Invariant: each PE writes to the next one and reads from it; elements around what was meant keep
+// Invariant: each PE writes to the next one and reads from it; elements around the target keep
 // their old values.
 #include "reversed_context.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One reduction in kernels, whoever runs it, against the model: into another buffer, then in place.
+// One reduction in kernels, by any group, against the model: into another buffer, then in place.
 // And with random fractions, against a reference in double.
 // Invariant: nothing synchronizes the PEs between the two.
 #ifndef MESHMEM_TESTS_DEVICE_ROUTINE_CHECK_HPP

@@ -2,8 +2,8 @@
 //
 // The routines on a stream, each by itself: copies, signals, waits, and collectives of every type
 // and on several teams. Their life in graphs is in graph_test.cpp.
-// Invariant: the host waits for the stream only at the end of a check; what it does before must be
-// in the order of the stream.
+// Invariant: the host waits for the stream only at the end of a check; its earlier work must be in
+// the order of the stream.
 #include <algorithm>
 
 #include "../api/reduction_model.hpp"
@@ -129,7 +129,7 @@ Bytes gathered(const TeamView& view, size_t bytes, size_t total, size_t offset_o
   return expected;
 }
 
-// Copies to the host heap and from there come after what the stream did, not after the call.
+// Copies to the host heap and from there come after the stream's earlier work, not after the call.
 TEST(OnStream, CopiesOfTheHostHeapTakeTheirTurn) {
   const OwnStream stream;
   DeviceArray<uint64_t> signal(1, 0), inbox(1, 0), outbox(1, 5);

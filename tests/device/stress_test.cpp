@@ -91,7 +91,7 @@ struct Round {
   __device__ const E* source() const {
     return reinterpret_cast<const E*>(memory.source);
   }
-  // The combination of what the team's PEs 0 to end - 1 bring.
+  // The combination of the elements of the team's PEs 0 to end - 1.
   template <typename E, typename Combine>
   __device__ E combined(size_t i, int end, const Combine& combine) const {
     E total = end > 0 ? brought<E>(number, 0, i) : E(0);
@@ -180,7 +180,7 @@ __device__ void run_min(const Round& r) {
   const auto less = [](int a, int b) { return b < a ? b : a; };
   r.expect<int>(r.n, [&](size_t i) { return r.combined<int>(i, r.pes(), less); });
 }
-// In place: what is compared is the source.
+// In place: the source is compared.
 __device__ void run_xor_in_place(const Round& r) {
   using E = unsigned char;
   r.prepare<E>(0, r.n);
@@ -271,7 +271,7 @@ void run_rounds(Form form, shmem_team_t other, uint64_t seed) {
 }
 
 // Each reduction is longer than all before it, so that its last packets fall where none ever was:
-// what is there from the start must not pass for one. The threads that get them get nothing before,
+// the initial contents must not pass for a packet. The threads that get them get nothing before,
 // and one PE sends them late.
 __global__ void grow_kernel(Call call, shmem_team_t team, Memory memory, int rounds) {
   for (int k = 1; k <= rounds; ++k) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stranger on the network: sends to a process of a job what it must not believe.
+// A stranger on the network: sends messages to a process of a job that the process must not
+// believe.
 // Invariant: it knows where a PE listens, as anybody on the network can, and nothing that only the
 // job knows. Run by test_start.py on a machine of the job.
 // Usage: intruder raw IP PORT | intruder wire IP PORT OWN_IP PLUGIN

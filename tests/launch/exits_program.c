@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An OpenSHMEM program whose processes begin or end in an odd way, or have children.
-// Invariant: what a PE prints is right only if its job went on undisturbed.
-// Usage: exits_program exec_fails | child_mistake | child_global_exit | child_init |
+// Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
+// exec_fails | child_mistake | child_global_exit | child_init |
 //        child_init_thread | reads | leaves | returns WHO | streams_last | cannot_start |
 //        descriptors FOLDER
 #include <pthread.h>
@@ -69,7 +69,7 @@ static int end_while_reading(void) {
   return 8;  // not reached
 }
 
-// PE 0 ends at once, without what exit does; the others take their time.
+// PE 0 ends at once, without exit's handlers; the others take their time.
 static int leave_after_finalize(void) {
   shmem_init();
   const int me = shmem_my_pe();

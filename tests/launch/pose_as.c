@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a stranger's process: it claims to be the user that POSE_AS_USER names, as PMIx's
-// own security believes it. Invariant: what the kernel knows of the process stays as it is. Used by
-// test_security.py.
+// own security believes it. Invariant: the kernel's own data about the process stays as it is. Used
+// by test_security.py.
 #include <stdlib.h>
 #include <unistd.h>
 

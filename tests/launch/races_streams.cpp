@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that is right, whose calls are ordered by what is on a stream; compiled with
-// WITH_KERNELS, by kernels.
+// A program without races, whose calls are ordered by work on a stream; compiled with WITH_KERNELS,
+// by kernels.
 // Invariant: the host's calls have no other order.
 #ifdef WITH_KERNELS
 #include <hip/hip_runtime.h>

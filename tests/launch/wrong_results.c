@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routines of the library that do not do what they should, for programs that compare results. Each
- * is wrong in a way of its own. Loaded in between by test_bench.py.
+ * Routines of the library with wrong results, for programs that compare results. Each is wrong in a
+ * way of its own. Loaded in between by test_bench.py.
  */
 #include <shmem.h>
 #include <string.h>

@@ -52,7 +52,7 @@ struct Step {
   std::size_t count;   // of words
   bool in_place;       // where the routine allows it
   int root;            // PE of the team
-  int sleeper;         // who comes late; nobody if there is no such PE
+  int sleeper;         // the PE that comes late; nobody if there is no such PE
   std::uint64_t salt;  // of the data
 };
 
@@ -218,7 +218,7 @@ TEST_P(Mixed, RandomOperationsBackToBackDoAsTheModel) {
 }
 
 TEST_P(Mixed, SmallOperationsBackToBackDoAsTheModel) {
-  // Nothing but what travels in lines, so that PEs get as far ahead of each other as they can.
+  // Only data that travels in lines, so that PEs get as far ahead of each other as they can.
   std::vector<Step> script = random_script(test_seed(), 1000, GetParam());
   for (Step& step : script) step.count = 1 + step.count % 14;
   PeThreads job(GetParam(), kHeapBytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doctor as a job, without one: the table of several nodes, and what travels. It tries a
+// The doctor as a job, without one: the table of several nodes, and its messages. It tries a
 // library that is made of two PEs in one process, and that can be broken.
 #include <gtest/gtest.h>
 

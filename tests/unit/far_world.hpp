@@ -85,7 +85,7 @@ class FarWorld {
 
 std::byte* own(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-// Does at once what the transport would do.
+// Does the transport's work at once.
 void execute(FarWorld& world, ProxyRingReader& reader, const ProxyCommand& c) {
   const bool has_pe = c.op != ProxyOp::fence && c.op != ProxyOp::collective;
   EXPECT_EQ(static_cast<int>(c.pe), has_pe ? kFarPe : static_cast<int>(c.pe));

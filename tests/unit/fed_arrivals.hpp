@@ -2,9 +2,9 @@
 //
 // PE 1 of four on two nodes as it takes messages in, with requests under way, without a network and
 // without threads.
-// Invariant: a message that would end the job throws instead; what is left then is of no more use.
-// Each memory is an allocation of its own, so that AddressSanitizer sees an access beyond one.
-// Included by the mutation test and by the fuzzers.
+// Invariant: a message that would end the job throws instead; the object is useless then. Each
+// memory is an allocation of its own, so that AddressSanitizer sees an access beyond one. Included
+// by the mutation test and by the fuzzers.
 #ifndef MESHMEM_TESTS_UNIT_FED_ARRIVALS_HPP_
 #define MESHMEM_TESTS_UNIT_FED_ARRIVALS_HPP_
 

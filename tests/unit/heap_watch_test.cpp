@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A memory checker hears which bytes of a symmetric heap belong to blocks. Where no sanitizer is
-// linked, this file has the functions of one, so that the library believes in it, and looks at what
-// they were told.
+// linked, this file has the functions of one, so that the library believes in it, and checks their
+// arguments.
 #include "memory/heap_watch.hpp"
 
 #include <gtest/gtest.h>

@@ -94,7 +94,7 @@ TEST(HipDevicesDeathTest, AreNoPeersWhereTheEnvironmentSaysSo) {
       testing::ExitedWithCode(7), "^$");
 }
 
-// The library's own parser takes 1 to 64, so that it is the one to say what is wrong.
+// The library's own parser takes 1 to 64, and reports other values.
 TEST(HipDevicesDeathTest, AreUpTo64) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const char* number : {"64", "65"}) {

@@ -60,7 +60,7 @@ TEST(HipLanes, MeetThoseOfTheirMaskAlone) {
   }
 }
 
-// A lane that is far ahead leaves alone what slower ones have yet to read.
+// A lane that is far ahead does not overwrite values that slower ones have yet to read.
 __global__ void run_ahead(int* out) {
   const int self = static_cast<int>(threadIdx.x);
   const int sum = self + __shfl_xor_sync(3ull, self + 10, 1);

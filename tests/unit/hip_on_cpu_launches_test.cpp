@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: which kernels hipLaunchKernelGGL takes, and what becomes of their arguments.
+// HIP on CPUs: which kernels hipLaunchKernelGGL takes, and how it passes their arguments.
 #include "hip_on_cpu.hpp"
 
 namespace {

@@ -3,8 +3,8 @@
 // A program that makes one mistake, named by its argument, on the job's last PE while the others
 // wait in a barrier. Run by expect_ending.cmake, which knows what it must print and how it must
 // end.
-// Invariant: what comes after a mistake that ends the job prints "still alive", which no
-// expectation allows.
+// Invariant: code after a mistake that ends the job prints "still alive", which no expectation
+// allows.
 #include <shmemx.h>
 
 #include <algorithm>

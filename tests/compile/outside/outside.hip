@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program with a kernel that uses an installed meshmem: the kernel puts to the next PE and waits
-// for what the PE before has put. install.sh runs it where the library is for the cpu target.
+// for the put of the PE before. install.sh runs it where the library is for the cpu target.
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
