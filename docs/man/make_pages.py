@@ -4,6 +4,8 @@
 
 make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
+docs/site/reference.py writes pages of the site from what read_pages() returns.
+
 Each operation has a page of its own name that leads to that of its family (shmem_get.3 to shmem_put.3), and each routine a
 link to it (shmem_ctx_long_get.3). An operation of the tables or of shmemx.h that routines.txt does not name is an error. What
 the standard has deprecated is on one page. The overview, shmem(7), is overview.7 with a list of the pages.
@@ -138,31 +140,40 @@ def reference(page):
     return f"\\fB{roff(name)}\\fR({section or 3})"
 
 
-def synopsis(operations, kernel):
-    header = "shmemx.h" if kernel or any(operation.is_extension for operation in operations) else "shmem.h"
-    lines = [".nf", f"\\fB#include <{header}>\\fR", *([""] if kernel else []), *map(roff, kernel)]
-    for operation in operations:
-        lines.append("")
-        lines += [roff(tidy(prototype)) + ";" for prototype in operation.prototypes]
-    lines.append(".fi")
+def header_of(operations, kernel):
+    return "shmemx.h" if kernel or any(operation.is_extension for operation in operations) else "shmem.h"
+
+
+def notes(operations, header):
+    """What follows the prototypes: a sentence each on contexts, generics, types and sizes; `x` is a name."""
     with_ctx = [operation for operation in operations if operation.has_ctx]
     if with_ctx:
         names = ", ".join(f"`shmem_{operation.op}`" for operation in with_ctx)
-        lines += [".PP", roff(f"With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, of {names}.")]
+        yield f"With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, of {names}."
     generic = next((operation.op for operation in operations if operation.is_generic), None)
     if generic:
         what = "C++ overloads" if header == "shmemx.h" else "C11 generics and C++ overloads"
-        prefix = operations[0].prefix
-        lines += [".PP", roff(f"Without the type's name they are {what}, as in `{prefix}{generic}`.")]
+        yield f"Without the type's name they are {what}, as in `{operations[0].prefix}{generic}`."
     lists = {}
     for operation in operations:
         lists.setdefault(tuple(operation.types), []).append(operation.op)
     for types, ops in lists.items():
         if types:
             which = "" if len(lists) == 1 else " of " + ", ".join(f"`{op}`" for op in ops)
-            lines += [".PP", roff(f"TYPE{which} is one of: {' '.join(types)}.")]
+            yield f"TYPE{which} is one of: {' '.join(types)}."
     if any("SIZE" in prototype for operation in operations for prototype in operation.prototypes):
-        lines += [".PP", roff("SIZE is 8, 16, 32, 64 or 128 bits.")]
+        yield "SIZE is 8, 16, 32, 64 or 128 bits."
+
+
+def synopsis(operations, kernel):
+    header = header_of(operations, kernel)
+    lines = [".nf", f"\\fB#include <{header}>\\fR", *([""] if kernel else []), *map(roff, kernel)]
+    for operation in operations:
+        lines.append("")
+        lines += [roff(tidy(prototype)) + ";" for prototype in operation.prototypes]
+    lines.append(".fi")
+    for note in notes(operations, header):
+        lines += [".PP", roff(note)]
     return lines
 
 
@@ -197,6 +208,14 @@ def operations_of(families, rows, types):
     return pages
 
 
+def read_pages(include, compiler):
+    """The families, and page -> its operations."""
+    families = read_families()
+    types, rows = read_tables(include, compiler)
+    types = {**types, **SHORT_FLOATS}
+    return families, operations_of(families, rows + read_extensions(include, compiler, types), types)
+
+
 def overview(families, version):
     lines = [line for page, family in families.items()
              for line in (".TP", f"\\fB{roff(page)}\\fR(3)", roff(family["brief"]))]
@@ -224,10 +243,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.3"):
         old.unlink()
-    families = read_families()
-    types, rows = read_tables(include, compiler)
-    types = {**types, **SHORT_FLOATS}
-    pages = operations_of(families, rows + read_extensions(include, compiler, types), types)
+    families, pages = read_pages(include, compiler)
     for page, operations in pages.items():
         (folder / f"{page}.3").write_text(render(page, families[page], operations, version))
     write_links(folder, pages)
