@@ -171,7 +171,7 @@ class LinesOfTwoHops {
     });
   }
 
-  // What has come for this PE's share, combined, to all PEs.
+  // Combines all PEs' units of this PE's share, and sends the result to all PEs.
   template <typename Op>
   MESHMEM_DEVICE_MEMBER void send_results(const Op& op, std::size_t rows, std::size_t results,
                                           std::uint64_t epoch) const {
