@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 # The check reads these pages, and the sources in these folders and below. Both lists grow.
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/measurements/*.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/tutorials/*.md",
+         "docs/measurements/*.md"]
 SOURCES = ["device", "examples", "include", "launcher", "src", "tests"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
