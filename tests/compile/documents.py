@@ -76,9 +76,14 @@ def framed(piece, frames):
     return program, fitting[0]
 
 
+def environment(wrappers):
+    """Of a reader who has installed meshmem."""
+    return {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60", **OF_MPIRUN}
+
+
 def run(command, folder, wrappers):
-    environment = {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60", **OF_MPIRUN}
-    result = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(command, shell=True, cwd=folder, env=environment(wrappers), capture_output=True, text=True,
+                            timeout=300)
     if result.returncode != 0:
         raise ValueError(f"`{command}` ended with {result.returncode}\n{result.stdout}{result.stderr[:3000]}")
     return result.stdout
