@@ -41,7 +41,7 @@ struct Relay {
   DealtLine stride;       // from a wave's line to its next one
 };
 
-// Every so many waves of a block, which deal with lines of their own.
+// Some waves of a block, every parts-th one, with lines of their own.
 struct SomeWaves {
   bool has_caller;
   unsigned first, stride;  // lines
@@ -63,7 +63,7 @@ struct LineBatch {
   std::uint64_t epoch;
 };
 
-// What the calling thread does in a broadcast of a slice.
+// The calling thread's work in a broadcast of a slice.
 template <bool even>
 class BroadcastOfLines {
  public:
