@@ -33,7 +33,7 @@ MASKS = [(re.compile(pattern), instead) for pattern, instead in (
 ANY_PE = [(re.compile(pattern), instead) for pattern, instead in (
     (r"^(meshmem: |oshrun: |)PE \d+", r"\1PE N"), (r"\b(waits for|waited T s for|lost) PE \d+", r"\1 PE N"),
     (r"^  \d[\d.,]* T s (.*?)(; called in .*)?$", r"  N \1"),
-    (r"\bblock \([\d, ]+\), thread \([\d, ]+\)", "block B, thread T"), (r"; ending .*", "; ending others"))]
+    (r"\bblock \([\d, ]+\), thread \([\d, ]+\)", "block B, thread T"), (r"^(oshrun: .*?); ending .*", r"\1"))]
 FAILURE = re.compile(r"^oshrun: .*; ending ", re.MULTILINE)
 
 # Commands with what each prints; `program` is the text of a block before them, and `change` that of a diff.
