@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the manual pages of the routines: their text is routines.txt, their prototypes and types are the library's tables.
+"""Makes the manual pages of the routines: their text is routines.txt, their prototypes and types
+are the library's tables.
 
 make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
@@ -46,15 +47,18 @@ def preprocess(include, compiler, source):
 
 
 def read_extensions(include, compiler, types):
-    """Rows of the kind ext from the declarations of shmemx.h; their op has the prefix, as routines.txt has."""
+    """Rows of the kind ext from the declarations of shmemx.h; their op has the prefix, as
+    routines.txt has."""
     text = preprocess(include, compiler, "#include <shmemx.h>\n")
     typed = re.compile(rf"shmemx_({'|'.join(types)})_(\w+)")
     sized = re.compile(r"shmemx_(put|get)\d+(_\w+)")
     rows = []
-    for result, name, params in re.findall(r"[;}] (\w[\w ]*?(?: ?\*)*) ?\b(shmemx_\w+) ?(\([^()]*\))(?=;)", text):
+    for result, name, params in re.findall(
+            r"[;}] (\w[\w ]*?(?: ?\*)*) ?\b(shmemx_\w+) ?(\([^()]*\))(?=;)", text):
         if not re.fullmatch(INTERNAL, name):
             match, of_size = typed.fullmatch(name), sized.fullmatch(name)
-            op = "shmemx_" + match[2] if match else f"shmemx_{of_size[1]}{of_size[2]}" if of_size else name
+            op = "shmemx_" + match[
+                2] if match else f"shmemx_{of_size[1]}{of_size[2]}" if of_size else name
             rows.append(("ext", name.replace("shmemx_", "", 1), op, result, params))
     return rows
 
@@ -66,7 +70,8 @@ def whole_name(kind, name):
 def read_tables(include, compiler):
     """The types, name -> C's name, and the rows as (kind, name, op, result, params).
 
-    Kinds: row, ctx (it has a form with a context), old (deprecated), whole (likewise, and nothing precedes the name)."""
+    Kinds: row, ctx (it has a form with a context), old (deprecated), whole (likewise, and nothing
+    precedes the name)."""
     text = preprocess(include, compiler, TABLES)
     types = dict(re.findall(r"@type\|(\w+)\|([\w ]+)\|", text))
     rows = re.findall(r"@(row|ctx|old|whole)\|(\w+)\|(\w+)\|([^|]+)\|([^|]+)\|", text)
@@ -80,7 +85,8 @@ def read_families():
         begin = re.fullmatch(r"== (\w+): (.*)", line)
         field = re.match(r"(ops|see): (.*)", line)
         if begin:
-            page = families[begin[1]] = {"brief": begin[2], "ops": [], "see": [], "text": [], "kernel": []}
+            page = families[begin[1]] = {"brief": begin[2], "ops": [], "see": [], "text": [],
+                                         "kernel": []}
         elif line.startswith("kernel: "):
             page["kernel"].append(line.removeprefix("kernel: "))
         elif field:
@@ -95,11 +101,13 @@ def tidy(prototype):
 
 
 class Operation:
-    """The rows of one op: typed, sized (put32) and mem forms, or a single routine. `names` are those of its pages."""
+    """The rows of one op: typed, sized (put32) and mem forms, or a single routine. `names` are
+    those of its pages."""
 
     def __init__(self, op, rows, types):
         self.is_extension = rows[0][0] == "ext"
-        self.prefix, op = ("shmemx_", op.replace("shmemx_", "", 1)) if self.is_extension else ("shmem_", op)
+        self.prefix, op = ("shmemx_",
+                           op.replace("shmemx_", "", 1)) if self.is_extension else ("shmem_", op)
         self.op, self.has_ctx = op, any(kind == "ctx" for kind, *_ in rows)
         self.routines = [whole_name(row[0], row[1]) for row in rows]
         self.routines += ["shmem_ctx_" + row[1] for row in rows if row[0] == "ctx"]
@@ -112,14 +120,16 @@ class Operation:
             self.names.append(self.prefix + op)
         if self.types:
             # A type that parameters of another kind (int pe, size_t nelems, long *pSync) have not.
-            example = next(name for name in self.types if types[name] not in ("int", "long", "size_t"))
+            example = next(name
+                           for name in self.types if types[name] not in ("int", "long", "size_t"))
             _, name, _, result, params = next(row for row in rows if row[1] == f"{example}_{op}")
             signature = f"{result} {self.prefix}TYPE_{op}{params}"
             signature = signature.replace(f"{example}_loc_t", "TYPE_loc_t")
             self.prototypes.append(re.sub(rf"\b{types[example]}\b", "TYPE", signature))
         sized = [row for row in rest if re.search(r"\d", row[1])]
         if len(sized) == 5:
-            self.prototypes.append(f"{sized[0][3]} {self.prefix}{re.sub('8', 'SIZE', sized[0][1], count=1)}{sized[0][4]}")
+            name = re.sub("8", "SIZE", sized[0][1], count=1)
+            self.prototypes.append(f"{sized[0][3]} {self.prefix}{name}{sized[0][4]}")
             rest = [row for row in rest if row not in sized]
         for kind, name, _, result, params in rest:
             whole = whole_name(kind, name)
@@ -180,10 +190,12 @@ def synopsis(operations, kernel):
 def render(page, family, operations, version):
     names = ", ".join([page] + [name for o in operations for name in o.names if name != page])
     lines = [f'.TH {page} 3 "" "meshmem {version}" "OpenSHMEM 1.6"',
-             ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS", *synopsis(operations, family["kernel"]),
+             ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS",
+             *synopsis(operations, family["kernel"]),
              ".SH DESCRIPTION"]
     for text in sorted(family["text"], key=lambda text: text.startswith("Returns")):
-        lines += [".SH RETURN VALUE" if text.startswith("Returns") else ".PP", roff(re.sub(r"^Returns of ", "", text))]
+        lines += [".SH RETURN VALUE" if text.startswith("Returns") else ".PP",
+                  roff(re.sub(r"^Returns of ", "", text))]
     lines += [".SH SEE ALSO", ", ".join(map(reference, family["see"] + ["shmem(7)"])) + "."]
     return "\n".join(lines) + "\n"
 
@@ -196,15 +208,18 @@ def operations_of(families, rows, types):
         op = row[2]
         page = DEPRECATED_PAGE if row[0] in ("old", "whole") else page_of.get(op)
         if page is None:
-            sys.exit(f"make_pages.py: no page of routines.txt names the operation {row[2]} of shmem_{row[1]}")
+            sys.exit(f"make_pages.py: no page of routines.txt names the operation {row[2]} of "
+                     f"shmem_{row[1]}")
         grouped.setdefault(page, {}).setdefault(op, []).append(row)
     for op, page in page_of.items():
         if page != DEPRECATED_PAGE and op not in grouped.get(page, {}):
-            sys.exit(f"make_pages.py: the page {page} names {op}, which is no operation of the tables")
+            sys.exit(f"make_pages.py: the page {page} names {op}, which is no operation of the "
+                     "tables")
     order = {op: i for i, op in enumerate(page_of)}
     pages = {page: [] for page, family in families.items() if family["kernel"]}
     for page, ops in grouped.items():
-        pages[page] = [Operation(op, found, types) for op, found in sorted(ops.items(), key=lambda item: order.get(item[0], 0))]
+        pages[page] = [Operation(op, found, types)
+                       for op, found in sorted(ops.items(), key=lambda item: order.get(item[0], 0))]
     return pages
 
 
@@ -224,7 +239,8 @@ def overview(families, version):
 
 
 def write_links(folder, pages):
-    """Pages that lead to others, for operations; and links, which take no room, for routines with a type."""
+    """Pages that lead to others, for operations; and links, which take no room, for routines with a
+    type."""
     for page, operations in sorted(pages.items(), key=lambda item: item[0] == DEPRECATED_PAGE):
         for name in (name for operation in operations for name in operation.names):
             link = folder / f"{name}.3"

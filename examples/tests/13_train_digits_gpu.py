@@ -37,7 +37,8 @@ same(("--epochs", 1, "--hidden", 33, "--batch", 100))
 same(("--epochs", 1, "--hidden", 16, "--batch", 11))
 
 with tempfile.TemporaryDirectory() as folder:
-    check_refuses("--data", folder + "/none", says=f"cannot read '{folder}/none': No such file", status=1)
+    check_refuses("--data", folder + "/none", says=f"cannot read '{folder}/none': No such file",
+                  status=1)
     with open(os.path.join(folder, "bad"), "w", encoding="utf-8") as file:
         file.write("1,2,3\n")
     check_refuses("--data", folder + "/bad", says="line 1 of", status=1)

@@ -5,7 +5,8 @@ import re
 
 from example import PES, check, check_refuses, run
 
-for tokens, width, experts, rounds in ((32, 64, 2, 3), (1, 1, 1, 5), (33, 50, 3, 2), (100, 7, 1, 4)):
+for tokens, width, experts, rounds in ((32, 64, 2, 3), (1, 1, 1, 5), (33, 50, 3, 2),
+                                       (100, 7, 1, 4)):
     lines = run("--tokens", tokens, "--width", width, "--experts", experts, "--rounds", rounds)
     first = (f"{PES} PE(s)?, {PES * experts} experts: {rounds} rounds of {PES * tokens} tokens, "
              rf"{width} numbers each, {min(2, PES * experts)} experts a token: all as expected")

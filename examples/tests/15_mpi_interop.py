@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MPI brings, by way of the hosts and directly where it can, and what a put brings are the same."""
+"""What MPI brings, by way of the hosts and directly where it can, and what a put brings are the
+same."""
 
 import re
 
@@ -7,7 +8,8 @@ from example import PES, check, check_refuses, run
 
 for arguments, count in (((), 1 << 20), ((1,), 1)):
     # Directly where GPUs are processors, or MPI says that it takes their memory.
-    expected = (f"{PES} {'PE' if PES == 1 else 'PEs'}: {count} numbers from GPU to GPU by MPI through hosts"
+    expected = (f"{PES} {'PE' if PES == 1 else 'PEs'}: {count} numbers from GPU to GPU by MPI "
+                "through hosts"
                 "(, by MPI directly)? and by a put: the same")
     lines = run(*arguments)
     check(len(lines) == 1 and re.fullmatch(expected, lines[0]), "all numbers are the same", lines)

@@ -19,7 +19,8 @@ def life(width, height, generations):
     for _ in range(generations):
         sums = [[row[x - 1] + row[x] + row[(x + 1) % width] for x in range(width)] for row in cells]
         cells = [[int(around == 3 or (around == 4 and row[x]))
-                  for x, around in enumerate(map(sum, zip(sums[y - 1], sums[y], sums[(y + 1) % height])))]
+                  for x, around
+                  in enumerate(map(sum, zip(sums[y - 1], sums[y], sums[(y + 1) % height])))]
                  for y, row in enumerate(cells)]
     living = [number + 1 for number, cell in enumerate(sum(cells, [])) if cell]
     return len(living), sum(living)
@@ -28,10 +29,12 @@ def life(width, height, generations):
 def check_board(width, rows, generations, *more, **where):
     lines = run("--width", width, "--rows", rows, "--generations", generations, *more, **where)
     living, places = life(width, rows * PES, generations)
-    check(lines[0] == f"{width} x {rows * PES} cells, after {generations} generations {living} live, "
+    check(lines[0] == f"{width} x {rows * PES} cells, after {generations} generations {living} "
+          "live, "
           f"checksum {places}", f"{living} live, checksum {places}", lines)
     check(len(lines) == 2 and re.fullmatch(r"a generation: \S+ us if all wait for the halos, "
-                                           r"\S+ us if they travel meanwhile", lines[1]), "times follow", lines)
+                                           r"\S+ us if they travel meanwhile", lines[1]),
+          "times follow", lines)
 
 
 check_board(40, 9, 20)

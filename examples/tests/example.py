@@ -2,7 +2,8 @@
 """Runs an example for the checks beside this file: <check>.py LAUNCHER PROGRAM PES.
 
 LAUNCHER is oshrun or mpirun. A check is a script; it fails by check(), which shows what the program
-printed. Where an example says that there is no GPU it ends with 77, which tests for GPUs take as skipped.
+printed. Where an example says that there is no GPU it ends with 77, which tests for GPUs take as
+skipped.
 """
 
 import os
@@ -35,10 +36,11 @@ def command(arguments, pes, program=None, launcher=()):
 
 
 def run(*arguments, pes=None, env=None, folder=None, program=None, launcher=()):
-    """Runs the example (or another one), which has to succeed, and returns the lines of its stdout. `launcher`: its
-    options."""
-    done = subprocess.run(command(arguments, pes, program, launcher), env=environment(env), cwd=folder, timeout=SECONDS,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    """Runs the example (or another one), which has to succeed, and returns the lines of its stdout.
+    `launcher`: its options."""
+    done = subprocess.run(command(arguments, pes, program, launcher), env=environment(env),
+                          cwd=folder, timeout=SECONDS, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
     if done.returncode == 1 and "no GPU memory for the PEs to share" in done.stderr:
         print(done.stderr)
         sys.exit(77)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an all-reduce should take on GPUs of which each has a link to each other one: computed, never measured.
+"""What an all-reduce should take on GPUs of which each has a link to each other one: computed,
+never measured.
 
 expected.py [--pes 8] [--alpha 2.5] [--beta 48] [--blocks 64]
 
-Prints the tables of docs/collectives.md, and which is the fastest for powers of two. A hop takes alpha microseconds, a link
-carries beta GB/s in each direction, and all blocks are in step. How much fits into the rows at once is as in device/state.hpp.
+Prints the tables of docs/collectives.md, and which is the fastest for powers of two. A hop takes
+alpha microseconds, a link carries beta GB/s in each direction, and all blocks are in step. How much
+fits into the rows at once is as in device/state.hpp.
 """
 import argparse
 import math
@@ -27,8 +29,9 @@ def strides(pes):
 
 
 def algorithms(n, blocks):
-    """Name -> hops of a part, bytes of the source in a part, and for each byte of the source the bytes that go over links, in
-    one direction, one after the other. Packets are twice their data. A ring's parts follow each other at once."""
+    """Name -> hops of a part, bytes of the source in a part, and for each byte of the source the
+    bytes that go over links, in one direction, one after the other. Packets are twice their data. A
+    ring's parts follow each other at once."""
     packets = large_row(128 * MIB, 32 * KIB, n) // 2 * blocks
     rounds = n.bit_length() - 1 + (2 if n & (n - 1) else 0)
     return {
@@ -71,7 +74,8 @@ def print_ranges(found, alpha, beta):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pes", type=int, default=8)
     parser.add_argument("--alpha", type=float, default=2.5, help="microseconds of a hop")
     parser.add_argument("--beta", type=float, default=48, help="GB/s of a link in one direction")
@@ -81,7 +85,8 @@ def main():
     print("| algorithm | hops of a part | largest part | bytes one after the other |")
     print("|---|---|---|---|")
     for name, (hops, part, on_link) in found.items():
-        print(f"| `{name}` | {hops} | {'any' if part == math.inf else short(part)} | {on_link:g} b |")
+        print(f"| `{name}` | {hops} | {'any' if part == math.inf else short(part)} | {on_link:g} "
+              "b |")
     print("\n| microseconds, computed | " + " | ".join(map(short, SIZES)) + " |")
     print("|---" * (len(SIZES) + 1) + "|")
     for name, algorithm in found.items():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly of AMD GPUs as instructions.py reads it: functions as graphs of instructions, and, where it was compiled with
--gline-tables-only, which function of the source each instruction was made of, through all that was put in line.
+"""Assembly of AMD GPUs as instructions.py reads it: functions as graphs of instructions, and, where
+it was compiled with -gline-tables-only, which function of the source each instruction was made of,
+through all that was put in line.
 
 Invariant: nothing is known here of what is right or wrong.
 
@@ -20,7 +21,8 @@ REGISTERS = re.compile(r"\b([svat])(?:\[(\d+):(\d+)\]|(\d+)\b)")
 LABEL = re.compile(r"[.\w]+:")
 JUMP = re.compile(r"s_c?branch\w* (\S+)")
 NEVER_ON = ("s_branch", "s_endpgm", "s_trap", "s_setpc")
-DEBUG_LINE = re.compile(r'((?:[^;"]+|"(?:[^"\\]|\\.)*")*);?(.*)')  # a comment begins outside of what is quoted
+# a comment begins outside of what is quoted
+DEBUG_LINE = re.compile(r'((?:[^;"]+|"(?:[^"\\]|\\.)*")*);?(.*)')
 SCALAR_UNCHANGED = re.compile(r"s_(cmp|bitcmp|c?branch|waitcnt)")
 
 # A function of the source that an instruction was made of, and the place in it.
@@ -29,7 +31,8 @@ Frame = collections.namedtuple("Frame", "name file line")
 
 @functools.cache  # the same few thousand operands are asked about millions of times
 def registers_of(operand, kind="s"):
-    return frozenset(number for letter, first, last, single in REGISTERS.findall(operand) if letter == kind
+    return frozenset(number for letter, first, last, single in REGISTERS.findall(operand)
+                     if letter == kind
                      for number in range(int(first or single), int(last or single) + 1))
 
 
@@ -70,7 +73,8 @@ class Function:
         return next((frames[-1].name for frames in self.frames if frames), self.name)
 
     def in_clauses(self):
-        """Memory accesses that are one clause with an earlier one: they have its place in the source, not their own."""
+        """Memory accesses that are one clause with an earlier one: they have its place in the
+        source, not their own."""
         found = set()
         for at, code in enumerate(self.code):
             if clause := re.match(r"s_clause (0x\w+)", code):
@@ -88,8 +92,9 @@ class Function:
         return found
 
     def find_scalar_data(self):
-        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's arguments. Where a
-        variable lies is loaded from the linker's table, and is no such pointer."""
+        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's
+        arguments. Where a variable lies is loaded from the linker's table, and is no such
+        pointer."""
         every = range(len(self.code))
         is_load = [bool(SCALAR_LOAD.match(code)) for code in self.code]
         reads = [bits_of(code.partition(" ")[2].partition(",")[2]) for code in self.code]
@@ -101,9 +106,10 @@ class Function:
         return {at for at in every if is_load[at] and reads[at] & loaded[at]}
 
     def spread(self, sources, reads, passes_on):
-        """Before each instruction, the scalar registers, as bits, that hold what `sources` wrote, or what was computed
-        from it by instructions for which passes_on(at)."""
-        written = [0 if SCALAR_UNCHANGED.match(code) else bits_of(code.partition(" ")[2].partition(",")[0])
+        """Before each instruction, the scalar registers, as bits, that hold what `sources` wrote,
+        or what was computed from it by instructions for which passes_on(at)."""
+        written = [0 if SCALAR_UNCHANGED.match(code)
+                   else bits_of(code.partition(" ")[2].partition(",")[0])
                    for code in self.code]
         always, held, todo = set(sources), [0] * len(self.code), list(range(len(self.code)))[::-1]
         while todo:
@@ -118,9 +124,10 @@ class Function:
 
 
 def follow(starts, onwards, step):
-    """Follows all paths from `starts`, pairs of an instruction and a state, in one direction. step(state, at) is the
-    state after an instruction; text with a blank if it is a violation; None if the path is of no more interest. The
-    violation as a pair of text and instruction, or None, and the states in which paths end."""
+    """Follows all paths from `starts`, pairs of an instruction and a state, in one direction.
+    step(state, at) is the state after an instruction; text with a blank if it is a violation; None
+    if the path is of no more interest. The violation as a pair of text and instruction, or None,
+    and the states in which paths end."""
     seen, todo, at_end = set(), list(starts), set()
     while todo:
         at, state = todo.pop()
@@ -140,14 +147,16 @@ def follow(starts, onwards, step):
 
 
 def loops_without(function, is_barred):
-    """For each instruction the number of the loop in which it is, where barred instructions cut loops; None outside."""
+    """For each instruction the number of the loop in which it is, where barred instructions cut
+    loops; None outside."""
     number_of, low, on_stack, stack, loop = {}, {}, set(), [], [None] * len(function.code)
     onwards = [[n for n in function.after[at] if not is_barred[n]] if not is_barred[at] else []
                for at in range(len(function.code))]
     for root in range(len(function.code)):
         if root in number_of or is_barred[root]:
             continue
-        work = [(root, iter(onwards[root]))]  # Tarjan's strongly connected components, without recursion
+        # Tarjan's strongly connected components, without recursion
+        work = [(root, iter(onwards[root]))]
         number_of[root] = low[root] = len(number_of)
         stack.append(root)
         on_stack.add(root)
@@ -192,7 +201,8 @@ def sections_in(lines):
 
 
 def names_of_strings(sections):
-    strings = dict(re.findall(r"^(\.Linfo_string\d+):\n\s*\.asciz\s+\"(.*)\"", "\n".join(sections["debug_str"]), re.M))
+    strings = dict(re.findall(r"^(\.Linfo_string\d+):\n\s*\.asciz\s+\"(.*)\"",
+                              "\n".join(sections["debug_str"]), re.M))
     order = re.findall(r"\.long\s+(\.Linfo_string\d+)", "\n".join(sections["debug_str_offsets"]))
     return [strings.get(label, "") for label in order]
 
@@ -244,12 +254,14 @@ def entries_of(sections):
 
 
 def origins_in(lines):
-    """The frames of each line of the assembly, from the innermost on; none without debug information."""
+    """The frames of each line of the assembly, from the innermost on; none without debug
+    information."""
     sections = sections_in(lines)
     names, (entries, by_offset) = names_of_strings(sections), entries_of(sections)
     if not entries:
         return {}
-    label_at = {line.split(":")[0]: number for number, line in enumerate(lines) if line.startswith(".L")}
+    label_at = {line.split(":")[0]: number
+                for number, line in enumerate(lines) if line.startswith(".L")}
     span = re.compile(r"(\.L\w+)-(\.L\w+)")
     spans_of_list, label = collections.defaultdict(list), None
     for line in sections["debug_rnglists"]:
@@ -269,15 +281,19 @@ def origins_in(lines):
         return base_name(names[number_in(index)]) if index else ""
 
     files = {}
-    for number, folder, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)" (?:"([^"]*)")?', "\n".join(lines), re.M):
-        files[int(number)] = file if number == "0" or file.startswith("/") else f"{folder}/{file}".removeprefix("./")
+    for number, folder, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)" (?:"([^"]*)")?',
+                                           "\n".join(lines), re.M):
+        files[int(number)] = file if number == "0" or file.startswith(
+            "/") else f"{folder}/{file}".removeprefix("./")
     entry_at = {}
     for entry in entries:
         if entry.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
             continue
         entry.name = name_of(entry)
-        # Each list is of one entry: a number that is read wrongly is one of no list, or of one that is taken.
-        spans = spans_of_list.pop(number_in(entry.fields["DW_AT_ranges"])) if "DW_AT_ranges" in entry.fields else []
+        # Each list is of one entry: a number that is read wrongly is one of no list, or of one that
+        # is taken.
+        spans = spans_of_list.pop(
+            number_in(entry.fields["DW_AT_ranges"])) if "DW_AT_ranges" in entry.fields else []
         if found := span.match(entry.fields.get("DW_AT_high_pc", "")):
             spans = [(found.group(2), found.group(1))]
         for first, last in spans:
@@ -289,7 +305,8 @@ def origins_in(lines):
         while entry.tag == "DW_TAG_inlined_subroutine":
             fields = entry.fields
             parent = entry.parent
-            frames.append(Frame(parent.name, files.get(number_in(fields.get("DW_AT_call_file", "0"))),
+            frames.append(Frame(parent.name,
+                                files.get(number_in(fields.get("DW_AT_call_file", "0"))),
                                 number_in(fields.get("DW_AT_call_line", "0"))))
             entry = parent
         return tuple(frames)
@@ -325,7 +342,8 @@ def functions_in(assembly):
         {name: function for name, function in found.items() if name not in kernels}
 
 
-# A kernel one of whose two instructions is of a function that was put in line; where that is, its list of ranges says.
+# A kernel one of whose two instructions is of a function that was put in line; where that is, its
+# list of ranges says.
 EXAMPLE = """
 kernel:                                 ; @kernel
 .Lfunc_begin0:
@@ -378,11 +396,14 @@ kernel:                                 ; @kernel
 
 def self_test():
     # The second seven bits of numbers are also a semicolon, a quotation mark and a backslash.
-    for number, quoted in ((200, r"\310\001"), (7635, r"\323;"), (4435, r"\323\""), (11859, r"\323\\")):
-        (kernel,), functions = functions_in(EXAMPLE.replace("QUOTED", quoted).replace("NUMBER", str(number)))
+    for number, quoted in ((200, r"\310\001"), (7635, r"\323;"), (4435, r"\323\""),
+                           (11859, r"\323\\")):
+        (kernel,), functions = functions_in(EXAMPLE.replace("QUOTED", quoted).replace("NUMBER",
+                                                                                      str(number)))
         assert not functions and kernel.base_name() == "kernel", kernel.base_name()
         of_kernel = (Frame("kernel", "a.cpp", 7),)
-        assert kernel.frames[kernel.code.index("global_load_dword v0, v[0:1], off")] == of_kernel, (quoted, kernel.frames)
+        assert kernel.frames[kernel.code.index("global_load_dword v0, v[0:1], off")] == of_kernel, (
+            quoted, kernel.frames)
         assert kernel.frames[kernel.code.index("global_store_dword v[2:3], v0, off")] == (
             Frame("in_line", "a.cpp", 3), Frame("kernel", "a.cpp", 8)), (quoted, kernel.frames)
     for wrong in (r"\311\001", ";"):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that instructions.py holds every kernel to, whatever it does, by what its instructions were made of: a verb of
-device/memory.hpp, or plain code.
+"""The rules that instructions.py holds every kernel to, whatever it does, by what its instructions
+were made of: a verb of device/memory.hpp, or plain code.
 
   scope    what a verb makes has system scope and goes through no scalar cache
-  packets  data and flag are in one store, and in one load, which is repeated while the flag is not there
+  packets  data and flag are in one store, and in one load, which is repeated while the flag is not
+           there
   release  between a store of data and that of a flag every thread releases, then the block meets
-  acquire  between the poll of a flag and what reads data the block meets, then every thread acquires
+  acquire  between the poll of a flag and what reads data the block meets, then every thread
+           acquires
   get      what a get reads is not read before an acquire
   scalar   what has been acquired is not read through the scalar cache, which no acquire empties
   end      no thread ends with stores that it has not released
@@ -14,26 +16,33 @@ import functools
 import itertools
 import re
 
-from amd_assembly import ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow, loops_without, registers_of
+from amd_assembly import (ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow, loops_without,
+                          registers_of)
 
-VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange"}
+VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange",
+         "compare_exchange"}
 # Who stores by a verb what announces nothing; the next flag has to come after it.
-# "execute" does what hosts ask for, with a full fence before each; its switch looks like one case after another.
+# "execute" does what hosts ask for, with a full fence before each; its switch looks like one case
+# after another.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel", "execute"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
 STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a slot, which leave together
-# Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its group, which
-# acquires when it is back.
-AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result", "await_result"}
+# Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its
+# group, which acquires when it is back.
+AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result",
+                   "await_result"}
 TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that succeed acquire
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.
 BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
-                                                 "collectives/packets", "collectives/reduce", "collectives/by_grid")}
+                                                 "collectives/packets", "collectives/reduce",
+                                                 "collectives/by_grid")}
 ENDS = ("s_endpgm", "s_setpc")
-COUNTING = re.compile(r"(epoch\(\)|\*counter|mine_->value) = epoch")  # of operations, by the PE for itself
+# of operations, by the PE for itself
+COUNTING = re.compile(r"(epoch\(\)|\*counter|mine_->value) = epoch")
 WHOLE = re.compile(r"(global|flat)_(load|store)_(dwordx[24]|b64|b128)\b")
-COPY = re.compile(r"(([vs]|v_dual|v_pk)_mov_b(32|64)\w*|v_readfirstlane_b32|v_accvgpr_(read|write)\w*|"
+COPY = re.compile(r"(([vs]|v_dual|v_pk)_mov_b(32|64)\w*|v_readfirstlane_b32|v_accvgpr_(read"
+                  r"|write)\w*|"
                   r"[vs]_or_b(32|64)\w*) ")
 NO_RESULT = re.compile(r"(global|flat|scratch|buffer)_store_")
 COMPARE = re.compile(r"[vs]_cmpx?_")
@@ -69,7 +78,8 @@ class Traced:
         self.kinds = [self.kinds_of(at, callees) for at in range(len(self.code))]
 
     def frames_in_clause(self, at):
-        """Which of the calls before it made an access: of loads the scope tells whether it was a verb."""
+        """Which of the calls before it made an access: of loads the scope tells whether it was a
+        verb."""
         frames = self.frames[at]
         if LOAD.match(self.code[at]) and not self.arch["system load"].search(self.code[at]):
             while frames and (frames[0].file or "").startswith("device/memory"):
@@ -78,12 +88,16 @@ class Traced:
 
     def waiting_loops(self):
         """The loops of polls: they let others run, store nothing and meet nobody."""
-        barred = [bool(STORE.match(code) or code.startswith(("s_barrier", "call"))) for code in self.code]
+        barred = [bool(STORE.match(code) or code.startswith(("s_barrier", "call")))
+                  for code in self.code]
         loops = loops_without(self.function, barred)
-        waiting = {loop for loop, code in zip(loops, self.code) if code.startswith("s_sleep")} - {None}
-        paths = {self.path(at) for at, loop in enumerate(loops) if loop in waiting and LOAD.match(self.code[at])}
+        waiting = {loop for loop, code in zip(loops, self.code) if code.startswith("s_sleep")} - {
+            None}
+        paths = {self.path(at) for at, loop in enumerate(loops) if loop in waiting
+                 and LOAD.match(self.code[at])}
         # The first look may have come to be before its loop.
-        return {at for at in range(len(self.code)) if LOAD.match(self.code[at]) and self.path(at) in paths}
+        return {at for at in range(len(self.code)) if LOAD.match(self.code[at])
+                and self.path(at) in paths}
 
     def path(self, at, inner=1):
         """By which calls the code came here."""
@@ -98,7 +112,8 @@ class Traced:
             kinds = callees.get(self.code[at].split()[1], frozenset())
             return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # looked at by itself
         kind = self.kind_of_access(at)
-        if kind == "flag stored" and at in self.in_clauses and not self.names[at] & STORES_FLAGS_ONLY:
+        if kind == "flag stored" and at in self.in_clauses and not self.names[
+                at] & STORES_FLAGS_ONLY:
             return frozenset({kind, "data stored"})  # one or the other
         return frozenset({kind} - {None})
 
@@ -139,13 +154,15 @@ def break_scope(kernel):
         for pattern, bits in wanted.items():
             if pattern.match(code) and not bits.search(code):
                 yield "is not of system scope", at
-    suspects = {at for at, code in enumerate(kernel.code) if kernel.names[at] & verbs and SCALAR_LOAD.match(code)}
+    suspects = {at for at, code in enumerate(kernel.code) if kernel.names[at] & verbs
+                and SCALAR_LOAD.match(code)}
     for at in suspects and suspects & kernel.function.find_scalar_data():
         yield "goes through the scalar cache", at
 
 
 def copied_from(code, part):
-    """The registers and numbers that make the part-th register which a copy, or a bitwise or, writes."""
+    """The registers and numbers that make the part-th register which a copy, or a bitwise or,
+    writes."""
     operands, _, selected = code.partition(" ")[2].partition(" op_sel:")
     _, *read = operands.split(",")
     if code.startswith("v_pk_mov"):
@@ -159,7 +176,8 @@ def copied_from(code, part):
 
 
 def values_of(function, at, register):
-    """The instructions, with the register, or the numbers but 0, that a register was put together from bit by bit."""
+    """The instructions, with the register, or the numbers but 0, that a register was put together
+    from bit by bit."""
     found, seen, todo = set(), set(), [(before, register) for before in function.before[at]]
     while todo:
         here, register = todo.pop()
@@ -184,22 +202,26 @@ def values_of(function, at, register):
 
 @functools.cache
 def first_and_other_registers_of(code):
-    """Those of an instruction's first operand, which most of them write, and those of the others."""
+    """Those of an instruction's first operand, which most of them write, and those of the
+    others."""
     operands = code.partition(" ")[2].split(",")
-    first, *others = [frozenset((kind, number) for kind in "vs" for number in registers_of(operand, kind))
+    first, *others = [frozenset((kind, number) for kind in "vs"
+                                for number in registers_of(operand, kind))
                       for operand in operands]
     return first, frozenset().union(*others)
 
 
 def is_compared(function, at, register):
     """Whether what is made of a register's content is compared with something."""
-    held = {follower: {("v", register)} for follower in function.after[at]}  # before each instruction
+    # before each instruction
+    held = {follower: {("v", register)} for follower in function.after[at]}
     todo = list(held)
     while todo:
         here = todo.pop()
         code = function.code[here]
         first, others = first_and_other_registers_of(code)
-        if COMPARE.match(code) and not (held[here].isdisjoint(first) and held[here].isdisjoint(others)):
+        if COMPARE.match(code) and not (held[here].isdisjoint(first)
+                                        and held[here].isdisjoint(others)):
             return True
         after = set(held[here])
         if not STORE.match(code):
@@ -234,10 +256,12 @@ def break_packets(kernel):
             yield "loads a packet whose own flag nobody looks at", at
     halves = {}  # by path: the stores, of which two that follow each other make a line
     for at in sends:
-        halves.setdefault(kernel.path(at, 2), []).extend((at, flag) for _, flag in halves_of(kernel.code[at]))
+        halves.setdefault(kernel.path(at, 2),
+                          []).extend((at, flag) for _, flag in halves_of(kernel.code[at]))
     for stores in halves.values():
         for one, other in itertools.zip_longest(stores[::2], stores[1::2]):
-            if not other or values_of(function, one[0], ("v", one[1])) != values_of(function, other[0], ("v", other[1])):
+            if not other or values_of(function, one[0], ("v", one[1])) != values_of(
+                    function, other[0], ("v", other[1])):
                 yield "sends a half without the other's flag", one[0]
 
 
@@ -254,7 +278,8 @@ def break_release(kernel, from_entry):
         if "flag stored" in kernel.kinds[at]:
             if state in waits[:-1]:
                 return "announces what the thread has not released"
-            if state == "released" and kernel.group == "block" and not kernel.names[at] & ANNOUNCES_ITS_OWN:
+            if state == "released" and kernel.group == "block" and not kernel.names[
+                    at] & ANNOUNCES_ITS_OWN:
                 return "announces what other threads may not have released: the block has not met"
         if "data stored" in kernel.kinds[at]:
             return waits[0]
@@ -264,7 +289,8 @@ def break_release(kernel, from_entry):
             return "met" if state == "released" else state
         return advance(waits, kernel.arch["release"], state, code) if state in waits[:-1] else state
 
-    starts = [(at, waits[0]) for at in kernel.of_kind("data stored")] + entry_of(waits[0], from_entry)
+    starts = [(at, waits[0]) for at in kernel.of_kind("data stored")] + entry_of(waits[0],
+                                                                                 from_entry)
     violation, _ = follow(starts, kernel.after, step)
     if violation:
         yield violation
@@ -298,7 +324,8 @@ def break_acquire(kernel):
     # Whether to acquire depends on what a test has found, in ways that graphs do not show.
     for at in kernel.of_kind("flag tested"):
         if not follow([(at, waits[0])], kernel.after, lambda state, at: (
-                "is acquired" if state == waits[-2] and kernel.arch["acquire"][-1].match(kernel.code[at]) else
+                "is acquired" if state == waits[-2]
+                and kernel.arch["acquire"][-1].match(kernel.code[at]) else
                 advance(waits, kernel.arch["acquire"], state, kernel.code[at])))[0]:
             yield "is tested, and what it announces never acquired", at
 
@@ -360,7 +387,8 @@ def violations(kernel, features):
         yield from break_end(kernel, "after the stream" in features)
 
 
-# What a kernel can do that rules are about, by the kinds of access that it has then; and what is only asked of it.
+# What a kernel can do that rules are about, by the kinds of access that it has then; and what is
+# only asked of it.
 FEATURES = {"packets": {"packet polled", "packet sent"}, "packets sent": {"packet sent"},
             "packets polled": {"packet polled"}, "flags": {"flag stored"}, "polls": {"flag polled"},
             "tests": {"flag tested"}, "gets": {"data got"}}

@@ -25,12 +25,14 @@ def functions_made(oshhip, source):
     """How many functions the front end has finished: GCC dumps each."""
     with tempfile.TemporaryDirectory() as folder:
         dump = pathlib.Path(folder, "functions")
-        run(oshhip, "-c", source, "-o", str(pathlib.Path(folder, "object")), f"-fdump-tree-original={dump}")
+        run(oshhip, "-c", source, "-o", str(pathlib.Path(folder, "object")),
+            f"-fdump-tree-original={dump}")
         return sum(line.startswith(";; Function ") for line in dump.open(errors="replace"))
 
 
 def lines_read(oshhip, source):
-    return sum(not line.startswith("#") and not line.isspace() for line in run(oshhip, "-E", source).splitlines())
+    return sum(not line.startswith("#") and not line.isspace()
+               for line in run(oshhip, "-E", source).splitlines())
 
 
 def main():
@@ -43,7 +45,8 @@ def main():
                                ("lines read", lines_read(oshhip, source), MOST_LINES)]:
         print(f"{number} {what}, of at most {most}")
         if not 0 < number <= most:
-            print(f"cost.py: {number} {what} for {source}, where {most} are the most", file=sys.stderr)
+            print(f"cost.py: {number} {what} for {source}, where {most} are the most",
+                  file=sys.stderr)
             status = 1
     return status
 

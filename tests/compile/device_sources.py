@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What instructions.py has to know of device code as it is written: its lines, and which of its functions synchronize.
+"""What instructions.py has to know of device code as it is written: its lines, and which of its
+functions synchronize.
 
-Invariant: a function synchronizes if it calls one of the verbs below; who only passes a call on to such functions, by
-another type or group, need not be read.
+Invariant: a function synchronizes if it calls one of the verbs below; who only passes a call on to
+such functions, by another type or group, need not be read.
 """
 import pathlib
 import re
 
 # Those of device/memory.hpp, and what algorithms are made of.
-VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange", "compare_exchange",
-         "release_all", "release_mine", "acquire_all", "acquire_mine", "acquire_shared", "complete_all", "acquire_fence",
-         "release_fence", "full_fence", "before_get", "load_of_get", "send_line", "receive_line", "receive_from_each",
-         "send_blocks", "receive_lines", "begin_packets", "poll_until", "poll_for", "poll_and_acquire",
-         "after_test", "meet", "announce", "await", "update_signal", "wipe_packets", "apply_atomic"}
+VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange",
+         "compare_exchange", "release_all", "release_mine", "acquire_all", "acquire_mine",
+         "acquire_shared", "complete_all", "acquire_fence", "release_fence", "full_fence",
+         "before_get", "load_of_get", "send_line", "receive_line", "receive_from_each",
+         "send_blocks", "receive_lines", "begin_packets", "poll_until", "poll_for",
+         "poll_and_acquire", "after_test", "meet", "announce", "await", "update_signal",
+         "wipe_packets", "apply_atomic"}
 # Other targets' code, the verbs themselves, and what checks alone have.
-LEFT_OUT = re.compile(r"device/(memory\w*|collectives/wide_lines|kernels/(line_ends|broadcast_lines)|same_call)\.hpp")
+LEFT_OUT = re.compile(
+    r"device/(memory\w*|collectives/wide_lines|kernels/(line_ends|broadcast_lines)|same_call)\.hpp")
 CALL = re.compile(r"(?<!\w)(\w+)(?:<[^;(){}]*>)?[({]")
-DEFINITION = re.compile(r"^ *(?:\[\[noreturn\]\] )?MESHMEM_DEVICE\w*\s[^;{}()]*?(\w+)\((?!\))?", re.M)
+DEFINITION = re.compile(r"^ *(?:\[\[noreturn\]\] )?MESHMEM_DEVICE\w*\s[^;{}()]*?(\w+)\((?!\))?",
+                        re.M)
 
 
 def body_after(text, start):
-    """From the first brace to the one that closes it; nothing where the function is only declared."""
+    """From the first brace to the one that closes it; nothing where the function is only
+    declared."""
     opened = text.find("{", start)
     ended = text.find(";", start)
     if opened < 0 or 0 <= ended < opened:
@@ -57,4 +63,5 @@ class Sources:
 
     def synchronizing(self):
         """Pairs of file and name."""
-        return {(file, name) for file, name, body in self.functions() if set(CALL.findall(body)) & VERBS}
+        return {(file, name)
+                for file, name, body in self.functions() if set(CALL.findall(body)) & VERBS}

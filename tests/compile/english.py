@@ -5,8 +5,9 @@
 english.py TOP          complains of each violation; 1 if there is one
 english.py --self-test  plants every kind of violation, and looks for the complaints
 
-A sentence has at most 30 words, in pages and in the comment at the head of a file. No sentence begins with a bare Who or
-What, unless it is a question, and no text has a word of WORDS. A subject is `area: verb what` in the imperative.
+A sentence has at most 30 words, in pages and in the comment at the head of a file. No sentence
+begins with a bare Who or What, unless it is a question, and no text has a word of WORDS. A subject
+is `area: verb what` in the imperative.
 """
 import pathlib
 import re
@@ -31,15 +32,18 @@ WORDS = {
     r"(?<!there )(is|are|was|were) none": "is not, has no",
     r"of no use": "useless, or the reason",
 }
-VERBS = """accept add adapt allow answer ask avoid bring build call change check choose clean clear close combine
-    compare compile copy correct count create define describe document drop enable ensure expect explain extend fix find
-    give handle hide improve include introduce keep leave let limit load look make measure move name open order print
-    prefer put raise read rebuild refactor refuse remove rename replace report reset return reword rewrite run save say
-    send set show simplify skip split start state stop store support take tell test track try turn unify update use wait
-    warn work wrap write""".split()
-IRREGULAR = """brought built chose found gave hid kept led left made meant ran said sent showed shown split-up taken told
-    took tried went wrote written""".split()
-NO_VERBS = "a an the no of what who which that how if when where it its this these all some any some new bug".split()
+VERBS = """accept add adapt allow answer ask avoid bring build call change check choose
+    clean clear close combine compare compile copy correct count create define describe
+    document drop enable ensure expect explain extend fix find give handle hide improve
+    include introduce keep leave let limit load look make measure move name open order
+    print prefer put raise read rebuild refactor refuse remove rename replace report
+    reset return reword rewrite run save say send set show simplify skip split start
+    state stop store support take tell test track try turn unify update use wait warn
+    work wrap write""".split()
+IRREGULAR = """brought built chose found gave hid kept led left made meant ran said sent
+    showed shown split-up taken told took tried went wrote written""".split()
+NO_VERBS = """a an the no of what who which that how if when where it its this these all some any
+    some new bug""".split()
 
 
 # ---- Commit subjects
@@ -51,7 +55,8 @@ def wrong_forms():
         if re.search(r"[^aeiou]y$", verb):
             forms |= {verb[:-1] + "ies", verb[:-1] + "ied", verb + "ing"}
         else:
-            forms |= {verb + "s", verb + "es", stem + "ed", stem + "ing", doubled + "ed", doubled + "ing"}
+            forms |= {verb + "s", verb + "es", stem + "ed", stem + "ing", doubled + "ed",
+                      doubled + "ing"}
     return forms - set(VERBS)
 
 
@@ -69,14 +74,16 @@ def subject_complaints(subject, forms=frozenset(wrong_forms())):
 
 def git(top, *arguments):
     try:
-        ended = subprocess.run(["git", "-C", top, *arguments], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(["git", "-C", top, *arguments], capture_output=True, text=True,
+                               timeout=60)
     except OSError:
         return None
     return ended.stdout.strip() if ended.returncode == 0 else None
 
 
 def subjects(top):
-    """Those of the commits that the upstream lacks; without an upstream the last ones; None without git."""
+    """Those of the commits that the upstream lacks; without an upstream the last ones; None without
+    git."""
     if git(top, "rev-parse", "--show-toplevel") != str(top):
         return None
     upstream = git(top, "rev-parse", "--abbrev-ref", "@{upstream}")
@@ -135,7 +142,8 @@ def of_source(lines):
             if not is_alone:
                 yield start, words, False
                 text = []
-        is_head = is_head and (said is not None or not line.strip() or line.startswith("#pragma once")) and is_alone
+        is_head = is_head and (said is not None or not line.strip()
+                               or line.startswith("#pragma once")) and is_alone
 
 
 def sentences(text):
@@ -162,7 +170,8 @@ def files(top):
     for pattern in PAGES:
         yield from ((page, of_page) for page in sorted(top.glob(pattern)))
     for folder in SOURCES:
-        yield from ((path, of_source) for path in sorted((top / folder).rglob("*")) if path.suffix in ENDINGS)
+        yield from ((path, of_source)
+                    for path in sorted((top / folder).rglob("*")) if path.suffix in ENDINGS)
 
 
 def complaints(top):
@@ -185,29 +194,37 @@ What is in a block of code, ails nobody.
 
 | what | Where there is none |
 |---|---|
-| one phrase of a cell that has sixteen words to count, and each of them is a word; another phrase of that cell, which also has sixteen words, so that both have too many |
+| one phrase of a cell that has sixteen words to count, and each of them is \
+a word; another phrase of that cell, which also has sixteen words, so that \
+both have too many |
 """
 LONG = "one two three four five six seven eight nine ten " * 3
 # file -> (text, the complaints about it)
 PLANTED = {
-    "docs/long.md": (f"Short.\n\n* An item is {LONG.strip()}.\n", ["3: a sentence of 33 words: 'An item is one two three ...'"]),
+    "docs/long.md": (f"Short.\n\n* An item is {LONG.strip()}.\n",
+                     ["3: a sentence of 33 words: 'An item is one two three ...'"]),
     "docs/who.md": ("He asks. Who waits\nnaps. **What comes** goes.\n", [
-        "1: a sentence begins with a bare Who: 'Who waits naps ...'", "1: a sentence begins with a bare What: 'What comes goes ...'"]),
+        "1: a sentence begins with a bare Who: 'Who waits naps ...'",
+        "1: a sentence begins with a bare What: 'What comes goes ...'"]),
     "README.md": ("It ails.\n\n| a mend | and the like |\n", [
         "1: 'ails' (better: a problem): 'It ails ...'", "3: 'mend' (better: to fix): 'a mend ...'",
         "3: 'the like' (better: similar, or each other's): 'and the like ...'"]),
-    "src/base/head.hpp": (f"// SPDX-License-Identifier: x\n//\n// A head of {LONG}\n// words.\nint i;\n// {LONG}\n", [
+    "src/base/head.hpp": (f"// SPDX-License-Identifier: x\n//\n// A head of {LONG}\n// words.\nint "
+                          f"i;\n// {LONG}\n", [
         "3: a sentence of 34 words: 'A head of one two three ...'"]),
-    "src/base/comments.cpp": ("/* Held in\n * vain. */\nint i;  // Who waits.\n// Races\n// that are none.\nint j;\n"
+    "src/base/comments.cpp": ("/* Held in\n * vain. */\nint i;  // Who waits.\n// Races\n// that "
+                              "are none.\nint j;\n"
                               "const char* text = \"// What is text\";\n", [
-        "1: 'in vain' (better: without success): 'Held in vain ...'", "3: a sentence begins with a bare Who: 'Who waits ...'",
+        "1: 'in vain' (better: without success): 'Held in vain ...'",
+        "3: a sentence begins with a bare Who: 'Who waits ...'",
         "4: 'are none' (better: is not, has no): 'Races that are none ...'"]),
 }
 # subject -> the complaint, or None
 SUBJECTS = {
-    "oshrun: name the PE that ended the job": None, "base, tcp: use a shorter key": None, "CMake: process files": None,
-    "docs: added a page": "'added' is not the imperative", "docs: Fixes a page": "'Fixes' is not the imperative",
-    "docs: stopping early": "'stopping' is not the imperative", "docs: copies pages": "'copies' is not the imperative",
+    "oshrun: name the PE that ended the job": None, "base, tcp: use a shorter key": None,
+    "CMake: process files": None, "docs: added a page": "'added' is not the imperative",
+    "docs: Fixes a page": "'Fixes' is not the imperative", "docs: stopping early": "'stopping' is "
+    "not the imperative", "docs: copies pages": "'copies' is not the imperative",
     "docs: the page is new": "'the' is no verb", "fix a page": "is not `area: verb what`",
     "docs: say" + " very" * 14: "has 79 columns",
 }
@@ -226,7 +243,8 @@ def self_test_of_git(top):
     wrong = [] if subjects(top) is None else ["subjects where there is no repository"]
     git(top, "init", "-q")
     for subject in SUBJECTS:
-        git(top, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", subject)
+        git(top, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty",
+            "-m", subject)
     found = subjects(top)
     return wrong + ([] if found == list(reversed(SUBJECTS)) else [f"subjects: {found}"])
 

@@ -5,9 +5,10 @@
 fast_paths.py LIBRARY     the optimized library
 fast_paths.py --self-test
 
-Of every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes, the two shortest ways from its first instruction to a return that call
-nothing and do not leave the function: that of the heap, and that of static variables. Both have to be under LIMIT.
-Exit status 77 (skipped) where the machine is no x86-64 or has no objdump.
+Of every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes, the two shortest ways from its first
+instruction to a return that call nothing and do not leave the function: that of the heap, and that
+of static variables. Both have to be under LIMIT. Exit status 77 (skipped) where the machine is no
+x86-64 or has no objdump.
 """
 import platform
 import re
@@ -18,8 +19,9 @@ import sys
 LIMITS = {"p": (16, 21), "g": (14, 19)}
 # One more, by which the value comes to its register or goes from there.
 MOVED = {"p": {"uchar", "ushort", "uint8", "uint16"}, "g": {"float", "double"}}
-TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort", "uint", "ulong", "ulonglong",
-         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "size", "ptrdiff"]
+TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort",
+         "uint", "ulong", "ulonglong", "int8", "int16", "int32", "int64", "uint8", "uint16",
+         "uint32", "uint64", "size", "ptrdiff"]
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)\s*([0-9a-f]*)")
 
 
@@ -31,12 +33,14 @@ def code_of(listing, name):
     found = []
     for line in match[1].splitlines():
         if parts := LINE.match(line):
-            found.append((int(parts[1], 16), parts[2], int(parts[3], 16) if parts[2].startswith("j") else None))
+            found.append((int(parts[1], 16), parts[2],
+                          int(parts[3], 16) if parts[2].startswith("j") else None))
     return found
 
 
 def ways_of(code):
-    """The lengths of the ways to a return within the function, without a call or a loop, shortest first."""
+    """The lengths of the ways to a return within the function, without a call or a loop, shortest
+    first."""
     at = {address: i for i, (address, _, _) in enumerate(code)}
 
     def follow(i, seen):
@@ -65,7 +69,8 @@ def ways_of(code):
 def complaints(listing, names):
     for name in names:
         of_type, op = name.removeprefix("shmem_").rsplit("_", 1)
-        ways, limits = ways_of(code_of(listing, name)), [n + (of_type in MOVED[op]) for n in LIMITS[op]]
+        ways, limits = ways_of(code_of(listing, name)), [n + (of_type in MOVED[op])
+                                                         for n in LIMITS[op]]
         if not ways:
             yield f"{name} has no way to a return without a call"
         elif any(way > limit for way, limit in zip(ways, limits)):
@@ -74,9 +79,11 @@ def complaints(listing, names):
 
 def self_test():
     most = LIMITS["p"][0]
-    short = "0 <pshmem_a_p>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n 6:\tret\n 8:\tjmp 900 <cold>\n\n"
+    short = ("0 <pshmem_a_p>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n "
+             "6:\tret\n 8:\tjmp 900 <cold>\n\n")
     calls = "0 <shmem_b_p>:\n 0:\tcall 900 <x>\n 5:\tret\n\n"
-    long = "0 <shmem_c_p>:\n" + "".join(f" {i:x}:\tnop\n" for i in range(most)) + f" {most:x}:\tret\n\n"
+    long = "0 <shmem_c_p>:\n" + "".join(f" {i:x}:\tnop\n"
+                                        for i in range(most)) + f" {most:x}:\tret\n\n"
     listing = short + calls + long
     assert not list(complaints(listing, ["shmem_a_p"]))
     assert ways_of(code_of(listing, "shmem_a_p")) == [4]
@@ -91,11 +98,13 @@ def main():
     if platform.machine() != "x86_64" or not shutil.which("objdump"):
         print("SKIPPED: needs x86-64 and objdump")
         sys.exit(77)
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", sys.argv[1]], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", sys.argv[1]],
+                             capture_output=True, text=True, check=True).stdout
     names = [f"shmem_{name}_{op}" for op in "pg" for name in TYPES]
     found = list(complaints(listing, names))
     print("\n".join(found))
-    ways = [f"{name} {ways_of(code_of(listing, name))[:2]}" for name in ("shmem_long_p", "shmem_long_g")]
+    ways = [f"{name} {ways_of(code_of(listing, name))[:2]}"
+            for name in ("shmem_long_p", "shmem_long_g")]
     print(f"{len(names)} routines, {len(found)} complaints; {', '.join(ways)}")
     sys.exit(bool(found))
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles each public header alone, as every standard of C and C++ that it is for, with all warnings as errors.
+"""Compiles each public header alone, as every standard of C and C++ that it is for, with all
+warnings as errors.
 
 headers.py INCLUDE_FOLDER C_COMPILER C++_COMPILER
 
@@ -21,8 +22,8 @@ PARTS = {"shmem/generic.h", "shmem/older_names.h"}
 
 def compile_alone(compiler, language, standard, folder, header):
     """The compiler's complaint about a file that holds one #include, or an empty string."""
-    command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-pedantic", "-Werror",
-               "-fsyntax-only", f"-I{folder}", "-"]
+    command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-pedantic",
+               "-Werror", "-fsyntax-only", f"-I{folder}", "-"]
     # A declaration of its own, since an empty translation unit is an error in C.
     source = f"#include <{header}>\nextern int not_empty;\n"
     result = subprocess.run(command, input=source, capture_output=True, text=True)

@@ -4,12 +4,13 @@
 
 instructions.py TOP COMPILER [--probes-only] ARCHITECTURE...   COMPILER is hipcc or clang-19
 
-No AMD GPU is needed. Read are the library's own kernels (of the reductions, those of one type: probe_reductions.cpp), by
-the list below, and probes of what programs' kernels call (probe_kernels.cpp), by what their names say of them. All are
-held to all rules of amd_rules.py, and all paths are followed. Complaints are also that the list lacks a kernel, that no
-kernel which is read has called some function of device/ that synchronizes, and that what a planted_ kernel breaks
-(probe_violations.cpp) is not found. --probes-only leaves out the library's kernels.
-Exit status 77 (skipped) where the compiler is not installed.
+No AMD GPU is needed. Read are the library's own kernels (of the reductions, those of one type:
+probe_reductions.cpp), by the list below, and probes of what programs' kernels call
+(probe_kernels.cpp), by what their names say of them. All are held to all rules of amd_rules.py, and
+all paths are followed. Complaints are also that the list lacks a kernel, that no kernel which is
+read has called some function of device/ that synchronizes, and that what a planted_ kernel breaks
+(probe_violations.cpp) is not found. --probes-only leaves out the library's kernels. Exit status 77
+(skipped) where the compiler is not installed.
 """
 import gc
 import pathlib
@@ -23,7 +24,8 @@ import amd_assembly
 import amd_rules
 from device_sources import Sources
 
-# What the instructions of an architecture are called. A release or acquire is every pattern of its row, in this order.
+# What the instructions of an architecture are called. A release or acquire is every pattern of its
+# row, in this order.
 ARCHITECTURES = {
     "gfx90a": {
         "release": [re.compile(r"buffer_wbl2"), re.compile(r"s_waitcnt .*vmcnt\(0\)")],
@@ -40,16 +42,17 @@ ARCHITECTURES = {
         "system atomic": re.compile(r"\bsc1\b"),
     },
     "gfx1100": {
-        "release": [re.compile(r"s_waitcnt_vscnt null, 0x0")],  # the second-level cache is written through
+        # the second-level cache is written through
+        "release": [re.compile(r"s_waitcnt_vscnt null, 0x0")],
         "acquire": [re.compile(r"buffer_gl1_inv"), re.compile(r"buffer_gl0_inv")],
         "system load": re.compile(r"\bglc\b"),
         "system store": re.compile(r""),
         "system atomic": re.compile(r""),
     },
 }
-# Planted violations that come to the right instructions: device and system scope look alike in the loads and stores of
-# these, and what a gfx1100 has written back it need not write back further, so that awaiting it, which barriers do, is
-# enough.
+# Planted violations that come to the right instructions: device and system scope look alike in the
+# loads and stores of these, and what a gfx1100 has written back it need not write back further, so
+# that awaiting it, which barriers do, is enough.
 LOOK_RIGHT = {
     "gfx90a": {"planted_acquire_of_device_scope_thread", "planted_packets_of_device_scope_thread"},
     "gfx942": set(),
@@ -58,9 +61,12 @@ LOOK_RIGHT = {
                 "planted_release_wiping_block"},
 }
 
-# The library's own kernels: who synchronizes together, and what they do that there are rules for: amd_rules.FEATURES, and
-#   after the stream  what they announce, or their end, comes after all that the stream has stored before
-#   end               no thread ends with stores that it has not released: for a flag that a later kernel stores
+# The library's own kernels: who synchronizes together, and what they do that there are rules for:
+# amd_rules.FEATURES, and
+#   after the stream  what they announce, or their end, comes after all that the stream has stored
+#                     before
+#   end               no thread ends with stores that it has not released: for a flag that a later
+#                     kernel stores
 EXCHANGE = {"packets", "flags", "polls", "after the stream"}
 KERNELS = {
     "write_word_kernel": ("thread", {"flags", "end"}),
@@ -93,10 +99,14 @@ KERNELS = {
     "scan_kernel": ("block", EXCHANGE),
 }
 
-# What the first word of a probe's name asks to be there; vector reads: what is acquired is read by no scalar load.
-PROBES = {"release": {"flags"}, "acquire": {"polls", "vector reads"}, "get": {"gets", "vector reads"},
-          "both": {"flags", "polls"}, "end": {"end"}, "test": {"tests"}, "stream": {"flags", "after the stream"},
-          "send": {"packets sent"}, "receive": {"packets polled"}, "packets": {"packets"}, "put": set()}
+# What the first word of a probe's name asks to be there; vector reads: what is acquired is read by
+# no scalar load.
+PROBES = {"release": {"flags"}, "acquire": {"polls", "vector reads"},
+          "get": {"gets", "vector reads"},
+          "both": {"flags", "polls"}, "end": {"end"}, "test": {"tests"},
+          "stream": {"flags", "after the stream"},
+          "send": {"packets sent"}, "receive": {"packets polled"}, "packets": {"packets"},
+          "put": set()}
 
 
 # What is asked of a kernel, and not of the functions that it calls.
@@ -118,7 +128,8 @@ class Reading:
         kernels, functions = amd_assembly.functions_in(assembly)
         kinds_in = {}
         for name, function in functions.items():
-            called = amd_rules.Traced(function, ARCHITECTURES[self.architecture], "thread", self.sources, {})
+            called = amd_rules.Traced(function, ARCHITECTURES[self.architecture], "thread",
+                                      self.sources, {})
             kinds_in[name] = frozenset().union(*called.kinds)
             self.report(name, called, amd_rules.break_scope(called))
         for kernel in kernels:
@@ -131,8 +142,9 @@ class Reading:
             group, features = expected
             parts = [kernel, *(functions[called] for called in self.called_by(kernel, functions)
                                if kinds_in[called] & amd_rules.SYNCHRONIZING)]
-            self.check(name, features, [amd_rules.Traced(part, ARCHITECTURES[self.architecture], group, self.sources,
-                                                         kinds_in) for part in parts])
+            self.check(name, features,
+                       [amd_rules.Traced(part, ARCHITECTURES[self.architecture], group,
+                                         self.sources, kinds_in) for part in parts])
         self.called |= {(frame.file, frame.name) for function in [*kernels, *functions.values()]
                         if not function.name.startswith("planted_")
                         for frames in set(function.frames) for frame in frames}
@@ -153,7 +165,8 @@ class Reading:
     def check(self, name, features, parts):
         """parts: the kernel, and functions that were not put in line and synchronize."""
         found = [(part, text, at) for part in parts
-                 for text, at in amd_rules.violations(part, features if part is parts[0] else features - AT_ENTRY_OR_END)]
+                 for text, at in amd_rules.violations(part, features if part is parts[0]
+                                                      else features - AT_ENTRY_OR_END)]
         if name.startswith("planted_"):
             if not found and name not in LOOK_RIGHT[self.architecture]:
                 self.complain(f"{name} breaks a rule on purpose, and that was not seen")
@@ -164,49 +177,58 @@ class Reading:
         for feature in features - done - amd_rules.DEMANDS:
             self.complain(f"{name}: nothing of what rules for {feature} speak of is in it")
         if name in KERNELS:
-            for feature in done & set().union(*(features for _, features in KERNELS.values())) - features:
+            for feature in done & set().union(
+                    *(features for _, features in KERNELS.values())) - features:
                 self.complain(f"{name}: the list of instructions.py does not know its {feature}")
 
     def report(self, name, kernel, violations):
-        for text in dict.fromkeys(f"{name} {text}: {self.place_of(kernel.function, at)}" for text, at in violations):
+        for text in dict.fromkeys(f"{name} {text}: {self.place_of(kernel.function, at)}"
+                                  for text, at in violations):
             self.complain(text)
 
     @staticmethod
     def place_of(function, at):
-        """An instruction, its line in the assembly, and the calls in the source that it came from."""
-        calls = ", from ".join(f"{frame.name} ({frame.file}:{frame.line})" for frame in function.frames[at])
-        return f"'{function.code[at]}' in line {function.line_of[at] + 1} of the assembly, of {calls}"
+        """An instruction, its line in the assembly, and the calls in the source that it came
+        from."""
+        calls = ", from ".join(f"{frame.name} ({frame.file}:{frame.line})"
+                               for frame in function.frames[at])
+        return (
+            f"'{function.code[at]}' in line {function.line_of[at] + 1} of the assembly, of {calls}")
 
 
 def probe_of(name):
     rule, group = name.removeprefix("planted_").split("_")[0], name.split("_")[-1]
-    return (group, PROBES[rule]) if rule in PROBES and group in ("thread", "wave", "block") else None
+    return (group, PROBES[rule]) if rule in PROBES and group in ("thread", "wave",
+                                                                 "block") else None
 
 
 def compile_kernels(top, files, compiler, architecture):
     """The assembly of all files as one, so that headers are read once."""
-    # clang of another maker than the device library's is given none; what remains are calls of no interest here.
+    # clang of another maker than the device library's is given none; what remains are calls of no
+    # interest here.
     library = ["-nogpulib"] if "clang" in compiler else ["-Wno-unused-command-line-argument"]
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder, "all.cpp"), pathlib.Path(folder, "all.s")
         source.write_text("".join(f'#include "{file}"\n' for file in files))
-        subprocess.run([compiler, "-x", "hip", f"--offload-arch={architecture}", "--offload-device-only", *library,
-                        "-std=c++17", "-O3", "-gline-tables-only", "-Wall", "-Wextra", "-Werror", "-I.",
-                        "-Iinclude", "-S", source, "-o", output], check=True, cwd=top)
+        subprocess.run([compiler, "-x", "hip", f"--offload-arch={architecture}",
+                        "--offload-device-only", *library, "-std=c++17", "-O3",
+                        "-gline-tables-only", "-Wall", "-Wextra", "-Werror", "-I.", "-Iinclude",
+                        "-S", source, "-o", output], check=True, cwd=top)
         return output.read_text()
 
 
 def what_is_missing(compiler):
     if not shutil.which(compiler):
         return f"{compiler} is"
-    headers = subprocess.run([compiler, "-E", "-x", "c++", "-"], input="#include <hip/hip_version.h>\n",
-                             capture_output=True, text=True)
+    headers = subprocess.run([compiler, "-E", "-x", "c++", "-"],
+                             input="#include <hip/hip_version.h>\n", capture_output=True, text=True)
     return "HIP's headers are" if headers.returncode else None
 
 
 def main():
     top, compiler, *rest = sys.argv[1:]
-    gc.disable()  # nothing here is in cycles for long, and looking for them takes a quarter of the time
+    # nothing here is in cycles for long, and looking for them takes a quarter of the time
+    gc.disable()
     probes_only = "--probes-only" in rest
     missing = what_is_missing(compiler)
     if missing:
@@ -214,7 +236,8 @@ def main():
         return 77
     files = ["tests/compile/probe_kernels.cpp", "tests/compile/probe_violations.cpp"]
     if not probes_only:
-        own = [str(path.relative_to(top)) for path in sorted(pathlib.Path(top, "device/kernels").glob("*.cpp"))]
+        own = [str(path.relative_to(top))
+               for path in sorted(pathlib.Path(top, "device/kernels").glob("*.cpp"))]
         files += [file for file in own if not re.search(r"/reductions\w*\.cpp", file)]
         files.append("tests/compile/probe_reductions.cpp")
     sources, failed = Sources(top), False
@@ -225,10 +248,12 @@ def main():
             for name in KERNELS.keys() - reading.kernels:
                 reading.complain(f"{name}: it is in the list of instructions.py, and not there")
             for file, name in sorted(sources.synchronizing() - reading.called):
-                reading.complain(f"{file}: {name} synchronizes, and no kernel that is read here calls it")
+                reading.complain(
+                    f"{file}: {name} synchronizes, and no kernel that is read here calls it")
         for text in reading.complaints:
             print(f"instructions.py: {text}", file=sys.stderr)
-        print(f"{architecture} by {compiler}: {count} kernels, {len(reading.complaints)} complaints")
+        print(f"{architecture} by {compiler}: {count} kernels, {len(reading.complaints)} "
+              "complaints")
         failed |= bool(reading.complaints) or count == 0
     return 1 if failed else 0
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes go one way: which directory may use which is the table ALLOWED, and inside a folder there are no
-circles. A unit is a header with its .cpp; two units that include each other, at once or by way of others, are one thing
-with two names. Also checks that only src/gpu/ calls HIP in the library.
+"""Checks that includes go one way: which directory may use which is the table ALLOWED, and inside a
+folder there are no circles. A unit is a header with its .cpp; two units that include each other, at
+once or by way of others, are one thing with two names. Also checks that only src/gpu/ calls HIP in
+the library.
 
-layers.py TOP         complains of each include of TOP's sources that goes the wrong way, and reports long files
-layers.py --self-test plants every kind of violation in a tree of its own and looks for the complaint
+layers.py TOP         complains of each include of TOP's sources that goes the wrong way, and
+                      reports long files
+layers.py --self-test plants every kind of violation in a tree of its own and looks for the
+                      complaint
 """
 import pathlib
 import re
@@ -13,8 +16,8 @@ import sys
 import tempfile
 
 # The host runtime, lowest first: a layer may use itself and those before it.
-LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "one_sided", "proxy", "core", "collectives", "library",
-          "api"]
+LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "one_sided", "proxy", "core",
+          "collectives", "library", "api"]
 # What each area may use of the project's own headers.
 ALLOWED = {
     "include": {"include"},
@@ -23,17 +26,21 @@ ALLOWED = {
     "device/hip_on_cuda": {"device/hip_on_cuda"},
     "launcher": {"launcher", "src/base"},
     # A program like any other.
-    "launcher/bench": {"launcher/bench", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
+    "launcher/bench": {"launcher/bench", "src/base", "include", "device/hip_on_cpu",
+                       "device/hip_on_cuda"},
     # Loads the library in a job, and asks for devices.
-    "launcher/info": {"launcher/info", "src/base", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
+    "launcher/info": {"launcher/info", "src/base", "include", "device/hip_on_cpu",
+                      "device/hip_on_cuda"},
     "examples": {"examples", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
 }
 for index, layer in enumerate(LAYERS):
     ALLOWED[f"src/{layer}"] = ({f"src/{below}" for below in LAYERS[:index + 1]}
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
-# A library of its own, which shares one header with the library that loads it, and with meshmem-info.
+# A library of its own, which shares one header with the library that loads it, and with
+# meshmem-info.
 ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
-WIRES, KNOW_THE_WIRE = {"src/transport/wire.hpp", "src/transport/socket_patience.hpp"}, {"src/transport/ucx", "launcher/info"}
+WIRES, KNOW_THE_WIRE = {"src/transport/wire.hpp",
+                        "src/transport/socket_patience.hpp"}, {"src/transport/ucx", "launcher/info"}
 # Two more, which call the API as a program does, and what both have of it.
 ALLOWED["src/tools/interpose"] = {"src/tools/interpose", "include"}
 ALLOWED["src/tools/tracing"] = {"src/tools/tracing", "src/tools/interpose", "include"}
@@ -42,17 +49,19 @@ TRACE_JOB = "src/base/hooks/trace_job.hpp"
 # The last, which instrumented programs call.
 ALLOWED["src/tools/accesses"] = {"src/tools/accesses"}
 ACCESS_HOOKS = "src/base/hooks/access_hooks.hpp"
-# The headers of device/ that compilers which are not for GPUs are to read, and what host code has of HIP.
-FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp", "device/launch_operations.hpp",
-                "device/operations.hpp", "device/proxy_ring.hpp", "device/located.hpp",
-                "device/collectives/algorithms.hpp", "device/collectives/algorithms.def",
-                "device/collectives/alltoallv_call.hpp"}
+# The headers of device/ that compilers which are not for GPUs are to read, and what host code has
+# of HIP.
+FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp",
+                "device/launch_operations.hpp", "device/operations.hpp", "device/proxy_ring.hpp",
+                "device/located.hpp", "device/collectives/algorithms.hpp",
+                "device/collectives/algorithms.def", "device/collectives/alltoallv_call.hpp"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h",
                     "hip/on_cpu/host_stores.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.
-OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"}, "fmt": {"launcher", "src"}, "png": {"examples"},
+OUTSIDE = {"pmix": {"src/bootstrap", "launcher"}, "CLI": {"launcher", "examples"},
+           "fmt": {"launcher", "src"}, "png": {"examples"},
            "ucp": {"src/transport/ucx"}, "ucs": {"src/transport/ucx"}}
 # What a program may be made to include by including a public header.
 # Headers that programs of another library get with its own.
@@ -60,10 +69,12 @@ ROCSHMEM_NAME = "include/meshmem/compat/names/rocshmem/rocshmem/rocshmem.hpp"
 NVSHMEM_NAME = "include/meshmem/compat/names/nvshmem/nvshmem.h"
 BROUGHT_AS_THERE = {(ROCSHMEM_NAME, "algorithm"), (ROCSHMEM_NAME, "mpi.h")} | {
     (NVSHMEM_NAME, name) for name in ("cuda.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_runtime.h")}
-STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h
-                  complex cstddef cstdint type_traits utility""".split())
+STANDARD = set("""assert.h complex.h float.h inttypes.h limits.h stdarg.h stdbool.h
+    stddef.h stdint.h stdio.h stdlib.h string.h complex cstddef cstdint type_traits
+    utility""".split())
 
-# Where HIP is called: the layer for it, and programs of their own. Kernels and their launches are in device/.
+# Where HIP is called: the layer for it, and programs of their own. Kernels and their launches are
+# in device/.
 CALLS_HIP = {"src/gpu", "launcher/bench", "launcher/info"}
 HIP_CALL = re.compile(r"\bhip[A-Z]\w*(?=\s*\()")
 
@@ -84,7 +95,8 @@ def area_of(path):
 
 
 def find_header(top, source, name):
-    """The project's file that an include means, relative to the top, or None if it is none of the project's."""
+    """The project's file that an include means, relative to the top, or None if it is none of the
+    project's."""
     # HIP's own names are those of the folder that the file is in, or of one of the two.
     roots = [".", "include", "src", "device/hip_on_cpu", "device/hip_on_cuda", "launcher"]
     if area_of(source) == "device/hip_on_cuda":
@@ -109,7 +121,8 @@ def complaint_about(top, source, quoted, angled):
             allowed = True
         if str(header) in WIRES and area in KNOW_THE_WIRE:
             allowed = True
-        if str(header) == TRACE_JOB and area in ("src/tools/interpose", "src/tools/tracing", "src/tools/races"):
+        if str(header) == TRACE_JOB and area in ("src/tools/interpose", "src/tools/tracing",
+                                                 "src/tools/races"):
             allowed = True
         if str(header) == ACCESS_HOOKS and area in ("src/tools/accesses", "src/tools/races"):
             allowed = True
@@ -146,7 +159,8 @@ def includes_inside_folders(top):
             match = INCLUDE.match(line)
             header = match and find_header(top, source, match.group(1) or match.group(2))
             if header and header.parent == source.parent and unit_of(header) != unit_of(source):
-                edges.setdefault(unit_of(source), {}).setdefault(unit_of(header), f"{source}:{number}")
+                edges.setdefault(unit_of(source), {}).setdefault(unit_of(header),
+                                                                 f"{source}:{number}")
     return edges
 
 
@@ -210,16 +224,20 @@ RIGHT = {
     "src/bootstrap/job.hpp": '#include <pmix.h>\n#include "base/error.hpp"\n',
     "src/memory/arena.hpp": '#include "bootstrap/job.hpp"\n',
     "src/transport/wire.hpp": "",
-    "src/transport/ucx/ucx_wire.cpp": '#include "transport/wire.hpp"\n#include <ucp/api/ucp.h>\n#include <fmt/format.h>\n',
+    "src/transport/ucx/ucx_wire.cpp": '#include "transport/wire.hpp"\n#include '
+    '<ucp/api/ucp.h>\n#include <fmt/format.h>\n',
     "src/transport/ucx/ucx_wire.hpp": "",
     "src/base/hooks/trace_job.hpp": "",
-    "src/tools/tracing/library.cpp": '#include "base/hooks/trace_job.hpp"\n#include <shmem.h>\n#include <fmt/format.h>\n',
+    "src/tools/tracing/library.cpp": '#include "base/hooks/trace_job.hpp"\n#include '
+    '<shmem.h>\n#include <fmt/format.h>\n',
     "src/tools/tracing/library.hpp": "",
     "src/core/team.hpp": '#include "memory/arena.hpp"\n#include <shmem.h>\n',
     "src/core/team.cpp": '#include "core/team.hpp"\n#include "core/team_table.hpp"\n',
     "src/core/team_table.hpp": "",
-    "src/gpu/slab.cpp": "hipError_t open() { return hipMalloc(&slab, 8); }  // hipFree(slab) ends it\n",
-    "src/api/rma.cpp": '#include "core/team.hpp"\nhipError_t launch(hipStream_t stream);  // by hipMemcpyAsync()\n',
+    "src/gpu/slab.cpp": "hipError_t open() { return hipMalloc(&slab, 8); }  // hipFree(slab) ends "
+    "it\n",
+    "src/api/rma.cpp": '#include "core/team.hpp"\nhipError_t launch(hipStream_t stream);  // by '
+    'hipMemcpyAsync()\n',
     "include/shmem/device.hpp": '#include "device/rma.hpp"\n',
     "device/state.hpp": "",
     "device/rma.hpp": '#include <hip/hip_runtime.h>\n#include "device/state.hpp"\n',
@@ -227,8 +245,10 @@ RIGHT = {
     "device/hip_on_cpu/hip/hip_runtime_api.h": "",
     "device/hip_on_cuda/hip/hip_runtime.h": '#include "hip_runtime_api.h"\n',
     "device/hip_on_cuda/hip/hip_runtime_api.h": "",
-    "src/memory/device_memory.hpp": '#include <hip/hip_runtime_api.h>\n#include "device/state.hpp"\n',
-    "launcher/oshrun/main.cpp": '#include "oshrun/server.hpp"\n#include "base/error.hpp"\n#include <pmix_server.h>\n',
+    "src/memory/device_memory.hpp": '#include <hip/hip_runtime_api.h>\n#include '
+    '"device/state.hpp"\n',
+    "launcher/oshrun/main.cpp": '#include "oshrun/server.hpp"\n#include "base/error.hpp"\n#include '
+    '<pmix_server.h>\n',
     "launcher/oshrun/server.hpp": "",
     "examples/01_hello.c": "#include <shmem.h>\n#include <stdio.h>\n",
 }
@@ -238,17 +258,24 @@ PLANTED = [
     ("src/memory/arena.hpp", '#include "../core/team.hpp"', "src/memory may not use src/core"),
     ("src/memory/arena.hpp", "#include <pmix.h>", "src/memory may not know of pmix"),
     ("src/core/team.hpp", '#include "api/none.hpp"', "is no file of the project"),
-    ("src/transport/ucx/ucx_wire.cpp", '#include "base/error.hpp"', "src/transport/ucx may not use src/base"),
-    ("src/tools/tracing/library.cpp", '#include "base/error.hpp"', "src/tools/tracing may not use src/base"),
-    ("src/core/team.hpp", '#include "tools/tracing/library.hpp"', "src/core may not use src/tools/tracing"),
-    ("src/transport/wire.hpp", '#include "transport/ucx/ucx_wire.hpp"', "src/transport may not use src/transport/ucx"),
+    ("src/transport/ucx/ucx_wire.cpp", '#include "base/error.hpp"',
+     "src/transport/ucx may not use src/base"),
+    ("src/tools/tracing/library.cpp", '#include "base/error.hpp"',
+     "src/tools/tracing may not use src/base"),
+    ("src/core/team.hpp", '#include "tools/tracing/library.hpp"',
+     "src/core may not use src/tools/tracing"),
+    ("src/transport/wire.hpp", '#include "transport/ucx/ucx_wire.hpp"',
+     "src/transport may not use src/transport/ucx"),
     ("src/transport/wire.hpp", "#include <ucp/api/ucp.h>", "src/transport may not know of ucp"),
     ("src/odds/ends.cpp", "#include <vector>", "src/odds is no layer"),
     ("device/rma.hpp", '#include "base/error.hpp"', "device may not use src/base"),
-    ("src/memory/arena.hpp", '#include "device/rma.hpp"', "src/memory may not use device (device/rma.hpp)"),
-    ("src/memory/arena.hpp", "#include <hip/hip_runtime.h>", "src/memory may not use device/hip_on_cpu"),
+    ("src/memory/arena.hpp", '#include "device/rma.hpp"',
+     "src/memory may not use device (device/rma.hpp)"),
+    ("src/memory/arena.hpp", "#include <hip/hip_runtime.h>",
+     "src/memory may not use device/hip_on_cpu"),
     ("include/shmem.h", '#include "device/state.hpp"', "include may not use device"),
-    ("device/hip_on_cpu/hip/hip_runtime.h", '#include "device/state.hpp"', "device/hip_on_cpu may not use device"),
+    ("device/hip_on_cpu/hip/hip_runtime.h", '#include "device/state.hpp"',
+     "device/hip_on_cpu may not use device"),
     ("device/hip_on_cuda/hip/hip_runtime.h", '#include "../../hip_on_cpu/hip/hip_runtime.h"',
      "device/hip_on_cuda may not use device/hip_on_cpu"),
     ("launcher/oshrun/main.cpp", '#include "core/team.hpp"', "launcher may not use src/core"),
@@ -256,9 +283,12 @@ PLANTED = [
     ("include/shmem.h", "#include <pmix.h>", "a public header may include standard headers only"),
     ("include/shmem.h", '#include "../src/base/error.hpp"', "include may not use src/base"),
     ("examples/01_hello.c", '#include "../src/base/error.hpp"', "examples may not use src/base"),
-    ("src/core/team_table.hpp", '#include "core/team.hpp"', "a circle of includes in src/core: team -> team_table -> team"),
-    ("device/state.hpp", '#include "device/rma.hpp"', "a circle of includes in device: rma -> state -> rma"),
-    ("src/core/team.hpp", "inline void f(void* p) { (void)hipFree (p); }", "only src/gpu/ calls HIP (hipFree)"),
+    ("src/core/team_table.hpp", '#include "core/team.hpp"',
+     "a circle of includes in src/core: team -> team_table -> team"),
+    ("device/state.hpp", '#include "device/rma.hpp"',
+     "a circle of includes in device: rma -> state -> rma"),
+    ("src/core/team.hpp", "inline void f(void* p) { (void)hipFree (p); }",
+     "only src/gpu/ calls HIP (hipFree)"),
     ("launcher/oshrun/main.cpp", "hipSetDevice(0);", "only src/gpu/ calls HIP (hipSetDevice)"),
 ]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares docs/limits.md with the code: what a row names is in the file that it leads to, and a constant has its number.
+"""Compares docs/limits.md with the code: what a row names is in the file that it leads to, and a
+constant has its number.
 
 limits.py PROJECT_FOLDER
 """
@@ -20,7 +21,8 @@ def complaints(page, folder):
         text = file.read_text() if file.exists() else ""
         if not re.search(rf"\b{name}\b", text):
             yield f"{path} has no {name}"
-        number = re.search(rf"(?:\b{name} = |#define {name} )(\d+)( \* 1024)?(?=;|$)", text, flags=re.MULTILINE)
+        number = re.search(rf"(?:\b{name} = |#define {name} )(\d+)( \* 1024)?(?=;|$)", text,
+                           flags=re.MULTILINE)
         if number and str(int(number[1]) * (1024 if number[2] else 1)) != most:
             yield f"{name} is {number[0]}, not {most}"
         if not number and re.fullmatch(r"\d+", most) and name.startswith(("k", "SHMEM")):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that lines of C and C++ end at 100 columns, comments too, and that a file begins with at
-most seven lines of comment. Rows of tables may be longer: between "clang-format off" and "on".
-Scripts, CMake's files and pages are not looked at.
+"""Checks that lines of C, C++ and Python end at 100 columns, comments too, and that a file of C or
+C++ begins with at most seven lines of comment. Rows of tables may be longer: between
+"clang-format off" and "on". It does not look at shell scripts, CMake's files and pages.
 
 lines.py TOP          complains of each line and each head that is longer; 1 if there is one
 lines.py --self-test  plants both kinds, and a table, and looks for the complaints
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 WIDTH, HEAD = 100, 7
-ROOTS = ["include", "src", "device", "launcher", "examples", "tests"]
+ROOTS = ["include", "src", "device", "launcher", "examples", "tests", "docs", "cmake"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 # Tables whose rows are longer than a line: what is between "clang-format off" and "on" may be.
 OFF, ON = re.compile(r"(//|/\*) clang-format off"), re.compile(r"(//|/\*) clang-format on")
@@ -42,16 +42,23 @@ def head_of(text):
     return head
 
 
+def is_python(path):
+    """Also what CMake makes a Python script of."""
+    if path.suffix != ".in":
+        return path.suffix == ".py"
+    return "python" in path.read_text(encoding="utf-8").partition("\n")[0]
+
+
 def complaints(top):
     for root in ROOTS:
         for path in sorted((top / root).rglob("*")):
-            if path.suffix not in ENDINGS or not path.is_file():
+            if not path.is_file() or path.suffix not in ENDINGS and not is_python(path):
                 continue
             text = path.read_text(encoding="utf-8")
             name = path.relative_to(top)
             for number, said in long_lines(text):
                 yield f"{name}: line {number} {said}"
-            head = len(head_of(text))
+            head = len(head_of(text)) if path.suffix in ENDINGS else 0
             if head > HEAD:
                 yield f"{name}: begins with {head} lines of comment"
 
@@ -68,10 +75,16 @@ def self_test():
         (top / "src/wide.cpp").write_text("int a;\n// " + "w" * WIDTH + "\n")
         (top / "src/deep.h").write_text("/* SPDX\n" + " * why\n" * HEAD + " */\nint x;\n")
         (top / "src/table.def").write_text(table + "w" * 101 + "\n")
+        (top / "src/right.py").write_text("# why\n" * (HEAD + 1))
+        (top / "src/wide.py").write_text("#" * 101 + "\n")
+        (top / "src/script.in").write_text("#!/usr/bin/env python3\n" + "#" * 102 + "\n")
+        (top / "src/shell.in").write_text("#!/bin/sh\n" + "#" * 102 + "\n")
         assert list(complaints(top)) == [
             "src/deep.h: begins with 8 lines of comment",
+            "src/script.in: line 2 has 102 columns",
             "src/table.def: line 4 has 101 columns",
             "src/wide.cpp: line 2 has 103 columns",
+            "src/wide.py: line 1 has 101 columns",
         ], list(complaints(top))
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the manual pages: those of the routines name every routine of the tables and of the library, each routine has a page
-of its name, those of the programs name every option.
+"""Checks the manual pages: those of the routines name every routine of the tables and of the
+library, each routine has a page of its name, those of the programs name every option.
 
-man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO MESHMEM_BENCH [MESHMEM_LAUNCHES]
+man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO
+MESHMEM_BENCH [MESHMEM_LAUNCHES]
 """
 import os
 import pathlib
@@ -29,7 +30,8 @@ def run(*command, text=None, **more):
 
 def extensions(library):
     """The routines of shmemx.h."""
-    exported = re.findall(r" (shmemx_\w+)(?:@.*)?$", run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)
+    exported = re.findall(r" (shmemx_\w+)(?:@.*)?$",
+                          run("nm", "-D", "--defined-only", library).stdout, flags=re.MULTILINE)
     return {name for name in exported if name not in INTERNAL and not re.fullmatch(OLDER, name)}
 
 
@@ -41,16 +43,19 @@ def routines_of(page):
     """The names that a page's prototypes, lists of types and sentence on contexts come to."""
     text = plain(page)
     every_type = dict()
-    for ops, types in re.findall(r"^TYPE(?: of ([\w, ]+))? is one of: ([\w ]+)\.$", text, flags=re.MULTILINE):
+    for ops, types in re.findall(r"^TYPE(?: of ([\w, ]+))? is one of: ([\w ]+)\.$", text,
+                                 flags=re.MULTILINE):
         for op in ops.split(", "):
             every_type[op] = types.split()
     with_ctx = re.search(r"^With a context: .* of ([\w, ]+)\.$", text, flags=re.MULTILINE)
     ctx_ops = with_ctx[1].replace("shmem_", "").split(", ") if with_ctx else []
     names = set()
-    for name in re.findall(r"\b(_?(?:shmem_|sh|start_|my_|num_)\w+)\([^()]*\);$", text, flags=re.MULTILINE):
+    for name in re.findall(r"\b(_?(?:shmem_|sh|start_|my_|num_)\w+)\([^()]*\);$", text,
+                           flags=re.MULTILINE):
         op = re.sub(r"^shmemx?_(TYPE_)?|SIZE|mem(?=$|_)", "", name)
         types = every_type.get(op, every_type.get("", []))
-        forms = [name.replace("TYPE", t).replace("SIZE", bits) for t in (types if "TYPE" in name else [""])
+        forms = [name.replace("TYPE", t).replace("SIZE", bits)
+                 for t in (types if "TYPE" in name else [""])
                  for bits in (["8", "16", "32", "64", "128"] if "SIZE" in name else [""])]
         names.update(forms)
         if op in ctx_ops:
@@ -59,7 +64,8 @@ def routines_of(page):
 
 
 def options_of(program):
-    return set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", run(program, "--help").stdout.split("Options end")[0]))
+    return set(re.findall(r"(?<![\w-])--?[a-z][\w-]*",
+                          run(program, "--help").stdout.split("Options end")[0]))
 
 
 def missing_pages(routines, folder):
@@ -82,12 +88,14 @@ def missing_pages(routines, folder):
 
 def unfound_by_man(folder):
     """Names for which man, if it is there, finds nothing in these folders."""
-    names = ["shmem_long_p", "shmem_ctx_uint64_atomic_fetch_add", "shmemx_bfloat16_avg_reduce_on_stream", "start_pes", "shmem"]
+    names = ["shmem_long_p", "shmem_ctx_uint64_atomic_fetch_add",
+             "shmemx_bfloat16_avg_reduce_on_stream", "start_pes", "shmem"]
     if not shutil.which("man"):
         return
     environment = {**os.environ, "MANPATH": str(pathlib.Path(folder).parent.resolve())}
     for name in names:
-        if subprocess.run(["man", "-w", name], env=environment, capture_output=True).returncode != 0:
+        if subprocess.run(["man", "-w", name], env=environment,
+                          capture_output=True).returncode != 0:
             yield f"man does not find {name}"
 
 
@@ -102,7 +110,8 @@ def complaints(routines, pages, commands, programs):
         if link and link[1] not in pages and link[1] not in commands:
             yield f"{name} leads to {link[1]}, which is not there"
         for page, section in re.findall(r"\b([\w-]+) ?\((\d)\)", plain(text)):
-            if page != "mpirun" and f"{page}.{section}" not in pages and f"{page}.{section}" not in commands:
+            name_of_page = f"{page}.{section}"
+            if page != "mpirun" and name_of_page not in pages and name_of_page not in commands:
                 yield f"{name} speaks of {page}({section}), which is not there"
         if shutil.which("groff") and not link:
             warnings = run("groff", "-man", "-ww", "-Tutf8", text=text).stderr
@@ -116,12 +125,14 @@ def complaints(routines, pages, commands, programs):
 
 def main():
     names, library, pages, commands = sys.argv[1:5]
-    read = lambda folder, section: {p.name: p.read_text() for p in pathlib.Path(folder).glob(f"*.{section}")
+    read = lambda folder, section: {p.name: p.read_text()
+                                    for p in pathlib.Path(folder).glob(f"*.{section}")
                                     if not p.is_symlink()}
     routines = set(run(names).stdout.split()) | extensions(library)
     of_routines = {**read(pages, 3), **read(pathlib.Path(pages).parent / "man7", 7)}
     found = list(complaints(routines, of_routines, read(commands, 1),
-                            {f"{pathlib.Path(program).name}.1": program for program in sys.argv[5:]}))
+                            {f"{pathlib.Path(program).name}.1": program
+                             for program in sys.argv[5:]}))
     found += [*missing_pages(routines, pages), *unfound_by_man(pages)]
     for text in found[:40]:
         print(f"man_pages.py: {text}", file=sys.stderr)

@@ -4,8 +4,8 @@
 
 must_not_compile.py SOURCE "FLAGS" LANGUAGE=COMPILER...   (LANGUAGE: c or c++)
 
-A case is `// case NAME | message | ...`, with a message for each language, and what `#ifdef case_NAME` has in it.
-Exit status 77 (skipped) where one of the compilers is not installed.
+A case is `// case NAME | message | ...`, with a message for each language, and what `#ifdef
+case_NAME` has in it. Exit status 77 (skipped) where one of the compilers is not installed.
 """
 import concurrent.futures
 import pathlib
@@ -19,8 +19,8 @@ CASE = re.compile(r"^\s*// case (\w+)(?: \| (.*))?$", re.MULTILINE)
 
 def compile_case(compiler, language, source, flags, name):
     standard = {"c": "c11", "c++": "c++17"}[language]
-    command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-               *flags, f"-Dcase_{name}", str(source)]
+    command = [compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
+               "-fsyntax-only", *flags, f"-Dcase_{name}", str(source)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -29,7 +29,8 @@ def complaint(compiler, language, source, flags, name, message):
     result = compile_case(compiler, language, source, flags, name)
     where = f"{name} as {language} by {compiler}"
     if not message:
-        return None if result.returncode == 0 else f"{where}: does not compile\n{result.stderr[:2000]}"
+        return (None if result.returncode == 0
+                else f"{where}: does not compile\n{result.stderr[:2000]}")
     if result.returncode == 0:
         return f"{where}: compiles"
     if not re.search(message, result.stderr):
@@ -45,16 +46,19 @@ def main():
             print(f"SKIPPED: {compiler} is not installed")
             return 77
     text = source.read_text()
-    cases = [(name, messages.split(" | ") if messages else [""] * len(compilers)) for name, messages in CASE.findall(text)]
+    cases = [(name, messages.split(" | ") if messages else [""] * len(compilers))
+             for name, messages in CASE.findall(text)]
     if any(len(messages) != len(compilers) for _, messages in cases):
         print("must_not_compile.py: a case has not a message for each language", file=sys.stderr)
         return 1
     ifdefs = re.findall(r"#ifdef case_(\w+)", text)
-    if [name for name, _ in cases] != [name for i, name in enumerate(ifdefs) if name not in ifdefs[i + 1:]]:
+    if [name for name, _ in cases] != [name for i, name in enumerate(ifdefs)
+                                       if name not in ifdefs[i + 1:]]:
         print("must_not_compile.py: cases and their #ifdefs do not match", file=sys.stderr)
         return 1
     work = [(compiler, language, source, flags, name, message)
-            for name, messages in cases for (language, compiler), message in zip(compilers, messages)]
+            for name, messages in cases
+            for (language, compiler), message in zip(compilers, messages)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda one: complaint(*one), work))
     for text in filter(None, found):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds every name that a public header adds to a program, and fails on each that is not OpenSHMEM's or on the list below.
+"""Finds every name that a public header adds to a program, and fails on each that is not
+OpenSHMEM's or on the list below.
 
 namespace.py INCLUDE_FOLDER C_COMPILER C++_COMPILER
 namespace.py --self-test
 
-Macros, declarations and included headers are read from what the preprocessor makes of the header. Exit status 77 (skipped)
-where a compiler is not installed.
+Macros, declarations and included headers are read from what the preprocessor makes of the header.
+Exit status 77 (skipped) where a compiler is not installed.
 """
 import pathlib
 import re
@@ -19,48 +20,68 @@ STANDARDS = {"c": ["c99", "c11", "c2x"], "c++": ["c++11", "c++20"]}
 # The standard's prototypes need size_t, ptrdiff_t and uint64_t.
 MAY_INCLUDE = {"stddef.h", "stdint.h"}
 
-TYPES = """float double longdouble char schar short int long longlong uchar ushort uint ulong ulonglong int8 int16 int32 int64
-    uint8 uint16 uint32 uint64 size ptrdiff complexd complexf""".split()
-CONSTANTS = """SHMEM_THREAD_SINGLE SHMEM_THREAD_FUNNELED SHMEM_THREAD_SERIALIZED SHMEM_THREAD_MULTIPLE SHMEM_TEAM_NUM_CONTEXTS
-    SHMEM_TEAM_INVALID SHMEM_CTX_INVALID SHMEM_CTX_SERIALIZED SHMEM_CTX_PRIVATE SHMEM_CTX_NOSTORE SHMEM_CTX_SESSION_TOTAL_OPS
-    SHMEM_CTX_SESSION_BATCH SHMEM_SIGNAL_SET SHMEM_SIGNAL_ADD SHMEM_MALLOC_ATOMICS_REMOTE SHMEM_MALLOC_SIGNAL_REMOTE
-    SHMEM_MAJOR_VERSION SHMEM_MINOR_VERSION SHMEM_MAX_NAME_LEN SHMEM_VENDOR_STRING SHMEM_CMP_EQ SHMEM_CMP_NE SHMEM_CMP_LT
-    SHMEM_CMP_LE SHMEM_CMP_GT SHMEM_CMP_GE SHMEM_TEAM_WORLD SHMEM_TEAM_SHARED SHMEM_CTX_DEFAULT""".split()
+TYPES = """float double longdouble char schar short int long longlong uchar ushort uint
+    ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff
+    complexd complexf""".split()
+CONSTANTS = """SHMEM_THREAD_SINGLE SHMEM_THREAD_FUNNELED SHMEM_THREAD_SERIALIZED
+    SHMEM_THREAD_MULTIPLE SHMEM_TEAM_NUM_CONTEXTS SHMEM_TEAM_INVALID SHMEM_CTX_INVALID
+    SHMEM_CTX_SERIALIZED SHMEM_CTX_PRIVATE SHMEM_CTX_NOSTORE SHMEM_CTX_SESSION_TOTAL_OPS
+    SHMEM_CTX_SESSION_BATCH SHMEM_SIGNAL_SET SHMEM_SIGNAL_ADD SHMEM_MALLOC_ATOMICS_REMOTE
+    SHMEM_MALLOC_SIGNAL_REMOTE SHMEM_MAJOR_VERSION SHMEM_MINOR_VERSION SHMEM_MAX_NAME_LEN
+    SHMEM_VENDOR_STRING SHMEM_CMP_EQ SHMEM_CMP_NE SHMEM_CMP_LT SHMEM_CMP_LE SHMEM_CMP_GT
+    SHMEM_CMP_GE SHMEM_TEAM_WORLD SHMEM_TEAM_SHARED SHMEM_CTX_DEFAULT""".split()
 HANDLES = "shmem_team_t shmem_ctx_t shmem_team_config_t shmem_ctx_session_config_t".split()
 # May be there; a program of an older version of the standard needs them.
-DEPRECATED = r"""_?SHMEM_(SYNC_VALUE|((BCAST|REDUCE|BARRIER|COLLECT|ALLTOALL|ALLTOALLS)_)?SYNC_SIZE|REDUCE_MIN_WRKDATA_SIZE)
+DEPRECATED = r"""_?SHMEM_(SYNC_VALUE|((BCAST|REDUCE|BARRIER|COLLECT|ALLTOALL|ALLTOALLS)_)?SYNC_SIZE)
+    |_?SHMEM_REDUCE_MIN_WRKDATA_SIZE
     |_SHMEM_(MAJOR_VERSION|MINOR_VERSION|MAX_NAME_LEN|VENDOR_STRING|CMP_(EQ|NE|LT|LE|GT|GE))"""
 
 # Old names that programs of other libraries need (shmem/older_names.h).
-OLDER = (r"shmem_(uint|ulong|ulonglong|u?int(32|64)|size|ptrdiff)_(fetch|set|swap|cswap|finc|inc|fadd|add|wait)"
+OLDER = (r"shmem_(uint|ulong|ulonglong|u?int(32|64)|size|ptrdiff)_(fetch|set|swap|cswap|finc|inc"
+         r"|fadd|add|wait)"
          r"|shmem_u?short_(wait_until|test)_(all|any|some)(_vector)?")
 
 # Names of meshmem's own: which, and why programs have to see them.
 OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
-       (r"MESHMEM_(KERNEL_|HOST_)?TYPES|MESHMEM_SIZES|MESHMEM_SHORT_FLOATS|MESHMEM_(IN|GENERIC)_[012]",
-        "the table of types: read by pshmem.h, shmemx.h, shmem/device.hpp and by tools, which include it for that"),
-       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|HOST_|VARIADIC_)?ROUTINES(_CTX)?|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
-        r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH|PASS)_CTX",
+       (r"MESHMEM_(KERNEL_|HOST_)?TYPES|MESHMEM_SIZES|MESHMEM_SHORT_FLOATS|MESHMEM_(IN"
+        r"|GENERIC)_[012]",
+        "the table of types: read by pshmem.h, shmemx.h, shmem/device.hpp and by tools, which "
+        "include it for that"),
+       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|HOST_|VARIADIC_)?ROUTINES(_CTX)?"
+        r"|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
+        r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
+        r"|PASS)_CTX",
         "the table of routines: likewise"),
        (r"SHMEM_DEF_H|SHMEM_FUNCTION_ATTRIBUTES", "by these shmem4py finds out what a library has"),
        (r"MESHMEM_NORETURN", "shmem_global_exit has two prototypes, in shmem.h and pshmem.h"),
        (r"meshmem_(team|context)", "what handles point to"),
-       (r"meshmem_(complex[fd]|bits128)", "element types of the tables that have no name in all languages"),
-       (r"MESHMEM_DEPRECATED(_\w+)?|MESHMEM_OLDER_TYPES", "the table of deprecated routines: likewise"),
-       (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)|meshmem_has_no_routine_for_this_type",
+       (r"meshmem_(complex[fd]|bits128)",
+        "element types of the tables that have no name in all languages"),
+       (r"MESHMEM_DEPRECATED(_\w+)?|MESHMEM_OLDER_TYPES",
+        "the table of deprecated routines: likewise"),
+       (r"MESHMEM_(CASE_\w+|SELECT(_CTX|_DEPRECATED|_UNTIL)?|(FIRST|SECOND)(_OF)?|FIFTH_OF)"
+        r"|meshmem_has_no_routine_for_this_type",
         "the type-generic macros expand to these in the program, C11 and later"),
        (r"meshmem", "the namespace of what overloads need, C++"),
-       (r"MESHMEM_LOCATED(_ROW|_TYPES)?|MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS", "the table of extensions: likewise"),
-       (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM|PASS_STREAM)",
+       (r"MESHMEM_LOCATED(_ROW|_TYPES)?|MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?"
+        r"|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?"
+        r"|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS",
+        "the table of extensions: likewise"),
+       (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM"
+        r"|PASS_STREAM)",
         "the table of reductions on streams, shmemx.h"),
        ]
 # What each header may add, beside that.
-PREFIXES = {"shmem.h": "(?!)", "pshmem.h": "pshmem_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))",
-            "shmemx.h": "shmemx_.*|SHMEMX_.*", "pshmemx.h": "p?shmemx?_.*|SHMEMX_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))"}
+PREFIXES = {"shmem.h": "(?!)",
+            "pshmem.h": "pshmem_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))",
+            "shmemx.h": "shmemx_.*|SHMEMX_.*",
+            "pshmemx.h":
+            "p?shmemx?_.*|SHMEMX_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))"}
 
 
 def standard_names():
-    golden = {line.split()[0] for line in GOLDEN.read_text().splitlines() if line and not line.startswith("#")}
+    golden = {line.split()[0] for line in GOLDEN.read_text().splitlines() if line
+              and not line.startswith("#")}
     typed = re.compile(rf"shmem_(?:{'|'.join(TYPES)})_(\w+)")
     generic = {"shmem_" + match[1] for match in map(typed.fullmatch, golden) if match}
     return golden | generic | set(CONSTANTS) | set(HANDLES)
@@ -69,7 +90,8 @@ def standard_names():
 def is_allowed(name, header, standard):
     own = "|".join(pattern for pattern, _ in OWN)
     deprecated = re.sub(r"\s+", "", DEPRECATED)
-    return name in standard or re.fullmatch(f"{own}|{deprecated}|{OLDER}|{PREFIXES[header]}", name) is not None
+    return name in standard or re.fullmatch(f"{own}|{deprecated}|{OLDER}|{PREFIXES[header]}",
+                                            name) is not None
 
 
 def tokens(text):
@@ -99,7 +121,8 @@ def declared_names(text):
     """The names that the declarations of a preprocessed text add to the scope that it is in."""
     words, names, i = tokens(text), set(), 0
     last = ""  # identifier of the declaration so far
-    is_typedef = is_enum = done = False  # done: the function's name is known, what follows adds none
+    # done: the function's name is known, what follows adds none
+    is_typedef = is_enum = done = False
     while i < len(words):
         word = words[i]
         if word == "extern" and words[i + 1:i + 3] == ['"C"', "{"]:
@@ -147,14 +170,16 @@ def declared_names(text):
 
 
 def preprocess(compiler, language, standard, folder, header):
-    """The text of the header with its macros' definitions; None where the compiler does not know the standard."""
+    """The text of the header with its macros' definitions; None where the compiler does not know
+    the standard."""
     command = [compiler, "-x", language, f"-std={standard}", "-E", "-dD", f"-I{folder}", "-"]
     result = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True)
     return result.stdout if result.returncode == 0 else None
 
 
 def added_names(text, folder):
-    """The macros and declarations of the lines that come from the folder, and the headers from elsewhere that they include."""
+    """The macros and declarations of the lines that come from the folder, and the headers from
+    elsewhere that they include."""
     kept, macros, included, ours = [], set(), set(), False
     for line in text.splitlines():
         marker = re.match(r'# \d+ "(.*?)"(.*)', line)
@@ -167,7 +192,8 @@ def added_names(text, folder):
             (macros.add if define[1] == "define" else macros.discard)(define[2])
         elif ours:
             kept.append(line)
-    return macros | declared_names("\n".join(kept)) | {f"<{name}>" for name in included - MAY_INCLUDE}
+    return macros | declared_names("\n".join(kept)) | {f"<{name}>"
+                                                       for name in included - MAY_INCLUDE}
 
 
 def complaints(names, header, standard):
@@ -179,26 +205,34 @@ def complaints(names, header, standard):
 
 
 SAMPLE = """
-extern "C" { int f(int a, char *(*b)(int)); struct tag *g(void); void h(void) __attribute__((noreturn)); }
+extern "C" { int f(int a, char *(*b)(int)); struct tag *g(void);
+             void h(void) __attribute__((noreturn)); }
 typedef struct { int member; } alias; typedef struct inner *handle;
 extern const struct thing { char nothing; } variable;
 [[noreturn]] void k(int status);
 inline int m(int a) { return a + f(a); }
-template <template <class> class C> inline auto t(C<float> *a) -> decltype(a->real(), int()) { return u(a); }
+template <template <class> class C>
+inline auto t(C<float> *a) -> decltype(a->real(), int()) { return u(a); }
 namespace ns { int hidden(); }
-__extension__ typedef float _Complex number; enum colours { red, green = 7, blue }; typedef enum { one } choice;
+__extension__ typedef float _Complex number; enum colours { red, green = 7, blue };
+typedef enum { one } choice;
 """
-FOUND = "f g tag h alias handle inner thing variable k m t ns number colours red green blue one choice".split()
+FOUND = """f g tag h alias handle inner thing variable k m t ns number colours red green blue one
+    choice""".split()
 
 
 def self_test():
     standard, wrong = standard_names(), []
     if declared_names(SAMPLE) != set(FOUND):
         wrong.append(f"read {sorted(declared_names(SAMPLE))}, not {sorted(FOUND)}")
-    right = set(CONSTANTS) | set(HANDLES) | {"shmem_put", "shmem_long_put", "SHMEM_SYNC_VALUE", "MESHMEM_TYPES"}
-    cases = [(right, []), (right | {"helper"}, ["adds helper"]), (right | {"SHMEM_H"}, ["adds SHMEM_H"]),
-             (right | {"pshmem_quiet"}, ["adds pshmem_quiet"]), (right | {"MESHMEM_X"}, ["adds MESHMEM_X"]),
-             (right - {"SHMEM_CMP_EQ"}, ["lacks SHMEM_CMP_EQ"]), (right | {"shmem_struct_put"}, ["adds shmem_struct_put"])]
+    right = set(CONSTANTS) | set(HANDLES) | {"shmem_put", "shmem_long_put", "SHMEM_SYNC_VALUE",
+                                             "MESHMEM_TYPES"}
+    cases = [(right, []), (right | {"helper"}, ["adds helper"]),
+             (right | {"SHMEM_H"}, ["adds SHMEM_H"]),
+             (right | {"pshmem_quiet"}, ["adds pshmem_quiet"]),
+             (right | {"MESHMEM_X"}, ["adds MESHMEM_X"]),
+             (right - {"SHMEM_CMP_EQ"}, ["lacks SHMEM_CMP_EQ"]),
+             (right | {"shmem_struct_put"}, ["adds shmem_struct_put"])]
     wrong += [f"{said} expected, got {found}" for names, said in cases
               for found in [list(complaints(names, "shmem.h", standard))] if found != said]
     for text in wrong:
@@ -223,7 +257,8 @@ def main():
                 if text is not None:
                     read += 1
                     names = added_names(text, folder)
-                    found += [f"{header} as {version} {text}" for text in complaints(names, header, standard)]
+                    found += [f"{header} as {version} {text}"
+                              for text in complaints(names, header, standard)]
     for text in found[:50]:
         print(f"namespace.py: {text}", file=sys.stderr)
     print(f"{read} readings of headers, {len(found)} names too many or too few")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks over the Markdown pages: links lead somewhere, lines end at 100 columns, rules that tests name are listed.
+"""Looks over the Markdown pages: links lead somewhere, lines end at 100 columns, rules that tests
+name are listed.
 
 pages.py PROJECT_FOLDER
 pages.py --self-test
 
-Tables, blocks of code, headings and pictures may have longer lines, and so may a word that cannot be broken.
+Tables, blocks of code, headings and pictures may have longer lines, and so may a word that cannot
+be broken.
 """
 import pathlib
 import re
@@ -21,7 +23,8 @@ WIDTH = 100
 
 def anchors_of(page):
     heads = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", head).lower()).replace(" ", "-") for head in heads}
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", head).lower()).replace(" ", "-")
+            for head in heads}
 
 
 def wrong_links(page, text):
@@ -48,11 +51,13 @@ def long_lines(text):
 
 def unlisted_rules(project):
     listed = set(re.findall(r"^\| ([SKT]\d+) \|", "".join(
-        (project / "docs" / page).read_text(encoding="utf-8") for page in ("rules.md", "memory_model.md")), re.MULTILINE))
+        (project / "docs" / page).read_text(encoding="utf-8")
+        for page in ("rules.md", "memory_model.md")), re.MULTILINE))
     for file in sorted((project / "tests").rglob("*.*")):
         if file.suffix in (".c", ".cpp", ".hpp", ".hip"):
             for rule in set(RULE.findall(file.read_text(encoding="utf-8"))) - listed:
-                yield f"{file.relative_to(project)}: rule {rule} is in neither docs/rules.md nor docs/memory_model.md"
+                yield (f"{file.relative_to(project)}: rule {rule} is in neither docs/rules.md nor "
+                       "docs/memory_model.md")
 
 
 def pages_of(project):
@@ -74,14 +79,17 @@ def self_test():
         (project / "docs").mkdir()
         (project / "tests").mkdir()
         long_line = "word " * 25
-        (project / "README.md").write_text(f"# Top\n[a](docs/rules.md#no) [b](none.md) [c](#top)\n{long_line}\n"
-                                           f"| {long_line}\n```\n{long_line}\n```\n", encoding="utf-8")
+        (project / "README.md").write_text("# Top\n[a](docs/rules.md#no) [b](none.md) "
+                                           f"[c](#top)\n{long_line}\n"
+                                           f"| {long_line}\n```\n{long_line}\n```\n",
+                                           encoding="utf-8")
         (project / "docs/rules.md").write_text("| S1 | one |\n", encoding="utf-8")
         (project / "docs/memory_model.md").write_text("| K2 | two |\n", encoding="utf-8")
-        (project / "tests/a.cpp").write_text("// S1: S2: (rule K3) rule K2: and S4\n", encoding="utf-8")
+        (project / "tests/a.cpp").write_text("// S1: S2: (rule K3) rule K2: and S4\n",
+                                             encoding="utf-8")
         found = sorted(complaints(project))
-    expected = ["README.md: docs/rules.md#no: the page has no such heading", "README.md: line 3 has 125 columns",
-                "README.md: none.md leads nowhere",
+    expected = ["README.md: docs/rules.md#no: the page has no such heading",
+                "README.md: line 3 has 125 columns", "README.md: none.md leads nowhere",
                 "tests/a.cpp: rule K3 is in neither docs/rules.md nor docs/memory_model.md",
                 "tests/a.cpp: rule S2 is in neither docs/rules.md nor docs/memory_model.md"]
     if found != expected:

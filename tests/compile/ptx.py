@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what nvcc makes of packets and wide lines, and where kernels wait for earlier ones: ptx.py TOP
+"""Checks what nvcc makes of packets and wide lines, and where kernels wait for earlier ones: ptx.py
+TOP
 
-Read are the library's kernels, of which the list in instructions.py says whether they have packets, and those of
-probe_ptx.cpp.
-  send     16 bytes by one relaxed store of system scope, in which each half has the flag beside its data (a packet), or
-           one half the flag in the lane that has it (a wide line)
-  receive  16 bytes by one relaxed load of system scope, repeated in a loop that stores nothing and meets nobody; of a packet
-           the flag of each half is compared, of a wide line the word that one lane hands to the others
-  wait     the library's kernels, which may be started while the one before them ends, access no memory and take no branch
-           before they have waited for it
-  divide   kernels that exchange or broadcast lines divide no numbers of 64 bits, which is a long loop on a GPU
-  threads  a program's kernel with puts and gets takes no more registers than a block of 1,024 threads has (probe_registers.cpp)
+Read are the library's kernels, of which the list in instructions.py says whether they have packets,
+and those of probe_ptx.cpp.
+  send     16 bytes by one relaxed store of system scope, in which each half has the flag beside its
+           data (a packet), or one half the flag in the lane that has it (a wide line)
+  receive  16 bytes by one relaxed load of system scope, repeated in a loop that stores nothing and
+           meets nobody; of a packet the flag of each half is compared, of a wide line the word that
+           one lane hands to the others
+  wait     the library's kernels, which may be started while the one before them ends, access no
+           memory and take no branch before they have waited for it
+  divide   kernels that exchange or broadcast lines divide no numbers of 64 bits, which is a long
+           loop on a GPU
+  threads  a program's kernel with puts and gets takes no more registers than a block of 1,024
+           threads has (probe_registers.cpp)
 What the planted_ kernels break must be found. Exit status 77 (skipped) where nvcc is not installed.
 """
 import pathlib
@@ -24,12 +28,15 @@ import tempfile
 from amd_assembly import loops_without
 from instructions import KERNELS
 
-FILES = ["device/kernels/moves.cpp", "device/kernels/broadcasts.cpp", "device/kernels/one_sided.cpp", "device/kernels/startup.cpp", "device/kernels/located.cpp",
-         "tests/compile/probe_reductions.cpp", "tests/compile/probe_ptx.cpp"]
+FILES = ["device/kernels/moves.cpp", "device/kernels/broadcasts.cpp",
+         "device/kernels/one_sided.cpp", "device/kernels/startup.cpp",
+         "device/kernels/located.cpp", "tests/compile/probe_reductions.cpp",
+         "tests/compile/probe_ptx.cpp"]
 SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w+)\}")
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")
 STORES_OR_MEETS = re.compile(r"(@!?%p\d+ )?(st\.|red\.|atom\.|bar\.|barrier\.|call)")
-ACCESS_OR_BRANCH = re.compile(r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|barrier|call|bra)\b(?!\.param)")
+ACCESS_OR_BRANCH = re.compile(
+    r"(@!?%p\d+ )?(ld|st|red|atom|fence|membar|bar|barrier|call|bra)\b(?!\.param)")
 # Parts of the names of kernels that exchange or broadcast lines.
 OF_LINES = ("exchange_", "line_ends_", "broadcast_lines_")
 DIVIDES = re.compile(r"(@!?%p\d+ )?(div|rem)\.[us]64 ")
@@ -38,7 +45,8 @@ MOST_REGISTERS = 64
 
 
 class Kernel:
-    """A kernel's instructions as a graph, and where each was called from in device/memory_cuda.hpp."""
+    """A kernel's instructions as a graph, and where each was called from in
+    device/memory_cuda.hpp."""
 
     def __init__(self, name, body, file_of_verbs, line_of_gets):
         self.name, self.code, self.is_get = name, [], []
@@ -46,7 +54,8 @@ class Kernel:
         for line in body.splitlines():
             line = " ".join(line.split("//")[0].split()).rstrip(";")
             if line.startswith(".loc"):
-                is_get = line.endswith(tuple(f"inlined_at {file_of_verbs} {number} " + line.split()[-1]
+                is_get = line.endswith(tuple(f"inlined_at {file_of_verbs} {number} " +
+                                             line.split()[-1]
                                              for number in line_of_gets))
             elif label := re.match(r"(\$\w+):", line):
                 labels[label.group(1)] = len(self.code)
@@ -85,7 +94,8 @@ class Kernel:
                     continue
                 if opcode.startswith(opcodes):
                     return True
-                # What one lane hands to the others is not this lane's any more, nor is what is stored.
+                # What one lane hands to the others is not this lane's any more, nor is what is
+                # stored.
                 if not held.issuperset(written) and not opcode.startswith(("shfl", "setp")):
                     held |= set(written)
                     grown = True
@@ -118,11 +128,14 @@ class Kernel:
 
     def has_flags(self, halves):
         first, second = (self.upper(half) for half in halves)
-        return bool(first & second) or any(opcode.startswith("selp") for opcode, _ in self.made_by.get(halves[1], []))
+        return bool(first & second) or any(opcode.startswith("selp")
+                                           for opcode, _ in self.made_by.get(halves[1], []))
 
     def violations(self):
-        sends = [at for at, code in enumerate(self.code) if SEND.match(re.sub(r"^@!?%p\d+ ", "", code))]
-        polls = [at for at, code in enumerate(self.code) if RECEIVE.match(code) and not self.is_get[at]]
+        sends = [at for at, code in enumerate(self.code)
+                 if SEND.match(re.sub(r"^@!?%p\d+ ", "", code))]
+        polls = [at for at, code in enumerate(self.code) if RECEIVE.match(code)
+                 and not self.is_get[at]]
         for at in sends:
             if not self.has_flags(SEND.search(self.code[at]).groups()):
                 yield f"sends a line without a flag: {self.code[at]}"
@@ -139,7 +152,8 @@ class Kernel:
         if "_kernel" in self.name:
             if "griddepcontrol.wait" not in self.code:
                 yield "does not wait for earlier kernels"
-            elif early := next(filter(ACCESS_OR_BRANCH.match, self.code[:self.code.index("griddepcontrol.wait")]), None):
+            elif early := next(filter(ACCESS_OR_BRANCH.match,
+                                      self.code[:self.code.index("griddepcontrol.wait")]), None):
                 yield f"has not waited for earlier kernels: {early}"
         if any(part in self.name for part in OF_LINES):
             for code in filter(DIVIDES.match, self.code):
@@ -148,7 +162,8 @@ class Kernel:
             yield "sends nothing in one store of system scope"
         if "receive" in self.name and not polls:
             yield "receives nothing in one load of system scope"
-        if any(f"{len(name)}{name}" in self.name for name, (_, features) in KERNELS.items() if "packets" in features):
+        if any(f"{len(name)}{name}" in self.name
+               for name, (_, features) in KERNELS.items() if "packets" in features):
             if not sends or not polls:
                 yield "sends or receives no lines"
 
@@ -162,17 +177,20 @@ def kernels_in(ptx, lines_of_gets):
 def check_registers(nvcc, top):
     """Whether the probe's kernels can be launched with 1,024 threads in a block."""
     with tempfile.TemporaryDirectory() as folder:
-        said = subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-Xptxas", "-v", "-I.", "-Iinclude",
-                               "-Idevice/hip_on_cuda", "-cubin", "tests/compile/probe_registers.cpp", "-o", f"{folder}/kernels"],
+        said = subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-Xptxas",
+                               "-v", "-I.", "-Iinclude", "-Idevice/hip_on_cuda", "-cubin",
+                               "tests/compile/probe_registers.cpp", "-o", f"{folder}/kernels"],
                               check=True, cwd=top, stderr=subprocess.PIPE, text=True).stderr
     taken = dict(re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", said, re.S))
     passed = len(taken) > 1
     for name, registers in taken.items():
         fits = int(registers) <= MOST_REGISTERS
         if fits == name.startswith("planted_"):
-            print(f"ptx.py: {name} takes {registers} registers a thread; a block of 1,024 threads has {MOST_REGISTERS}", file=sys.stderr)
+            print(f"ptx.py: {name} takes {registers} registers a thread; a block of 1,024 threads "
+                  f"has {MOST_REGISTERS}", file=sys.stderr)
             passed = False
-    print("sm_90, registers: " + ", ".join(f"{name} {registers}" for name, registers in taken.items()))
+    print("sm_90, registers: " +
+          ", ".join(f"{name} {registers}" for name, registers in taken.items()))
     return passed
 
 
@@ -189,8 +207,9 @@ def main():
     for file in FILES:
         with tempfile.TemporaryDirectory() as folder:
             output = pathlib.Path(folder, "kernels.ptx")
-            subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-lineinfo", "-I.", "-Iinclude",
-                            "-Idevice/hip_on_cuda", "-ptx", file, "-o", output], check=True, cwd=top)
+            subprocess.run([nvcc, "-x", "cu", "-arch=sm_90", "-std=c++17", "-O3", "-lineinfo",
+                            "-I.", "-Iinclude", "-Idevice/hip_on_cuda", "-ptx", file, "-o",
+                            output], check=True, cwd=top)
             kernels = list(kernels_in(output.read_text(), lines_of_gets))
         for kernel in kernels:
             found = list(dict.fromkeys(kernel.violations()))
@@ -204,7 +223,8 @@ def main():
         print(f"sm_90, {file}: {len(kernels)} kernels")
         failed |= not kernels
     for part in sorted(unseen):
-        print(f"ptx.py: no kernel is called {part}... any more; OF_LINES says whose divisions are looked for", file=sys.stderr)
+        print(f"ptx.py: no kernel is called {part}... any more; OF_LINES says whose divisions are "
+              "looked for", file=sys.stderr)
         failed = True
     return 1 if failed else 0
 

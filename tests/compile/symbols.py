@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares three lists of routines: OpenSHMEM 1.6's, the one read from the tables, and the one that the library exports.
+"""Compares three lists of routines: OpenSHMEM 1.6's, the one read from the tables, and the one that
+the library exports.
 
 symbols.py --names PROGRAM --library LIBMESHMEM --readme README
 symbols.py --self-test
 symbols.py --list LIBMESHMEM: the lines of exported_symbols.txt, for a name that a release adds
 
-What programs are linked with stays (docs/abi.md): the library's soname, and the version of each symbol, which is
-FIRST_VERSION for the standard's and as exported_symbols.txt has it for the others.
+What programs are linked with stays (docs/abi.md): the library's soname, and the version of each
+symbol, which is FIRST_VERSION for the standard's and as exported_symbols.txt has it for the others.
 
-The tables may hold less than the standard (and the README says how much); nothing may be exported that neither the
-standard nor the prefix of the extensions allows, and every shmem_ name has a strong pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
-The library itself refers to no shmem_ or shmemx_ name: a tool that has taken it would see calls that no program made.
+The tables may hold less than the standard (and the README says how much); nothing may be exported
+that neither the standard nor the prefix of the extensions allows, and every shmem_ name has a
+strong pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
+The library itself refers to no shmem_ or shmemx_ name: a tool that has taken it would see calls
+that no program made.
 """
 import argparse
 import pathlib
@@ -66,14 +69,17 @@ def is_twin(name, all_names):
 
 
 def complaints_about_versions(golden, listed, found):
-    """Programs that are linked already ask for the names that are in the lists, of their versions."""
+    """Programs that are linked already ask for the names that are in the lists, of their
+    versions."""
     promised = {name: FIRST_VERSION for name in golden} | listed
     promised |= {twin(name): version for name, version in promised.items() if name not in INTERNAL}
     for name, version in sorted(promised.items()):
         if name not in found:
-            yield f"{name} of {version} is not exported; programs that call it do not start: keep it, or raise the soname"
+            yield (f"{name} of {version} is not exported; programs that call it do not start: keep "
+                   "it, or raise the soname")
         elif found[name] != version:
-            yield f"{name} is of version '{found[name]}' and was of {version}; programs that call it do not start"
+            yield (f"{name} is of version '{found[name]}' and was of {version}; programs that call "
+                   "it do not start")
     for name in sorted(set(found) - set(promised)):
         yield f"{name} is exported and not in {EXPORTED.name}; symbols.py --list prints its line"
 
@@ -130,7 +136,8 @@ def readme_complaint(readme, count, total):
     said = re.search(rf"([\d,]+) of {total:,}", readme.read_text()) if readme.exists() else None
     if said is None:
         return f"{readme.name} has no line with '{wanted}'"
-    return None if said.group(0) == wanted else f"{readme.name} says '{said.group(0)}'; it is {wanted}"
+    return None if said.group(
+        0) == wanted else f"{readme.name} says '{said.group(0)}'; it is {wanted}"
 
 
 # A library of one routine that is right, and each way to spoil it with what has to be said then.
@@ -147,16 +154,20 @@ SPOILT = [
 
 # Libraries of extensions, the rows of pshmemx.h, and what has to be said of them.
 EXTENSIONS = [
-    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10"), "shmemx_register_module": ("T", "30")}, ["shmemx_y"], None),
-    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10")}, [], "shmemx_y is exported and has no row"),
+    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10"), "shmemx_register_module": ("T", "30")},
+     ["shmemx_y"], None),
+    ({"shmemx_y": ("W", "10"), "pshmemx_y": ("T", "10")}, [],
+     "shmemx_y is exported and has no row"),
     ({}, ["shmemx_y"], "shmemx_y is in pshmemx.h and not exported"),
     ({"shmemx_y": ("W", "10")}, ["shmemx_y"], "shmemx_y has no twin pshmemx_y"),
     ({"shmemx_y": ("T", "10"), "pshmemx_y": ("T", "10")}, ["shmemx_y"], "shmemx_y is not weak"),
 ]
 
 
-# What is exported of the standard's shmem_p and of the extensions in {"shmemx_y": "MESHMEM_0.2"}, and what has to be said.
-KEPT = {"shmem_p": "MESHMEM_0.1", "pshmem_p": "MESHMEM_0.1", "shmemx_y": "MESHMEM_0.2", "pshmemx_y": "MESHMEM_0.2"}
+# What is exported of the standard's shmem_p and of the extensions in {"shmemx_y": "MESHMEM_0.2"},
+# and what has to be said.
+KEPT = {"shmem_p": "MESHMEM_0.1", "pshmem_p": "MESHMEM_0.1", "shmemx_y": "MESHMEM_0.2",
+        "pshmemx_y": "MESHMEM_0.2"}
 VERSIONS = [
     ({}, None),
     ({"shmem_p": None}, "shmem_p of MESHMEM_0.1 is not exported"),
@@ -171,7 +182,8 @@ def self_test():
     golden, wrong = ["shmem_p", "shmem_g"], 0
     cases = [(RIGHT | change, ["shmem_p"], said) for change, said in SPOILT]
     cases += [(RIGHT | {"shmemx_y": ("T", "30")}, ["shmem_p"], None)]
-    cases += [(RIGHT | {"shmem_q": ("W", "30")}, ["shmem_p", "shmem_q"], "shmem_q is in the tables and not in the standard")]
+    cases += [(RIGHT | {"shmem_q": ("W", "30")}, ["shmem_p", "shmem_q"],
+               "shmem_q is in the tables and not in the standard")]
     for symbols, table, said in cases:
         found = list(complaints(golden, table, {name: at for name, at in symbols.items() if at}))
         if bool(found) != bool(said) or not all(said in text for text in found[:1]):
@@ -183,7 +195,8 @@ def self_test():
             print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
             wrong += 1
     for change, said in VERSIONS:
-        exports = {name: version for name, version in (KEPT | change).items() if version is not None}
+        exports = {name: version
+                   for name, version in (KEPT | change).items() if version is not None}
         found = list(complaints_about_versions(["shmem_p"], {"shmemx_y": "MESHMEM_0.2"}, exports))
         if len(found) != bool(said) or not all(said in text for text in found):
             print(f"symbols.py: expected {said}, got {found}", file=sys.stderr)
@@ -210,7 +223,8 @@ def main():
 
     golden = golden_names()
     symbols = exported(arguments.library)
-    found = list(complaints(golden, run(arguments.names).split(), symbols, references(arguments.library)))
+    found = list(complaints(golden, run(arguments.names).split(), symbols,
+                            references(arguments.library)))
     found += complaints_about_extensions(run(arguments.names, "extensions").split(), symbols)
     found += complaints_about_versions(golden, listed_versions(), versions(arguments.library))
     if soname(arguments.library) != SONAME:

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests of a build have a name, and which targets they need: for `./mesh test NAME`.
 
-find_tests.py BUILD_FOLDER NAME...   prints a regular expression for `ctest -R`, then a target in each line
+find_tests.py BUILD_FOLDER NAME...   prints a regular expression for `ctest -R`, then a target in
+                                     each line
 find_tests.py --self-test
 
-A test needs what its registration names: every file of the build in its command, ENVIRONMENT and REQUIRED_FILES. A
-folder of the build stands for all files in it, unless the test has REQUIRED_FILES. Ends with status 3 where the build has no test of such a name.
+A test needs what its registration names: every file of the build in its command, ENVIRONMENT and
+REQUIRED_FILES. A folder of the build stands for all files in it, unless the test has
+REQUIRED_FILES. Ends with status 3 where the build has no test of such a name.
 """
 import os
 import pathlib
@@ -34,7 +36,8 @@ def registered_words(texts):
 
 
 def tests_called(name, tests):
-    """Tests of that name, at any number of PEs; if there is none, those whose names begin with it and a new word."""
+    """Tests of that name, at any number of PEs; if there is none, those whose names begin with it
+    and a new word."""
     suffix = r"(\.\d+pe)?"
     exact = [test for test in tests if re.fullmatch(re.escape(name) + suffix, test)]
     return exact or [test for test in tests if re.match(re.escape(name) + r"[._]", test)]
@@ -58,9 +61,11 @@ def targets_of(words, outputs, build):
 
 def outputs_of(build):
     """Files that the build makes, relative to it."""
-    listing = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    listing = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True,
+                             text=True, check=True)
     lines = (line.rpartition(": ") for line in listing.stdout.splitlines())
-    return {os.path.relpath(os.path.join(build, path), build) for path, _, rule in lines if rule != "phony"}
+    return {os.path.relpath(os.path.join(build, path), build)
+            for path, _, rule in lines if rule != "phony"}
 
 
 def find(build, names):
@@ -75,28 +80,38 @@ def find(build, names):
         chosen += called
     print("^(" + "|".join(re.escape(test) for test in sorted(chosen)) + ")$")
     outputs = outputs_of(build)
-    for target in sorted(set().union(*(targets_of(tests[test], outputs, str(build)) for test in chosen))):
+    for target in sorted(
+            set().union(*(targets_of(tests[test], outputs, str(build)) for test in chosen))):
         print(target)
 
 
 def self_test():
     text = ('add_test([=[api.rma.3pe]=] "/b/bin/oshrun" "-n" "3" "/b/bin/api_rma")\n'
-            'set_tests_properties([=[api.rma.3pe]=] PROPERTIES  ENVIRONMENT "A=/b/lib/x.so;C=1" _BACKTRACE_TRIPLES "/b/bin/no")\n'
-            'add_test([=[api.rma.checked.3pe]=] "/b/bin/other")\nadd_test([=[examples.03_counter.1pe]=] "/s/t.py" "/b/bin")\n'
-            'add_test([=[compile.all]=] "/b" "/b/bin/oshrun")\nadd_test([=[compile.files]=] "/s/check.py" "/s")\n'
+            'set_tests_properties([=[api.rma.3pe]=] PROPERTIES  ENVIRONMENT "A=/b/lib/x.so;C=1" '
+            '_BACKTRACE_TRIPLES "/b/bin/no")\n'
+            'add_test([=[api.rma.checked.3pe]=] '
+            '"/b/bin/other")\nadd_test([=[examples.03_counter.1pe]=] "/s/t.py" "/b/bin")\n'
+            'add_test([=[compile.all]=] "/b" "/b/bin/oshrun")\nadd_test([=[compile.files]=] '
+            '"/s/check.py" "/s")\n'
             'add_test([=[compile.page]=] "/s/page.py" "/b/bin")\n'
-            'set_tests_properties([=[compile.page]=] PROPERTIES  LABELS "compile" REQUIRED_FILES "/b/bin/oshrun;/b/lib/x.so")\n')
+            'set_tests_properties([=[compile.page]=] PROPERTIES  LABELS "compile" REQUIRED_FILES '
+            '"/b/bin/oshrun;/b/lib/x.so")\n')
     tests = registered_words([text])
-    assert tests["api.rma.3pe"] >= {"/b/bin/oshrun", "/b/lib/x.so"} and "/b/bin/no" not in tests["api.rma.3pe"], tests
-    for name, called in (("api.rma", ["api.rma.3pe"]), ("api.rma.3pe", ["api.rma.3pe"]), ("api.rm", []), ("api.rma.1pe", []),
-                         ("api.rma.checked", ["api.rma.checked.3pe"]), ("examples.03", ["examples.03_counter.1pe"]),
+    assert tests["api.rma.3pe"] >= {"/b/bin/oshrun", "/b/lib/x.so"} and "/b/bin/no" not in tests[
+        "api.rma.3pe"], tests
+    for name, called in (("api.rma", ["api.rma.3pe"]), ("api.rma.3pe", ["api.rma.3pe"]),
+                         ("api.rm", []), ("api.rma.1pe", []),
+                         ("api.rma.checked", ["api.rma.checked.3pe"]),
+                         ("examples.03", ["examples.03_counter.1pe"]),
                          ("compile", ["compile.all", "compile.files", "compile.page"])):
         assert tests_called(name, tests) == called, (name, tests_called(name, tests))
     outputs = {"bin/oshrun", "bin/api_rma", "lib/x.so", "bin/other"}
-    for name, targets in (("api.rma.3pe", {"bin/oshrun", "bin/api_rma", "lib/x.so"}), ("compile.all", {"all"}),
+    for name, targets in (("api.rma.3pe", {"bin/oshrun", "bin/api_rma", "lib/x.so"}),
+                          ("compile.all", {"all"}),
                           ("compile.files", set()), ("compile.page", {"bin/oshrun", "lib/x.so"}),
 ("examples.03_counter.1pe", {"bin/oshrun", "bin/api_rma", "bin/other"})):
-        assert targets_of(tests[name], outputs, "/b") == targets, (name, targets_of(tests[name], outputs, "/b"))
+        assert targets_of(tests[name], outputs,
+                          "/b") == targets, (name, targets_of(tests[name], outputs, "/b"))
 
 
 def main():

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds a UCX that is newer than the system's, or gets PyPI's wheel of one.
 
-    find_ucx.py FOLDER    prints the folder of its libraries, or why there is none, and exits with 77
+    find_ucx.py FOLDER    prints the folder of its libraries, or why there is none, and exits with
+                          77
 
-MESHMEM_TEST_UCX names such a folder; else the wheel is looked for among Python's packages, then in FOLDER, then pip
-brings it there. Invariant: nothing outside FOLDER is changed. Used by the tests called newer_ucx.
+MESHMEM_TEST_UCX names such a folder; else the wheel is looked for among Python's packages, then in
+FOLDER, then pip brings it there. Invariant: nothing outside FOLDER is changed. Used by the tests
+called newer_ucx.
 """
 import fcntl
 import glob
@@ -36,7 +38,8 @@ def installed():
 
 def get(folder):
     wheels = os.path.join(folder, "wheels")
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "-d", wheels, WHEEL]
+    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
+             ":all:", "-d", wheels, WHEEL]
     try:
         subprocess.run(words, check=True, capture_output=True, timeout=120)
         wheel = glob.glob(os.path.join(wheels, "*.whl"))[0]

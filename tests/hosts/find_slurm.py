@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds Slurm's programs, or unpacks Debian's packages of them into a folder of the build.
 
-Invariant: nothing outside the folder is changed, and no daemon of the system's starts, as it does where these packages
-are installed. Used by slurm.py.
+Invariant: nothing outside the folder is changed, and no daemon of the system's starts, as it does
+where these packages are installed. Used by slurm.py.
 """
 import fcntl
 import glob
@@ -34,7 +34,8 @@ class Installation:
         libraries = [path for pattern in (LIBRARIES, f"{LIBRARIES}/slurm-wlm")
                      for path in glob.glob(os.path.join(self.root, pattern))]
         known = os.environ.get("LD_LIBRARY_PATH")
-        return {"PATH": ":".join([*(os.path.join(self.root, place) for place in PLACES), os.environ["PATH"]]),
+        return {"PATH": ":".join([*(os.path.join(self.root, place) for place in PLACES),
+                                  os.environ["PATH"]]),
                 "LD_LIBRARY_PATH": ":".join([*libraries, *([known] if known else [])])}
 
     def configuration(self):
@@ -46,12 +47,14 @@ class Installation:
 
     def words_of_daemon(self):
         """slurmd and where the program is that it starts."""
-        return ["slurmd", *(["-d", os.path.join(self.root, "usr/sbin/slurmstepd")] if self.root else [])]
+        return ["slurmd",
+                *(["-d", os.path.join(self.root, "usr/sbin/slurmstepd")] if self.root else [])]
 
 
 def call(*words, **options):
     try:
-        return subprocess.run(words, check=True, capture_output=True, text=True, timeout=240, **options).stdout
+        return subprocess.run(words, check=True, capture_output=True, text=True, timeout=240,
+                              **options).stdout
     except (OSError, subprocess.SubprocessError) as error:
         text = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         raise NoSlurm(f"{' '.join(words[:2])}: {text[-1] if text else error}") from error
@@ -59,7 +62,8 @@ def call(*words, **options):
 
 def missing_packages():
     """These and what they need, as far as it is not installed."""
-    planned = call("apt-get", "-s", "--no-install-recommends", "install", *PACKAGES, env={**os.environ, "LC_ALL": "C"})
+    planned = call("apt-get", "-s", "--no-install-recommends", "install", *PACKAGES,
+                   env={**os.environ, "LC_ALL": "C"})
     return re.findall(r"^Inst (\S+)", planned, re.MULTILINE)
 
 

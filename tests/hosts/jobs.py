@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests over several machines share: jobs on simulated machines, and a look at what they left there.
+"""What the tests over several machines share: jobs on simulated machines, and a look at what they
+left there.
 
-Invariant: a test begins and ends with all three machines up and nothing running on them. Imported by every test_*.py
-here, which call main(). The programs under test come from the environment, which ctest sets.
+Invariant: a test begins and ends with all three machines up and nothing running on them. Imported
+by every test_*.py here, which call main(). The programs under test come from the environment, which
+ctest sets.
 """
 import contextlib
 import os
@@ -51,7 +53,8 @@ class Mpirun:
 
     @staticmethod
     def words(pes, settings, cyclic):
-        words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts_of(pes), "-n", str(sum(pes))]
+        words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts_of(pes),
+                 "-n", str(sum(pes))]
         words += ["--map-by", "node"] if cyclic else []
         return words + [word for item in settings.items() for word in ("-x", "=".join(item))]
 
@@ -61,7 +64,8 @@ class Prterun(Mpirun):
 
     @classmethod
     def find(cls):
-        words = [sys.executable, os.path.join(HERE, "../launch/find_prrte.py"), os.environ["PRRTE_FOLDER"]]
+        words = [sys.executable, os.path.join(HERE, "../launch/find_prrte.py"),
+                 os.environ["PRRTE_FOLDER"]]
         found = subprocess.run(words, capture_output=True, text=True, check=False)
         if found.returncode == launching.SKIPPED:
             raise unittest.SkipTest(found.stdout.strip())
@@ -89,7 +93,8 @@ class Prun(Prterun):
                  "--host", ",".join(f"{machine.name}:8" for machine in simulated)]
         # What looks for a daemon of this user, as oshrun does, finds it in TMPDIR.
         cls.variables = {**cls.variables, "TMPDIR": cls.folder}
-        cls.daemon = subprocess.Popen(words, env={**os.environ, **simulated.variables(), **cls.variables},
+        cls.daemon = subprocess.Popen(words,
+                                      env={**os.environ, **simulated.variables(), **cls.variables},
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         if b"ready" not in cls.daemon.stdout.readline():
             cls.end()
@@ -130,7 +135,8 @@ class OshrunPrterun(Oshrun):
 
 
 class Hydra(Mpirun):
-    """MPICH's or Intel MPI's. It speaks PMI-1, and its status after a failure is not always the PE's."""
+    """MPICH's or Intel MPI's. It speaks PMI-1, and its status after a failure is not always the
+    PE's."""
 
     variables = {"HYDRA_LAUNCHER_EXEC": machines.SSH, "I_MPI_HYDRA_BOOTSTRAP_EXEC": machines.SSH,
                  "I_MPI_HYDRA_IFACE": "bridge"}
@@ -156,7 +162,8 @@ class Srun(Mpirun):
         try:
             cls.cluster = slurm.Slurm(list(simulated), os.environ["SLURM_FOLDER"])
         except slurm.NoSlurm as error:
-            raise unittest.SkipTest(f"no Slurm (slurm-client, slurmctld, slurmd): {error}") from error
+            raise unittest.SkipTest(
+                f"no Slurm (slurm-client, slurmctld, slurmd): {error}") from error
         cls.variables = cls.cluster.variables()
         if cls.protocol not in cls.cluster.protocols():
             cls.end()
@@ -170,7 +177,8 @@ class Srun(Mpirun):
     def words(cls, pes, settings, cyclic):
         hosts = [name for name, n in zip(NAMES, pes) for _ in range(n)]
         exports = ",".join(["ALL", *("=".join(item) for item in settings.items())])
-        return ["srun", "-K", f"--mpi={cls.protocol}", "--distribution=arbitrary", "-w", ",".join(hosts),
+        return ["srun", "-K", f"--mpi={cls.protocol}", "--distribution=arbitrary", "-w",
+                ",".join(hosts),
                 "-n", str(sum(pes)), f"--export={exports}"]
 
 
@@ -203,17 +211,21 @@ class JobTest(unittest.TestCase):
     def start(self, pes, *words, settings=None, cyclic=False, seconds=100):
         """A job of pes[i] PEs on the i-th machine, not waited for."""
         settings = {**SETTINGS, **(settings or {})}
-        return self.popen(["timeout", "-k", "2", str(seconds), *self.launcher.words(pes, settings, cyclic), *words])
+        return self.popen(["timeout", "-k", "2", str(seconds),
+                           *self.launcher.words(pes, settings, cyclic), *words])
 
     def popen(self, words):
-        environment = {**os.environ, **simulated.variables(), "TMPDIR": self.folder, **self.launcher.variables}
+        environment = {**os.environ, **simulated.variables(), "TMPDIR": self.folder,
+                       **self.launcher.variables}
         return subprocess.Popen([str(word) for word in words], env=environment, cwd=self.folder,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
 
     def finish(self, process, seconds=120):
         begin = time.monotonic()
         out, err = process.communicate(timeout=seconds)
-        return launching.Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"),
+        return launching.Result(process.returncode, out.decode(errors="replace"),
+                                err.decode(errors="replace"),
                                 time.monotonic() - begin)
 
     def run_job(self, pes, *words, **options):
@@ -226,7 +238,8 @@ class JobTest(unittest.TestCase):
     def assert_nothing_left(self):
         """Neither processes nor shared memory, on any machine."""
         def left():
-            found = {machine.name: [command_of(pid) for pid in machine.processes()] for machine in simulated
+            found = {machine.name: [command_of(pid) for pid in machine.processes()]
+                     for machine in simulated
                      if os.path.exists(f"/proc/{machine.pid}")}
             return {name: commands for name, commands in found.items() if commands}
         wait_until(lambda: not left(), 20)
@@ -239,7 +252,8 @@ class JobTest(unittest.TestCase):
         """{PE: pid} of the job whose program is SHMEM_PROGRAM."""
         pids = [pid for machine in simulated for pid in machine.processes() if is_pe(pid)]
         numbers = {pid: rank_in(variables_of(pid)) for pid in pids}
-        return {int(number): pid for pid, number in numbers.items() if number}  # none: it is just about to be a PE
+        # none: it is just about to be a PE
+        return {int(number): pid for pid, number in numbers.items() if number}
 
     def meshmem_lines(self, result):
         return [line for line in result.err.splitlines() if line.startswith("meshmem: ")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests that end a part of a job over several machines share.
 
-A busy machine is nobody's fault, so the limits here are far above what is promised (two seconds after the loss is seen);
-a job that hangs takes a minute.
+A busy machine is nobody's fault, so the limits here are far above what is promised (two seconds
+after the loss is seen); a job that hangs takes a minute.
 """
 import sys
 import time
@@ -19,7 +19,8 @@ class LossTest(jobs.JobTest):
     tells_of_lost_daemons = True  # by its status
 
     def ready_job(self, pes=tuple(PES), words=("hang", 0), program=None, **options):
-        """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid on login}."""
+        """A job in which PE 0 sleeps and the others wait for it in a barrier, or another; {PE: pid
+        on login}."""
         process = self.start(pes, *(program or (SHMEM_PROGRAM, *words)), **options)
         for _ in range(sum(pes)):
             line = process.stdout.readline()
@@ -41,7 +42,8 @@ class LossTest(jobs.JobTest):
             process.terminate()
             self.bring_machines_back()  # daemons hold the pipes open
         result = self.finish(process, 60)
-        print(f"{what}: PEs ended after {pes_ended:.2f} s, the job after {time.monotonic() - begin:.2f} s; "
+        print(f"{what}: PEs ended after {pes_ended:.2f} s, the job after "
+              f"{time.monotonic() - begin:.2f} s; "
               f"{self.meshmem_lines(result)}", file=sys.stderr, flush=True)
         if has_daemons or self.tells_of_lost_daemons:
             self.assertNotEqual(result.status, 0, result)

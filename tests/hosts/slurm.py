@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm over simulated machines: a controller on login, a daemon on each machine, without users, accounts or munge.
+"""Slurm over simulated machines: a controller on login, a daemon on each machine, without users,
+accounts or munge.
 
-Invariant: files are in one folder, on which the daemons' configuration alone depends (not /etc/slurm); login's end ends
-the daemons. Used by jobs.py, on login.
+Invariant: files are in one folder, on which the daemons' configuration alone depends (not
+/etc/slurm); login's end ends the daemons. Used by jobs.py, on login.
 """
 import os
 import shutil
@@ -54,20 +55,23 @@ class Slurm:
             os.mkdir(os.path.join(self.folder, name))
         self.file = os.path.join(self.folder, "slurm.conf")
         with open(self.file, "w", encoding="ascii") as file:
-            file.write(CONFIGURATION.format(folder=self.folder, port=PORT, names=",".join(self.names)))
+            file.write(CONFIGURATION.format(folder=self.folder, port=PORT,
+                                            names=",".join(self.names)))
             file.write(self.installation.configuration())
         self.daemons = []
         self.start("slurmctld", "-D", "-f", self.file)
         self.wait_for("slurmctld", self.answers)
         for machine in machines:
-            self.start(*machine.words(*self.installation.words_of_daemon(), "-D", "-N", machine.name, "-f", self.file))
+            self.start(*machine.words(*self.installation.words_of_daemon(), "-D", "-N",
+                                      machine.name, "-f", self.file))
         self.wait_for("the daemons on all machines", self.is_ready)
 
     def variables(self):
         return {"SLURM_CONF": self.file, **self.installation.variables()}
 
     def ask(self, *words):
-        return subprocess.run(words, env={**os.environ, **self.variables()}, capture_output=True, text=True, check=False)
+        return subprocess.run(words, env={**os.environ, **self.variables()}, capture_output=True,
+                              text=True, check=False)
 
     def protocols(self):
         """What srun --mpi=... takes."""
@@ -75,13 +79,15 @@ class Slurm:
         return (found.stdout + found.stderr).split()
 
     def start(self, *words):
-        self.daemons.append(subprocess.Popen(words, env={**os.environ, **self.variables()}, stdin=subprocess.DEVNULL,
-                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        self.daemons.append(subprocess.Popen(words, env={**os.environ, **self.variables()},
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                             stderr=subprocess.DEVNULL))
 
     def wait_for(self, what, condition, seconds=60):
         deadline = time.monotonic() + seconds
         while not condition():
-            if time.monotonic() > deadline or any(daemon.poll() is not None for daemon in self.daemons):
+            if time.monotonic() > deadline or any(daemon.poll() is not None
+                                                  for daemon in self.daemons):
                 reason = self.last_words()
                 self.end()
                 raise NoSlurm(f"{what} did not start: {reason}")
@@ -97,7 +103,8 @@ class Slurm:
 
     def is_ready(self):
         found = self.ask("sinfo", "-h", "-N", "-o", "%N %t")
-        return sorted(found.stdout.split("\n"))[1:] == [f"{name} idle" for name in sorted(self.names)]
+        return sorted(found.stdout.split("\n"))[1:] == [f"{name} idle"
+                                                        for name in sorted(self.names)]
 
     def last_words(self):
         texts = []
@@ -105,7 +112,8 @@ class Slurm:
             path = os.path.join(self.folder, f"{name}.log")
             if os.path.exists(path):
                 with open(path, encoding="utf-8", errors="replace") as file:
-                    texts += [f"{name}: {line.strip()}" for line in file if "error" in line or "fatal" in line][-2:]
+                    texts += [f"{name}: {line.strip()}" for line in file if "error" in line
+                              or "fatal" in line][-2:]
         return "; ".join(texts) or "its logs say nothing"
 
     def end(self):

@@ -4,8 +4,9 @@
     stranger.py ATTACK IP PORT < STREAMS
 
 STREAMS: a JSON list of hexadecimal texts, what PEs of another job have sent on their connections.
-Invariant: an attack ends within seconds, whether or not the port takes connections. Run by test_attacks.py as another
-user or on another machine; its text is handed to the interpreter, as that user may be unable to read this file.
+Invariant: an attack ends within seconds, whether or not the port takes connections. Run by
+test_attacks.py as another user or on another machine; its text is handed to the interpreter, as
+that user may be unable to read this file.
 """
 import contextlib
 import json
@@ -63,9 +64,11 @@ def beginning_of(stream):
 
 def messages_of_ucx(place, streams):
     """Those that UCX reads itself, full of addresses, after the beginning of a real connection."""
-    begin = next((beginning_of(stream) for stream in streams if stream.startswith(UCX_MAGIC)), UCX_MAGIC)
+    begin = next((beginning_of(stream) for stream in streams if stream.startswith(UCX_MAGIC)),
+                 UCX_MAGIC)
     bodies = [struct.pack("<Q", word) * 16 for word in (0, 0x4141414141414141, 0x10, 2 ** 64 - 1)]
-    texts = [begin + struct.pack("<BI", number, len(body)) + body for number in (10, 11, 12, 16, 24, 25) for body in bodies]
+    texts = [begin + struct.pack("<BI", number, len(body)) + body
+             for number in (10, 11, 12, 16, 24, 25) for body in bodies]
     return send_each(place, texts, 0.5)
 
 
@@ -74,7 +77,8 @@ def replay(place, streams):
 
 
 def garbage(place, _):
-    return send_each(place, [dice.randbytes(size) for size in (1, 7, 8, 13, 64, 4096, 1 << 20) for _ in range(4)], 0.5)
+    return send_each(place, [dice.randbytes(size) for size in (1, 7, 8, 13, 64, 4096, 1 << 20)
+                             for _ in range(4)], 0.5)
 
 
 def slow_senders(place, streams):
@@ -90,7 +94,8 @@ def slow_senders(place, streams):
 
 
 def held_connections(place, _):
-    """Thousands that stay open: some send nothing, the others a byte, rubbish or an end of the stream."""
+    """Thousands that stay open: some send nothing, the others a byte, rubbish or an end of the
+    stream."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     most = 5000 if hard == resource.RLIM_INFINITY else min(5000, hard - 100)
@@ -112,7 +117,8 @@ def held_connections(place, _):
 
 def many_connections(place, _):
     """Ten thousand, some hundred at a time."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     begun = 0
     for _ in range(40):
         batch = [socket.socket() for _ in range(250)]
@@ -140,10 +146,12 @@ def half_open(place, _):
     except PermissionError:
         return 0  # an ordinary user cannot
     for number in range(2000):
-        packet = struct.pack(">HHIIBBHHH", 1024 + number, place[1], number, 0, 5 << 4, 2, 65535, 0, 0)
+        packet = struct.pack(">HHIIBBHHH", 1024 + number, place[1], number, 0, 5 << 4, 2, 65535,
+                             0, 0)
         sum_of = checksum(nobody + target + struct.pack(">HH", 6, len(packet)) + packet)
         packet = packet[:16] + struct.pack(">H", sum_of) + packet[18:]
-        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(packet), number, 0, 64, 6, 0, nobody, target)
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(packet), number, 0, 64, 6, 0, nobody,
+                         target)
         raw.sendto(ip + packet, (place[0], 0))
         if number % 100 == 0:
             time.sleep(0.01)

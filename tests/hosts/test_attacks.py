@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers do to the ports by which PEs of several machines reach each other: nothing. They are on a machine that is
-not the job's, and other users of the job's machines.
+"""What strangers do to the ports by which PEs of several machines reach each other: nothing. They
+are on a machine that is not the job's, and other users of the job's machines.
 
-Invariant: a stranger attacks every port of every PE, also those that only a user of the same machine reaches.
-ATTACKS=NAME,... in the environment: only these.
+Invariant: a stranger attacks every port of every PE, also those that only a user of the same
+machine reaches. ATTACKS=NAME,... in the environment: only these.
 """
 import json
 import os
@@ -24,7 +24,8 @@ ATTACKS_OF_BYTES = ["short_header", "messages_of_ucx", "replay", "garbage"]
 ATTACKS_BY_NUMBERS = ["slow_senders", "half_open", "many_connections", "held_connections"]
 CHOSEN = os.environ.get("ATTACKS", "").split(",") if os.environ.get("ATTACKS") else None
 MOST_GROWTH = 16 << 10  # KiB of memory of a PE
-MOST_STRANGERS = 128 + 16  # descriptors that they may have of a PE: those that are kept, and those of one look
+# descriptors that they may have of a PE: those that are kept, and those of one look
+MOST_STRANGERS = 128 + 16
 with open(os.path.join(jobs.HERE, "stranger.py"), encoding="utf-8") as program:
     PROGRAM = program.read()
 
@@ -55,22 +56,26 @@ class Recorder:
 
     def streams(self):
         """Each one's bytes from its beginning, the shortest first."""
-        parts, machines = {}, {socket.inet_aton(jobs.simulated[name].ip_address) for name in ("nodea", "nodeb")}
+        parts, machines = {}, {socket.inet_aton(jobs.simulated[name].ip_address)
+                               for name in ("nodea", "nodeb")}
         for packet in self.packets:
-            if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP or not machines >= {packet[12:16], packet[16:20]}:
+            if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP or not machines >= {
+                    packet[12:16], packet[16:20]}:
                 continue
             tcp = packet[4 * (packet[0] & 15):struct.unpack(">H", packet[2:4])[0] or len(packet)]
             flow = packet[12:20] + tcp[:4]
             data = tcp[4 * (tcp[12] >> 4):]
             if data:
                 parts.setdefault(flow, {})[struct.unpack(">I", tcp[4:8])[0]] = data
-        return sorted((b"".join(data for _, data in sorted(flow.items())) for flow in parts.values()), key=len)
+        return sorted((b"".join(data for _, data in sorted(flow.items()))
+                       for flow in parts.values()), key=len)
 
 
 def has_users():
     """Whether processes here can become other users."""
     with open("/proc/self/uid_map", encoding="ascii") as file:
-        return any(int(words[0]) <= STRANGER < int(words[0]) + int(words[2]) for words in map(str.split, file))
+        return any(int(words[0]) <= STRANGER < int(words[0]) + int(words[2])
+                   for words in map(str.split, file))
 
 
 class Attacks:
@@ -81,8 +86,10 @@ class Attacks:
         """Of another job, recorded once."""
         if type(self).recorded is None:
             with Recorder() as recorder:
-                self.assert_right(self.run_job([1, 1], SHMEM_PROGRAM, "ring", settings={"MESHMEM_NETWORK": self.network}))
-            type(self).recorded = [stream.hex() for stream in recorder.streams() if len(stream) > 20]
+                self.assert_right(self.run_job([1, 1], SHMEM_PROGRAM, "ring",
+                                               settings={"MESHMEM_NETWORK": self.network}))
+            type(self).recorded = [stream.hex()
+                                   for stream in recorder.streams() if len(stream) > 20]
             self.assertNotEqual(self.recorded, [], "no connection of another job was recorded")
         return self.recorded
 
@@ -95,18 +102,21 @@ class Attacks:
                     if not ip.startswith("127."):
                         yield jobs.simulated["nodec"].words(*words)
                     if has_users():
-                        user = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
+                        user = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}",
+                                "--clear-groups"]
                         yield jobs.simulated[name].words(*user, *words)
 
     def attack(self, attack):
-        strangers = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/")
+        strangers = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, cwd="/")
                      for words in self.commands(attack)]
         self.assertNotEqual(strangers, [], "no PE listens")
         for stranger in strangers:
             stranger.stdin.write(json.dumps(self.recorded).encode())
             stranger.stdin.close()
         deadline, most = time.monotonic() + 60, {}
-        while any(stranger.poll() is None for stranger in strangers) and time.monotonic() < deadline:
+        while any(stranger.poll() is None
+                  for stranger in strangers) and time.monotonic() < deadline:
             for pe, count in self.descriptors().items():
                 most[pe] = max(count, most.get(pe, 0))
             time.sleep(0.1)
@@ -131,7 +141,8 @@ class Attacks:
         memory = {}
         for pe, pid in self.pes().items():
             with open(f"/proc/{pid}/status", encoding="ascii") as file:
-                memory[pe] = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+                memory[pe] = next(int(line.split()[1])
+                                  for line in file if line.startswith("VmRSS:"))
         return memory
 
     def assert_survives(self, attacks):
@@ -140,13 +151,15 @@ class Attacks:
             self.skipTest("not among ATTACKS")
         self.streams()
         go = os.path.join(self.folder, "go")
-        process = self.start([1, 2], SHMEM_PROGRAM, "until", go, settings={"MESHMEM_NETWORK": self.network})
+        process = self.start([1, 2], SHMEM_PROGRAM, "until",
+                             go, settings={"MESHMEM_NETWORK": self.network})
         for _ in range(3):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         before, descriptors = self.memory(), self.descriptors()
         for attack in attacks:
             for pe, count in self.attack(attack).items():
-                self.assertLessEqual(count, descriptors[pe] + MOST_STRANGERS, f"PE {pe} holds too many connections of {attack}")
+                self.assertLessEqual(count, descriptors[pe] + MOST_STRANGERS,
+                                     f"PE {pe} holds too many connections of {attack}")
                 if (self.network, attack) == ("tcp", "held_connections"):
                     self.assertGreater(count, descriptors[pe] + 20, "no stranger came")
             self.assertIsNone(process.poll(), f"the job has ended by {attack}")
@@ -158,7 +171,8 @@ class Attacks:
         self.assertEqual(result.status, 0, f"{attacks}: {result}")
         self.assertEqual(after.keys(), before.keys(), f"PEs have ended: {result}")
         for pe, kib in after.items():
-            self.assertLess(kib - before[pe], MOST_GROWTH, f"PE {pe} has grown from {before[pe]} KiB by {attacks}")
+            self.assertLess(kib - before[pe], MOST_GROWTH,
+                            f"PE {pe} has grown from {before[pe]} KiB by {attacks}")
         self.assert_nothing_left()
 
     def test_bytes(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs over several machines end when a PE, a machine, the launcher or the network fails: everywhere, and soon."""
+"""How jobs over several machines end when a PE, a machine, the launcher or the network fails:
+everywhere, and soon."""
 import os
 import signal
 import sys
@@ -106,7 +107,8 @@ class Mpirun(UnderALauncher, LossTest):
         self.assert_nothing_left()
 
 
-# What meshmem does is the same, and this launcher now and then does not start a job on a busy machine.
+# What meshmem does is the same, and this launcher now and then does not start a job on a busy
+# machine.
 @unittest.skipUnless(jobs.LONG, "MESHMEM_TEST_LONG is not set")
 class Prterun(UnderALauncher, LossTest):
     launcher = jobs.Prterun

@@ -23,17 +23,20 @@ class Examples(jobs.JobTest):
         return result.out.splitlines()
 
     def test_they_print_what_they_print_on_one_machine(self):
-        for name, words in (("01_hello", ()), ("02_ring_put", ()), ("04_pi_reduce", ()), ("05_wordcount", ("--top", 50)),
+        for name, words in (("01_hello", ()), ("02_ring_put", ()), ("04_pi_reduce", ()),
+                            ("05_wordcount", ("--top", 50)),
                             ("07_heat2d", ()), ("17_overlapped_life", ("--generations", 20))):
             for pes in ([2, 2], [1, 2, 2]):
                 with self.subTest(example=name, pes=pes):
                     there = self.lines_over(pes, name, *words, MESHMEM_DETERMINISTIC="1")
                     here = self.lines_here(sum(pes), name, *words, MESHMEM_DETERMINISTIC="1")
-                    self.assertEqual(sorted(map(without_times, there)), sorted(map(without_times, here)))
+                    self.assertEqual(sorted(map(without_times, there)),
+                                     sorted(map(without_times, here)))
 
     def test_every_task_is_done_once(self):
         lines = self.lines_over([2, 3], "03_atomic_counter")
-        done = [int(found[1]) for found in (re.fullmatch(r"PE \d+ did (\d+) tasks", line) for line in lines) if found]
+        done = [int(found[1]) for found in (re.fullmatch(r"PE \d+ did (\d+) tasks", line)
+                                            for line in lines) if found]
         self.assertEqual((len(done), sum(done)), (5, 1000), lines)
         self.assertIn("1000 tasks: 78498 primes below 1000000", lines)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py Mpirun|Prterun|Prun|Oshrun|Hydra|Srun|SrunPmi2."""
+"""OpenSHMEM programs over several machines under each launcher: python3 test_launchers.py
+Mpirun|Prterun|Prun|Oshrun|Hydra|Srun|SrunPmi2."""
 import os
 import sys
 import unittest.mock
@@ -19,7 +20,8 @@ class UnderALauncher:
     def assert_rings(self, result, pes, rounds=1):
         self.assertEqual(result.status, 0, result)
         self.assertEqual(sorted(result.out.split("\n"))[1:],
-                         sorted(f"PE {pe} of {pes}" for pe in range(pes) for _ in range(rounds)), result)
+                         sorted(f"PE {pe} of {pes}" for pe in range(pes) for _ in range(rounds)),
+                         result)
         self.assert_nothing_left()
 
     def test_pes_find_each_other(self):
@@ -83,8 +85,8 @@ class Prun(UnderALauncher, jobs.JobTest):
     def test_oshrun_hands_jobs_to_the_daemon(self):
         path = f"{self.launcher.programs}:{os.environ['PATH']}"
         with unittest.mock.patch.dict(os.environ, PATH=path):
-            result = self.finish(self.popen([OSHRUN, "--allow-run-as-root", "--hosts", "nodea:2,nodeb:1", SHMEM_PROGRAM,
-                                             "ring"]))
+            result = self.finish(self.popen([OSHRUN, "--allow-run-as-root", "--hosts",
+                                             "nodea:2,nodeb:1", SHMEM_PROGRAM, "ring"]))
         self.assertIn("oshrun: several machines: prun --allow-run-as-root --dvm-uri ", result.err)
         self.assert_rings(result, 3)
 
@@ -105,8 +107,8 @@ class Srun(UnderALauncher, jobs.JobTest):
     exact_status = keeps_status_of_global_exit = False
 
     def test_oshrun_in_an_allocation_calls_srun(self):
-        words = ["timeout", "60", "salloc", "-Q", "-w", "nodea,nodeb", OSHRUN, "--hosts", "nodea:2,nodeb:1",
-                 SHMEM_PROGRAM, "ring"]
+        words = ["timeout", "60", "salloc", "-Q", "-w", "nodea,nodeb", OSHRUN, "--hosts",
+                 "nodea:2,nodeb:1", SHMEM_PROGRAM, "ring"]
         result = self.finish(self.popen(words))
         self.assertIn("oshrun: several machines: srun --kill-on-bad-exit=1 ", result.err)
         self.assert_rings(result, 3)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Some programs of the suite over a UCX that is newer than the one that meshmem was built with, and the test of the
-wire itself.
+"""Some programs of the suite over a UCX that is newer than the one that meshmem was built with, and
+the test of the wire itself.
 
-PROGRAMS are those of the suite; UNIT_WIRE is the other. With MESHMEM_TEST_LONG over more machines, too.
+PROGRAMS are those of the suite; UNIT_WIRE is the other. With MESHMEM_TEST_LONG over more machines,
+too.
 """
 import os
 import re
@@ -25,15 +26,17 @@ class NewerUcx(jobs.JobTest):
     launcher = jobs.Mpirun
 
     def test_is_the_one_that_pes_use(self):
-        result = self.run_job([1, 1], jobs.SHMEM_PROGRAM, "ring", settings={**NEWER, "SHMEM_DEBUG": "1"})
+        result = self.run_job([1, 1], jobs.SHMEM_PROGRAM, "ring",
+                              settings={**NEWER, "SHMEM_DEBUG": "1"})
         self.assert_right(result)
         versions = set(re.findall(r"UCX (\d+\.\d+\.\d+)", result.err))
         self.assertEqual(len(versions), 1, result)
         self.assertGreater(tuple(map(int, versions.pop().split("."))), (1, 13, 1))
 
     def test_carries_messages(self):
-        result = subprocess.run([os.environ["UNIT_WIRE"]], env={**os.environ, **NEWER}, stdin=subprocess.DEVNULL,
-                                capture_output=True, text=True, timeout=200, check=False)
+        result = subprocess.run([os.environ["UNIT_WIRE"]], env={**os.environ, **NEWER},
+                                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                timeout=200, check=False)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_programs_of_the_suite(self):

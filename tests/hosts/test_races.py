@@ -8,8 +8,8 @@ from races import MISTAKES, assert_told, n_pes_of
 
 PROGRAMS = {os.path.basename(program): program for program in os.environ["PROGRAMS"].split(":")}
 # Of each kind of routine, and of each way to order.
-FEW = ("p_g", "flag_without_fence", "wrong_signal", "dest_before_quiet", "atomic_put", "source_of_reduction",
-       "lock_of_one", "told_by_a_third")
+FEW = ("p_g", "flag_without_fence", "wrong_signal", "dest_before_quiet", "atomic_put",
+       "source_of_reduction", "lock_of_one", "told_by_a_third")
 
 
 class Races(jobs.JobTest):
@@ -26,9 +26,11 @@ class Races(jobs.JobTest):
 
     def test_programs_that_are_right_are_silent(self):
         for pes, cyclic in (([2, 2], True), ([2, 1, 2], False)):
-            for name, *words in (("races_program", "all", "right"), ("api_random_one_sided",), ("api_random_collectives",)):
+            for name, *words in (("races_program", "all", "right"), ("api_random_one_sided",),
+                                 ("api_random_collectives",)):
                 with self.subTest(program=name, pes=pes):
-                    result = self.run_job(pes, PROGRAMS[name], *words, settings=self.settings, cyclic=cyclic, seconds=100)
+                    result = self.run_job(pes, PROGRAMS[name], *words, settings=self.settings,
+                                          cyclic=cyclic, seconds=100)
                     self.assertEqual(result.status, 0, result)
                     self.assertNotIn("race", "".join(self.meshmem_lines(result)), result)
                     self.assert_nothing_left()

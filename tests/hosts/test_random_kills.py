@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a PE, a machine, its network or the launcher at a random moment of a job over two or three machines: the job
-ends everywhere, says of whom it has lost at most a line a machine, and leaves nothing behind.
+"""Ends a PE, a machine, its network or the launcher at a random moment of a job over two or three
+machines: the job ends everywhere, says of whom it has lost at most a line a machine, and leaves
+nothing behind.
 
-MESHMEM_TEST_KILLS says how many (default: 5), MESHMEM_TEST_SEED which ones; every kill prints its seed.
+MESHMEM_TEST_KILLS says how many (default: 5), MESHMEM_TEST_SEED which ones; every kill prints its
+seed.
 """
 import os
 import random
@@ -33,8 +35,8 @@ class RandomKills(LossTest):
         self.seconds, self.hung_launchers = {}, 0
 
     def start_somewhere(self, draw, victim):
-        """A job of 2 to 8 PEs, some time after its PEs were started. A network fails once they are connected: before,
-        the launcher alone knows of it."""
+        """A job of 2 to 8 PEs, some time after its PEs were started. A network fails once they are
+        connected: before, the launcher alone knows of it."""
         layout = [draw.randint(1, 3) for _ in range(draw.choice((2, 2, 3)))]
         words = draw.choice((("work",), ("hang", 0), ("wait",), ("rounds", 1000000)))
         if victim == "network" and words[0] == "rounds":  # these say nothing of use
@@ -84,13 +86,15 @@ class RandomKills(LossTest):
         self.seconds.setdefault(victim, []).append(took)
         self.end_launcher(victim, process)
         result = self.finish(process, 60)
-        print(f"{self.told}: PEs ended after {took:.2f} s, status {result.status}; {self.meshmem_lines(result)}",
+        print(f"{self.told}: PEs ended after {took:.2f} s, status {result.status}; "
+              f"{self.meshmem_lines(result)}",
               file=sys.stderr, flush=True)
         self.check(victim, lost, result, layout)
 
     def end_launcher(self, victim, process):
-        """A launcher waits for its daemon behind a network that is down; and Open MPI 4's daemon now and then hangs in
-        its own locks where a PE has died in start-up. Both are its own affair, once the PEs are gone."""
+        """A launcher waits for its daemon behind a network that is down; and Open MPI 4's daemon
+        now and then hangs in its own locks where a PE has died in start-up. Both are its own
+        affair, once the PEs are gone."""
         if victim != "network" and wait_until(lambda: process.poll() is not None, LATE):
             return
         if victim != "network":
@@ -105,12 +109,14 @@ class RandomKills(LossTest):
         lines = self.meshmem_lines(result)
         self.assertLessEqual(len(lines), len(layout), about)
         for line in lines:
-            self.assertRegex(line, r"^meshmem: PE \d+ \(host \w+, pid \d+\): (lost PE \d+ on host \w+: .+|"
+            self.assertRegex(line, r"^meshmem: PE \d+ \(host \w+, pid \d+\): (lost PE \d+ on host "
+                             r"\w+: .+|"
                                    r"[^:]*(launcher|PMIx|shmem_init).*)$", about)
         sayers = [re.search(r"\(host (\w+),", line).group(1) for line in lines]
         self.assertEqual(len(sayers), len(set(sayers)), f"a machine says it twice: {about}")
         if victim == "machine":
-            self.assertTrue(all(f"on host {lost}: " in line for line in lines if "lost PE" in line), about)
+            self.assertTrue(
+                all(f"on host {lost}: " in line for line in lines if "lost PE" in line), about)
         self.bring_machines_back()
         self.assert_nothing_left()
         left = [name for name in os.listdir(self.folder) if "meshmem" in name]
@@ -123,7 +129,8 @@ class RandomKills(LossTest):
         for victim, seconds in sorted(self.seconds.items()):
             promised = PROMISED_SECONDS + KEEPALIVES.get(victim, 0)
             late = sum(took > promised for took in seconds)
-            print(f"{victim}: {len(seconds)} times, PEs ended after {max(seconds):.2f} s at most, {late} of them after "
+            print(f"{victim}: {len(seconds)} times, PEs ended after {max(seconds):.2f} s at most, "
+                  f"{late} of them after "
                   f"{promised} s", file=sys.stderr, flush=True)
         print(f"launchers that hung: {self.hung_launchers}", file=sys.stderr, flush=True)
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API's suite over two and three machines.
 
-Each program runs over one of the layouts, the ones that matter most over all; with MESHMEM_TEST_LONG each over all.
-The litmus tests run over two machines too, whatever their turn is. Each runs by UCX: the tests over --fake-nodes run all
-by meshmem's own connections. A program that runs over several layouts goes by one and the other in turn.
+Each program runs over one of the layouts, the ones that matter most over all; with
+MESHMEM_TEST_LONG each over all. The litmus tests run over two machines too, whatever their turn is.
+Each runs by UCX: the tests over --fake-nodes run all by meshmem's own connections. A program that
+runs over several layouts goes by one and the other in turn.
 """
 import os
 import time
@@ -13,7 +14,8 @@ import jobs
 
 PROGRAMS = os.environ["PROGRAMS"].split(":")
 # PEs on each machine, and whether they are dealt to the machines in turn.
-LAYOUTS = [([1, 1], False), ([1, 3], False), ([2, 2], True), ([3, 2], False), ([2, 1, 2], False), ([3, 3, 2], False),
+LAYOUTS = [([1, 1], False), ([1, 3], False), ([2, 2], True), ([3, 2], False), ([2, 1, 2], False),
+           ([3, 3, 2], False),
            ([2, 3, 1], True)]
 OVER_ALL = ("api_rma", "api_atomics", "api_collectives", "api_signals", "api_random_collectives")
 SETTINGS = {"api_memory": {"SHMEM_SYMMETRIC_SIZE": "16M"}}
@@ -36,7 +38,8 @@ class Suite(jobs.JobTest):
         begin = time.monotonic()
         settings = {**SETTINGS.get(name, {}), "MESHMEM_NETWORK": network}
         result = self.run_job(pes, program, settings=settings, cyclic=cyclic, seconds=200)
-        print(f"{name} over {pes}{' in turn' if cyclic else ''} by {network}: {time.monotonic() - begin:.1f} s", flush=True)
+        print(f"{name} over {pes}{' in turn' if cyclic else ''} by {network}: "
+              f"{time.monotonic() - begin:.1f} s", flush=True)
         self.assertEqual(result.status, 0, result)
         self.assertIn("[  PASSED  ]" if "old_program" not in name else "", result.out)
         self.assert_nothing_left()
@@ -45,7 +48,8 @@ class Suite(jobs.JobTest):
         for number, program in enumerate(PROGRAMS):
             for turn, (pes, cyclic) in enumerate(layouts_of(number, program)):
                 network = "ucx" if jobs.MESHMEM_UCX and turn % 2 == 0 else "tcp"
-                with self.subTest(program=os.path.basename(program), pes=pes, cyclic=cyclic, network=network):
+                with self.subTest(program=os.path.basename(program), pes=pes, cyclic=cyclic,
+                                  network=network):
                     self.check(program, pes, cyclic, network)
 
 

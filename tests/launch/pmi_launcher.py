@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A launcher for one machine that speaks PMI-1 and no PMIx, for tests where MPICH's is not installed.
+"""A launcher for one machine that speaks PMI-1 and no PMIx, for tests where MPICH's is not
+installed.
 
     pmi_launcher.py -n N [--nodes K] [--no-mapping] [--values BYTES] [--answer CMD TEXT] PROGRAM...
 
---nodes: says that the PEs are on K machines. --values: as many bytes has the longest value. --answer: says this to CMD,
-or nothing at all where TEXT is empty. Invariant: as mpiexec.hydra it ends all PEs when one of them fails or asks for it;
-its status is then the first failure's.
+--nodes: says that the PEs are on K machines. --values: as many bytes has the longest value.
+--answer: says this to CMD, or nothing at all where TEXT is empty. Invariant: as mpiexec.hydra it
+ends all PEs when one of them fails or asks for it; its status is then the first failure's.
 """
 import argparse
 import os
@@ -27,7 +28,8 @@ class Launcher:
         self.answers = dict(options.answer)
         self.store = {}
         if not options.no_mapping:
-            self.store["PMI_process_mapping"] = f"(vector,(0,{options.nodes},{-(-options.n // options.nodes)}))"
+            self.store["PMI_process_mapping"] = (
+                f"(vector,(0,{options.nodes},{-(-options.n // options.nodes)}))")
         self.status = None  # of the first PE that has failed
         self.in_barrier = []
         self.finished = set()
@@ -36,10 +38,13 @@ class Launcher:
 
     def start(self, rank):
         ours, theirs = socket.socketpair()
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_"))}
-        environment.update(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(self.options.n))
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("PMI", "OMPI_"))}
+        environment.update(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank),
+                           PMI_SIZE=str(self.options.n))
         with theirs:
-            process = subprocess.Popen(self.options.program, env=environment, pass_fds=[theirs.fileno()])
+            process = subprocess.Popen(self.options.program, env=environment,
+                                       pass_fds=[theirs.fileno()])
         self.selector.register(ours, selectors.EVENT_READ, (process, bytearray()))
         return process
 
@@ -101,9 +106,11 @@ class Launcher:
             self.store[words["key"]] = words["value"]
         if command == "get":
             value = self.store.get(words["key"])
-            return f"cmd=get_result rc=0 msg=success value={value}" if value else "cmd=get_result rc=-1 msg=no value=unknown"
+            return (f"cmd=get_result rc=0 msg=success value={value}" if value
+                    else "cmd=get_result rc=-1 msg=no value=unknown")
         return {"init": "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
-                "get_maxes": f"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max={self.options.values}",
+                "get_maxes": "cmd=maxes kvsname_max=256 keylen_max=64 "
+                f"vallen_max={self.options.values}",
                 "get_my_kvsname": "cmd=my_kvsname kvsname=store_0",
                 "put": "cmd=put_result rc=0 msg=success",
                 "finalize": "cmd=finalize_ack"}[command]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mistakes in races_program.c and races_loads.c, and what MESHMEM_CHECK=races has to tell of each.
+"""The mistakes in races_program.c and races_loads.c, and what MESHMEM_CHECK=races has to tell of
+each.
 
 Imported by the tests of jobs on one machine and on several.
 """
@@ -43,8 +44,9 @@ MISTAKES = {
 MISTAKES_OF_POLLING = {
     "own_loads": ("shmem_long_put", "shmem_long_get"),
     "own_loads_of_signal": ("shmem_long_put", "shmem_long_get"),
-    **{name: MISTAKES[name] for name in ("put_get", "sync_without_quiet", "signal_of_another_put", "dest_before_quiet",
-                                         "source_before_quiet", "dest_of_reduction", "told_by_a_third")},
+    **{name: MISTAKES[name]
+       for name in ("put_get", "sync_without_quiet", "signal_of_another_put", "dest_before_quiet",
+                    "source_before_quiet", "dest_of_reduction", "told_by_a_third")},
 }
 # What a program does itself.
 LOAD, STORE, ATOMIC = (f"{what} of the program" for what in ("a load", "a store", "an atomic"))
@@ -67,8 +69,8 @@ MISTAKES_OF_LOADS = {
     "lock_of_one": (STORE, STORE),
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
 }
-OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet", "load_before_quiet", "store_before_quiet",
-             "copy_before_quiet", "struct_before_quiet")
+OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet",
+             "load_before_quiet", "store_before_quiet", "copy_before_quiet", "struct_before_quiet")
 
 
 def n_pes_of(name):
@@ -77,12 +79,14 @@ def n_pes_of(name):
 
 def assert_told(test, result, name, mistakes, program):
     """One race, of the two calls that the table says, with the PEs and the places of both."""
-    told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n"
+    told = re.findall(r"a race for [^\n]*\n  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) "
+                      r"in ([^\n]*)\n"
                       r"  (?:written|read)[a-z ]* by PE (\d+): ([\w ]+?) in ([^\n]*)\n", result.err)
     test.assertEqual(len(told), 1, result)
     pe, routine, place, other_pe, other, other_place = told[0]
     test.assertEqual(sorted((routine, other)), sorted(mistakes[name]), result)
     test.assertEqual(pe == other_pe, name in OF_ONE_PE, result)
     for where in (place, other_place):
-        test.assertRegex(where, rf"^\w+ at (?:{os.path.basename(program)}\+0x[0-9a-f]+|races_\w+\.c:[0-9]+)$")
+        test.assertRegex(
+            where, rf"^\w+ at (?:{os.path.basename(program)}\+0x[0-9a-f]+|races_\w+\.c:[0-9]+)$")
     test.assertIn("MESHMEM_CHECK=races: 1 race; the job ends with status 1", result.err)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""meshmem-bench: figures, checked results, arguments that make no sense; and the tables of MESHMEM_TUNING that it writes."""
+"""meshmem-bench: figures, checked results, arguments that make no sense; and the tables of
+MESHMEM_TUNING that it writes."""
 import csv
 import json
 import os
@@ -51,7 +52,8 @@ class Measuring(Bench):
         row = self.rows("--min-bytes", "64K", "--max-bytes", "64K", pes=3)[0]
         bandwidth = 65536 / float(row["us"]) / 1000
         self.assertAlmostEqual(float(row["algbw_gbs"]), bandwidth, delta=0.01 * bandwidth + 0.001)
-        self.assertAlmostEqual(float(row["busbw_gbs"]), bandwidth * 4 / 3, delta=0.02 * bandwidth + 0.001)
+        self.assertAlmostEqual(float(row["busbw_gbs"]), bandwidth * 4 / 3,
+                               delta=0.02 * bandwidth + 0.001)
 
     def choices(self, option):
         """What --help offers for an option."""
@@ -62,19 +64,23 @@ class Measuring(Bench):
         self.assertGreaterEqual(len(pairs), 30)
         for kind, op in pairs:
             row, = self.rows("--type", kind, "--op", op, "--min-bytes", 1024, "--max-bytes", 1024)
-            self.assertEqual((row["type"], row["op"], row["memory"], row["bytes"]), (kind, op, "device", "1024"))
+            self.assertEqual((row["type"], row["op"], row["memory"], row["bytes"]),
+                             (kind, op, "device", "1024"))
 
     def test_types_of_the_host(self):
         for kind, op in [("float", "avg"), ("double", "max"), ("int", "prod"), ("long", "min")]:
-            row, = self.rows("--type", kind, "--op", op, "--memory", "host", "--max-bytes", 8, pes=3)
+            row, = self.rows("--type", kind, "--op", op, "--memory", "host", "--max-bytes",
+                             8, pes=3)
             self.assertEqual((row["type"], row["op"], row["memory"]), (kind, op, "host"))
 
     def test_odd_counts_misaligned_in_place(self):
-        row = self.rows("--count-odd", "--misaligned", "--in-place", "--min-bytes", 4096, "--max-bytes", 4096)[0]
+        row = self.rows("--count-odd", "--misaligned", "--in-place", "--min-bytes", 4096,
+                        "--max-bytes", 4096)[0]
         self.assertEqual(row["bytes"], "4092")
 
     def test_host_memory_and_half_of_the_pes(self):
-        row = self.rows("--memory", "host", "--team", "even", "--min-bytes", 64, "--max-bytes", 64, pes=3)[0]
+        row = self.rows("--memory", "host", "--team", "even", "--min-bytes", 64, "--max-bytes",
+                        64, pes=3)[0]
         self.assertEqual((row["pes"], row["memory"]), ("2", "host"))
         self.rows("--team", "even", "--min-bytes", 64, "--max-bytes", 64, pes=3)
 
@@ -105,7 +111,8 @@ class Measuring(Bench):
 
 
 class Operations(Bench):
-    """All rows of the table: each is compared before it is timed, and a wrong result is status 1."""
+    """All rows of the table: each is compared before it is timed, and a wrong result is status
+    1."""
     def table(self):
         """Who can call which operation, as --list has it."""
         head, *lines = self.bench(1, "--list").out.splitlines()
@@ -113,8 +120,9 @@ class Operations(Bench):
         return {name: callers for name, *callers in (line.split() for line in lines)}
 
     def every_row(self, table, pes, caller, *words, launcher=(), **options):
-        result = self.oshrun("-n", pes, *launcher, BENCH, "all", "--from", caller, "--max-bytes", 32, "--runs", 2,
-                             "--iterations", 2, "--csv", *words, seconds=60, **options)
+        result = self.oshrun("-n", pes, *launcher, BENCH, "all", "--from", caller, "--max-bytes",
+                             32, "--runs", 2, "--iterations", 2, "--csv", *words, seconds=60,
+                             **options)
         self.assertEqual((result.status, result.err), (0, ""), result)
         rows = list(csv.DictReader(result.out.splitlines()))
         self.assertEqual({row["wrong"] for row in rows}, {"0"}, result)
@@ -125,11 +133,12 @@ class Operations(Bench):
             self.assertLessEqual(float(row["min_us"]), float(row["us"]), result)
             self.assertLessEqual(float(row["us"]), float(row["max_us"]), result)
             self.assertEqual(row["peer"] != "", row["operation"] in self.OF_TWO, result)
-        self.assertEqual([row["bytes"] for row in rows if row["operation"] == "broadcast" or row["operation"] == "get"],
+        self.assertEqual([row["bytes"] for row in rows if row["operation"] == "broadcast"
+                          or row["operation"] == "get"],
                          ["8", "16", "32"] * len({"broadcast", "get"} & able), result)
 
-    OF_TWO = {"put", "put_nbi", "get", "get_nbi", "p", "g", "fetch_add", "fetch_inc", "fetch", "swap", "add", "inc", "set",
-              "compare_swap", "put_signal", "signal"}
+    OF_TWO = {"put", "put_nbi", "get", "get_nbi", "p", "g", "fetch_add", "fetch_inc", "fetch",
+              "swap", "add", "inc", "set", "compare_swap", "put_signal", "signal"}
     CALLERS = ("host", "thread", "wave", "block", "grid", "stream")
 
     def test_every_row_on_one_machine(self):
@@ -145,14 +154,15 @@ class Operations(Bench):
         for pes, memory in ((3, "host"), (4, "device")):
             for caller in self.CALLERS:
                 with self.subTest(pes=pes, memory=memory, caller=caller):
-                    self.every_row(table, pes, caller, "--memory", memory, "--peer", "far", launcher=("--fake-nodes", 2),
+                    self.every_row(table, pes, caller, "--memory", memory, "--peer", "far",
+                                   launcher=("--fake-nodes", 2),
                                    env={"MESHMEM_NETWORK": "tcp"})
 
     @unittest.skipUnless("WITH_NODES" in os.environ, "built with a sanitizer")
     def test_the_head_shows_the_nodes_and_the_pair(self):
         def heads(*words, nodes=2):
-            result = self.oshrun("-n", 4, "--fake-nodes", nodes, BENCH, "p", "--runs", 1, "--iterations", 1, *words,
-                                 env={"MESHMEM_NETWORK": "tcp"})
+            result = self.oshrun("-n", 4, "--fake-nodes", nodes, BENCH, "p", "--runs", 1,
+                                 "--iterations", 1, *words, env={"MESHMEM_NETWORK": "tcp"})
             self.assertEqual((result.status, result.err), (0, ""), result)
             return result.out.splitlines()[:2]
         nodes, pair = heads("--peer", "far")
@@ -171,31 +181,37 @@ class Operations(Bench):
             self.assertEqual(result.err.count(complaint), 1, result)
 
     def test_peers_that_are_not_there(self):
-        for words, complaint in ((["--peer", 1], "there is no PE 1 in a job of 1"), (["--peer", "far"], "no PE is far from PE 0")):
+        for words, complaint in ((["--peer", 1], "there is no PE 1 in a job of 1"),
+                                 (["--peer", "far"], "no PE is far from PE 0")):
             result = self.bench(1, "put", *words)
             self.assertEqual((result.status, result.out), (1, ""), result)
             self.assertIn(complaint, result.err)
 
     def test_json_has_the_columns_of_csv(self):
         path = self.path("figures.json")
-        result = self.bench(2, "put", "barrier", "--max-bytes", 8, "--iterations", 1, "--csv", "--json", path)
+        result = self.bench(2, "put", "barrier", "--max-bytes", 8, "--iterations", 1, "--csv",
+                            "--json", path)
         self.assertEqual((result.status, result.err), (0, ""), result)
         with open(path, encoding="utf-8") as file:
             figures = json.load(file)
-        self.assertEqual((figures["pes"], figures["memory"], figures["nodes"][:15]), (2, "host", "2 PEs on 1 node"))
+        self.assertEqual((figures["pes"], figures["memory"], figures["nodes"][:15]),
+                         (2, "host", "2 PEs on 1 node"))
         rows = list(csv.DictReader(result.out.splitlines()))
         self.assertEqual(len(rows), 2, result)
         for row, figure in zip(rows, figures["figures"]):
-            self.assertEqual(row, {name: "" if value is None else row[name] for name, value in figure.items()})
+            self.assertEqual(
+                row, {name: "" if value is None else row[name] for name, value in figure.items()})
             self.assertAlmostEqual(float(row["us"]), figure["us"])
 
     def test_a_window_of_calls_is_one_round(self):
         row, = self.rows_of("p", "--window", 3, "--iterations", 5)
         self.assertEqual((row["operation"], row["wrong"]), ("p", "0"))
-        self.assertAlmostEqual(float(row["rate"]), 1e6 / float(row["us"]), delta=0.01 * float(row["rate"]))
+        self.assertAlmostEqual(float(row["rate"]), 1e6 / float(row["us"]),
+                               delta=0.01 * float(row["rate"]))
 
     def test_results_that_are_wrong_are_told(self):
-        """With a library in between whose gets, additions and broadcasts do other things than they should."""
+        """With a library in between whose gets, additions and broadcasts do other things than they
+        should."""
         names = ("get", "fetch_add", "broadcast")
         result = self.bench(2, *names, "put", "--max-bytes", 8, "--iterations", 1, "--csv",
                             env={"LD_PRELOAD": os.environ["WRONG_RESULTS"]})
@@ -212,7 +228,8 @@ class Operations(Bench):
 
 class Bar(Bench):
     """The bar of what is to come: on a terminal, and nowhere else."""
-    WORDS = ["-n", "2", BENCH, "put", "p", "--max-bytes", "16", "--runs", "1", "--iterations", "1", "--csv"]
+    WORDS = ["-n", "2", BENCH, "put", "p", "--max-bytes", "16", "--runs", "1", "--iterations", "1",
+             "--csv"]
 
     def at_terminal(self, **streams):
         """What a terminal shows, and what goes to the pipe for the other stream."""
@@ -240,7 +257,8 @@ class Bar(Bench):
     def test_rows_take_its_place_where_they_go_to_the_same_terminal(self):
         shown, _ = self.at_terminal(stdout=True, stderr=True)
         rows = [line.rpartition("\033[K")[2] for line in shown.split("\r\n")]
-        self.assertEqual([row["bytes"] for row in csv.DictReader(rows[:-1])], ["8", "16", "8"], shown)
+        self.assertEqual([row["bytes"] for row in csv.DictReader(rows[:-1])], ["8", "16", "8"],
+                         shown)
         self.assertEqual(rows[-1], "")
 
     def test_none_elsewhere(self):
@@ -261,7 +279,8 @@ class Plots(Bench):
         self.assertEqual((result.status, result.err), (0, ""), result)
         top = xml.etree.ElementTree.parse(path).getroot()
         texts = [text.text for text in top.iter(self.SVG + "text")]
-        curves = [line for line in top.iter(self.SVG + "path") if line.get("stroke-width") and "L" in line.get("d")]
+        curves = [line for line in top.iter(self.SVG + "path") if line.get("stroke-width")
+                  and "L" in line.get("d")]
         self.assertEqual(len(curves) % 2, 0)
         for curve in curves:
             numbers = [float(number) for number in re.findall(r"[\d.]+", curve.get("d"))]
@@ -272,15 +291,18 @@ class Plots(Bench):
     def test_each_operation_that_has_sizes_is_a_curve(self):
         texts, curves = self.drawn("put", "get", "broadcast", "barrier")
         self.assertEqual(curves, 3)
-        self.assertTrue({"put", "get", "broadcast", "Bandwidth (MB/s)", "Time of one operation (us)"} <= set(texts), texts)
+        self.assertTrue({"put", "get", "broadcast", "Bandwidth (MB/s)",
+                         "Time of one operation (us)"} <= set(texts), texts)
         self.assertNotIn("barrier", texts)
 
     def test_files_of_others_stand_beside(self):
-        ours = self.path("before.csv", self.bench(2, "put", "get", "--csv", "--max-bytes", 64, "--iterations", 1).out)
+        ours = self.path("before.csv", self.bench(2, "put", "get", "--csv", "--max-bytes",
+                                                  64, "--iterations", 1).out)
         theirs = self.path("a<b.csv", "# theirs\nus,bytes\n1.5,8\n\n2.5,16\n")
         texts, curves = self.drawn("put", "--beside", ours, "--beside", theirs)
         self.assertEqual(curves, 4)
-        self.assertTrue({"put", "before: put from host", "before: get from host", "a<b"} <= set(texts), texts)
+        self.assertTrue({"put", "before: put from host", "before: get from host",
+                         "a<b"} <= set(texts), texts)
 
     def test_what_cannot_be_drawn(self):
         bad = self.path("bad.csv", "bytes,us\n8,fast\n")
@@ -306,7 +328,8 @@ class Tuning(Bench):
         rows = [line for line in text.splitlines() if not line.startswith("#")]
         self.assertRegex(rows[0], r"^meshmem-tuning 1 \w+$")
         self.assertRegex(rows[-1], r"^200 2 (\w+ \d+ \d+|auto)$")
-        self.assertEqual(re.findall(r"^# (\w+): ", text, flags=re.MULTILINE), ["8", "32", "128", "200"])
+        self.assertEqual(re.findall(r"^# (\w+): ", text, flags=re.MULTILINE),
+                         ["8", "32", "128", "200"])
         self.rows("--max-bytes", 8, env={"MESHMEM_TUNING": path})
 
     def test_sizes_below_those_measured_are_left_to_the_library(self):
@@ -317,20 +340,32 @@ class Tuning(Bench):
 
     def test_what_is_wrong_with_a_table_is_one_line_that_says_how_to_fix_it(self):
         for text, complaint in (("", "no table can be read there (empty)"),
-                                ("8 any one_shot 1 64\n", "line 1: the first line that is no comment must be"),
+                                ("8 any one_shot 1 64\n",
+                                 "line 1: the first line that is no comment must be"),
                                 ("meshmem-tuning 2 cpu\n", "line 1: the first line"),
                                 ("# only\n" + HEADER, "line 3: the file ends without a row"),
-                                (HEADER + "\n8X any one_shot 1 64\n", "line 3: '8X' is no size; give bytes"),
-                                (HEADER + "8 0 one_shot 1 64\n", "line 2: '0' is no number of PEs (or any); give"),
-                                (HEADER + "8 any no_shot 1 64\n", "line 2: 'no_shot' is no algorithm; there are one_shot"),
-                                (HEADER + "8 any one_shot 1000 64\n", "line 2: '1000' is no number of blocks; give one"),
-                                (HEADER + "8 any one_shot 1\n", "line 2: nothing is no number of threads; give one"),
-                                (HEADER + "8 any one_shot 1 64 1\n", "line 2: '1' is one word too many; remove it"),
-                                (HEADER + "8 -2 one_shot 1 64\n", "line 2: '-2' is no number of PEs (or any); give"),
-                                (HEADER + "8 any one_shot 1 99999999999\n", "line 2: '99999999999' is no number of threads"),
-                                (HEADER + "8 any auto 1\n", "line 2: '1' is one word too many; remove it"),
-                                (HEADER + "8 1 one_shot 1 64\n", "the file has rows for up to 1 PEs, and here are 2; make"),
-                                ("meshmem-tuning 1 gfx1\nany any one_shot 1 64\n", "the file is for 'gfx1', and the device")):
+                                (HEADER + "\n8X any one_shot 1 64\n",
+                                 "line 3: '8X' is no size; give bytes"),
+                                (HEADER + "8 0 one_shot 1 64\n",
+                                 "line 2: '0' is no number of PEs (or any); give"),
+                                (HEADER + "8 any no_shot 1 64\n",
+                                 "line 2: 'no_shot' is no algorithm; there are one_shot"),
+                                (HEADER + "8 any one_shot 1000 64\n",
+                                 "line 2: '1000' is no number of blocks; give one"),
+                                (HEADER + "8 any one_shot 1\n",
+                                 "line 2: nothing is no number of threads; give one"),
+                                (HEADER + "8 any one_shot 1 64 1\n",
+                                 "line 2: '1' is one word too many; remove it"),
+                                (HEADER + "8 -2 one_shot 1 64\n",
+                                 "line 2: '-2' is no number of PEs (or any); give"),
+                                (HEADER + "8 any one_shot 1 99999999999\n",
+                                 "line 2: '99999999999' is no number of threads"),
+                                (HEADER + "8 any auto 1\n",
+                                 "line 2: '1' is one word too many; remove it"),
+                                (HEADER + "8 1 one_shot 1 64\n",
+                                 "the file has rows for up to 1 PEs, and here are 2; make"),
+                                ("meshmem-tuning 1 gfx1\nany any one_shot 1 64\n",
+                                 "the file is for 'gfx1', and the device")):
             path = self.path("bad.txt", text)
             result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
             self.assertNotEqual(result.status, 0, result)
@@ -339,9 +374,11 @@ class Tuning(Bench):
             self.assertIn(f"MESHMEM_TUNING={path}: {complaint}", lines[0])
 
     def test_a_missing_table(self):
-        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/nowhere/table"})
+        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring",
+                             env={"MESHMEM_TUNING": "/nowhere/table"})
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("MESHMEM_TUNING=/nowhere/table: no table can be read there (No such file or directory)", result.err)
+        self.assertIn("MESHMEM_TUNING=/nowhere/table: no table can be read there (No such file or "
+                      "directory)", result.err)
 
     def test_a_folder_is_no_table(self):
         result = self.oshrun("-n", 2, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": "/tmp"})
@@ -356,17 +393,20 @@ class Tuning(Bench):
                                 ("/dev/zero", "not a regular file"), (large, "more than 1 MiB")):
             result = self.oshrun("-n", 1, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
             self.assertEqual(result.status, 1, result)
-            self.assertIn(f"MESHMEM_TUNING={path}: no table can be read there ({complaint}); give", result.err)
+            self.assertIn(f"MESHMEM_TUNING={path}: no table can be read there ({complaint}); give",
+                          result.err)
 
     def test_all_pes_must_have_the_same_table(self):
         path = self.path("one.txt", HEADER + "any any one_shot 1 64\n")
         script = f'[ "$PMIX_RANK" = 1 ] || export MESHMEM_TUNING={path}; exec {SHMEM_PROGRAM} ring'
         result = self.oshrun("-n", 3, "sh", "-c", script)
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("MESHMEM_TUNING names another table here than in PE 0; give all PEs the same", result.err)
+        self.assertIn("MESHMEM_TUNING names another table here than in PE 0; give all PEs the "
+                      "same", result.err)
 
     def test_all_pes_must_choose_reductions_alike(self):
-        for setting in ("MESHMEM_REDUCE_ALGORITHM=ring", "MESHMEM_REDUCE_RING_MIN_BYTES=1K", "MESHMEM_REDUCE_BLOCKS=3", "MESHMEM_COPY_MIN_BYTES=7",
+        for setting in ("MESHMEM_REDUCE_ALGORITHM=ring", "MESHMEM_REDUCE_RING_MIN_BYTES=1K",
+                        "MESHMEM_REDUCE_BLOCKS=3", "MESHMEM_COPY_MIN_BYTES=7",
                         "MESHMEM_DETERMINISTIC=1", "MESHMEM_DEVICE_FIRST_EPOCH=7"):
             script = f'[ "$PMIX_RANK" = 0 ] || export {setting}; exec {SHMEM_PROGRAM} ring'
             result = self.oshrun("-n", 2, "sh", "-c", script)

@@ -10,7 +10,8 @@ class Builds(launching.LaunchTest):
         """Four PEs, those that are named by the other build."""
         self.build = launching.copy_as_other_build(self.folder)
         pattern = "|".join(str(pe) for pe in pes)
-        script = f'case $PMIX_RANK in {pattern}) export LD_LIBRARY_PATH={self.folder};; esac; exec "$0" "$@"'
+        script = (f'case $PMIX_RANK in {pattern}) export LD_LIBRARY_PATH={self.folder};; esac; '
+                  'exec "$0" "$@"')
         return self.oshrun("-n", 4, "sh", "-c", script, SHMEM_PROGRAM, "ring")
 
     def test_one_build_starts(self):
@@ -21,8 +22,10 @@ class Builds(launching.LaunchTest):
         self.assertNotEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if line.startswith("meshmem: PE")]
         self.assertEqual(len(lines), 1, result)
-        self.assertRegex(lines[0], rf"^meshmem: PE {pe} \(.*: this PE runs build [0-9a-z.-]+ of meshmem \(/\S+\) and PE 0 "
-                                   r"runs build [0-9a-z.-]+; start the same on all PEs: `ldd PROGRAM`")
+        self.assertRegex(lines[0], rf"^meshmem: PE {pe} \(.*: this PE runs build [0-9a-z.-]+ of "
+                         r"meshmem \(/\S+\) and PE 0 "
+                                   r"runs build [0-9a-z.-]+; start the same on all PEs: `ldd "
+                         r"PROGRAM`")
         self.assertIn(self.build, lines[0])
         self.assert_nothing_left()
 

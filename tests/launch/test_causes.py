@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A start that fails says its true cause in one line, in oshrun and in the PEs; PMIx's own pages stay hidden."""
+"""A start that fails says its true cause in one line, in oshrun and in the PEs; PMIx's own pages
+stay hidden."""
 import os
 import re
 import resource
@@ -43,7 +44,8 @@ class OfOshrun(launching.LaunchTest):
         if not succeeds("unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"):
             self.skipTest("this root may not mount")
         for size in ("16k", "1m", "6m"):
-            mount = f"mount -t tmpfs -o size={size} none {self.tmpdir} && exec {OSHRUN} -n 2 {PMIX_CLIENT} exchange 1"
+            mount = (f"mount -t tmpfs -o size={size} none {self.tmpdir} && exec {OSHRUN} -n "
+                     f"2 {PMIX_CLIENT} exchange 1")
             process = subprocess.Popen(["unshare", "-m", "sh", "-c", mount], env=self.environment,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assert_cause(self.finish(process), self.tmpdir, "TMPDIR", "full", "9216 needed")
@@ -56,13 +58,15 @@ class OfOshrun(launching.LaunchTest):
     def test_a_closed_tmpdir(self):
         os.chmod(self.folder, 0o755)
         program = shutil.copy(OSHRUN, self.folder)
-        process = subprocess.Popen([program, "-n", "2", "true"], env=self.environment, user=NOBODY, group=NOBODY,
-                                   extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen([program, "-n", "2", "true"], env=self.environment, user=NOBODY,
+                                   group=NOBODY, extra_groups=[], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         self.assert_cause(self.finish(process), self.tmpdir, "TMPDIR", "Permission denied")
 
     def test_files_may_not_grow(self):
         for size in (0, 1024, 1 << 20):
-            result = self.oshrun("-n", 2, PMIX_CLIENT, "exchange", 1, preexec_fn=limit(resource.RLIMIT_FSIZE, size))
+            result = self.oshrun("-n", 2, PMIX_CLIENT, "exchange",
+                                 1, preexec_fn=limit(resource.RLIMIT_FSIZE, size))
             self.assert_cause(result, f"{size} bytes", "ulimit -f")
             self.assert_nothing_left()
 
@@ -71,21 +75,25 @@ class OfOshrun(launching.LaunchTest):
             result = self.oshrun("-n", 2, PMIX_CLIENT, "exchange", 1,
                                  preexec_fn=limit(resource.RLIMIT_NOFILE, files))
             self.assert_cause(result, "2 PEs", "38 open files", f"may have {files}", "ulimit -Hn")
-        result = self.oshrun("-n", 2, PMIX_CLIENT, "exchange", 1, preexec_fn=limit(resource.RLIMIT_NOFILE, 38))
+        result = self.oshrun("-n", 2, PMIX_CLIENT, "exchange", 1,
+                             preexec_fn=limit(resource.RLIMIT_NOFILE, 38))
         self.assertEqual(result.status, 0, result)
         self.assert_nothing_left()
 
     @unittest.skipUnless(succeeds("unshare", "-n", "true"), "no right to make a network namespace")
     def test_no_network_interface(self):
-        process = subprocess.Popen(["unshare", "-n", OSHRUN, "-n", "2", "true"], env=self.environment,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(["unshare", "-n", OSHRUN, "-n", "2", "true"],
+                                   env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         self.assert_cause(self.finish(process), "no network interface is up", "ip link set lo up")
         self.assert_nothing_left()
 
     @unittest.skipUnless(succeeds("unshare", "-n", "true"), "no right to make a network namespace")
     def test_shmem_debug_shows_what_pmix_says(self):
-        process = subprocess.Popen(["unshare", "-n", OSHRUN, "-n", "2", "true"], stdout=subprocess.PIPE,
-                                   env=dict(self.environment, SHMEM_DEBUG="1"), stderr=subprocess.PIPE)
+        process = subprocess.Popen(["unshare", "-n", OSHRUN, "-n", "2", "true"],
+                                   stdout=subprocess.PIPE,
+                                   env=dict(self.environment, SHMEM_DEBUG="1"),
+                                   stderr=subprocess.PIPE)
         result = self.finish(process)
         self.assertEqual(result.status, 1, result)
         self.assertGreater(len(result.err.splitlines()), 1, result)
@@ -150,7 +158,8 @@ class SilentServer(launching.LaunchTest):
 
     def run_with_timeout(self, seconds):
         address = f"tcp4://127.0.0.1:{self.listener.getsockname()[1]}"
-        variables = {f"PMIX_SERVER_URI{version}": f"the-secret.1;{address}" for version in (2, 21, 3, 4, 41)}
+        variables = {f"PMIX_SERVER_URI{version}": f"the-secret.1;{address}"
+                     for version in (2, 21, 3, 4, 41)}
         variables.update(PMIX_NAMESPACE="job@1", PMIX_RANK="0", MESHMEM_START_TIMEOUT=str(seconds))
         process = subprocess.Popen([SHMEM_PROGRAM, "ring"], env={**self.environment, **variables},
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -161,8 +170,10 @@ class SilentServer(launching.LaunchTest):
         process, address = self.run_with_timeout(1.5)
         result = self.finish(process)
         self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertRegex(result.err, r"^meshmem: .*: waited 1.5 s for the launcher's PMIx server at "
-                         + re.escape(address) + r" to answer; the limit is MESHMEM_START_TIMEOUT\n$")
+        self.assertRegex(result.err,
+                         r"^meshmem: .*: waited 1.5 s for the launcher's PMIx server at "
+                         + re.escape(address) +
+                         r" to answer; the limit is MESHMEM_START_TIMEOUT\n$")
         self.assertGreater(result.seconds, 1)
         self.assertTrue(self.taken)
 
@@ -182,7 +193,8 @@ class OutOfMemory(launching.LaunchTest):
         """The file that a process of the group writes its number into."""
         with open("/proc/swaps", encoding="utf-8") as file:
             if len(file.readlines()) > 1:
-                raise unittest.SkipTest("this machine swaps, so that a limit of memory kills nobody")
+                raise unittest.SkipTest(
+                    "this machine swaps, so that a limit of memory kills nobody")
         with open("/proc/self/cgroup", encoding="utf-8") as file:
             paths = {line.split(":")[1]: line.rstrip("\n").split(":", 2)[2] for line in file}
         for top, controller, name in (("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"),
@@ -210,8 +222,10 @@ class OutOfMemory(launching.LaunchTest):
         eat = f"exec {sys.executable} -c 'print(len(bytes([1]) * (1 << 30)))'"
         result = self.run_in_group(f"test $PMIX_RANK = 1 && {eat}; sleep 60")
         self.assertEqual(result.status, 137, result)
-        self.assertRegex(result.err, r"^oshrun: PE 1 \(pid \d+\) was killed by signal 9 \(Killed\), probably by the "
-                         r"kernel's out-of-memory killer \(oom_kill in /\S+ rose from \d+ to \d+\); "
+        self.assertRegex(result.err, r"^oshrun: PE 1 \(pid \d+\) was killed by signal 9 "
+                         r"\(Killed\), probably by the "
+                         r"kernel's out-of-memory killer \(oom_kill in /\S+ rose from \d+ to "
+                         r"\d+\); "
                          r"ending the other PE\n$")
         self.assert_nothing_left()
 
@@ -227,11 +241,14 @@ class FullDisk(launching.LaunchTest):
         for words in ([MESHMEM_INFO], [MESHMEM_INFO, "--help"], [MESHMEM_INFO, "--environment"],
                       bench, [MESHMEM_BENCH, "--help"]):
             # The other variables are this test's own, which meshmem-info finds strange.
-            variables = {name: value for name, value in self.environment.items() if not name.startswith("MESHMEM_")}
+            variables = {name: value for name, value in self.environment.items()
+                         if not name.startswith("MESHMEM_")}
             with open("/dev/full", "wb") as full:
-                result = self.finish(subprocess.Popen(words, env=variables, stdout=full, stderr=subprocess.PIPE))
+                result = self.finish(subprocess.Popen(words, env=variables, stdout=full,
+                                                      stderr=subprocess.PIPE))
             self.assertEqual(result.status, 1, f"{words}: {result}")
-            self.assertRegex(result.err, r"^meshmem-(info|bench): cannot write all to standard output: .*\n$")
+            self.assertRegex(result.err,
+                             r"^meshmem-(info|bench): cannot write all to standard output: .*\n$")
 
 
 if __name__ == "__main__":

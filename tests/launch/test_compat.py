@@ -20,7 +20,8 @@ class OtherVariables(launching.LaunchTest):
     def assert_has(self, way, size, has, **variables):
         sizes = size if isinstance(size, tuple) else (size,)
         result = self.run_program(way, *sizes, **variables)
-        self.assertEqual((result.status, result.out.strip(), result.err), (0, "yes" if has else "no", ""),
+        self.assertEqual((result.status, result.out.strip(), result.err),
+                         (0, "yes" if has else "no", ""),
                          f"{way} {variables}: {result}")
 
     def test_the_size_of_the_heap(self):
@@ -30,15 +31,18 @@ class OtherVariables(launching.LaunchTest):
                 self.assert_has(way, 16 * MIB, True, **{name: value})
                 self.assert_has(way, 64 * MIB, False, **{name: value})
                 self.assert_has(way, 64 * MIB, True)
-                self.assert_has(way, 64 * MIB, True, **{name: value, "MESHMEM_DEVICE_HEAP_SIZE": "128m"})
+                self.assert_has(way, 64 * MIB, True,
+                                **{name: value, "MESHMEM_DEVICE_HEAP_SIZE": "128m"})
 
     def test_small_blocks_leave_room_for_one_as_large_as_the_variable_says(self):
-        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"), ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
+        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"),
+                          ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
             for size in (2 * MIB, 32 * MIB, 2 * MIB + 1):
                 self.assert_has(way, (8, 4096, size), True, **{name: str(size)})
 
     def test_a_full_heap_is_null_and_no_host_memory(self):
-        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"), ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
+        for way, name in (("nvshmem", "NVSHMEM_SYMMETRIC_SIZE"),
+                          ("rocshmem", "ROCSHMEM_HEAP_SIZE")):
             self.assert_has(way, (30 * MIB, 30 * MIB), False, **{name: "32m"})
             result = self.run_program(way, 30 * MIB, 30 * MIB, SHMEM_DEBUG="1", **{name: "32m"})
             self.assertIn(f"shmem_malloc_with_hints: {30 * MIB} bytes asked for: ", result.err)
@@ -48,8 +52,10 @@ class OtherVariables(launching.LaunchTest):
         self.assertNotEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
         self.assertEqual(len(lines), 1, result)
-        self.assertRegex(lines[0], f"shmem_putmem: .* not a symmetric address: shmem_malloc_with_hints of {64 * MIB} bytes "
-                         r"in (?:allocate|main) at (?:compat_heap\+0x\w+|compat_heap\.\w+:\d+) returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
+        self.assertRegex(lines[0], "shmem_putmem: .* not a symmetric address: "
+                         f"shmem_malloc_with_hints of {64 * MIB} bytes "
+                         r"in (?:allocate|main) at (?:compat_heap\+0x\w+|compat_heap\.\w+:\d+) "
+                         r"returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
                          "MESHMEM_DEVICE_HEAP_SIZE sets its size")
 
     def test_a_size_above_what_is_the_default(self):
@@ -58,14 +64,17 @@ class OtherVariables(launching.LaunchTest):
 
     def test_programs_under_other_names_do_not_read_it(self):
         for way, name in (("shmem", "NVSHMEM_SYMMETRIC_SIZE"), ("shmem", "ROCSHMEM_HEAP_SIZE"),
-                          ("nvshmem", "ROCSHMEM_HEAP_SIZE"), ("rocshmem", "NVSHMEM_SYMMETRIC_SIZE")):
+                          ("nvshmem", "ROCSHMEM_HEAP_SIZE"),
+                          ("rocshmem", "NVSHMEM_SYMMETRIC_SIZE")):
             for value in ("1m", "nonsense"):
                 self.assert_has(way, 64 * MIB, True, **{name: value})
 
     def test_a_start_that_fails_leaves_no_names_to_the_next(self):
-        result = self.run_program("failed_nvshmem_then_shmem", 64 * MIB, pes=1, NVSHMEM_SYMMETRIC_SIZE="nonsense")
+        result = self.run_program("failed_nvshmem_then_shmem", 64 * MIB, pes=1,
+                                  NVSHMEM_SYMMETRIC_SIZE="nonsense")
         self.assertEqual((result.status, result.out.strip()), (0, "yes"), result)
-        self.assertEqual(result.err.count("NVSHMEM_SYMMETRIC_SIZE=nonsense is not valid"), 1, result)
+        self.assertEqual(result.err.count("NVSHMEM_SYMMETRIC_SIZE=nonsense is not valid"),
+                         1, result)
 
     def test_the_first_start_makes_the_heap_of_all(self):
         self.assert_has("nvshmem_then_shmem", 64 * MIB, False, NVSHMEM_SYMMETRIC_SIZE="32m")

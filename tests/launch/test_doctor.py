@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""meshmem-info --doctor by itself and as a job: its lines, its JSON and its status, under oshrun, mpirun and prterun.
+"""meshmem-info --doctor by itself and as a job: its lines, its JSON and its status, under oshrun,
+mpirun and prterun.
 
-Invariant: what the machine of the test is like decides no test, but for what is laid out below a root of its own.
+Invariant: what the machine of the test is like decides no test, but for what is laid out below a
+root of its own.
 """
 import json
 import os
@@ -49,7 +51,8 @@ class Doctor(launching.LaunchTest):
             self.assertRegex(line, r"^((OK|WARN|BAD) .*| {28}fix: \S.*)$", result)
         verdicts = [verdict for verdict, _, _ in found]
         self.assertEqual(len(lines) - len(found), len(found) - verdicts.count("OK"), result)
-        self.assertEqual(last, f"{len(found)} checks: {verdicts.count('OK')} OK, {verdicts.count('WARN')} WARN, "
+        self.assertEqual(last, f"{len(found)} checks: {verdicts.count('OK')} OK, "
+                         f"{verdicts.count('WARN')} WARN, "
                                f"{verdicts.count('BAD')} BAD", result)
         return found
 
@@ -65,7 +68,8 @@ class Doctor(launching.LaunchTest):
         says = {name: text for _, name, text in found}
         self.assertEqual(says["start"], f"the library starts: {pes} PE{'s' * (pes > 1)} on {nodes} "
                                         f"node{'s' * (nodes > 1)}", result)
-        self.assertEqual({verdict for verdict, name, _ in found if name in OF_A_JOB}, {"OK"}, result)
+        self.assertEqual({verdict for verdict, name, _ in found if name in OF_A_JOB}, {"OK"},
+                         result)
         self.assertEqual([name for name in OF_A_JOB if name not in says], [], result)
         return found
 
@@ -75,7 +79,8 @@ class Doctor(launching.LaunchTest):
         script = f'"{MESHMEM_INFO}" --doctor --root "{root}"; echo "status $?"'
         result = self.run_words(*launcher, "sh", "-c", script)
         self.assertEqual(re.findall(r"status (\d+)", result.out), ["1"] * pes, result)
-        self.assertEqual(len(re.findall(r"BAD +file size +1 MiB, and a job", result.out)), 1, result)
+        self.assertEqual(len(re.findall(r"BAD +file size +1 MiB, and a job", result.out)),
+                         1, result)
         self.assertRegex(result.out, r"\d+ checks: \d+ OK, \d+ WARN, [1-9]\d* BAD\n", result)
         self.assertRegex(result.err, r"BAD +file size +\S+: 1 MiB, and a job", result)
         self.assertRegex(result.out, r"OK +start +the library starts: ", result)
@@ -94,7 +99,8 @@ class Alone(Doctor):
     def test_json_says_what_the_lines_say(self):
         result = self.run_words(MESHMEM_INFO, "--doctor", "--json")
         told = json.loads(result.out)
-        self.assertEqual(told["bad"], len([one for one in told["checks"] if one["verdict"] == "BAD"]), result)
+        self.assertEqual(told["bad"],
+                         len([one for one in told["checks"] if one["verdict"] == "BAD"]), result)
         lines = self.lines_of(self.run_words(MESHMEM_INFO, "--doctor"))
         self.assertEqual([(one["verdict"], one["name"]) for one in told["checks"]], [line[:2] for line in lines], result)
         self.assertTrue(all(bool(one["fix"]) == (one["verdict"] != "OK") for one in told["checks"]), result)
@@ -107,7 +113,8 @@ class Alone(Doctor):
         self.assertRegex(result.out, r"BAD +file size +1 MiB, and a job", result)
         result = self.run_words(MESHMEM_INFO, "--doctor", "--root", root, "--json")
         self.assertEqual(result.status, 1, result)
-        self.assertIn("file size", [one["name"] for one in json.loads(result.out)["checks"] if one["verdict"] == "BAD"])
+        self.assertIn("file size", [one["name"] for one in json.loads(result.out)["checks"]
+                                    if one["verdict"] == "BAD"])
 
 
 class ByOshrun(Doctor):
@@ -127,14 +134,17 @@ class ByOshrun(Doctor):
         found = self.assert_well(self.doctor("-n", 3), 3, 1)
         names = [name for _, name, _ in found]
         self.assertEqual(len(names), len(set(names)), found)
-        self.assertIn(("OK", "heap", "a put to another PE of the node arrives by shared memory"), found)
+        self.assertIn(("OK", "heap", "a put to another PE of the node arrives by shared memory"),
+                      found)
 
     def assert_between_nodes(self, result, pes, by):
         host = re.escape(os.uname().nodename)
-        ways = [text for _, name, text in self.assert_well(result, pes, 2) if name == "to other nodes"]
+        ways = [text for _, name, text in self.assert_well(result, pes, 2)
+                if name == "to other nodes"]
         self.assertEqual(len(ways), 2, result)
         for text, (own, other) in zip(ways, ((0, pes - 1), (pes - 1, 0))):
-            self.assertRegex(text, rf"^{host} \(PE {own}\): puts to 1 node arrive; a get of 8 bytes takes "
+            self.assertRegex(text, rf"^{host} \(PE {own}\): puts to 1 node arrive; a get of "
+                             r"8 bytes takes "
                                    rf"\d+\.\d us at most \(from PE {other}\), by {by}", result)
 
     def test_nodes_differ_by_name(self):
@@ -147,32 +157,40 @@ class ByOshrun(Doctor):
 
     @unittest.skipUnless("WITH_UCX" in os.environ, "built without a network")
     def test_nodes_reach_each_other_by_the_network(self):
-        self.assert_between_nodes(self.doctor("-n", 2, "--fake-nodes", 2, MESHMEM_NETWORK="ucx"), 2, "UCX ")
+        self.assert_between_nodes(self.doctor("-n", 2, "--fake-nodes", 2, MESHMEM_NETWORK="ucx"),
+                                  2, "UCX ")
 
     def test_json_names_the_nodes_of_what_differs(self):
-        result = self.run_words(OSHRUN, "-n", 2, "--fake-nodes", 2, MESHMEM_INFO, "--doctor", "--json")
+        result = self.run_words(OSHRUN, "-n", 2, "--fake-nodes", 2, MESHMEM_INFO, "--doctor",
+                                "--json")
         checks = json.loads(result.out)["checks"]
         self.assert_status(result, [one["verdict"] for one in checks])
         host = os.uname().nodename
         self.assertEqual([one.get("nodes") for one in checks if one["name"] == "to other nodes"],
                          [[f"{host} (PE 0)"], [f"{host} (PE 1)"]], result)
-        self.assertEqual([one.get("nodes") for one in checks if one["name"] in ("start", "heap")], [None, None], result)
+        self.assertEqual([one.get("nodes") for one in checks if one["name"] in ("start", "heap")],
+                         [None, None], result)
 
     def test_what_is_bad_anywhere_ends_all_pes_with_1(self):
         result = self.assert_ill_on_all(3, OSHRUN, "-n", 3, "--fake-nodes", 2)
-        self.assertEqual(len(re.findall("BAD +file size", result.err)), 1, result)  # it is one machine
+        # it is one machine
+        self.assertEqual(len(re.findall("BAD +file size", result.err)), 1, result)
 
     def test_what_is_bad_is_told_where_the_library_does_not_start(self):
         result = self.doctor("-n", 1, MESHMEM_CHECK="maybe")
         self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertEqual(len(re.findall(r"^BAD +variables +\S+: MESHMEM_CHECK=maybe ", result.err, re.M)), 1, result)
-        self.assertRegex(result.err, r"\nmeshmem: PE \d [^\n]*shmem_init: MESHMEM_CHECK=maybe ", result)
+        self.assertEqual(len(re.findall(r"^BAD +variables +\S+: MESHMEM_CHECK=maybe ", result.err,
+                                        re.M)), 1, result)
+        self.assertRegex(result.err, r"\nmeshmem: PE \d [^\n]*shmem_init: MESHMEM_CHECK=maybe ",
+                         result)
 
     def test_settings_that_keep_a_pe_from_its_server_are_told(self):
         """As a launcher may give them to its PEs alone (mpirun -x)."""
-        result = self.run_words(OSHRUN, "-n", 1, "env", "PMIX_MCA_psec=munge", MESHMEM_INFO, "--doctor")
+        result = self.run_words(OSHRUN, "-n", 1, "env", "PMIX_MCA_psec=munge", MESHMEM_INFO,
+                                "--doctor")
         self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertRegex(result.err, r"(?m)^BAD +PMIx settings +\S+: PMIX_MCA_psec=munge leaves out native", result)
+        self.assertRegex(result.err, r"(?m)^BAD +PMIx settings +\S+: PMIX_MCA_psec=munge leaves "
+                         r"out native", result)
 
     def test_a_library_that_cannot_be_loaded_is_bad(self):
         broken = os.path.join(self.folder, "broken")
@@ -181,14 +199,16 @@ class ByOshrun(Doctor):
             file.write("no library\n" * 100)
         result = self.doctor("-n", 2, LD_LIBRARY_PATH=broken)
         self.assertEqual(result.status, 1, result)
-        self.assertEqual(len(re.findall(r"^BAD +library +\S*libmeshmem.so.0: ", result.out, re.M)), 1, result)
+        self.assertEqual(len(re.findall(r"^BAD +library +\S*libmeshmem.so.0: ", result.out, re.M)),
+                         1, result)
 
 
 class ByOthers:
     """What holds under a launcher that gives launch_words(); mixed into a test case."""
 
     def test_pes_of_a_node_check_once(self):
-        found = self.assert_well(self.run_words(*self.launch_words(2), MESHMEM_INFO, "--doctor"), 2, 1)
+        found = self.assert_well(self.run_words(*self.launch_words(2), MESHMEM_INFO, "--doctor"),
+                                 2, 1)
         names = [name for _, name, _ in found]
         self.assertEqual(len(names), len(set(names)), found)
 

@@ -32,32 +32,39 @@ class Endings(launching.LaunchTest):
 
     def test_nonzero_status_of_one_pe_ends_the_others(self):
         result = self.shell(4, f"test {PE} = 2 && exit 3; sleep 60")
-        self.assert_ended(result, 3, r"PE 2 \(pid \d+\) exited with status 3; ending the other 3 PEs")
+        self.assert_ended(result, 3,
+                          r"PE 2 \(pid \d+\) exited with status 3; ending the other 3 PEs")
         self.assertLess(result.seconds, 30)
 
     def test_the_first_nonzero_status_wins(self):
         result = self.shell(3, f"test {PE} = 0 && exit 0; test {PE} = 2 && exit 5; sleep 5; exit 6")
-        self.assert_ended(result, 5, r"PE 2 \(pid \d+\) exited with status 5; ending the other (PE|2 PEs)")
+        self.assert_ended(result, 5,
+                          r"PE 2 \(pid \d+\) exited with status 5; ending the other (PE|2 PEs)")
         # A PE that answers SIGTERM with a status of its own does not change that of the job.
-        result = self.shell(2, f"test {PE} = 1 && sleep 0.3 && exit 5; trap 'exit 9' TERM; sleep 60 & wait")
+        result = self.shell(
+            2, f"test {PE} = 1 && sleep 0.3 && exit 5; trap 'exit 9' TERM; sleep 60 & wait")
         self.assert_ended(result, 5, r"PE 1 \(pid \d+\) exited with status 5; ending the other PE")
 
     def test_a_lone_pe_has_no_others(self):
         self.assert_ended(self.shell(1, "exit 4"), 4, r"PE 0 \(pid \d+\) exited with status 4")
 
     def test_status_255(self):
-        self.assert_ended(self.shell(1, "exit 255"), 255, r"PE 0 \(pid \d+\) exited with status 255")
+        self.assert_ended(self.shell(1, "exit 255"), 255,
+                          r"PE 0 \(pid \d+\) exited with status 255")
 
     def test_death_by_a_signal_is_128_and_the_signal(self):
         for number, name in ((signal.SIGSEGV, "Segmentation fault"), (signal.SIGKILL, "Killed"),
                              (signal.SIGABRT, "Aborted"), (signal.SIGTERM, "Terminated")):
             result = self.shell(3, f"test {PE} = 1 && kill -{int(number)} $$; sleep 60")
-            self.assert_ended(result, 128 + number, rf"PE 1 \(pid \d+\) was killed by signal {int(number)} "
+            self.assert_ended(result, 128 + number,
+                              rf"PE 1 \(pid \d+\) was killed by signal {int(number)} "
                               rf"\({name}\); ending the other 2 PEs")
 
     def test_pes_that_ignore_sigterm_are_killed(self):
-        result = self.shell(3, f"trap '' TERM; test {PE} = 1 && sleep 0.2 && exit 3; while :; do sleep 60; done")
-        self.assert_ended(result, 3, r"PE 1 \(pid \d+\) exited with status 3; ending the other 2 PEs")
+        result = self.shell(
+            3, f"trap '' TERM; test {PE} = 1 && sleep 0.2 && exit 3; while :; do sleep 60; done")
+        self.assert_ended(result, 3,
+                          r"PE 1 \(pid \d+\) exited with status 3; ending the other 2 PEs")
         self.assertLess(result.seconds, 30)
 
     def test_a_stopped_pe_is_ended_too(self):
@@ -68,7 +75,8 @@ class Endings(launching.LaunchTest):
         for where in ("sleep", "fence"):
             for code in (3, 255):
                 result = self.oshrun("-n", 4, PMIX_CLIENT, "abort", 2, code, where)
-                self.assert_ended(result, code, rf"PE 2 \(pid \d+\) called shmem_global_exit\({code}\); "
+                self.assert_ended(result, code,
+                                  rf"PE 2 \(pid \d+\) called shmem_global_exit\({code}\); "
                                   "ending the other 3 PEs")
 
     def test_abort_with_zero_is_a_silent_success(self):
@@ -77,14 +85,16 @@ class Endings(launching.LaunchTest):
 
     def test_leaving_without_finalize_ends_the_others(self):
         result = self.oshrun("-n", 4, PMIX_CLIENT, "leave", 1)
-        self.assert_ended(result, 1, r"PE 1 \(pid \d+\) ended without shmem_finalize; ending the other 3 PEs")
+        self.assert_ended(result, 1,
+                          r"PE 1 \(pid \d+\) ended without shmem_finalize; ending the other 3 PEs")
 
     def test_a_pe_that_ends_before_init_is_named(self):
         line = (r"PE 2 \(pid \d+\) ended without calling shmem_init, and the others wait for it; "
                 "ending the other 3 PEs")
         # Before the others begin to wait, and after.
         for first, second in (("sleep 0", "sleep 0.5"), ("sleep 0.5", "sleep 0")):
-            result = self.shell(4, f"test {PE} = 2 && {first} && exit 0; {second}; exec {PMIX_CLIENT} exchange 1")
+            result = self.shell(
+                4, f"test {PE} = 2 && {first} && exit 0; {second}; exec {PMIX_CLIENT} exchange 1")
             self.assert_ended(result, 1, line)
 
     def test_pes_that_all_end_without_init_may_take_their_time(self):
@@ -128,7 +138,8 @@ class Signals(launching.LaunchTest):
         self.assert_nothing_left()
 
     def test_a_second_int_kills_at_once(self):
-        process = self.start_ready(2, "trap 'echo seen' INT; echo ready; while :; do sleep 60 & wait; done")
+        process = self.start_ready(
+            2, "trap 'echo seen' INT; echo ready; while :; do sleep 60 & wait; done")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stdout.readline(), b"seen\n")
         process.send_signal(signal.SIGINT)
@@ -136,7 +147,8 @@ class Signals(launching.LaunchTest):
         self.assert_nothing_left()
 
     def test_usr1_and_usr2_are_passed_on(self):
-        process = self.start_ready(2, "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo ready; "
+        process = self.start_ready(2, "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; echo "
+                                   "ready; "
                                       "while :; do sleep 60 & wait; done")
         process.send_signal(signal.SIGUSR1)
         for _ in range(2):
@@ -150,7 +162,8 @@ class Signals(launching.LaunchTest):
         shells = [pid for pid in self.processes() if pid != process.pid]
         process.send_signal(signal.SIGTSTP)
         self.assertTrue(launching.wait_until(lambda: launching.state_of(process.pid) == "T"))
-        self.assertTrue(launching.wait_until(lambda: [launching.state_of(pid) for pid in shells].count("T") >= 2))
+        self.assertTrue(launching.wait_until(
+            lambda: [launching.state_of(pid) for pid in shells].count("T") >= 2))
         process.send_signal(signal.SIGCONT)
         self.assertTrue(launching.wait_until(
             lambda: all(launching.state_of(pid) != "T" for pid in self.processes())))
@@ -160,7 +173,8 @@ class Signals(launching.LaunchTest):
     def test_ignored_hup_stays_ignored(self):
         def ignore_hup():
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        process = self.start("-n", 1, "sh", "-c", "echo ready; sleep 0.5; echo done", preexec_fn=ignore_hup)
+        process = self.start("-n", 1, "sh", "-c", "echo ready; sleep 0.5; echo done",
+                             preexec_fn=ignore_hup)
         process.stdout.readline()
         process.send_signal(signal.SIGHUP)
         time.sleep(0.1)

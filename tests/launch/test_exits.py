@@ -14,7 +14,8 @@ class ChildrenOfFork(launching.LaunchTest):
 
     def outlive(self, pes, how, status):
         result = self.oshrun("-n", pes, EXITS_PROGRAM, how, env={"MESHMEM_TIMEOUT": "10"})
-        self.assertEqual((result.status, result.out), (0, f"heap 42, last PE 1, child {status}\n" * pes), result)
+        self.assertEqual((result.status, result.out),
+                         (0, f"heap 42, last PE 1, child {status}\n" * pes), result)
         self.assert_nothing_left()
         return result
 
@@ -32,13 +33,15 @@ class ChildrenOfFork(launching.LaunchTest):
     def test_a_child_cannot_start(self):
         for how in ("child_init", "child_init_thread"):
             for pes in (1, 2):
-                self.assertEqual(self.outlive(pes, how, 1).err.count("called by a child of fork"), pes)
+                self.assertEqual(self.outlive(pes, how, 1).err.count("called by a child of fork"),
+                                 pes)
 
 
 class OwnEnds(launching.LaunchTest):
     def test_s6_a_global_exit_does_not_wait_for_a_thread_that_reads(self):
         process = self.start("-n", 2, EXITS_PROGRAM, "reads", stdin=subprocess.PIPE)
-        self.assertTrue(launching.wait_until(lambda: process.poll() is not None, seconds=20), "it hangs")
+        self.assertTrue(launching.wait_until(lambda: process.poll() is not None, seconds=20),
+                        "it hangs")
         result = self.finish(process)
         self.assertEqual((result.status, result.out), (7, "kept in a buffer"), result)
         self.assert_nothing_left()
@@ -58,7 +61,8 @@ class OwnEnds(launching.LaunchTest):
                 self.assertEqual((result.status, len(said)), (1, 1), result)
                 self.assertRegex(said[0], f"^{line}$")
                 self.assert_nothing_left()
-        alone = subprocess.run([EXITS_PROGRAM, "returns", "all"], capture_output=True, text=True, check=False)
+        alone = subprocess.run([EXITS_PROGRAM, "returns", "all"], capture_output=True, text=True,
+                               check=False)
         self.assertEqual((alone.returncode, alone.stdout), (1, "PE 0\n"))
         self.assertRegex(alone.stderr, f"^{line}\n$")
 
@@ -66,13 +70,16 @@ class OwnEnds(launching.LaunchTest):
         for pes in (1, 3):
             result = self.oshrun("-n", pes, EXITS_PROGRAM, "returns", "at_once")
             self.assertEqual(result.status, 1, result)
-            self.assertRegex(result.err, r"^oshrun: PE \d \(pid \d+\) ended without shmem_finalize.*\n$")
+            self.assertRegex(result.err,
+                             r"^oshrun: PE \d \(pid \d+\) ended without shmem_finalize.*\n$")
 
     def test_streams_reach_other_nodes_until_a_finalize_after_main(self):
         for options in (["-n", 2], ["-n", 3, "--fake-nodes", 3]):
-            result = self.oshrun(*options, EXITS_PROGRAM, "streams_last", env={"MESHMEM_TIMEOUT": "20"})
+            result = self.oshrun(*options, EXITS_PROGRAM, "streams_last",
+                                 env={"MESHMEM_TIMEOUT": "20"})
             self.assertEqual((result.status, result.err), (0, ""), result)
-            self.assertEqual(sorted(result.out.splitlines()), [f"PE {pe}" for pe in range(options[1])])
+            self.assertEqual(sorted(result.out.splitlines()),
+                             [f"PE {pe}" for pe in range(options[1])])
 
     def test_s4_a_start_that_fails_leaves_the_library_closed(self):
         table = os.path.join(self.folder, "table")
@@ -85,23 +92,28 @@ class OwnEnds(launching.LaunchTest):
                 self.assertEqual((result.status, result.out), (0, expected), result)
 
     def test_s4_a_pe_that_cannot_start_where_others_can_ends_the_job(self):
-        script = f"test $PMIX_RANK = 1 && export MESHMEM_TRACE=/nonexistent/trace; exec {EXITS_PROGRAM} cannot_start"
-        result = self.oshrun("-n", 3, "sh", "-c", script, env={"MESHMEM_TRACE": os.path.join(self.folder, "trace")})
+        script = ("test $PMIX_RANK = 1 && export MESHMEM_TRACE=/nonexistent/trace; exec "
+                  f"{EXITS_PROGRAM} cannot_start")
+        result = self.oshrun("-n", 3, "sh", "-c", script,
+                             env={"MESHMEM_TRACE": os.path.join(self.folder, "trace")})
         self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertRegex(result.err, r"PE 1 .*: shmem_init_thread: MESHMEM_TRACE=/nonexistent/trace: No such file")
+        self.assertRegex(result.err, r"PE 1 .*: shmem_init_thread: "
+                         r"MESHMEM_TRACE=/nonexistent/trace: No such file")
 
 
 class ClosedDescriptors(launching.LaunchTest):
     def test_what_a_program_prints_does_not_go_into_the_library(self):
         for options in ([], ["--fake-nodes", 2]):
-            for closed, fds in (("<&-", [0]), (">&-", [1]), ("2>&-", [2]), ("<&- >&- 2>&-", [0, 1, 2])):
+            for closed, fds in (("<&-", [0]), (">&-", [1]), ("2>&-", [2]),
+                                ("<&- >&- 2>&-", [0, 1, 2])):
                 result = self.oshrun("-n", 2, *options, "sh", "-c",
                                      f"exec {EXITS_PROGRAM} descriptors {self.folder} {closed}")
                 self.assertEqual((result.status, result.err), (0, ""), result)
                 for pe in ("0", "1"):
                     with open(os.path.join(self.folder, pe), encoding="ascii") as file:
                         targets = file.read().splitlines()
-                    self.assertEqual([targets[fd] for fd in fds], ["/dev/null"] * len(fds), f"{closed}: {targets}")
+                    self.assertEqual([targets[fd] for fd in fds], ["/dev/null"] * len(fds),
+                                     f"{closed}: {targets}")
 
 
 if __name__ == "__main__":

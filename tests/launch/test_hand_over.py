@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs over several machines, which oshrun hands over to prun, srun, prterun or Open MPI's mpirun.
 
-Invariant: the launchers are scripts in a folder of their own, the only one on PATH, which print the words and
-variables that they get; only the last test calls a real one.
+Invariant: the launchers are scripts in a folder of their own, the only one on PATH, which print the
+words and variables that they get; only the last test calls a real one.
 """
 import os
 import shutil
@@ -53,7 +53,8 @@ class HandOver(launching.LaunchTest):
         self.assertEqual(len(result.err.splitlines()), 1, result)
         self.assertTrue(result.err.startswith("oshrun: several machines: "), result)
         got = result.out.splitlines()[0]
-        for of_all in ("[--bind-to] [none]", f"[-x] [{launching.IDENTITY}]", "[-x] [MESHMEM_OSHRUN_RECORD]"):
+        for of_all in ("[--bind-to] [none]", f"[-x] [{launching.IDENTITY}]",
+                       "[-x] [MESHMEM_OSHRUN_RECORD]"):
             self.assertIn(of_all, got)
             got = got.replace(" " + of_all, "")
         return got
@@ -69,13 +70,16 @@ class HandOver(launching.LaunchTest):
         self.add_launcher("mpirun")
         self.assertEqual(self.words_after("--hosts", "a:4,b:4", "./prog", "-n", "a b"),
                          "mpirun [--host] [a:4,b:4] [-n] [8] [./prog] [-n] [a b]")
-        self.assertEqual(self.words_after("--hosts", "a:4,b:4", "-n", 6, "p"), "mpirun [--host] [a:4,b:4] [-n] [6] [p]")
+        self.assertEqual(self.words_after("--hosts", "a:4,b:4", "-n", 6, "p"),
+                         "mpirun [--host] [a:4,b:4] [-n] [6] [p]")
         for option in ("-hosts", "-host", "--host", "-H"):
-            self.assertEqual(self.words_after(option, "a:1", "p"), "mpirun [--host] [a:1] [-n] [1] [p]")
+            self.assertEqual(self.words_after(option, "a:1", "p"),
+                             "mpirun [--host] [a:1] [-n] [1] [p]")
 
     def test_without_numbers_pes_are_spread(self):
         self.add_launcher("mpirun")
-        self.assertEqual(self.words_after("-n", 8, "--hosts", "a,b,c", "p"), "mpirun [--host] [a:3,b:3,c:2] [-n] [8] [p]")
+        self.assertEqual(self.words_after("-n", 8, "--hosts", "a,b,c", "p"),
+                         "mpirun [--host] [a:3,b:3,c:2] [-n] [8] [p]")
 
     def test_a_hostfile_is_passed_on(self):
         self.add_launcher("mpirun")
@@ -83,36 +87,43 @@ class HandOver(launching.LaunchTest):
         with open(file, "w", encoding="ascii") as hosts:
             hosts.write("a slots=2\nb slots=2\n")
         for option in ("--hostfile", "-machinefile"):
-            self.assertEqual(self.words_after(option, file, "p"), f"mpirun [--hostfile] [{file}] [p]")
-        self.assertEqual(self.words_after("--hostfile", file, "-n", 3, "p"), f"mpirun [--hostfile] [{file}] [-n] [3] [p]")
+            self.assertEqual(self.words_after(option, file, "p"),
+                             f"mpirun [--hostfile] [{file}] [p]")
+        self.assertEqual(self.words_after("--hostfile", file, "-n", 3, "p"),
+                         f"mpirun [--hostfile] [{file}] [-n] [3] [p]")
 
     def test_the_line_on_stderr_can_be_typed_again(self):
         self.add_launcher("mpirun")
         result = self.oshrun("--hosts", "a:4,b:4", "-x", "A=it's", "./prog", "two words", "")
-        self.assertEqual(result.err, "oshrun: several machines: mpirun --host a:4,b:4 -n 8 --bind-to none "
+        self.assertEqual(result.err,
+                         "oshrun: several machines: mpirun --host a:4,b:4 -n 8 --bind-to none "
                          f"-x 'A=it'\\''s' -x {launching.IDENTITY} ./prog 'two words' ''\n")
 
     def test_options_are_translated_for_each_launcher(self):
-        options = ["--hosts", "a:2,b:2", "--wdir", "/tmp", "--timeout", 1.5, "--tag-output", "--oversubscribe", "-n", 9,
-                   "--allow-run-as-root", "p"]
+        options = ["--hosts", "a:2,b:2", "--wdir", "/tmp", "--timeout", 1.5, "--tag-output",
+                   "--oversubscribe", "-n", 9, "--allow-run-as-root", "p"]
         self.add_launcher("mpirun")
         common = "[--allow-run-as-root] [--host] [a:2,b:2] [-n] [9]"
-        self.assertEqual(self.words_after(*options), f"mpirun {common} [--oversubscribe] [--wdir] [/tmp] [--timeout] [2] "
+        self.assertEqual(self.words_after(*options),
+                         f"mpirun {common} [--oversubscribe] [--wdir] [/tmp] [--timeout] [2] "
                          "[--tag-output] [p]")
         self.add_launcher("prterun")
-        self.assertEqual(self.words_after(*options), f"prterun {common} [--map-by] [:OVERSUBSCRIBE] [--wdir] [/tmp] "
+        self.assertEqual(self.words_after(*options),
+                         f"prterun {common} [--map-by] [:OVERSUBSCRIBE] [--wdir] [/tmp] "
                          "[--timeout] [2] [--output] [tag] [p]")
         words = self.words_after("--hosts", "a:2", "--wdir", "tmp", "p", cwd=self.folder)
         self.assertIn(f"[--wdir] [{os.path.realpath(self.folder)}/tmp]", words)
 
     def test_settings_go_to_all_machines(self):
         self.add_launcher("mpirun")
-        settings = {"SHMEM_SYMMETRIC_SIZE": "1G", "MESHMEM_TIMEOUT": "9", "UCX_TLS": "tcp", "LD_LIBRARY_PATH": "/x",
-                    "OTHER": "1", "MESHMEM_OUTPUT_TTY": "1", "NVSHMEM_SYMMETRIC_SIZE": "2G", "ROCSHMEM_HEAP_SIZE": "4096",
+        settings = {"SHMEM_SYMMETRIC_SIZE": "1G", "MESHMEM_TIMEOUT": "9", "UCX_TLS": "tcp",
+                    "LD_LIBRARY_PATH": "/x", "OTHER": "1", "MESHMEM_OUTPUT_TTY": "1",
+                    "NVSHMEM_SYMMETRIC_SIZE": "2G", "ROCSHMEM_HEAP_SIZE": "4096",
                     "NVSHMEM_DEBUG": "INFO"}
-        got = self.words_after("--hosts", "a:2", "-x", "OTHER", "-x", "NOT_SET", "-x", "UCX_TLS=all", "p", env=settings)
-        for name in ("SHMEM_SYMMETRIC_SIZE", "MESHMEM_TIMEOUT", "LD_LIBRARY_PATH", "OTHER", "UCX_TLS=all",
-                     "NVSHMEM_SYMMETRIC_SIZE", "ROCSHMEM_HEAP_SIZE"):
+        got = self.words_after("--hosts", "a:2", "-x", "OTHER", "-x", "NOT_SET", "-x",
+                               "UCX_TLS=all", "p", env=settings)
+        for name in ("SHMEM_SYMMETRIC_SIZE", "MESHMEM_TIMEOUT", "LD_LIBRARY_PATH", "OTHER",
+                     "UCX_TLS=all", "NVSHMEM_SYMMETRIC_SIZE", "ROCSHMEM_HEAP_SIZE"):
             self.assertIn(f"[-x] [{name}]", got)
         self.assertNotIn("NOT_SET", got)
         self.assertNotIn("[UCX_TLS]", got)
@@ -128,7 +139,8 @@ class HandOver(launching.LaunchTest):
     def add_dvm(self, pid=None, user=None, name="prte", host="a.b"):
         """What PRRTE's daemon with this number has in its folder; the file's name."""
         pid = pid or os.getpid()
-        folder = os.path.join(self.tmpdir, f"{name}.{host}.{pid}.{os.geteuid() if user is None else user}")
+        folder = os.path.join(self.tmpdir,
+                              f"{name}.{host}.{pid}.{os.geteuid() if user is None else user}")
         os.mkdir(folder)
         contact = os.path.join(folder, f"pmix.{host}.tool.{pid}")
         with open(contact, "w", encoding="ascii") as file:
@@ -141,7 +153,8 @@ class HandOver(launching.LaunchTest):
         self.environment["SLURM_JOB_ID"] = "7"
         contact = self.add_dvm()
         self.assertEqual(self.words_after("--hosts", "a:2", "--tag-output", "--oversubscribe", "p"),
-                         f"prun [--dvm-uri] [file:{contact}] [--host] [a:2] [-n] [2] [--map-by] [:OVERSUBSCRIBE] "
+                         f"prun [--dvm-uri] [file:{contact}] [--host] [a:2] [-n] [2] [--map-by] "
+                         "[:OVERSUBSCRIBE] "
                          "[--output] [tag] [p]")
         os.remove(os.path.join(self.path, "prun"))
         self.assertTrue(self.words_after_srun("--hosts", "a:2", "p"))
@@ -156,7 +169,8 @@ class HandOver(launching.LaunchTest):
         self.add_dvm(name="prterun")
         os.mkdir(os.path.join(self.tmpdir, "prte.x"))
         os.mkdir(os.path.join(self.tmpdir, f"prte.a.{os.getpid()}.{os.geteuid()}"))
-        self.assertEqual(self.words_after("--hosts", "a:2", "p"), "prterun [--host] [a:2] [-n] [2] [p]")
+        self.assertEqual(self.words_after("--hosts", "a:2", "p"),
+                         "prterun [--host] [a:2] [-n] [2] [p]")
 
     def test_of_two_dvms_none_is_guessed(self):
         self.add_launcher("prun")
@@ -180,11 +194,13 @@ class HandOver(launching.LaunchTest):
         self.environment["SLURM_JOB_ID"] = "7"
         self.assertEqual(self.words_after_srun("--hosts", "a:2,b:1", "p", "a b"),
                          "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [p] [a b]")
-        self.assertEqual(self.words_after_srun("--hosts", "a,b", "-n", 3, "--tag-output", "--wdir", "/tmp", "p"),
+        self.assertEqual(self.words_after_srun("--hosts", "a,b", "-n", 3, "--tag-output", "--wdir",
+                                               "/tmp", "p"),
                          "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [--chdir=/tmp] [--label] [p]")
         self.assertEqual(self.words_after_srun("--hosts", "a:2,b:2", "-n", 3, "p"),
                          "srun [--mpi=pmix] [-w] [a,a,b] [-n] [3] [p]")
-        self.assertEqual(self.words_after_srun("--hosts", "a:1,b:1", "-n", 4, "--oversubscribe", "p"),
+        self.assertEqual(self.words_after_srun("--hosts", "a:1,b:1", "-n", 4, "--oversubscribe",
+                                               "p"),
                          "srun [--mpi=pmix] [-w] [a,b,a,b] [-n] [4] [--overcommit] [p]")
         self.assert_refused(["--hosts", "a:2", "--timeout", 3, "p"], "--timeout")
         self.add_launcher("srun", "none pmi2")
@@ -199,14 +215,16 @@ class HandOver(launching.LaunchTest):
         self.environment["SLURM_JOB_ID"] = "7"
         result = self.oshrun("--hosts", "a:1", "-x", "PMIX_RANK=3,4", "-x", "PATH", "p")
         self.assertIn("PMIX_RANK=3,4 ", result.out)
-        self.assertTrue(result.err.startswith("oshrun: several machines: env PMIX_RANK=3,4 srun --kill"), result)
+        self.assertTrue(result.err.startswith(
+            "oshrun: several machines: env PMIX_RANK=3,4 srun --kill"), result)
 
     def test_mpirun_has_to_be_open_mpis(self):
         self.assert_refused(["--hosts", "a:2", "p"], "prterun", "mpirun", "openmpi-bin", status=1)
         self.add_launcher("mpirun", MPICH)
         self.environment["PATH"] += ":/bin:/usr/bin"  # of which the first folder counts
         if not shutil.which("prterun", path=self.environment["PATH"]):
-            self.assert_refused(["--hosts", "a:2", "p"], "is not Open MPI's", "openmpi-bin", status=1)
+            self.assert_refused(["--hosts", "a:2", "p"], "is not Open MPI's", "openmpi-bin",
+                                status=1)
 
     def test_what_cannot_be_meant_is_refused_in_a_line(self):
         self.add_launcher("mpirun")
@@ -218,7 +236,8 @@ class HandOver(launching.LaunchTest):
                             (["--hosts", "a:65536,b:65536"], "131072 PEs; the most is 65536"),
                             (["--hosts", "a:4,"], "''"),
                             (["--hosts", ":4"], "':4'"), (["--hosts="], "--hosts"),
-                            (["--hostfile", "/no/such"], "/no/such"), (["--hostfile="], "--hostfile"),
+                            (["--hostfile", "/no/such"], "/no/such"),
+                            (["--hostfile="], "--hostfile"),
                             (["--hosts", "a:1", "--hostfile", "/dev/null"], "exclude"),
                             (["--hosts", "a:4", "--fake-nodes", 2], "--fake-nodes"),
                             (["--hosts", "a:4", "--hosts", "b:4"], "--hosts")):
@@ -226,24 +245,29 @@ class HandOver(launching.LaunchTest):
         self.assert_refused(["--hosts", "a:4", "--status", 1], "--status")
         self.assert_refused(["--hosts", "a:4"], "no program")
         # A program's own word, on one machine.
-        self.assert_refused(["--hosts", "a:4", "--", "echo", "a", ":", "b"], "':'", "second program")
+        self.assert_refused(["--hosts", "a:4", "--", "echo", "a", ":", "b"], "':'",
+                            "second program")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root has to ask")
     def test_root_is_told_what_to_add(self):
         for launcher, family in (("mpirun", "OMPI"), ("prterun", "PRTE")):
             self.add_launcher(launcher)
             del self.environment[f"{family}_ALLOW_RUN_AS_ROOT"]
-            self.assert_refused(["--hosts", "a:2", "p"], f"{launcher} does not run as root", "--allow-run-as-root")
-            self.assertIn("[--allow-run-as-root]", self.words_after("--hosts", "a:2", "--allow-run-as-root", "p"))
+            self.assert_refused(["--hosts", "a:2", "p"], f"{launcher} does not run as root",
+                                "--allow-run-as-root")
+            self.assertIn("[--allow-run-as-root]",
+                          self.words_after("--hosts", "a:2", "--allow-run-as-root", "p"))
 
     @unittest.skipUnless(SHMEM_PROGRAM and shutil.which("mpirun"), "mpirun is not installed")
     def test_a_real_launcher_runs_the_job(self):
         os.symlink(shutil.which("mpirun"), os.path.join(self.path, "mpirun"))
         self.environment["PATH"] += ":/usr/bin:/bin"
         self.environment["OMPI_MCA_odls_base_num_threads"] = "0"
-        result = self.oshrun("--hosts", "localhost:3", "--wdir", self.folder, SHMEM_PROGRAM, "ring", seconds=90)
+        result = self.oshrun("--hosts", "localhost:3", "--wdir", self.folder, SHMEM_PROGRAM,
+                             "ring", seconds=90)
         self.assertEqual(result.status, 0, result)
-        self.assertEqual(sorted(result.out.splitlines()), [f"PE {pe} of 3" for pe in range(3)], result)
+        self.assertEqual(sorted(result.out.splitlines()), [f"PE {pe} of 3" for pe in range(3)],
+                         result)
 
 
 if __name__ == "__main__":

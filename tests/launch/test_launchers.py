@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""OpenSHMEM programs under each launcher: python3 test_launchers.py Oshrun|Mpirun|Prterun|Prun|Pmi|Hydra|Alone.
+"""OpenSHMEM programs under each launcher: python3 test_launchers.py
+Oshrun|Mpirun|Prterun|Prun|Pmi|Hydra|Alone.
 
 Invariant: the same sentences are proved of every launcher; what a launcher is free to choose (which
 nonzero status a dead PE gives) is asked of oshrun only.
@@ -43,10 +44,11 @@ class UnderALauncher:
         self.environment.update(CALM)
 
     def launch(self, pes, *words, **options):
-        words = ["timeout", "-k", "2", "60", *self.launch_words(pes), SHMEM_PROGRAM, *map(str, words)]
+        words = ["timeout", "-k", "2", "60", *self.launch_words(pes), SHMEM_PROGRAM,
+                 *map(str, words)]
         options.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                **options)
+        return subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **options)
 
     def run_job(self, pes, *words):
         return self.finish(self.launch(pes, *words), 90)
@@ -54,7 +56,8 @@ class UnderALauncher:
     def assert_rings(self, result, pes, rounds=1):
         self.assertEqual(result.status, 0, result)
         self.assertEqual(sorted(result.out.split("\n"))[1:],
-                         sorted(f"PE {pe} of {pes}" for pe in range(pes) for _ in range(rounds)), result)
+                         sorted(f"PE {pe} of {pes}" for pe in range(pes) for _ in range(rounds)),
+                         result)
         self.assert_no_processes()
 
     def assert_no_processes(self):
@@ -100,12 +103,14 @@ class UnderALauncher:
         for _ in range(pes):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         # So the marks by which leftovers are found reach the PEs under this launcher.
-        programs = [pid for pid in self.job_processes() if os.path.samefile(f"/proc/{pid}/exe", SHMEM_PROGRAM)]
+        programs = [pid for pid in self.job_processes() if os.path.samefile(f"/proc/{pid}/exe",
+                                                                            SHMEM_PROGRAM)]
         self.assertEqual(len(programs), pes)
         return process
 
     def launcher_pid(self, timeout_process):
-        with open(f"/proc/{timeout_process.pid}/task/{timeout_process.pid}/children", encoding="utf-8") as file:
+        with open(f"/proc/{timeout_process.pid}/task/{timeout_process.pid}/children",
+                  encoding="utf-8") as file:
             return int(file.read().split()[0])
 
     def test_an_interrupt_ends_the_job(self):
@@ -137,13 +142,16 @@ class Oshrun(UnderALauncher, launching.LaunchTest):
                             (("mistake", 2), "ended the job with status 1; ending the other 3 PEs"),
                             (("die", 2, 11), "was killed by signal 11 (Segmentation fault)")):
             result = self.run_job(4, *words)
-            self.assertRegex(result.err, r"oshrun: PE 2 \(pid \d+\) " + text.replace("(", r"\(").replace(")", r"\)"))
-            self.assertEqual(len([line for line in result.err.splitlines() if line.startswith("oshrun")]), 1)
+            self.assertRegex(result.err, r"oshrun: PE 2 \(pid \d+\) " +
+                             text.replace("(", r"\(").replace(")", r"\)"))
+            self.assertEqual(
+                len([line for line in result.err.splitlines() if line.startswith("oshrun")]), 1)
 
     def test_an_end_takes_less_than_a_second(self):
         process = self.ready_job(4)
         begin = time.monotonic()
-        pe = next(pid for pid in self.processes() if b"PMIX_RANK=1" in launching.environment_of(pid))
+        pe = next(pid
+                  for pid in self.processes() if b"PMIX_RANK=1" in launching.environment_of(pid))
         os.kill(pe, signal.SIGKILL)
         self.assertEqual(self.finish(process).status, 137)
         # A busy machine is not the launcher's fault; what hangs takes much longer than this.
@@ -162,8 +170,8 @@ class Prterun(UnderALauncher, launching.LaunchTest):
         cls.programs = programs_of_prrte()
 
     def launch_words(self, pes):
-        return [os.path.join(self.programs, "prterun"), "--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE",
-                "-n", str(pes)]
+        return [os.path.join(self.programs, "prterun"), "--allow-run-as-root", "--map-by",
+                ":OVERSUBSCRIBE", "-n", str(pes)]
 
 
 class Prun(UnderALauncher, launching.LaunchTest):
@@ -180,14 +188,17 @@ class Prun(UnderALauncher, launching.LaunchTest):
     def setUp(self):
         super().setUp()
         self.uri = os.path.join(self.folder, "uri")
-        words = [os.path.join(self.programs, "prte"), "--allow-run-as-root", "--report-uri", self.uri]
+        words = [os.path.join(self.programs, "prte"), "--allow-run-as-root", "--report-uri",
+                 self.uri]
         # Not marked as this test's: it is to outlive the jobs.
-        environment = {name: value for name, value in self.environment.items() if name != launching.IDENTITY}
+        environment = {name: value
+                       for name, value in self.environment.items() if name != launching.IDENTITY}
         self.daemon = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.end_daemon)
         self.assertTrue(launching.wait_until(
-            lambda: os.path.exists(self.uri) and os.path.getsize(self.uri) > 0, 30), "prte does not start")
+            lambda: os.path.exists(self.uri) and os.path.getsize(self.uri) > 0, 30),
+                        "prte does not start")
 
     def end_daemon(self):
         self.daemon.terminate()
@@ -198,16 +209,19 @@ class Prun(UnderALauncher, launching.LaunchTest):
             self.daemon.wait()
 
     def launch_words(self, pes):
-        return [os.path.join(self.programs, "prun"), "--allow-run-as-root", "--dvm-uri", f"file:{self.uri}",
-                "-x", launching.IDENTITY, "--map-by", ":OVERSUBSCRIBE", "-n", str(pes)]
+        return [os.path.join(self.programs, "prun"), "--allow-run-as-root", "--dvm-uri",
+                f"file:{self.uri}", "-x", launching.IDENTITY, "--map-by", ":OVERSUBSCRIBE", "-n",
+                str(pes)]
 
     def test_oshrun_hands_jobs_to_the_daemon(self):
         words = [OSHRUN, "--allow-run-as-root", "--hosts", "localhost:2", SHMEM_PROGRAM, "ring"]
         path = f"{self.programs}:{self.environment['PATH']}"
-        process = subprocess.Popen(words, env={**self.environment, "PATH": path}, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(words, env={**self.environment, "PATH": path},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         result = self.finish(process, 90)
-        self.assertTrue(result.err.startswith("oshrun: several machines: prun --allow-run-as-root --dvm-uri"), result)
+        self.assertTrue(result.err.startswith(
+            "oshrun: several machines: prun --allow-run-as-root --dvm-uri"), result)
         self.assertEqual(sorted(result.out.splitlines()), ["PE 0 of 2", "PE 1 of 2"], result)
 
     # An interrupted prun leaves its job running, whatever the program: the daemon is what ends it.
@@ -246,8 +260,9 @@ class Hydra(UnderALauncher, launching.LaunchTest):
         return ["mpiexec.hydra", "-n", str(pes)]
 
     def test_an_interrupt_ends_the_job(self):
-        """Hydra 4.0 ends with status 0 now and then when it is interrupted, and sometimes wants a second one,
-        whatever the program is. So only what remains of the job says whether it has ended."""
+        """Hydra 4.0 ends with status 0 now and then when it is interrupted, and sometimes wants a
+        second one, whatever the program is. So only what remains of the job says whether it has
+        ended."""
         process = self.ready_job(3)
         launcher = self.launcher_pid(process)
         os.kill(launcher, signal.SIGINT)
@@ -263,8 +278,9 @@ class Alone(launching.LaunchTest):
     def run_alone(self, **variables):
         clean = {name: value for name, value in self.environment.items()
                  if not name.startswith(("PMI", "OMPI_", "SLURM_", "PRTE_"))}
-        process = subprocess.Popen([SHMEM_PROGRAM, "ring"], env={**clean, **variables}, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen([SHMEM_PROGRAM, "ring"], env={**clean, **variables},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         return self.finish(process)
 
     def test_without_a_launcher_there_is_one_pe(self):

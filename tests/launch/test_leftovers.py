@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing stays behind: processes, children of PEs, folders, shared memory; not even after SIGKILL."""
+"""Nothing stays behind: processes, children of PEs, folders, shared memory; not even after
+SIGKILL."""
 import os
 import signal
 import subprocess
@@ -50,7 +51,8 @@ class Leftovers(launching.LaunchTest):
         os.kill(pe, signal.SIGKILL)
         result = self.finish(process)
         self.assertEqual(result.status, 137, result)
-        self.assertIn(f"oshrun: PE 1 (pid {pe}) was killed by signal 9 (Killed); ending the other 2 PEs",
+        self.assertIn(f"oshrun: PE 1 (pid {pe}) was killed by signal 9 (Killed); ending the other "
+                      "2 PEs",
                       result.err)
         self.assert_nothing_left()
 
@@ -71,7 +73,8 @@ class Leftovers(launching.LaunchTest):
     def guards_of(self, process):
         """The processes of an oshrun that are neither itself nor a PE."""
         return [pid for pid in self.processes() if pid != process.pid
-                and not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
+                and not any(entry.startswith(b"PMIX_RANK=")
+                            for entry in launching.environment_of(pid))]
 
     def test_kill_9_of_all_oshrun_processes_is_repaired_by_the_next(self):
         process = self.start_ready(2, "echo ready; exec sleep 60")
@@ -116,8 +119,10 @@ class Leftovers(launching.LaunchTest):
 
     def test_oshrun_started_without_standard_descriptors(self):
         words = [OSHRUN, "-n", "2", PMIX_CLIENT, "exchange", "1"]
-        program = "import os, sys; [os.close(fd) for fd in (0, 1, 2)]; os.execvp(sys.argv[1], sys.argv[1:])"
-        result = subprocess.run([sys.executable, "-c", program, *words], env=self.environment, check=False)
+        program = ("import os, sys; [os.close(fd) for fd in (0, 1, 2)]; os.execvp(sys.argv[1], "
+                   "sys.argv[1:])")
+        result = subprocess.run([sys.executable, "-c", program, *words], env=self.environment,
+                                check=False)
         self.assertEqual(result.returncode, 0)
 
 

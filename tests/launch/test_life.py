@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random lives of a program: it starts and ends several times, by several threads, leaves this and that
-under way, and ends in one of many ways. Each life has one right outcome.
+"""Random lives of a program: it starts and ends several times, by several threads, leaves this and
+that under way, and ends in one of many ways. Each life has one right outcome.
 
-MESHMEM_TEST_LIVES says how many (default: 24), MESHMEM_TEST_SEED which is the first; without it they are
-always the same. A failure prints its seed and words.
+MESHMEM_TEST_LIVES says how many (default: 24), MESHMEM_TEST_SEED which is the first; without it
+they are always the same. A failure prints its seed and words.
 """
 import os
 import random
@@ -16,22 +16,26 @@ LIVES = int(os.environ.get("MESHMEM_TEST_LIVES", "24"))
 SEED = int(os.environ.get("MESHMEM_TEST_SEED", "0"))
 
 STARTS = ("init", "init", "init_thread", "thread_inits")
-WORK = ("ask", "ring", "ring", "heap", "heap", "thread_heap", "split", "split", "destroy_teams", "leave_a_put",
-        "hold_a_lock", "thread_waits", "fork_exit", "fork_finalize", "streams", "one_late")
+WORK = ("ask", "ring", "ring", "heap", "heap", "thread_heap", "split", "split", "destroy_teams",
+        "leave_a_put", "hold_a_lock", "thread_waits", "fork_exit", "fork_finalize", "streams",
+        "one_late")
 BETWEEN = ("ask", "finalize_of_nothing", "fork_exit", "one_late")
 # How the last use ends, its status, and whether all PEs say so.
-ENDS = (("finalize", 0, True), ("finalize", 0, True), ("finalize_at_exit", 0, True), ("finalize_last", 0, True),
+ENDS = (("finalize", 0, True), ("finalize", 0, True), ("finalize_at_exit", 0, True),
+        ("finalize_last", 0, True),
         ("finalize_last", 0, True), ("exit_at_once", 0, True), ("exit_3", 3, False),
         ("global_exit_5", 5, False), ("thread_global_exit_5", 5, False))
 
 
 class Lives(launching.LaunchTest):
     def draw_use(self, draw):
-        """From the first start to before the last finalize; the words, and how many are still to be undone."""
+        """From the first start to before the last finalize; the words, and how many are still to be
+        undone."""
         starts = draw.choice((1, 1, 1, 2, 3))
         words = draw.choices(STARTS, k=starts) + draw.choices(WORK, k=draw.randrange(8))
         while starts > 1 and draw.random() < 0.5:
-            words += [draw.choice(("finalize", "thread_finalizes"))] + draw.choices(WORK, k=draw.randrange(3))
+            words += [draw.choice(("finalize", "thread_finalizes"))] + draw.choices(
+                WORK, k=draw.randrange(3))
             starts -= 1
         return words, starts
 

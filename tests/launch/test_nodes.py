@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs start and end on several pretended machines, which have their own memory and are reached by the network."""
+"""How jobs start and end on several pretended machines, which have their own memory and are reached
+by the network."""
 import os
 import re
 import signal
@@ -24,18 +25,21 @@ class Nodes(launching.LaunchTest):
 
     def assert_pes(self, result, pes, rounds=1):
         self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertEqual(sorted(result.out.splitlines()), sorted([f"PE {pe} of {pes}" for pe in range(pes)] * rounds))
+        self.assertEqual(sorted(result.out.splitlines()),
+                         sorted([f"PE {pe} of {pes}" for pe in range(pes)] * rounds))
         self.assert_nothing_left()
 
     def where(self, condition, assignment):
         """The program, with a variable that only some PEs have."""
-        return ["sh", "-c", f'if [ "$PMIX_RANK" {condition} ]; then export {assignment}; fi; exec "$0" "$@"',
+        return ["sh", "-c",
+                f'if [ "$PMIX_RANK" {condition} ]; then export {assignment}; fi; exec "$0" "$@"',
                 SHMEM_PROGRAM, "ring"]
 
     def assert_refused(self, result, pe, other, variable):
         lines = [line for line in result.err.splitlines() if line.startswith("meshmem: ")]
         self.assertEqual(len(lines), 1, result)
-        self.assertRegex(lines[0], rf"^meshmem: PE {pe} .*{variable}.* in {other}; give all PEs the same$", result)
+        self.assertRegex(lines[0], rf"^meshmem: PE {pe} .*{variable}.* in {other}; give all PEs "
+                         r"the same$", result)
         self.assertEqual(result.status, 1, result)
         self.assert_nothing_left()
 
@@ -43,7 +47,8 @@ class Nodes(launching.LaunchTest):
         for pes, nodes in ((2, 2), (4, 2), (5, 3), (6, 6)):
             self.assert_pes(self.run_job(pes, nodes, SHMEM_PROGRAM, "ring"), pes)
         if WITH_UCX:
-            self.assert_pes(self.run_job(5, 3, SHMEM_PROGRAM, "ring", env={"MESHMEM_NETWORK": "ucx"}), 5)
+            self.assert_pes(self.run_job(5, 3, SHMEM_PROGRAM, "ring",
+                                         env={"MESHMEM_NETWORK": "ucx"}), 5)
 
     def test_64_pes_on_4_nodes(self):
         self.assert_pes(self.run_job(64, 4, SHMEM_PROGRAM, "ring"), 64)
@@ -52,7 +57,8 @@ class Nodes(launching.LaunchTest):
         self.assert_pes(self.run_job(5, 2, SHMEM_PROGRAM, "rounds", 4), 5, 4)
 
     def test_a_finalize_in_a_destructor_is_in_time(self):
-        self.assert_pes(self.run_job(4, 2, SHMEM_PROGRAM, "finalize_last", env={"MESHMEM_TIMEOUT": "20"}), 4)
+        self.assert_pes(self.run_job(4, 2, SHMEM_PROGRAM, "finalize_last",
+                                     env={"MESHMEM_TIMEOUT": "20"}), 4)
 
     def test_settings_that_differ_are_refused(self):
         host = r"PE 0 on host \S+"
@@ -66,7 +72,8 @@ class Nodes(launching.LaunchTest):
     def test_what_keeps_all_from_the_launcher_is_said_once_a_node(self):
         result = self.run_job(8, 2, "env", f"LD_PRELOAD={PMIX_REFUSES}", SHMEM_PROGRAM, "ring")
         self.assertEqual(result.status, 1, result)
-        said_by = re.findall(r"^meshmem: PE (\d) [^\n]* PMIx says HANDSHAKE-FAILED[^\n]*$", result.err, re.M)
+        said_by = re.findall(r"^meshmem: PE (\d) [^\n]* PMIx says HANDSHAKE-FAILED[^\n]*$",
+                             result.err, re.M)
         self.assertIn(sorted(said_by), (["0"], ["4"], ["0", "4"]), result)
         self.assert_nothing_left()
 
@@ -80,7 +87,9 @@ class Nodes(launching.LaunchTest):
     def test_a_pe_that_does_not_come_is_named(self):
         result = self.run_job(4, 2, SHMEM_PROGRAM, "hang", 3, env={"MESHMEM_TIMEOUT": "1"})
         self.assertRegex(result.err, r"waited 1 s for PE \d in shmem_barrier_all", result)
-        self.assertRegex(result.err, re.compile(r"^  2 +1\.\d s   waits for PE 3 in shmem_barrier_all", re.M), result)
+        self.assertRegex(result.err,
+                         re.compile(r"^  2 +1\.\d s   waits for PE 3 in shmem_barrier_all", re.M),
+                         result)
         self.assertEqual(result.status, 1, result)
 
     def start_kernels(self, verb):
@@ -102,9 +111,11 @@ class Nodes(launching.LaunchTest):
                         os.kill(pid, signal.SIGSTOP)
                     os.kill(pid, signal.SIGKILL)
                     result = self.finish(process, 60)
-                    # On a machine that is slow to take a dead process away its peers may be the first to miss it.
+                    # On a machine that is slow to take a dead process away its peers may be the
+                    # first to miss it.
                     self.assertIn(result.status, (137, 1), result)
-                    self.assertRegex(result.err, "PE 0 [^\n]* killed by signal 9 " if result.status == 137 else
+                    self.assertRegex(result.err,
+                                     "PE 0 [^\n]* killed by signal 9 " if result.status == 137 else
                                      "lost PE 0 ", result)
                     self.assert_nothing_left()
 
@@ -123,11 +134,13 @@ class Nodes(launching.LaunchTest):
         devices = re.findall(r"PE (\d) [^\n]*: device (\d) ", result.err)
         self.assertEqual(sorted(devices), [("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")], result)
 
-    @unittest.skipIf(os.path.isdir("/sys/class/infiniband") or not WITH_UCX, "built without UCX, or there is InfiniBand")
+    @unittest.skipIf(os.path.isdir("/sys/class/infiniband") or not WITH_UCX,
+                     "built without UCX, or there is InfiniBand")
     def test_plugins_of_ucx_that_serve_nothing_are_not_loaded(self):
         """Each makes every start longer. UCX_MODULES has the last word."""
         for env, plugins in (({}, set()), ({"UCX_MODULES": "cma"}, {"cma"})):
-            result = self.run_job(2, 2, SHMEM_PROGRAM, "libraries", env={"MESHMEM_NETWORK": "ucx", **env})
+            result = self.run_job(2, 2, SHMEM_PROGRAM, "libraries",
+                                  env={"MESHMEM_NETWORK": "ucx", **env})
             self.assertEqual((result.status, result.err), (0, ""), result)
             self.assertEqual(set(re.findall(r"libuct_(\w+)\.so", result.out)), plugins, result)
 

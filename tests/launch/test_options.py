@@ -27,11 +27,13 @@ class Options(launching.LaunchTest):
         self.assertEqual(self.count_lines("-n", 3, "echo"), 3)
         self.assertEqual(self.count_lines("-np", 5, "echo"), 5)
         self.assertEqual(self.count_lines("-n4", "echo"), 4)
-        for words in (["-n=2"], ["--np", 2], ["--np=2"], ["--n", 2], ["-np=2"], ["--ntasks=2"], ["-ntasks", 2]):
+        for words in (["-n=2"], ["--np", 2], ["--np=2"], ["--n", 2], ["-np=2"], ["--ntasks=2"],
+                      ["-ntasks", 2]):
             self.assertEqual(self.count_lines(*words, "echo"), 2, words)
 
     def test_options_of_other_launchers_that_mean_the_same(self):
-        self.assertEqual(self.count_lines("--oversubscribe", "--allow-run-as-root", "-np", 3, "-oversubscribe", "echo"), 3)
+        self.assertEqual(self.count_lines("--oversubscribe", "--allow-run-as-root", "-np",
+                                          3, "-oversubscribe", "echo"), 3)
         for option in ("-wdir", "-wd", "--wd", "--chdir"):
             result = self.oshrun("-n", 1, option, self.folder, "pwd")
             self.assertEqual(result.out, f"{os.path.realpath(self.folder)}\n", option)
@@ -41,25 +43,30 @@ class Options(launching.LaunchTest):
 
     def test_options_of_other_launchers_are_refused_with_what_to_write(self):
         machines, cores = "--hosts a:4,b:4", "binds no PE"
-        for text, *options in ((machines, "-N", "-ppn", "--npernode", "--nodes", "-w", "--nodelist", "--rankfile"),
+        for text, *options in ((machines, "-N", "-ppn", "--npernode", "--nodes", "-w",
+                                "--nodelist", "--rankfile"),
                                ("--hostfile FILE", "-f", "--default-hostfile"),
                                (cores, "--map-by", "-bind-to", "--rank-by", "--cpus-per-task"),
                                ("-x NAME=VALUE", "-env", "-genv", "--export"),
                                ("components", "-mca", "--mca", "--pmixmca"), ("use -n", "-c"),
-                               ("one program", "-configfile", "--app"), ("2>&1", "--merge-stderr-to-stdout")):
+                               ("one program", "-configfile", "--app"),
+                               ("2>&1", "--merge-stderr-to-stdout")):
             for option in options:
-                self.assert_refused([option, "a", "b", "true"], 2, f"oshrun: {option} is not an option", text)
+                self.assert_refused([option, "a", "b", "true"], 2,
+                                    f"oshrun: {option} is not an option", text)
         self.assert_refused(["-ppn=4", "true"], 2, "-ppn=4 is not an option", machines)
 
     def test_several_programs_are_refused_by_name(self):
-        self.assert_refused(["-n", 1, "echo", "a", ":", "-n", 1, "echo"], 2, "':'", "one program", "write --")
+        self.assert_refused(["-n", 1, "echo", "a", ":", "-n", 1, "echo"], 2, "':'", "one program",
+                            "write --")
         self.assertEqual(self.oshrun("-n", 1, "--", "echo", "a", ":", "b").out, "a : b\n")
         self.assertEqual(self.oshrun("-n", 1, "sh", "-c", ":").status, 0)
 
     def test_default_is_one_pe_per_usable_core(self):
         self.assertEqual(self.count_lines("echo"), len(os.sched_getaffinity(0)))
         first = {min(os.sched_getaffinity(0))}
-        self.assertEqual(self.count_lines("echo", preexec_fn=lambda: os.sched_setaffinity(0, first)), 1)
+        self.assertEqual(
+            self.count_lines("echo", preexec_fn=lambda: os.sched_setaffinity(0, first)), 1)
 
     def test_options_end_at_the_program(self):
         result = self.oshrun("-n", 1, "echo", "-n", "-np", "--timeout", "--help")
@@ -68,8 +75,9 @@ class Options(launching.LaunchTest):
         self.assertEqual(result.out, "-- -x\n")
 
     def test_x_sets_and_passes_variables(self):
-        result = self.oshrun("-n", 2, "-x", "A=1=2", "-x", "B=", "-x", "C", "-x", "NOT_SET_ANYWHERE",
-                             "sh", "-c", 'echo "$A,$B,$C,${NOT_SET_ANYWHERE-none}"', env={"C": "three"})
+        result = self.oshrun("-n", 2, "-x", "A=1=2", "-x", "B=", "-x", "C", "-x",
+                             "NOT_SET_ANYWHERE", "sh", "-c",
+                             'echo "$A,$B,$C,${NOT_SET_ANYWHERE-none}"', env={"C": "three"})
         self.assertEqual(result.out, "1=2,,three,none\n" * 2)
 
     def test_environment_is_passed_on(self):
@@ -94,7 +102,8 @@ class Options(launching.LaunchTest):
     def test_timeout_ends_the_job(self):
         result = self.oshrun("-n", 2, "--timeout", 0.3, "sleep", 60)
         self.assertEqual(result.status, 124, result)
-        self.assertEqual(result.err, "oshrun: the job ran longer than --timeout 0.3 s; ending its 2 PEs\n")
+        self.assertEqual(result.err,
+                         "oshrun: the job ran longer than --timeout 0.3 s; ending its 2 PEs\n")
         self.assertLess(result.seconds, 30)
 
     def test_timeout_leaves_a_shorter_job_alone(self):
@@ -106,12 +115,13 @@ class Options(launching.LaunchTest):
         self.assertRegex(result.out, r"^oshrun \(meshmem\) \d+\.\d+\.\d+\n$")
         result = self.oshrun("--help")
         self.assertEqual((result.status, result.err), (0, ""))
-        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "--hosts", "--hostfile",
-                     "--status PID", "SIGQUIT",
+        for text in ("-n", "-np", "-x", "--timeout", "--tag-output", "--wdir", "--hosts",
+                     "--hostfile", "--status PID", "SIGQUIT",
                      "oshrun -n 4 ./hello"):
             self.assertIn(text, result.out)
         for option in ("-help", "-h"):
-            self.assertEqual((self.oshrun(option).status, self.oshrun(option).out), (0, result.out), option)
+            self.assertEqual((self.oshrun(option).status, self.oshrun(option).out),
+                             (0, result.out), option)
         self.assertNotIn("fake", result.out)
         self.assertLessEqual(max(len(line) for line in result.out.splitlines()), 100)
 
@@ -124,7 +134,8 @@ class Options(launching.LaunchTest):
         self.assert_refused(["-n"], 2, "-n")
         self.assert_refused([], 2, "no program")
         self.assert_refused(["-n", "3"], 2, "no program")
-        self.assert_refused(["--bogus", "true"], 2, "--bogus is not an option", "-n", "--timeout", "--wdir", "--help")
+        self.assert_refused(["--bogus", "true"], 2, "--bogus is not an option", "-n", "--timeout",
+                            "--wdir", "--help")
         for option in ("-bogus", "-hn", "-", "--", "-3", "--bogus=3", "--=3"):
             self.assert_refused([option], 2)
         self.assert_refused(["-nx", "true"], 2, "-n takes a number", "'x'")
@@ -138,7 +149,8 @@ class Options(launching.LaunchTest):
     def test_a_program_that_cannot_be_run_is_named_once(self):
         self.assert_refused(["-n", "4", "./nosuch"], 127, "cannot run './nosuch': No such file")
         self.assert_refused(["-n", "4", "no-such-command-on-path"], 127, "No such file")
-        self.assert_refused(["-n", "4", "/etc/passwd"], 126, "cannot run '/etc/passwd': Permission denied")
+        self.assert_refused(["-n", "4", "/etc/passwd"], 126,
+                            "cannot run '/etc/passwd': Permission denied")
         self.assert_refused(["-n", "4", "/"], 126, "cannot run '/': Is a directory")
 
     def write_program(self, name, content):
@@ -164,7 +176,8 @@ class Options(launching.LaunchTest):
     def test_a_script_whose_interpreter_is_not_there_says_so(self):
         missing = self.write_program("missing", b"#! /no/such/shell -e\necho\n")
         self.assert_refused(["-n", "2", missing], 127,
-                            "its first line names an interpreter that is not there: #! /no/such/shell -e")
+                            "its first line names an interpreter that is not there: "
+                            "#! /no/such/shell -e")
         windows = self.write_program("windows", b"#!/bin/sh\r\necho\r\n")
         self.assert_refused(["-n", "2", windows], 127, "its lines end in carriage returns")
         self.assertEqual(self.count_lines("-n", 2, self.write_program("plain", b"echo here\n")), 2)
@@ -172,7 +185,8 @@ class Options(launching.LaunchTest):
     def test_pes_get_no_variables_but_those_of_pmix_and_a_few(self):
         before = set(self.environment)
         result = self.oshrun("-n", 1, "env")
-        new = {line.split("=")[0] for line in result.out.splitlines() if re.match(r"\w+=", line)} - before
+        new = {line.split("=")[0]
+               for line in result.out.splitlines() if re.match(r"\w+=", line)} - before
         self.assertEqual({name for name in new if not name.startswith("PMIX_")},
                          {"MESHMEM_OSHRUN_PES", "MESHMEM_OSHRUN_STATUS", "OMPI_MCA_schizo",
                           "OMPI_MCA_btl_vader_backing_directory"})

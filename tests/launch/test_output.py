@@ -108,7 +108,8 @@ class Output(launching.LaunchTest):
         code = "import os\nfor i in range(40): os.write(1, b'y' * (1 << 20))\nos.write(1, b'\\n')"
         received = self.python(1, code).communicate(timeout=60)[0]
         self.assertTrue(received == b"y" * (40 << 20) + b"\n", len(received))
-        tagged = self.start("-n", 1, "--tag-output", sys.executable, "-c", code).communicate(timeout=60)[0]
+        tagged = self.start("-n", 1, "--tag-output", sys.executable, "-c",
+                            code).communicate(timeout=60)[0]
         self.assertTrue(tagged == b"[0] " + b"y" * (40 << 20) + b"\n", len(tagged))
 
     def test_stdout_and_stderr_stay_apart(self):
@@ -127,7 +128,8 @@ class Output(launching.LaunchTest):
         self.finish(process)
 
     def test_a_prompt_appears_without_its_line_end(self):
-        process = self.start("-n", 2, "sh", "-c", "test $PMIX_RANK = 0 && printf 'name? '; sleep 60")
+        process = self.start("-n", 2, "sh", "-c",
+                             "test $PMIX_RANK = 0 && printf 'name? '; sleep 60")
         self.assertEqual(read_until(process.stdout.fileno(), b"name? "), b"name? ")
         process.terminate()
         self.finish(process)
@@ -137,7 +139,8 @@ class Output(launching.LaunchTest):
         process = self.start("-n", 1, "sh", "-c", script)
         begin = time.monotonic()
         first = read_until(process.stdout.fileno(), b"\r10 %")
-        self.assertEqual(first + read_until(process.stdout.fileno(), b"\r30 %"), b"\r10 %\r20 %\r30 %")
+        self.assertEqual(first + read_until(process.stdout.fileno(), b"\r30 %"),
+                         b"\r10 %\r20 %\r30 %")
         self.assertGreater(time.monotonic() - begin, 0.3)
         process.terminate()
         self.finish(process)
@@ -150,7 +153,8 @@ class Output(launching.LaunchTest):
 
     def test_a_full_stdio_buffer_is_no_prompt(self):
         code = ("import os, time\n"
-                "if os.environ['PMIX_RANK'] == '0': os.write(1, b'a' * 4096); time.sleep(2); os.write(1, b'a\\n')\n"
+                "if os.environ['PMIX_RANK'] == '0': os.write(1, b'a' * 4096); time.sleep(2); "
+                "os.write(1, b'a\\n')\n"
                 "else: time.sleep(0.7); os.write(1, b'b\\n')")
         self.assertEqual(self.finish(self.python(2, code)).out, "b\n" + "a" * 4097 + "\n")
 
@@ -171,13 +175,16 @@ class Output(launching.LaunchTest):
 
     def test_a_full_disk_is_said_once_and_no_success(self):
         with open("/dev/full", "wb") as full:
-            result = self.oshrun("-n", 2, "sh", "-c", "echo a; sleep 0.3; echo b; echo c >&2", stdout=full)
+            result = self.oshrun("-n", 2, "sh", "-c", "echo a; sleep 0.3; echo b; echo c >&2",
+                                 stdout=full)
             self.assertEqual(result.status, 1, result)
             self.assertEqual(sorted(result.err.splitlines()),
-                             ["c", "c", "oshrun: output of the PEs is lost: No space left on device"])
+                             ["c", "c",
+                              "oshrun: output of the PEs is lost: No space left on device"])
             self.assertEqual(self.oshrun("-n", 2, "sh", "-c", "echo c >&2", stderr=full).status, 1)
             # The job goes on, and its own status counts.
-            result = self.oshrun("-n", 1, "sh", "-c", "echo a; sleep 0.3; echo b; exit 3", stdout=full)
+            result = self.oshrun("-n", 1, "sh", "-c", "echo a; sleep 0.3; echo b; exit 3",
+                                 stdout=full)
             self.assertEqual(result.status, 3, result)
 
     def test_text_on_request_that_does_not_fit_is_no_success(self):
@@ -200,7 +207,8 @@ class Output(launching.LaunchTest):
 
 class Input(launching.LaunchTest):
     def test_standard_input_goes_to_pe_0(self):
-        result = self.oshrun("-n", 3, "sh", "-c", "wc -c | sed s/^/$PMIX_RANK:/", given=b"z" * 300000)
+        result = self.oshrun("-n", 3, "sh", "-c", "wc -c | sed s/^/$PMIX_RANK:/",
+                             given=b"z" * 300000)
         self.assertEqual(sorted(result.out.split()), ["0:300000", "1:0", "2:0"])
 
     def test_a_file_as_standard_input(self):
@@ -233,13 +241,15 @@ class Terminal(launching.LaunchTest):
         pid, fd = self.start_at_terminal("-n", "2", "sh", "-c", script)
         self.assertEqual(read_for(fd, 20), b"tty=11\r\ntty=11\r\n")
         self.assertEqual(self.status_of(pid), 0)
-        result = self.oshrun("-n", 1, "sh", "-c", script, env={"MESHMEM_OUTPUT_TTY": "1", "MESHMEM_ERROR_TTY": "1"})
+        result = self.oshrun("-n", 1, "sh", "-c", script,
+                             env={"MESHMEM_OUTPUT_TTY": "1", "MESHMEM_ERROR_TTY": "1"})
         self.assertEqual(result.out, "tty=nonenone\n")
 
     def test_what_is_typed_goes_to_pe_0(self):
         pid, fd = self.start_at_terminal("-n", "2", "cat")
         os.write(fd, b"hello\n")
-        self.assertEqual(read_until(fd, b"hello\r\nhello\r\n"), b"hello\r\nhello\r\n")  # the echo, and cat's
+        # the echo, and cat's
+        self.assertEqual(read_until(fd, b"hello\r\nhello\r\n"), b"hello\r\nhello\r\n")
         os.write(fd, b"\x04")  # end of file
         self.assertEqual(self.status_of(pid), 0)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MESHMEM_CHECK=races: mistakes are found with both calls, and programs that are right stay silent."""
+"""MESHMEM_CHECK=races: mistakes are found with both calls, and programs that are right stay
+silent."""
 import os
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ import launching
 from races import MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, assert_told, n_pes_of
 
 PROGRAM = os.environ.get("RACES_PROGRAM", "")
-OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(os.path.dirname(os.path.abspath(__file__)), "races_loads.c")
+OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "races_loads.c")
 
 
 class RacesTest(launching.LaunchTest):
@@ -42,7 +44,8 @@ class TestRaces(RacesTest):
     def test_children_of_fork_have_a_status_of_their_own(self):
         result = self.oshrun("-n", 2, PROGRAM, "put_get", "child")
         self.assertEqual(result.status, 1, result)
-        self.assertEqual(set(result.out.splitlines()), {"child 0"}, result)  # the first PE to end takes the other
+        # the first PE to end takes the other
+        self.assertEqual(set(result.out.splitlines()), {"child 0"}, result)
 
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):
@@ -70,7 +73,8 @@ class TestRaces(RacesTest):
 
     def test_refusals(self):
         for words, environment, line in (
-                (["-n", 2], {"MESHMEM_TRACE": os.path.join(self.folder, "t")}, "one job has one of them"),
+                (["-n", 2], {"MESHMEM_TRACE": os.path.join(self.folder, "t")},
+                 "one job has one of them"),
                 (["-n", 2], {"MESHMEM_CHECK": "race"}, "MESHMEM_CHECK=race is not valid")):
             with self.subTest(line):
                 result = self.oshrun(*words, PROGRAM, "put_get", env=environment)
@@ -185,8 +189,8 @@ class TestLoads(OfLoads, RacesTest):
 class TestLoadsByClang(OfLoads, RacesTest):
     # Where compilers differ: copies, atomics and volatile ones.
     mistakes = {name: MISTAKES_OF_LOADS[name] for name in (
-        "load_before_quiet", "copy_before_quiet", "struct_before_quiet", "atomic_flag_without_fence",
-        "volatile_flag_without_fence", "lock_of_one")}
+        "load_before_quiet", "copy_before_quiet", "struct_before_quiet",
+        "atomic_flag_without_fence", "volatile_flag_without_fence", "lock_of_one")}
     compiler, options = "clang", ("-O1",)
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills a process of a job at a random moment: the job ends soon, says why, and leaves nothing behind.
+"""Kills a process of a job at a random moment: the job ends soon, says why, and leaves nothing
+behind.
 
-MESHMEM_TEST_KILLS says how many (default: 24), MESHMEM_TEST_SEED which ones; every kill prints its seed.
+MESHMEM_TEST_KILLS says how many (default: 24), MESHMEM_TEST_SEED which ones; every kill prints its
+seed.
 """
 import os
 import random
@@ -59,23 +61,27 @@ class RandomKills(launching.LaunchTest):
 
     def aim(self, draw, process):
         """What is to die: a word for it, and its processes."""
-        victim, pes = draw.choice(("PE", "PE", "PE", "oshrun", "oshrun and guard")), self.pes_of(process)
+        victim, pes = draw.choice(("PE", "PE", "PE", "oshrun", "oshrun and guard")), self.pes_of(
+            process)
         if victim == "PE" and pes:
             return victim, draw.sample(pes, 1)
         victim = victim.replace("PE", "oshrun")  # none has been started yet
-        return victim, [process.pid] + (self.guard_of(process) if victim == "oshrun and guard" else [])
+        return victim, [process.pid] + (self.guard_of(process) if victim == "oshrun and guard"
+                                        else [])
 
     def run_one(self, seed):
         draw = random.Random(seed)
         pes = draw.choice((1, 2, 3, 5, 8))
         program = draw.choice((("work", "0"), ("rounds", "1000000"), ("hang", "0")))
-        process = self.start("-n", pes, SHMEM_PROGRAM, *program, stdout=launching.subprocess.DEVNULL)
+        process = self.start("-n", pes, SHMEM_PROGRAM, *program,
+                             stdout=launching.subprocess.DEVNULL)
         time.sleep(draw.uniform(0, LATEST_SECONDS))
         victim, pids = self.aim(draw, process)
         # oshrun makes its folder a moment before its guard.
         is_guarded = victim != "oshrun and guard" and bool(self.guard_of(process))
         number = signal.SIGKILL if victim != "PE" else draw.choice(DEADLY)
-        self.told = f"seed {seed}: {' '.join(program)} by {pes}, signal {int(number)} to {victim} {pids}"
+        self.told = (
+            f"seed {seed}: {' '.join(program)} by {pes}, signal {int(number)} to {victim} {pids}")
         if not all([kill(pid, number) for pid in pids]):
             self.told += ", which was gone"
         result = self.finish(process, seconds=MOST_SECONDS)
@@ -94,7 +100,8 @@ class RandomKills(launching.LaunchTest):
             self.assertEqual(result.status, -number, about)
         else:
             self.assertEqual(result.status, 128 + number, about)
-            self.assertRegex(result.err, rf"oshrun: PE \d+ \(pid \d+\) was killed by signal {int(number)} ", about)
+            self.assertRegex(result.err, rf"oshrun: PE \d+ \(pid \d+\) was killed by signal "
+                             rf"{int(number)} ", about)
 
     def test_kills_at_random_moments(self):
         print(f"MESHMEM_TEST_SEED={SEED} MESHMEM_TEST_KILLS={KILLS}", file=sys.stderr)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another user of the machine can do to a job: nothing.
 
-Invariant: the stranger is a process that the kernel knows as another user, and which is given more than it could find
-out by itself: the job's name and its server's address. Each test runs with root as the victim and, where that makes a
-difference, with an ordinary user. Root only: it has to become both.
+Invariant: the stranger is a process that the kernel knows as another user, and which is given more
+than it could find out by itself: the job's name and its server's address. Each test runs with root
+as the victim and, where that makes a difference, with an ordinary user. Root only: it has to become
+both.
 """
 import ctypes
 import itertools
@@ -28,7 +29,8 @@ ROOT, ORDINARY, STRANGER = 0, 65533, 65532
 VICTIMS = (ROOT, ORDINARY)
 
 
-# --- What a stranger does. Forked from the test and not started: the interpreter may lie where only root can read.
+# --- What a stranger does. Forked from the test and not started: the interpreter may lie where only
+# root can read.
 
 def connect(port):
     connection = socket.socket()
@@ -67,7 +69,8 @@ def hold_many(tell, port):
 
 
 def pry(tell, pid, address):
-    """Opens all that the kernel shows of a process, reads and writes its memory, signals it: says what it could."""
+    """Opens all that the kernel shows of a process, reads and writes its memory, signals it: says
+    what it could."""
     could = []
     paths = [f"/proc/{pid}/{name}" for name in ("mem", "environ", "maps")]
     paths += [f"/proc/{pid}/fd/{number}" for number in range(40)]
@@ -169,20 +172,24 @@ class Security(launching.LaunchTest):
 
     @staticmethod
     def libraries():
-        listed = subprocess.run(["ldd", SHMEM_PROGRAM], capture_output=True, text=True, check=True).stdout
-        return [line.split()[2] for line in listed.splitlines() if "meshmem" in line and "=>" in line]
+        listed = subprocess.run(["ldd", SHMEM_PROGRAM], capture_output=True, text=True,
+                                check=True).stdout
+        return [line.split()[2] for line in listed.splitlines() if "meshmem" in line
+                and "=>" in line]
 
     def program(self, path):
         return os.path.join(self.folder, os.path.basename(path))
 
     def start_job(self, victim, *words):
-        return subprocess.Popen([self.program(OSHRUN), *(str(word) for word in words)], env=self.environment,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        return subprocess.Popen([self.program(OSHRUN), *(str(word) for word in words)],
+                                env=self.environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 preexec_fn=become(victim))
 
     def start_waiting_job(self, victim, pes=2):
         """PEs that have not called shmem_init yet and do so when the file is there."""
-        script = f'while [ ! -e "{self.go}" ]; do sleep 0.02; done; exec "{self.program(SHMEM_PROGRAM)}" ring'
+        script = (f'while [ ! -e "{self.go}" ]; do sleep 0.02; done; exec '
+                  f'"{self.program(SHMEM_PROGRAM)}" ring')
         return self.start_job(victim, "-n", pes, "sh", "-c", script)
 
     def start_running_job(self, victim, pes=2):
@@ -199,7 +206,8 @@ class Security(launching.LaunchTest):
             for pid in self.processes():
                 entries = launching.environment_of(pid)
                 if mark in entries:
-                    found.update(entry.decode().split("=", 1) for entry in entries if entry.startswith(b"PMIX_"))
+                    found.update(entry.decode().split("=", 1)
+                                 for entry in entries if entry.startswith(b"PMIX_"))
             return found
         self.assertTrue(wait_until(look, 30), "no PE came")
         return found
@@ -222,8 +230,9 @@ class Security(launching.LaunchTest):
         """A stranger's process with all that a PE is given, which says that it is the victim's."""
         environment = dict(os.environ, LD_LIBRARY_PATH=self.folder, **self.variables_of(rank))
         environment.update(LD_PRELOAD=self.program(POSE_AS), POSE_AS_USER=str(victim))
-        return subprocess.Popen([str(word) for word in words], env=environment, stdin=subprocess.DEVNULL, cwd="/",
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=become(STRANGER))
+        return subprocess.Popen([str(word) for word in words], env=environment,
+                                stdin=subprocess.DEVNULL, cwd="/", stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, preexec_fn=become(STRANGER))
 
     def assert_turned_away(self, stranger):
         out, _ = stranger.communicate(timeout=60)
@@ -248,13 +257,15 @@ class Security(launching.LaunchTest):
     def test_a_stranger_cannot_end_a_job_that_runs(self):
         for victim in VICTIMS:
             job = self.start_running_job(victim)
-            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0, 7, "now"))
+            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0,
+                                              7, "now"))
             self.let_go(job)
 
     def test_a_stranger_cannot_end_a_job_before_its_pes_came(self):
         for victim in VICTIMS:
             job = self.start_waiting_job(victim)
-            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0, 7, "now"))
+            self.assert_turned_away(self.pose(victim, 0, self.program(PMIX_CLIENT), "abort", 0,
+                                              7, "now"))
             self.let_go(job)
 
     def test_a_stranger_cannot_be_pe_0(self):
@@ -280,7 +291,8 @@ class Security(launching.LaunchTest):
 
     def test_oshrun_ends_with_its_pes_whatever_its_server_waits_for(self):
         for act in (stay_silent, stop_half_way):
-            job = self.start_job(ROOT, "-n", 2, "sh", "-c", f'while [ ! -e "{self.go}" ]; do sleep 0.02; done')
+            job = self.start_job(ROOT, "-n", 2, "sh", "-c",
+                                 f'while [ ! -e "{self.go}" ]; do sleep 0.02; done')
             stranger = self.fork(act, self.port(), user=ROOT)
             self.assert_connected(stranger)
             with open(self.go, "w", encoding="utf-8"):
@@ -297,8 +309,10 @@ class Security(launching.LaunchTest):
             name = self.variables_of(0)["PMIX_NAMESPACE"]
             self.assertRegex(name, r"-[0-9a-f]{32}@1$")
             names.add(re.search(r"[0-9a-f]{32}", name).group())
-            look = f"cat /proc/[0-9]*/cmdline /proc/net/unix 2>/dev/null; find {self.tmpdir} 2>/dev/null"
-            seen = subprocess.run(["sh", "-c", look], stdout=subprocess.PIPE, preexec_fn=become(STRANGER), cwd="/",
+            look = (f"cat /proc/[0-9]*/cmdline /proc/net/unix 2>/dev/null; find {self.tmpdir} "
+                    "2>/dev/null")
+            seen = subprocess.run(["sh", "-c", look], stdout=subprocess.PIPE,
+                                  preexec_fn=become(STRANGER), cwd="/",
                                   check=False).stdout
             self.assertNotIn(name[-34:-2].encode(), seen)
             self.let_go(job, refused=False)
@@ -312,23 +326,28 @@ class Security(launching.LaunchTest):
             for pid in (job.pid, self.pid_of(0), self.pid_of(1), *self.guards_of(job)):
                 with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
                     address = int(maps.readline().split("-")[0], 16)
-                self.assertEqual(self.fork(pry, pid, address).lines.readline(), "[]\n", f"pid {pid} of user {victim}")
+                self.assertEqual(self.fork(pry, pid, address).lines.readline(), "[]\n",
+                                 f"pid {pid} of user {victim}")
             self.let_go(job, refused=False)
 
     def guards_of(self, job):
         return [pid for pid in self.processes() if pid != job.pid
-                and not any(entry.startswith(b"PMIX_RANK=") for entry in launching.environment_of(pid))]
+                and not any(entry.startswith(b"PMIX_RANK=")
+                            for entry in launching.environment_of(pid))]
 
     def test_a_stranger_gets_no_memory_while_the_pes_come(self):
         for victim in VICTIMS:
             before = offers_of_memory()
             late = f'[ $PMIX_RANK = 0 ] || while [ ! -e "{self.go}" ]; do sleep 0.02; done'
-            job = self.start_job(victim, "-n", 2, "sh", "-c", f'{late}; exec "{self.program(SHMEM_PROGRAM)}" ring')
-            self.assertTrue(wait_until(lambda: offers_of_memory() - before, 30), "PE 0 offers nothing")
+            job = self.start_job(victim, "-n", 2, "sh", "-c",
+                                 f'{late}; exec "{self.program(SHMEM_PROGRAM)}" ring')
+            self.assertTrue(wait_until(lambda: offers_of_memory() - before, 30),
+                            "PE 0 offers nothing")
             names = list(offers_of_memory() - before)
             self.assertEqual(self.fork(ask_for_memory, names).lines.readline(), "0\n")
             # The same question by the job's own user has an answer.
-            self.assertNotEqual(self.fork(ask_for_memory, names, user=victim).lines.readline(), "0\n")
+            self.assertNotEqual(self.fork(ask_for_memory, names, user=victim).lines.readline(),
+                                "0\n")
             self.let_go(job, refused=False)
 
     # --- What was there before
@@ -340,11 +359,14 @@ class Security(launching.LaunchTest):
         listener.setblocking(False)
         path = os.path.join(self.tmpdir, f"pmix.sys.{os.uname().nodename}")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"prte.0;tcp4://127.0.0.1:{listener.getsockname()[1]}\n4.2.2\n1\n{STRANGER}:{STRANGER}\n\n")
+            file.write(f"prte.0;tcp4://127.0.0.1:{listener.getsockname()[1]}\n4.2.2\n1\n"
+                       f"{STRANGER}:{STRANGER}\n\n")
         os.chown(path, STRANGER, STRANGER)
-        result = subprocess.run([self.program(SHMEM_PROGRAM), "ring"], env=self.environment, capture_output=True,
-                                timeout=60, preexec_fn=become(ORDINARY), check=False)
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"PE 0 of 1\n", b""))
+        result = subprocess.run([self.program(SHMEM_PROGRAM), "ring"], env=self.environment,
+                                capture_output=True, timeout=60, preexec_fn=become(ORDINARY),
+                                check=False)
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (0, b"PE 0 of 1\n", b""))
         with self.assertRaises(BlockingIOError):
             listener.accept()
         listener.close()
@@ -368,7 +390,8 @@ class Security(launching.LaunchTest):
         self.addCleanup(os.umask, 0o022)
         job = self.start_waiting_job(ORDINARY)
         self.variables_of(0)
-        modes = [os.stat(os.path.join(self.tmpdir, name)).st_mode & 0o777 for name in os.listdir(self.tmpdir)]
+        modes = [os.stat(os.path.join(self.tmpdir, name)).st_mode & 0o777
+                 for name in os.listdir(self.tmpdir)]
         self.assertEqual(modes, [0o700])
         self.let_go(job, refused=False)
 
@@ -383,9 +406,10 @@ class Security(launching.LaunchTest):
         if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
             self.skipTest("set-uid has no effect here")
         # A server of the caller's choice, whom nobody may ask before the refusal.
-        launched = dict(self.environment, PMIX_SERVER_URI41="any.0;tcp4://127.0.0.1:1", PMIX_NAMESPACE="any",
-                        PMIX_RANK="0")
-        for program, words, said in ((SHMEM_PROGRAM, ["ring"], b"meshmem: "), (OSHRUN, ["-n", "1", "true"], b"oshrun: ")):
+        launched = dict(self.environment, PMIX_SERVER_URI41="any.0;tcp4://127.0.0.1:1",
+                        PMIX_NAMESPACE="any", PMIX_RANK="0")
+        for program, words, said in ((SHMEM_PROGRAM, ["ring"], b"meshmem: "),
+                                     (OSHRUN, ["-n", "1", "true"], b"oshrun: ")):
             path = self.program(program)
             os.chown(path, ORDINARY, ORDINARY)
             os.chmod(path, 0o4755)
@@ -401,20 +425,23 @@ class Security(launching.LaunchTest):
         """A job in a machine of its own, as far as `before` makes it so."""
         words = ["unshare", *before, f'exec "{OSHRUN}" -n 3 "{SHMEM_PROGRAM}" ring']
         environment = dict(self.environment, **dict(variables))
-        result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60,
+                                check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
         self.assertEqual(sorted(result.stdout.splitlines()), [f"PE {pe} of 3" for pe in range(3)])
 
     def test_a_job_runs_without_proc(self):
         hidden = ["-m", "sh", "-c", 'mount -t tmpfs none /proc && eval "$0"']
-        if subprocess.run(["unshare", *hidden, "true"], capture_output=True, check=False).returncode != 0:
+        if subprocess.run(["unshare", *hidden, "true"], capture_output=True,
+                          check=False).returncode != 0:
             self.skipTest("namespaces of mounts are closed here")
         self.run_apart(hidden)
         self.run_apart(hidden, {"MESHMEM_HEAP": "device"})
 
     def test_a_job_runs_in_a_process_namespace_without_a_proc_of_its_own(self):
         apart = ["-pf", "sh", "-c", 'eval "$0"']
-        if subprocess.run(["unshare", *apart, "true"], capture_output=True, check=False).returncode != 0:
+        if subprocess.run(["unshare", *apart, "true"], capture_output=True,
+                          check=False).returncode != 0:
             self.skipTest("namespaces of processes are closed here")
         self.run_apart(apart)
         self.run_apart(apart, {"MESHMEM_HEAP": "device"})

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PEs that start on one core: they part, and none is bound.
 
-Invariant: whatever else runs on the machine, of 20 starts on core 0 the PEs are still there together in one at least.
+Invariant: whatever else runs on the machine, of 20 starts on core 0 the PEs are still there
+together in one at least.
 """
 import os
 import unittest
@@ -16,8 +17,10 @@ CORES = os.sched_getaffinity(0)
 @unittest.skipUnless(len(CORES) > 1 and 0 in CORES, "needs core 0 and another one")
 class Spread(launching.LaunchTest):
     def moves(self, **settings):
-        """How many PEs said that they left another's core. The program says itself what it may use afterwards."""
-        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "one_core", seconds=100, env={"SHMEM_DEBUG": "1", **settings})
+        """How many PEs said that they left another's core. The program says itself what it may use
+        afterwards."""
+        result = self.oshrun("-n", 2, SHMEM_PROGRAM, "one_core", seconds=100,
+                             env={"SHMEM_DEBUG": "1", **settings})
         self.assertEqual(result.status, 0, result)
         self.assertEqual(result.out.count(f"may use {len(CORES)}\n"), 2, result)
         return result.err.count(", where another PE is, to core ")

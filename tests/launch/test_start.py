@@ -17,13 +17,15 @@ NOBODY = 65534
 def switches_of(pid):
     """How often a process has gone to sleep."""
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
+        return sum(int(line.split()[1])
+                   for line in file if line.startswith("voluntary_ctxt_switches"))
 
 
 class Start(launching.LaunchTest):
     def assert_pes(self, result, pes):
         self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertEqual(sorted(result.out.splitlines()), sorted(f"PE {pe} of {pes}" for pe in range(pes)))
+        self.assertEqual(sorted(result.out.splitlines()),
+                         sorted(f"PE {pe} of {pes}" for pe in range(pes)))
         self.assert_nothing_left()
 
     def test_1_2_3_8_and_64_pes(self):
@@ -44,7 +46,8 @@ class Start(launching.LaunchTest):
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.finish(process).status, 143)
-        print(f"each PE napped {naps:.0f} times a second; the job ended {time.monotonic() - begin:.2f} s after SIGTERM")
+        print(f"each PE napped {naps:.0f} times a second; the job ended "
+              f"{time.monotonic() - begin:.2f} s after SIGTERM")
         # By naps of 3 ms; naps of 1 ms would take the whole core where PEs are some hundreds.
         self.assertLess(naps, 500)
 
@@ -53,7 +56,8 @@ class Start(launching.LaunchTest):
 
     def test_a_low_limit_of_open_files(self):
         def lower():
-            resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            resource.setrlimit(resource.RLIMIT_NOFILE,
+                               (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         self.assert_pes(self.oshrun("-n", 16, PMIX_CLIENT, "exchange", 1, preexec_fn=lower), 16)
         result = self.oshrun("-n", 1, "sh", "-c", "ulimit -n", preexec_fn=lower)
         self.assertEqual(result.out, "40\n")
@@ -68,9 +72,11 @@ class Start(launching.LaunchTest):
 
     def test_too_low_a_limit_of_open_files_is_one_clear_line(self):
         result = self.oshrun("-n", 64, "sleep", 60,
-                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)))
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                   (60, 60)))
         self.assertEqual(result.status, 1, result)
-        self.assertEqual(result.err, "oshrun: cannot start 64 PEs: oshrun needs 224 open files for that and may have "
+        self.assertEqual(result.err, "oshrun: cannot start 64 PEs: oshrun needs 224 open files for "
+                         "that and may have "
                          "60; raise the limit (ulimit -Hn) or start fewer\n")
         self.assert_nothing_left()
 
@@ -84,7 +90,8 @@ class Start(launching.LaunchTest):
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-        process = self.start_program(programs[0], "-n", 4, programs[1], "exchange", 1, preexec_fn=become_nobody)
+        process = self.start_program(programs[0], "-n", 4, programs[1], "exchange",
+                                     1, preexec_fn=become_nobody)
         self.assert_pes(self.finish(process), 4)
 
     def start_program(self, program, *words, **options):
@@ -100,17 +107,19 @@ class Start(launching.LaunchTest):
 
     @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
     def test_inside_mpirun(self):
-        process = self.start_program("timeout", "-k", 2, 60, "mpirun", "--allow-run-as-root", "--oversubscribe",
-                                     "-np", 1, OSHRUN, "-n", 3, PMIX_CLIENT, "exchange", 1,
-                                     env={"OMPI_MCA_odls_base_num_threads": "0"})
+        process = self.start_program("timeout", "-k", 2, 60, "mpirun", "--allow-run-as-root",
+                                     "--oversubscribe", "-np", 1, OSHRUN, "-n", 3, PMIX_CLIENT,
+                                     "exchange", 1, env={"OMPI_MCA_odls_base_num_threads": "0"})
         result = self.finish(process, 70)
         self.assertEqual(result.status, 0, result)
-        self.assertEqual(sorted(result.out.split("\n")), ["", "PE 0 of 3", "PE 1 of 3", "PE 2 of 3"])
+        self.assertEqual(sorted(result.out.split("\n")),
+                         ["", "PE 0 of 3", "PE 1 of 3", "PE 2 of 3"])
 
     def test_an_outer_launchers_identity_is_not_passed_on(self):
-        outer = {"PMIX_RANK": "7", "PMIX_NAMESPACE": "outer", "PMI_RANK": "3", "OMPI_COMM_WORLD_RANK": "3",
-                 "OMPI_COMM_WORLD_SIZE": "9", "PMIX_SERVER_URI2": "outer;tcp4://127.0.0.1:1",
-                 "OMPI_MCA_ess_base_vpid": "3", "OMPI_MCA_btl": "self", "PMIX_MCA_plog": "stdfd"}
+        outer = {"PMIX_RANK": "7", "PMIX_NAMESPACE": "outer", "PMI_RANK": "3",
+                 "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "9",
+                 "PMIX_SERVER_URI2": "outer;tcp4://127.0.0.1:1", "OMPI_MCA_ess_base_vpid": "3",
+                 "OMPI_MCA_btl": "self", "PMIX_MCA_plog": "stdfd"}
         result = self.oshrun("-n", 2, "env", env=outer)
         lines = result.out.splitlines()
         for name, value in outer.items():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where is everybody: the table on SIGQUIT, by oshrun --status, and when MESHMEM_TIMEOUT ends a wait."""
+"""Where is everybody: the table on SIGQUIT, by oshrun --status, and when MESHMEM_TIMEOUT ends a
+wait."""
 import os
 import re
 import resource
@@ -32,12 +33,13 @@ class Status(launching.LaunchTest):
         return process
 
     def status_of(self, pid):
-        result = subprocess.run([OSHRUN, "--status", str(pid)], env=self.environment, capture_output=True,
-                                text=True, timeout=60, check=False)
+        result = subprocess.run([OSHRUN, "--status", str(pid)], env=self.environment,
+                                capture_output=True, text=True, timeout=60, check=False)
         return launching.Result(result.returncode, result.stdout, result.stderr, 0)
 
     def assert_table(self, pid, *patterns):
-        """The table of a running oshrun comes to have these lines: a wait is shown when it has lasted."""
+        """The table of a running oshrun comes to have these lines: a wait is shown when it has
+        lasted."""
         result = None
 
         def is_there():
@@ -68,7 +70,8 @@ class Status(launching.LaunchTest):
 
     def test_a_missing_pe_is_found_and_the_job_goes_on(self):
         process = self.start_waiting(4, "barrier", 0)
-        rows = (r"^  1\.\.3 +\d+\.\d s   waits for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 4 PEs\)"
+        rows = (r"^  1\.\.3 +\d+\.\d s   waits for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, "
+                r"4 PEs\)"
                 + BY.format("meet_the_others") + "$",
                 r"^  0 +-   waits for nothing in meshmem")
         table = self.assert_table(process.pid, rf"^oshrun {process.pid}: where the 4 PEs of .*status_program are "
@@ -97,17 +100,20 @@ class Status(launching.LaunchTest):
 
     def test_a_variable_is_shown_with_its_value_and_what_is_awaited(self):
         process = self.start_waiting(3, "variable")
-        self.assert_table(process.pid, rf"^  1\.\.2 .*waits for the variable {AT}, now 0, to be > 5, in "
+        self.assert_table(process.pid,
+                          rf"^  1\.\.2 .*waits for the variable {AT}, now 0, to be > 5, in "
                           r"shmem_long_wait_until" + BY.format("(wait_for_flag|main)"))
         self.end(process)
         process = self.start_waiting(2, "set")
-        self.assert_table(process.pid, r"^  1 .*waits for any of 4 variables from 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\) "
+        self.assert_table(process.pid, r"^  1 .*waits for any of 4 variables from 0x[0-9a-f]+ "
+                          r"\(static data \+ 0x[0-9a-f]+\) "
                           "on to be == 7, in shmem_long_wait_until_any")
         self.end(process)
 
     def test_a_lock_is_shown_with_its_holder_and_a_team_with_its_size(self):
         process = self.start_waiting(2, "lock")
-        self.assert_table(process.pid, r"^  1 .*waits for the lock at 0x[0-9a-f]+ in shmem_set_lock, which PE 0 holds")
+        self.assert_table(process.pid, r"^  1 .*waits for the lock at 0x[0-9a-f]+ in "
+                          r"shmem_set_lock, which PE 0 holds")
         self.end(process)
         process = self.start_waiting(6, "team")
         self.assert_table(process.pid, r"^  3,5 .*waits for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
@@ -117,7 +123,8 @@ class Status(launching.LaunchTest):
 
     def test_threads_have_rows_and_the_rest_are_counted(self):
         process = self.start_waiting(2, "threads")
-        self.assert_table(process.pid, rf"^  0\.\.1 .*waits for the variable {AT}.*\(30 such waits\)$",
+        self.assert_table(process.pid,
+                          rf"^  0\.\.1 .*waits for the variable {AT}.*\(30 such waits\)$",
                           r"^  0\.\.1 +-   \.\.\. and 5 more waits at the same time$")
         self.end(process)
 
@@ -136,7 +143,8 @@ class Status(launching.LaunchTest):
     @unittest.skipUnless(KERNELS, "needs devices that are processors")
     def test_kernels_are_shown(self):
         process = self.start_waiting(2, "variable", program=KERNELS)
-        self.assert_table(process.pid, r"^  0\.\.1 +\d+\.\d s   kernel wait_for_flags, block \([012],0,0\), thread \(\d+,0,0\) "
+        self.assert_table(process.pid, r"^  0\.\.1 +\d+\.\d s   kernel wait_for_flags, block "
+                          r"\([012],0,0\), thread \(\d+,0,0\) "
                           r"waits for the variable at 0x[0-9a-f]+ \(device memory \+ 0x[0-9a-f]+\)")
         self.end(process)
         for verb, kernel in (("barrier", "kernel meet"), ("reduce", "kernel sum_up"),
@@ -148,7 +156,8 @@ class Status(launching.LaunchTest):
 
     def test_programs_without_the_library_and_ended_pes_are_shown(self):
         process = self.start("-n", 2, "sh", "-c", "test $PMIX_RANK = 1 && exit 0; sleep 60")
-        self.assert_table(process.pid, r"^  0 +-   has not come to shmem_init$", r"^  1 +-   has ended with status 0$")
+        self.assert_table(process.pid, r"^  0 +-   has not come to shmem_init$",
+                          r"^  1 +-   has ended with status 0$")
         process.terminate()
         self.finish(process)
 
@@ -158,29 +167,34 @@ class Status(launching.LaunchTest):
         for pid, why in ((ended.pid, "there is no such process"), (os.getpid(), "it is not an oshrun")):
             result = self.status_of(pid)
             self.assertEqual((result.status, result.out), (1, ""), result)
-            self.assertRegex(result.err, rf"^oshrun: --status {pid}: {why}; give the process id of a running .*\n$")
+            self.assertRegex(result.err, rf"^oshrun: --status {pid}: {why}; give the process id "
+                             r"of a running .*\n$")
         for words in (["0"], ["12x"], ["-3"], ["4711", "./a.out"]):
             result = self.oshrun("--status", *words)
             self.assertEqual(result.status, 2, result)
             self.assertRegex(result.err, "^oshrun: .*--status.*\n$")
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root, to be somebody else")
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"),
+                         "needs root, to be somebody else")
     def test_other_users_are_refused(self):
         process = self.start_waiting(2, "barrier", 0)
         folder = os.path.join(self.folder, "bin")
         os.mkdir(folder)
         os.chmod(self.folder, 0o755)
         shutil.copy(OSHRUN, folder)  # where everybody may go
-        words = ["setpriv", "--reuid", "65534", "--clear-groups", os.path.join(folder, "oshrun"), "--status", str(process.pid)]
-        result = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", os.path.join(folder, "oshrun"),
+                 "--status", str(process.pid)]
+        result = subprocess.run(words, env=self.environment, capture_output=True, text=True,
+                                timeout=60, check=False)
         self.assertEqual((result.returncode, result.stdout), (1, ""), result)
         self.assertIn("it is a process of another user", result.stderr)
         self.end(process)
 
     def assert_timeout_table(self, result):
         self.assertNotEqual(result.status, 0, result)
-        line = r"meshmem: PE [12] \(host .*\): waited 2 s for PE 0 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 3 PEs\); " \
-               r"the limit is MESHMEM_TIMEOUT" + BY.format("meet_the_others") + r"\n"
+        line = r"meshmem: PE [12] \(host .*\): waited 2 s for PE 0 in shmem_barrier_all " \
+               r"\(SHMEM_TEAM_WORLD, 3 PEs\); the limit is MESHMEM_TIMEOUT" + \
+               BY.format("meet_the_others") + r"\n"
         table = r"meshmem: where the 3 PEs of .*status_program are after .* s:\n"
         self.assertRegex(result.err, f"(?s){line}.*{table}")
         self.assertEqual(len(re.findall(table, result.err)), 1, result)
@@ -189,18 +203,20 @@ class Status(launching.LaunchTest):
                                                 + BY.format("meet_the_others"), re.M))
 
     def test_a_timeout_prints_the_table_once(self):
-        result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": "2"}, seconds=90)
+        result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": "2"},
+                             seconds=90)
         self.assert_timeout_table(result)
         self.assert_nothing_left()
 
     @unittest.skipUnless(shutil.which("mpirun"), "needs mpirun")
     def test_a_timeout_prints_the_table_under_mpirun(self):
-        words = ["timeout", "-k", "2", "80", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3",
-                 PROGRAM, "barrier", "0"]
+        words = ["timeout", "-k", "2", "80", "mpirun", "--allow-run-as-root", "--oversubscribe",
+                 "-n", "3", PROGRAM, "barrier", "0"]
         settings = {"MESHMEM_TIMEOUT": "2", "OMPI_MCA_odls_base_num_threads": "0"}
-        result = subprocess.run(words, env=dict(self.environment, **settings), capture_output=True, check=False,
-                                stdin=subprocess.DEVNULL, timeout=90)
-        self.assert_timeout_table(launching.Result(result.returncode, result.stdout.decode(), result.stderr.decode(), 0))
+        result = subprocess.run(words, env=dict(self.environment, **settings), capture_output=True,
+                                check=False, stdin=subprocess.DEVNULL, timeout=90)
+        self.assert_timeout_table(launching.Result(result.returncode, result.stdout.decode(),
+                                                   result.stderr.decode(), 0))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tools that look over a program's shoulder, as docs/debugging.md says to use them: valgrind, gdb, the
-sanitizers and MESHMEM_ABORT=core.
+"""Tools that look over a program's shoulder, as docs/debugging.md says to use them: valgrind, gdb,
+the sanitizers and MESHMEM_ABORT=core.
 
-Invariant: each mistake is reported with the function that makes it, and right programs are not spoken of at all. What
-a machine lacks is skipped.
+Invariant: each mistake is reported with the function that makes it, and right programs are not
+spoken of at all. What a machine lacks is skipped.
 """
 import os
 import shutil
@@ -24,7 +24,8 @@ IN_THE_HEAP = ("after_free", "past_end", "below", "never_allocated", "after_fina
 
 
 def valgrind(*words):
-    return ["valgrind", "-q", "--leak-check=full", "--error-exitcode=9", f"--suppressions={SUPPRESSIONS}", *words]
+    return ["valgrind", "-q", "--leak-check=full", "--error-exitcode=9",
+            f"--suppressions={SUPPRESSIONS}", *words]
 
 
 def name_of(pid):
@@ -70,13 +71,15 @@ class Valgrind(Tool):
 
     def test_finds_mistakes_in_kernels(self):
         result = self.oshrun("-n", 1, *valgrind(KERNELS), "past_end", seconds=SECONDS)
-        self.assert_found(result, 9, "Invalid write", "tell_neighbour(long*, int) (kernel_mistakes.hip:")
+        self.assert_found(result, 9, "Invalid write",
+                          "tell_neighbour(long*, int) (kernel_mistakes.hip:")
 
     def test_leaves_all_pes_the_same_offsets_when_it_runs_one(self):
         script = f'[ "$PMIX_RANK" = 1 ] && exec valgrind -q {PLAIN} offsets; exec {PLAIN} offsets'
         result = self.oshrun("-n", 2, "sh", "-c", script, seconds=SECONDS)
         self.assertEqual((result.status, result.err), (0, ""), result)
-        offsets = [[line.split()[1] for line in result.out.splitlines() if line.startswith(str(pe))] for pe in range(2)]
+        offsets = [[line.split()[1] for line in result.out.splitlines()
+                    if line.startswith(str(pe))] for pe in range(2)]
         self.assertEqual(len(offsets[0]), 23, result)
         self.assertEqual(offsets[0], offsets[1], result)
 
@@ -92,15 +95,18 @@ class AddressSanitizer(Tool):
         for mistake in (*IN_THE_HEAP, "put_from_freed"):
             with self.subTest(mistake):
                 result = self.oshrun("-n", 2, ADDRESS, mistake, seconds=SECONDS)
-                self.assert_found(result, 1, "AddressSanitizer: use-after-poison", "in make ", "mistakes.c:")
+                self.assert_found(result, 1, "AddressSanitizer: use-after-poison", "in make ",
+                                  "mistakes.c:")
 
     def test_still_finds_mistakes_in_global_variables(self):
         result = self.oshrun("-n", 2, ADDRESS, "global", seconds=SECONDS)
-        self.assert_found(result, 1, "AddressSanitizer: global-buffer-overflow", "global variable 'global'")
+        self.assert_found(result, 1, "AddressSanitizer: global-buffer-overflow",
+                          "global variable 'global'")
 
     def test_finds_mistakes_in_kernels(self):
         result = self.oshrun("-n", 2, KERNELS_ADDRESS, "past_end", seconds=SECONDS)
-        self.assert_found(result, 1, "AddressSanitizer: use-after-poison", "in store(long*, long)", "in tell_neighbour")
+        self.assert_found(result, 1, "AddressSanitizer: use-after-poison", "in store(long*, long)",
+                          "in tell_neighbour")
 
 
 class ThreadSanitizer(Tool):
@@ -125,10 +131,12 @@ class ThreadSanitizer(Tool):
 class Gdb(Tool):
     def debug(self, *words, commands=()):
         given = [word for command in commands for word in ("-ex", command)]
-        return self.oshrun("-n", 1, "gdb", "-q", "-batch", *given, "--args", *words, seconds=SECONDS)
+        return self.oshrun("-n", 1, "gdb", "-q", "-batch", *given, "--args", *words,
+                           seconds=SECONDS)
 
     def test_stops_in_a_kernel_and_shows_who_called_it(self):
-        result = self.debug(KERNELS, "right", commands=("break tell_neighbour", "run", "bt", "delete", "continue"))
+        result = self.debug(KERNELS, "right",
+                            commands=("break tell_neighbour", "run", "bt", "delete", "continue"))
         self.assertEqual(result.status, 0, result)
         self.assertIn("#0  tell_neighbour (inbox=", result.out, result)
         self.assertIn("hip_on_cpu::BlockRunner::fiber_body", result.out, result)
@@ -139,9 +147,10 @@ class Gdb(Tool):
         pes = lambda: [pid for pid in self.processes() if name_of(pid) == os.path.basename(PLAIN)]
         self.assertTrue(launching.wait_until(lambda: len(pes()) == 2, seconds=SECONDS))
         pe0 = min(pes(), key=rank_of)
-        shown = lambda: subprocess.run(["gdb", "-q", "-batch", "-p", str(pe0), "-ex", "bt"], capture_output=True,
-                                       text=True, timeout=SECONDS).stdout
-        found = launching.wait_until(lambda: 'make (mistake=' in shown() and "wait_until" in shown(), seconds=SECONDS)
+        shown = lambda: subprocess.run(["gdb", "-q", "-batch", "-p", str(pe0), "-ex", "bt"],
+                                       capture_output=True, text=True, timeout=SECONDS).stdout
+        found = launching.wait_until(lambda: 'make (mistake=' in shown()
+                                     and "wait_until" in shown(), seconds=SECONDS)
         last = shown()
         process.terminate()
         self.finish(process)
@@ -149,8 +158,8 @@ class Gdb(Tool):
 
     def test_takes_commands_from_standard_input(self):
         # As PE 0's standard input, which is the launcher's.
-        result = self.oshrun("-n", 1, "gdb", "-q", "--args", PLAIN, "right", given=b"run\nprint 6*7\nquit\n",
-                             seconds=SECONDS)
+        result = self.oshrun("-n", 1, "gdb", "-q", "--args", PLAIN, "right",
+                             given=b"run\nprint 6*7\nquit\n", seconds=SECONDS)
         self.assertIn("exited normally", result.out, result)
         self.assertIn("$1 = 42", result.out, result)
 
@@ -168,8 +177,8 @@ class AbortByCore(Tool):
             self.assertIn(text, result.err, result)
 
     def test_shows_the_stack_of_the_pe_that_met_an_error(self):
-        self.assert_aborted(self.aborts(PLAIN, "far_pe"), "shmem_long_p: PE 1000 is not in 0..2", " make at ",
-                            "mistakes.c:", " main at ")
+        self.assert_aborted(self.aborts(PLAIN, "far_pe"), "shmem_long_p: PE 1000 is not in 0..2",
+                            " make at ", "mistakes.c:", " main at ")
 
     def test_shows_the_stack_of_a_wait_that_lasted_too_long(self):
         result = self.aborts(PLAIN, "wait", MESHMEM_TIMEOUT="5")
@@ -180,7 +189,8 @@ class AbortByCore(Tool):
     def test_shows_the_stack_of_a_kernel_that_fails(self):
         result = self.aborts(KERNELS, "trap")
         self.assertNotEqual(result.status, 0, result)
-        self.assertEqual(result.err.count("meshmem: kernel tell_neighbour ended by: trap"), 1, result)
+        self.assertEqual(result.err.count("meshmem: kernel tell_neighbour ended by: trap"),
+                         1, result)
         self.assertIn(" tell_neighbour at ", result.err, result)
 
     def test_writes_a_core_file_where_the_machine_does(self):
@@ -201,7 +211,8 @@ class AbortByCore(Tool):
 
     def test_leaves_a_line_that_names_the_place_of_the_call(self):
         result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS)
-        self.assertRegex(result.err, r"PE 1000 is not in 0..1; called in \w+ at mistakes(?:\.c:\d+|\+0x\w+)\n")
+        self.assertRegex(result.err,
+                         r"PE 1000 is not in 0..1; called in \w+ at mistakes(?:\.c:\d+|\+0x\w+)\n")
 
 
 if __name__ == "__main__":

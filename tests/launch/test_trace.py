@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MESHMEM_TRACE: what is in the file, whose arrows lead where, and what is left of jobs that fail."""
+"""MESHMEM_TRACE: what is in the file, whose arrows lead where, and what is left of jobs that
+fail."""
 import glob
 import json
 import os
@@ -30,7 +31,8 @@ class Trace:
 
     def holder(self, event):
         """The span that an end of an arrow belongs to."""
-        inside = [span for span in self.spans if (span["pid"], span["tid"]) == (event["pid"], event["tid"])
+        inside = [span for span in self.spans if (span["pid"], span["tid"]) == (event["pid"],
+                                                                                event["tid"])
                   and span["ts"] <= event["ts"] <= span["ts"] + span["dur"]]
         return max(inside, key=lambda span: span["ts"])
 
@@ -67,7 +69,8 @@ class TraceTest(launching.LaunchTest):
 
     def meshmem_trace(self, *words, status=0):
         """What it prints, to whichever of its outputs."""
-        result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True, check=False)
+        result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True,
+                                check=False)
         self.assertEqual(result.returncode, status, result)
         return result.stderr if status else result.stdout
 
@@ -78,7 +81,8 @@ class TestSpans(TraceTest):
         for pe in range(n):
             before, after = (pe - 1) % n, (pe + 1) % n
             (put,) = trace.named("shmem_int_put", pe)
-            self.assertEqual((put["args"]["nelems"], put["args"]["bytes"], put["args"]["pe"]), (3, 12, after))
+            self.assertEqual((put["args"]["nelems"], put["args"]["bytes"], put["args"]["pe"]),
+                             (3, 12, after))
             self.assertRegex(put["args"]["dest"], r"^statics\+0x")
             (with_signal,) = trace.named("shmem_int_put_signal", pe)
             self.assertRegex(with_signal["args"]["dest"], r"^heap\+0x")
@@ -94,14 +98,18 @@ class TestSpans(TraceTest):
             self.assertEqual(len(trace.named("shmem_finalize", pe)), 1)
             self.assertEqual(trace.named("shmem_int_g", pe), [], "while shmem_pcontrol(0) held")
             self.assertEqual(trace.cause("shmem_long_wait_until", pe), ("shmem_long_p", before))
-            self.assertEqual(trace.cause("shmem_signal_wait_until", pe), ("shmem_int_put_signal", before))
-            successes = [test for test in trace.named("shmem_long_test", pe) if test["args"]["result"] == 1]
+            self.assertEqual(trace.cause("shmem_signal_wait_until", pe),
+                             ("shmem_int_put_signal", before))
+            successes = [test for test in trace.named("shmem_long_test", pe)
+                         if test["args"]["result"] == 1]
             self.assertEqual(len(successes), 1)
             self.assertIn(("shmem_long_atomic_fetch_add", before),
-                          [(begin["name"], begin["pid"]) for begin, end in trace.arrows() if end is successes[0]])
+                          [(begin["name"], begin["pid"])
+                           for begin, end in trace.arrows() if end is successes[0]])
         for sync in trace.named("shmem_team_sync"):
             self.assertEqual(sync["pid"] % 2, 0)
-            self.assertEqual(sync["args"]["team"], "PEs " + ", ".join(str(pe) for pe in range(0, n, 2)))
+            self.assertEqual(sync["args"]["team"],
+                             "PEs " + ", ".join(str(pe) for pe in range(0, n, 2)))
         # Of a barrier the arrows begin at the one that came last.
         last = max(trace.named("shmem_barrier_all"), key=lambda span: span["ts"])
         for begin, end in trace.arrows():
@@ -131,7 +139,8 @@ class TestSpans(TraceTest):
     def test_later_calls_are_counted_when_the_trace_is_full(self):
         result = self.oshrun("-n", 1, PROGRAM, "full")
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(result.err, r"the trace is full, and \d+ later calls are not in it; shmem_pcontrol")
+        self.assertRegex(result.err,
+                         r"the trace is full, and \d+ later calls are not in it; shmem_pcontrol")
         self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
 
 
@@ -168,7 +177,8 @@ class TestOwnThreads(TraceTest):
         process = self.start("-n", 2, "--fake-nodes", 2, KERNELS, "far_variable")
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), b"ready\n")
-        (pid,) = [pid for pid in self.processes() if b"PMIX_RANK=0" in launching.environment_of(pid)]
+        (pid,) = [pid
+                  for pid in self.processes() if b"PMIX_RANK=0" in launching.environment_of(pid)]
         os.kill(pid, signal.SIGUSR1)
         result = self.finish(process, 60)
         self.assertEqual((result.status, result.err), (0, ""), result)
@@ -190,15 +200,18 @@ class TestStreams(TraceTest):
             for span in trace.spans:
                 if span["pid"] == pe:
                     tracks.setdefault(names[pe, span["tid"]], []).append(span["name"])
-            put, wait, reduce = ("shmemx_putmem_signal_on_stream", "shmemx_signal_wait_until_on_stream",
+            put, wait, reduce = ("shmemx_putmem_signal_on_stream",
+                                 "shmemx_signal_wait_until_on_stream",
                                  "shmemx_float_sum_reduce_on_stream")
             for call in (put, wait, reduce):
                 self.assertEqual(tracks["main"].count(call), 1, tracks)
             runs = sorted(spans for name, spans in tracks.items() if name.startswith("stream "))
-            self.assertEqual(runs, sorted([[put + self.RUNS], [wait + self.RUNS], 3 * [reduce + self.RUNS]]))
+            self.assertEqual(
+                runs, sorted([[put + self.RUNS], [wait + self.RUNS], 3 * [reduce + self.RUNS]]))
             self.assertEqual(trace.cause(wait + self.RUNS, pe), (put + self.RUNS, before))
             (span,) = trace.named(wait + self.RUNS, pe)
-            self.assertEqual((span["args"]["waited_for"], span["args"]["cmp_value"]), (f"PE {before}", 7))
+            self.assertEqual((span["args"]["waited_for"], span["args"]["cmp_value"]),
+                             (f"PE {before}", 7))
             (called,) = trace.named(reduce, pe)
             self.assertNotIn("waited_us", called["args"])
             for run in trace.named(reduce + self.RUNS, pe):
@@ -209,7 +222,8 @@ class TestStreams(TraceTest):
         for together in zip(*runs):
             last = max(together, key=lambda span: span["ts"])
             for run in together:
-                self.assertEqual(run["args"].get("waited_for"), None if run is last else f"PE {last['pid']}")
+                self.assertEqual(run["args"].get("waited_for"),
+                                 None if run is last else f"PE {last['pid']}")
 
     def test_of_one_pe(self):
         self.check_job(1)
@@ -229,7 +243,8 @@ class TestFailures(TraceTest):
         self.assertNotEqual(result.status, 0)
         lines = [line for line in result.err.splitlines() if line.startswith("meshmem:")]
         self.assertEqual(len(lines), 1, result)
-        self.assertIn("MESHMEM_TRACE=/nowhere/trace.json: No such file or directory; name a file in a folder in which "
+        self.assertIn("MESHMEM_TRACE=/nowhere/trace.json: No such file or directory; name a file "
+                      "in a folder in which "
                       "every PE may write", lines[0])
 
     def test_a_folder_in_place_of_the_file(self):
@@ -268,7 +283,8 @@ class TestFailures(TraceTest):
 
     def test_what_a_killed_pe_has_done_can_be_read(self):
         self.check_parts_of("killed", 1)
-        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0) if "returned" in span["args"]]
+        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0)
+                      if "returned" in span["args"]]
         self.assertEqual(waiting["args"]["waited_for"], "PE 1")
 
     def test_there_is_nothing_to_join(self):
@@ -278,7 +294,8 @@ class TestFailures(TraceTest):
 class TestSummary(TraceTest):
     def test_of_a_trace(self):
         self.traced("-n", 2, PROGRAM)
-        rows = {row["routine"]: row for row in json.loads(self.meshmem_trace("summary", "--json", self.file))}
+        rows = {row["routine"]: row
+                for row in json.loads(self.meshmem_trace("summary", "--json", self.file))}
         put, wait = rows["shmem_int_put"], rows["shmem_long_wait_until"]
         self.assertEqual((put["calls"], put["bytes"], put["for"]), (2, 24, None))
         self.assertEqual({wait["by"], wait["for"]}, {"PE 0", "PE 1"})
@@ -301,7 +318,8 @@ class TestSummary(TraceTest):
                 row = found[name, f"PE {before}", ended_by]
                 self.assertEqual((row["waits"], row["by"]), (1, f"PE {(before + 1) % 4}"), row)
                 self.assertEqual(row["waited_us"], row["longest_wait_us"], row)
-        self.assertEqual({key[2] for key in found if key[0] == "shmem_barrier_all"}, {"shmem_barrier_all"})
+        self.assertEqual({key[2] for key in found if key[0] == "shmem_barrier_all"},
+                         {"shmem_barrier_all"})
         text = self.meshmem_trace("waits", self.file)
         self.assertRegex(text, r"\n *waits +waited ms +longest ms +in +for +ended by +longest by\n")
         self.assertIn(text.splitlines()[2], self.meshmem_trace("summary", self.file))
@@ -318,7 +336,8 @@ class TestSummary(TraceTest):
         (row,) = json.loads(self.meshmem_trace("waits", "--json", self.file))
         self.assertEqual((row["routine"], row["for"], row["ended_by"], row["waits"]),
                          ("shmem_long_wait_until", None, None, 1))
-        self.assertRegex(self.meshmem_trace("waits", self.file), r"(?m)shmem_long_wait_until +\? +\? +PE 0$")
+        self.assertRegex(self.meshmem_trace("waits", self.file),
+                         r"(?m)shmem_long_wait_until +\? +\? +PE 0$")
 
     def test_a_finalize_after_main_writes_the_trace(self):
         for options in ((), ("--fake-nodes", 2)):
@@ -337,13 +356,15 @@ class TestSummary(TraceTest):
 
     def test_of_the_trace_of_another_program(self):
         span = {"ph": "X", "name": "work", "pid": 1, "dur": 2.5}
-        for change in ({"name": None}, {"pid": "a"}, {"dur": "long"}, {"args": [1]}, {"args": {"bytes": "many"}},
+        for change in ({"name": None}, {"pid": "a"}, {"dur": "long"}, {"args": [1]},
+                       {"args": {"bytes": "many"}},
                        {"args": {"waited_us": 1}}, {"args": {"waited_us": 1, "waited_for": 3}}):
             with open(self.file, "w", encoding="utf-8") as file:
                 json.dump({"traceEvents": [span, {**span, **change}]}, file)
             for command in ("summary", "waits"):
                 line = self.meshmem_trace(command, self.file, status=1)
-                self.assertRegex(line, r"^meshmem-trace: \S+ is no trace of meshmem: a span has no .+\n$")
+                self.assertRegex(line,
+                                 r"^meshmem-trace: \S+ is no trace of meshmem: a span has no .+\n$")
         with open(self.file, "w", encoding="utf-8") as file:
             json.dump([span, {**span, "cat": "wait"}], file)  # of such spans it tells what there is
         self.assertIn("work", self.meshmem_trace("summary", self.file))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starting by a unique id: the test starts the processes itself, and hands the id from one to the others.
+"""Starting by a unique id: the test starts the processes itself, and hands the id from one to the
+others.
 
 WITH_NODES: whether jobs over several machines run here.
 """
@@ -23,13 +24,15 @@ FOREIGN = re.compile(r"PMIX_|PMI_|OMPI_|SLURM_|MESHMEM_OSHRUN")
 
 def may_name_machines():
     words = ["unshare", "--uts", "true"]
-    return shutil.which("unshare") and subprocess.run(words, check=False, capture_output=True).returncode == 0
+    return shutil.which("unshare") and subprocess.run(words, check=False,
+                                                      capture_output=True).returncode == 0
 
 
 class UniqueId(launching.LaunchTest):
     def setUp(self):
         super().setUp()
-        self.environment = {name: value for name, value in self.environment.items() if not FOREIGN.match(name)}
+        self.environment = {name: value
+                            for name, value in self.environment.items() if not FOREIGN.match(name)}
         self.environment["MESHMEM_START_TIMEOUT"] = "60"
         self.started = []
 
@@ -42,9 +45,11 @@ class UniqueId(launching.LaunchTest):
     def begin(self, *words, machine=None, program=(PROGRAM,), **variables):
         command = [*program, *map(str, words)]
         if machine:
-            command = ["unshare", "--uts", "sh", "-c", f'hostname {machine} && exec "$0" "$@"', *command]
-        process = subprocess.Popen(command, env={**self.environment, **variables}, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command = ["unshare", "--uts", "sh", "-c", f'hostname {machine} && exec "$0" "$@"',
+                       *command]
+        process = subprocess.Popen(command, env={**self.environment, **variables},
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         self.started.append(process)
         return process
 
@@ -60,7 +65,8 @@ class UniqueId(launching.LaunchTest):
         def machine(pe):
             return machines[pe * len(machines) // pes]
         first, unique_id = self.make(host, pes, verb, machine=machine(host), **variables)
-        return [first if pe == host else self.begin(unique_id, pe, pes, verb, machine=machine(pe), **variables)
+        return [first if pe == host else self.begin(unique_id, pe, pes, verb, machine=machine(pe),
+                                                    **variables)
                 for pe in range(pes)]
 
     def finish_job(self, processes):
@@ -69,7 +75,8 @@ class UniqueId(launching.LaunchTest):
     def assert_rings(self, results, rounds):
         for pe, result in enumerate(results):
             self.assertEqual((result.status, result.err), (0, ""), result)
-            self.assertEqual(result.out.splitlines(), [f"PE {pe} of {len(results)}"] * rounds, result)
+            self.assertEqual(result.out.splitlines(), [f"PE {pe} of {len(results)}"] * rounds,
+                             result)
         self.assert_nothing_left()
 
     def await_ready(self, processes):
@@ -88,8 +95,8 @@ class UniqueId(launching.LaunchTest):
             self.assert_rings(self.finish_job(self.begin_job(pes, "ring")), 1)
 
     def test_a_launcher_that_cannot_be_asked_makes_no_difference(self):
-        tasks = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
-                 "MESHMEM_OSHRUN_PES": "2"}
+        tasks = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1",
+                 "OMPI_COMM_WORLD_SIZE": "2", "MESHMEM_OSHRUN_PES": "2"}
         self.assert_rings(self.finish_job(self.begin_job(3, "ring", **tasks)), 1)
 
     def test_any_of_them_makes_the_id_and_all_start_again(self):
@@ -101,9 +108,11 @@ class UniqueId(launching.LaunchTest):
         self.assertEqual(self.finish(maker).status, 0)
         self.assert_rings(results, 1)
 
-    @unittest.skipUnless(WITH_NODES and may_name_machines(), "built with a sanitizer, or may not make namespaces")
+    @unittest.skipUnless(WITH_NODES and may_name_machines(),
+                         "built with a sanitizer, or may not make namespaces")
     def test_several_machines(self):
-        self.assert_rings(self.finish_job(self.begin_job(5, "twice", machines=("one", "two", "three"))), 3)
+        self.assert_rings(
+            self.finish_job(self.begin_job(5, "twice", machines=("one", "two", "three"))), 3)
         processes = self.begin_job(2, "wait", machines=("one", "two"))
         self.await_ready(processes)
         processes[1].kill()
@@ -115,7 +124,8 @@ class UniqueId(launching.LaunchTest):
     def test_nvshmems_and_rocshmems_names(self):
         for library in ("nvshmem", "rocshmem"):
             first, unique_id = self.make(0, 2, program=(COMPAT, library))
-            self.assert_rings(self.finish_job([first, self.begin(unique_id, 1, 2, program=(COMPAT, library))]), 1)
+            self.assert_rings(
+                self.finish_job([first, self.begin(unique_id, 1, 2, program=(COMPAT, library))]), 1)
 
     def test_the_launcher_is_what_counts_where_there_is_one(self):
         for rank, text in (("0", "^$"), ("1", "rank 1 of 1 is not from 0")):
@@ -130,15 +140,20 @@ class UniqueId(launching.LaunchTest):
         first, unique_id = self.make(0, pes, "ring", MESHMEM_START_TIMEOUT="1")
         second = self.begin(unique_id, 3, pes, "ring")
         self.assert_ended([self.finish(first)],
-                          "waited 1 s for all 4 PEs to call shmemx_init_attr; PEs 1, 2(, 3)? have not come; the limit "
+                          "waited 1 s for all 4 PEs to call shmemx_init_attr; PEs 1, 2(, 3)? have "
+                          "not come; the limit "
                           "is MESHMEM_START_TIMEOUT")
         result = self.finish(second)
-        self.assertRegex(result.err, r"PE 0 \(host .*\) ended the job with status 1; this PE ends too"
-                         r"|the process that has made the unique id .* is gone|nobody listens at", result)
+        self.assertRegex(result.err,
+                         r"PE 0 \(host .*\) ended the job with status 1; this PE ends too"
+                         r"|the process that has made the unique id .* is gone|nobody listens at",
+                         result)
 
     def test_ranks_and_numbers_that_do_not_fit(self):
-        for others, text in ((((0, 2),), r"there is a second PE 0: host .*, pid \d+, beside host .*, pid \d+"),
-                             (((1, 3),), r"PE \d \(host .*\) says that there are \d PEs, where others say \d")):
+        for others, text in ((((0, 2),),
+                              r"there is a second PE 0: host .*, pid \d+, beside host .*, pid \d+"),
+                             (((1, 3),), r"PE \d \(host .*\) says that there are \d PEs, where "
+                              r"others say \d")):
             maker, unique_id = self.make(-1, 0, "none")
             processes = [self.begin(unique_id, 0, 2, "ring")]
             processes += [self.begin(unique_id, *other, "ring") for other in others]
@@ -147,7 +162,8 @@ class UniqueId(launching.LaunchTest):
             self.assert_ended(results, text)
 
     def test_what_is_no_place_and_no_id_is_refused(self):
-        for words, text in (((3, 3), "rank 3 of 3 is not from 0"), ((-2, 2), "rank -2 of 2 is not from 0"),
+        for words, text in (((3, 3), "rank 3 of 3 is not from 0"),
+                            ((-2, 2), "rank -2 of 2 is not from 0"),
                             ((0, 2), "the unique id is empty")):
             result = self.finish(self.begin("zero", *words, "ring"))
             self.assertEqual(result.status, 5, result)
@@ -155,7 +171,8 @@ class UniqueId(launching.LaunchTest):
         maker, unique_id = self.make(-1, 0, "none")
         maker.communicate()
         self.assert_ended([self.finish(self.begin(unique_id, 0, 1, "ring"))],
-                          "nobody listens at .* port .*: the process that has made the unique id has ended")
+                          "nobody listens at .* port .*: the process that has made the unique id "
+                          "has ended")
 
     def test_a_stranger_without_the_token_gets_nothing(self):
         processes = self.begin_job(2, "wait")
@@ -188,12 +205,14 @@ class UniqueId(launching.LaunchTest):
 
     def test_a_pe_that_is_killed_ends_the_others(self):
         for killed, text in ((2, r"PE 2 \(.*\) is gone; this PE ends too"),
-                             (0, "the process that has made the unique id .* is gone; this PE ends too")):
+                             (0, "the process that has made the unique id .* is gone; this PE ends "
+                              "too")):
             processes = self.begin_job(3, "wait")
             self.await_ready(processes)
             processes[killed].kill()
             self.assertEqual(self.finish(processes[killed]).status, -signal.SIGKILL)
-            self.assert_ended([self.finish(process) for pe, process in enumerate(processes) if pe != killed], text)
+            self.assert_ended([self.finish(process)
+                               for pe, process in enumerate(processes) if pe != killed], text)
 
     def test_children_of_fork_do_not_stand_for_a_pe(self):
         processes = self.begin_job(2, "fork")
@@ -201,15 +220,18 @@ class UniqueId(launching.LaunchTest):
         processes[0].kill()
         self.assertTrue(wait_until(lambda: processes[1].poll() is not None, 30))
         self.kill(self.processes())
-        self.assert_ended([self.finish(processes[1])], "the process that has made the unique id .* is gone")
+        self.assert_ended([self.finish(processes[1])],
+                          "the process that has made the unique id .* is gone")
 
     def test_global_exit_ends_all_with_its_status(self):
         for who in (0, 1):
             processes = self.begin_job(3, f"global_exit:{who}:9")
             results = self.finish_job(processes)
-            self.assertEqual([result.status for result in results], [9, 9, 9], [str(result) for result in results])
+            self.assertEqual([result.status for result in results], [9, 9, 9],
+                             [str(result) for result in results])
             for pe, result in enumerate(results):
-                self.assertRegex(result.err, "^$" if pe == who else rf"PE {who} \(.*\) ended the job with status 9")
+                self.assertRegex(result.err, "^$" if pe == who
+                                 else rf"PE {who} \(.*\) ended the job with status 9")
 
     def test_who_starts_again_without_the_others_is_told(self):
         for when in ("after", "before"):

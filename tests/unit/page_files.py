@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files that a page shows: page_files.py PAGE FOLDER
 
-A block of C++ whose first line is a comment with a path, as in // src/collectives/x.hpp, is that file without this line.
+A block of C++ whose first line is a comment with a path, as in // src/collectives/x.hpp, is that
+file without this line.
 """
 import pathlib
 import re
