@@ -82,8 +82,17 @@ def copy_as_other_build(folder):
     return other[:-1].decode()
 
 
+def has_ended(pid):
+    """Whether a process has closed its files, and with them its locks. Its environment is gone
+    earlier: a process that ends gives up its memory first."""
+    return state_of(pid) in ("Z", "X", "gone")
+
+
 class LaunchTest(unittest.TestCase):
     """A test with a TMPDIR of its own, at whose end nothing may be left."""
+    # Parts of the names of files in /dev/shm that a test could leave there. Only a test that runs
+    # MPI's programs names MPI's: those of a test beside it stay for as long as that one runs.
+    SHARED_MEMORY = ("meshmem", "oshrun", "pmix")
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
@@ -104,8 +113,7 @@ class LaunchTest(unittest.TestCase):
         """Living processes of this test, its launchers and their PEs."""
         mark = f"{IDENTITY}={self.identity}".encode()
         pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-        return [pid for pid in pids if mark in environment_of(pid)
-                and state_of(pid) not in ("Z", "gone")]
+        return [pid for pid in pids if mark in environment_of(pid) and not has_ended(pid)]
 
     def kill(self, pids):
         """By SIGKILL, those that have not ended meanwhile."""
@@ -141,7 +149,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.tmpdir), [], "files were left in TMPDIR")
         # Tests beside this one have files there too, which go.
         new = {name for name in set(os.listdir("/dev/shm")) - self.shared_memory
-               if any(word in name for word in ("meshmem", "oshrun", "pmix", "vader"))}
+               if any(word in name for word in self.SHARED_MEMORY)}
         wait_until(lambda: not new & set(os.listdir("/dev/shm")), seconds=30)
         self.assertEqual(new & set(os.listdir("/dev/shm")), set(), "shared memory was left")
 

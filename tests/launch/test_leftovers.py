@@ -72,17 +72,22 @@ class Leftovers(launching.LaunchTest):
 
     def guards_of(self, process):
         """The processes of an oshrun that are neither itself nor a PE."""
-        return [pid for pid in self.processes() if pid != process.pid
-                and not any(entry.startswith(b"PMIX_RANK=")
-                            for entry in launching.environment_of(pid))]
+        environments = {pid: launching.environment_of(pid) for pid in self.processes()}
+        # A PE that becomes another program has no environment for a moment.
+        return [pid for pid, entries in environments.items() if pid != process.pid and any(entries)
+                and not any(entry.startswith(b"PMIX_RANK=") for entry in entries)]
 
     def test_kill_9_of_all_oshrun_processes_is_repaired_by_the_next(self):
         process = self.start_ready(2, "echo ready; exec sleep 60")
-        # A PE has no environment either for a moment, while it becomes another program.
-        self.assertTrue(launching.wait_until(lambda: len(self.guards_of(process)) == 1))
-        os.kill(self.guards_of(process)[0], signal.SIGKILL)
+        guards = []
+        self.assertTrue(launching.wait_until(lambda: guards.extend(self.guards_of(process))
+                                             or guards))
+        self.assertEqual(len(guards), 1)
+        os.kill(guards[0], signal.SIGKILL)
         process.kill()
         process.wait()
+        # The next oshrun removes no locked folder, and a guard that is ending still has the lock.
+        self.assertTrue(launching.wait_until(lambda: launching.has_ended(guards[0])))
         self.assertTrue(launching.wait_until(lambda: not self.processes()))
         self.assertEqual(len(self.folders()), 1)
         self.assertEqual(self.oshrun("-n", 1, "true").status, 0)

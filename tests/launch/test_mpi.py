@@ -17,6 +17,8 @@ INTEROP = os.environ.get("MPI_INTEROP", "")  # examples/15_mpi_interop.cpp
 
 @unittest.skipUnless(MPI_PROGRAM, "there was no MPI to build with")
 class Mpi(launching.LaunchTest):
+    SHARED_MEMORY = (*launching.LaunchTest.SHARED_MEMORY, "vader")
+
     def test_ranks_find_each_other(self):
         for ranks in (1, 3):
             result = self.oshrun("-n", ranks, MPI_PROGRAM, "sum", seconds=60)
