@@ -7,10 +7,10 @@ make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
 docs/site/reference.py writes pages of the site from what read_pages() returns.
 
-Each operation has a page of its own name that leads to that of its family (shmem_get.3 to shmem_put.3), and each routine a
-link to it (shmem_ctx_long_get.3). An operation of the tables or of shmemx.h that routines.txt does not name is an error. What
-the standard has deprecated is on one page. The overview, shmem(7), is overview.7 with a list of the pages.
-"""
+Each operation has a page of its own name that leads to that of its family (shmem_get.3 to
+shmem_put.3), and each routine a link to it (shmem_ctx_long_get.3). An operation of the tables or of
+shmemx.h that routines.txt does not name is an error. What the standard has deprecated is on one
+page. The overview, shmem(7), is overview.7 with a list of the pages. """
 import pathlib
 import re
 import subprocess
@@ -151,15 +151,17 @@ def reference(page):
 
 
 def header_of(operations, kernel):
-    return "shmemx.h" if kernel or any(operation.is_extension for operation in operations) else "shmem.h"
+    return "shmemx.h" if kernel or any(
+        operation.is_extension for operation in operations) else "shmem.h"
 
 
 def notes(operations, header):
-    """What follows the prototypes: a sentence each on contexts, generics, types and sizes; `x` is a name."""
+    """A sentence each on contexts, generics, types and sizes, for below the prototypes."""
     with_ctx = [operation for operation in operations if operation.has_ctx]
     if with_ctx:
         names = ", ".join(f"`shmem_{operation.op}`" for operation in with_ctx)
-        yield f"With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, of {names}."
+        yield ("With a context: `shmem_ctx_...`, whose first parameter is `shmem_ctx_t ctx`, "
+               f"of {names}.")
     generic = next((operation.op for operation in operations if operation.is_generic), None)
     if generic:
         what = "C++ overloads" if header == "shmemx.h" else "C11 generics and C++ overloads"
@@ -228,7 +230,8 @@ def read_pages(include, compiler):
     families = read_families()
     types, rows = read_tables(include, compiler)
     types = {**types, **SHORT_FLOATS}
-    return families, operations_of(families, rows + read_extensions(include, compiler, types), types)
+    return families, operations_of(families, rows + read_extensions(include, compiler, types),
+                                   types)
 
 
 def overview(families, version):

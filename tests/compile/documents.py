@@ -84,11 +84,19 @@ def framed(piece, frames):
 
 def environment(wrappers):
     """Of a reader who has installed meshmem."""
-    return {**os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60", **OF_MPIRUN}
+    return {
+        **os.environ, "PATH": f"{wrappers}:{os.environ['PATH']}", "MESHMEM_TIMEOUT": "60",
+        **OF_MPIRUN
+    }
 
 
 def run(command, folder, wrappers):
-    result = subprocess.run(command, shell=True, cwd=folder, env=environment(wrappers), capture_output=True, text=True,
+    result = subprocess.run(command,
+                            shell=True,
+                            cwd=folder,
+                            env=environment(wrappers),
+                            capture_output=True,
+                            text=True,
                             timeout=300)
     if result.returncode != 0:
         raise ValueError(

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/tutorials compile by the commands on their page, and print what the page shows.
+"""The programs of docs/tutorials compile by the commands on their page, and print what the page
+shows.
 
 tutorials.py FOLDER_OF_WRAPPERS PROJECT_FOLDER
 tutorials.py --self-test
 
-The test does what a reader does, from the top of a page to its end. A block of C or C++ is a whole program; the first file
-that the next block names is where it goes. A diff changes that program, for the commands of the next block only; its hunks
-are separated by @@. A block without a language has commands, each behind "$ ", and below each one what it prints. Commands
-with --hosts run over the simulated machines a and b, where these can be made.
+The test does what a reader does, from the top of a page to its end. A block of C or C++ is a whole
+program; the first file that the next block names is where it goes. A diff changes that program, for
+the commands of the next block only; its hunks are separated by @@. A block without a language has
+commands, each behind "$ ", and below each one what it prints. Commands with --hosts run over the
+simulated machines a and b, where these can be made.
 
-Lines that name a PE may come in any order, but those of one PE in the page's. Other lines have an order of their own. Of a
-command that fails each kind of line counts once, since nobody knows which PE sees the problem first.
+Lines that name a PE may come in any order, but those of one PE in the page's. Other lines have an
+order of their own. Of a command that fails each kind of line counts once, since nobody knows which
+PE sees the problem first.
 """
 import collections
 import pathlib
@@ -28,15 +31,18 @@ SKIPPED, LIMIT = 77, 120
 MASKS = [(re.compile(pattern), instead) for pattern, instead in (
     (r"\bpid \d+", "pid P"), (r"\(host [^\s,]+,", "(host H,"), (r"\b0x[0-9a-f]+", "0xA"),
     (r" +\d+(\.\d+)? (ns|us|ms|s)\b", r" T \2"), (r"^(oshrun: several machines:) .*", r"\1"))]
-# Which PE sees the problem first, which of the others it waits for, a row of a table of PEs, the first thread, and
-# how many PEs are left.
-ANY_PE = [(re.compile(pattern), instead) for pattern, instead in (
-    (r"^(meshmem: |oshrun: |)PE \d+", r"\1PE N"), (r"\b(waits for|waited T s for|lost) PE \d+", r"\1 PE N"),
-    (r"^  \d[\d.,]* T s (.*?)(; called in .*)?$", r"  N \1"),
-    (r"\bblock \([\d, ]+\), thread \([\d, ]+\)", "block B, thread T"), (r"^(oshrun: .*?); ending .*", r"\1"))]
+# Which PE sees the problem first, which of the others it waits for, a row of a table of PEs, the
+# first thread, and how many PEs are left.
+ANY_PE = [(re.compile(pattern), instead)
+          for pattern, instead in ((r"^(meshmem: |oshrun: |)PE \d+", r"\1PE N"),
+                                   (r"\b(waits for|waited T s for|lost) PE \d+", r"\1 PE N"),
+                                   (r"^  \d[\d.,]* T s (.*?)(; called in .*)?$", r"  N \1"),
+                                   (r"\bblock \([\d, ]+\), thread \([\d, ]+\)",
+                                    "block B, thread T"), (r"^(oshrun: .*?); ending .*", r"\1"))]
 FAILURE = re.compile(r"^oshrun: .*; ending ", re.MULTILINE)
 
-# Commands with what each prints; `program` is the text of a block before them, and `change` that of a diff.
+# Commands with what each prints; `program` is the text of a block before them, and `change` that
+# of a diff.
 Step = collections.namedtuple("Step", "where program change commands")
 
 
@@ -44,18 +50,22 @@ def commands_of(text, where):
     """[(command, output)] of a block."""
     if not text.startswith("$ "):
         raise ValueError(f"{where}: a block without a language begins with a command")
-    return [tuple(part.partition("\n")[::2]) for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
+    return [
+        tuple(part.partition("\n")[::2]) for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    ]
 
 
 def steps_of(text, where):
     program = change = None
     for match in FENCE.finditer(text):
-        language, block, place = match[1], match[2], f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
+        language, block, place = match[1], match[
+            2], f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
         if language == "":
             yield Step(place, program, change, commands_of(block, place))
             program = change = None
         elif program or change:
-            raise ValueError(f"{place}: no commands follow the program or the diff before this block")
+            raise ValueError(
+                f"{place}: no commands follow the program or the diff before this block")
         elif language == "diff":
             change = block
         elif language in ("c", "cpp"):
@@ -70,9 +80,11 @@ def changed(program, change, where):
     """The program after the change. What a hunk removes must be there once."""
     for hunk in re.split(r"^@@.*\n", change, flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
-        old, new = ("".join(line[1:] for line in lines if line[0] in signs) for signs in (" -", " +"))
+        old, new = (
+            "".join(line[1:] for line in lines if line[0] in signs) for signs in (" -", " +"))
         if old == new or program.count(old) != 1:
-            raise ValueError(f"{where}: the program has these lines {program.count(old)} times\n{old}")
+            raise ValueError(
+                f"{where}: the program has these lines {program.count(old)} times\n{old}")
         program = program.replace(old, new)
     return program
 
@@ -95,15 +107,22 @@ def comparable(output, has_errors):
 
 
 def run(command, folder, wrappers, machines):
-    """(status, what it printed), or None where there are no simulated machines or no launcher for them."""
+    """(status, what it printed), or None without simulated machines or a launcher for them."""
     words = ["bash", "-c", command]
     if " --hosts " in command:
         if not shutil.which("mpirun") and not shutil.which("prterun"):
             return None
         words = [sys.executable, "-B", str(machines), "a", "b", "--", *words]
     try:
-        result = subprocess.run(words, cwd=folder, env=environment(wrappers), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, check=False)
+        result = subprocess.run(words,
+                                cwd=folder,
+                                env=environment(wrappers),
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT,
+                                text=True,
+                                timeout=LIMIT,
+                                check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(f"`{command}` ran longer than {LIMIT} s") from None
     return None if result.returncode == SKIPPED else (result.returncode, result.stdout)
@@ -126,7 +145,7 @@ def check_commands(step, folder, wrappers, machines):
 
 
 def check_page(text, where, top, wrappers, machines):
-    """Below `top` is the folder that the reader keeps for all pages, and for a while a copy of it with a changed program."""
+    """`top` holds the folder of all pages, and for a while a copy with a changed program."""
     folder, copy = pathlib.Path(top, "reader"), pathlib.Path(top, "changed")
     folder.mkdir(exist_ok=True)
     name = program = None
@@ -165,26 +184,44 @@ def check(wrappers, project):
 PROGRAM = "```c\nPE 0: one 3.1 us\nPE 0: two\nPE 1: pid 17\nint main\n```\n"
 SHOWN = "```\n$ true a.c\n$ cat a.c\nPE 1: pid 4\nPE 0: one 8 us\nPE 0: two\nint main\n```\n"
 CHANGE = "```diff\n PE 0: two\n-PE 1: pid 17\n+PE 2\n```\n```\n$ grep 2 a.c\nPE 2\n```\n"
-FAILING = "```\n$ cat a.c; echo 'oshrun: PE 3 (pid 5) ended; ending PE 1'; false\n" + PROGRAM[5:-4] + \
+FAILING = "```\n$ cat a.c; echo 'oshrun: PE 3 (pid 5) ended; ending PE 1'; false\n" + \
+    PROGRAM[5:-4] + \
     "oshrun: PE 2 (pid 6) ended; ending PE 1\n```\n"
 RIGHT = PROGRAM + SHOWN + CHANGE + FAILING + "```\n$ grep -c 17 a.c\n1\n```\n"
 WRONG = {
-    "no program": "Text.\n",
-    "commands without a program": SHOWN,
-    "a program without commands": PROGRAM,
-    "a program without output": PROGRAM + "```\n$ cat a.c >b.c\n```\n",
-    "a piece": PROGRAM.replace("int main", "int") + SHOWN,
-    "a block without a command": RIGHT + "```\nPE 0: one\n```\n",
-    "another line": PROGRAM + SHOWN.replace("two", "three"),
-    "a line too few": PROGRAM + SHOWN.replace("PE 1: pid 4\n", ""),
-    "another order of a PE's lines": PROGRAM + SHOWN.replace("PE 0: one 8 us\nPE 0: two\n", "PE 0: two\nPE 0: one 8 us\n"),
-    "another unit": PROGRAM + SHOWN.replace("8 us", "8 ms"),
-    "a failure that is not shown": PROGRAM + SHOWN.replace("$ true", "$ false"),
-    "a failure that does not come": PROGRAM + SHOWN + FAILING.replace("; false", ""),
-    "another failure": PROGRAM + SHOWN + FAILING.replace(") ended; ending PE 1\n```", ") was killed; ending PE 1\n```"),
-    "a diff of other lines": PROGRAM + SHOWN + CHANGE.replace("-PE 1", "-PE 7"),
-    "a diff that changes nothing": PROGRAM + SHOWN + CHANGE.replace("+PE 2", "+PE 1: pid 17"),
-    "a diff without commands": PROGRAM + SHOWN + CHANGE.partition("```\n```")[0] + "```\n",
+    "no program":
+        "Text.\n",
+    "commands without a program":
+        SHOWN,
+    "a program without commands":
+        PROGRAM,
+    "a program without output":
+        PROGRAM + "```\n$ cat a.c >b.c\n```\n",
+    "a piece":
+        PROGRAM.replace("int main", "int") + SHOWN,
+    "a block without a command":
+        RIGHT + "```\nPE 0: one\n```\n",
+    "another line":
+        PROGRAM + SHOWN.replace("two", "three"),
+    "a line too few":
+        PROGRAM + SHOWN.replace("PE 1: pid 4\n", ""),
+    "another order of a PE's lines":
+        PROGRAM + SHOWN.replace("PE 0: one 8 us\nPE 0: two\n", "PE 0: two\nPE 0: one 8 us\n"),
+    "another unit":
+        PROGRAM + SHOWN.replace("8 us", "8 ms"),
+    "a failure that is not shown":
+        PROGRAM + SHOWN.replace("$ true", "$ false"),
+    "a failure that does not come":
+        PROGRAM + SHOWN + FAILING.replace("; false", ""),
+    "another failure":
+        PROGRAM + SHOWN +
+        FAILING.replace(") ended; ending PE 1\n```", ") was killed; ending PE 1\n```"),
+    "a diff of other lines":
+        PROGRAM + SHOWN + CHANGE.replace("-PE 1", "-PE 7"),
+    "a diff that changes nothing":
+        PROGRAM + SHOWN + CHANGE.replace("+PE 2", "+PE 1: pid 17"),
+    "a diff without commands":
+        PROGRAM + SHOWN + CHANGE.partition("```\n```")[0] + "```\n",
 }
 
 
@@ -203,7 +240,8 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         tutorials = pathlib.Path(folder, "docs/tutorials")
         tutorials.mkdir(parents=True)
-        for pages, right in (({}, False), ({"1.md": RIGHT + "[2](2.md)\n", "2.md": RIGHT}, True), ({"1.md": RIGHT}, False)):
+        for pages, right in (({}, False), ({"1.md": RIGHT + "[2](2.md)\n",
+                                            "2.md": RIGHT}, True), ({"1.md": RIGHT}, False)):
             for name, text in pages.items():
                 (tutorials / name).write_text(text, encoding="utf-8")
             try:

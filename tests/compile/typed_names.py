@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The code on docs/typed_names.md is that of the sources, and of what the preprocessor makes of them.
+"""The code on docs/typed_names.md is that of the sources, and of what the preprocessor makes of
+them.
 
 typed_names.py PROJECT_FOLDER
 typed_names.py --self-test
 
-A block of code is one of three kinds. With title="FILE" it is a part of that file. With title="steps" each line expands to
-what the last one does, and more. Otherwise its first line is a command, and the rest a part of what the command prints.
-Parts that a line of three dots separates follow each other. White space does not count.
-"""
+A block of code is one of three kinds. With title="FILE" it is a part of that file. With
+title="steps" each line expands to what the last one does, and more. Otherwise its first line is a
+command, and the rest a part of what the command prints. Parts that a line of three dots separates
+follow each other. White space does not count. """
 import pathlib
 import re
 import subprocess
@@ -17,11 +18,17 @@ import tempfile
 
 PAGE = "docs/typed_names.md"
 FENCE = re.compile(r'^```(?:c title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-EXPAND = 'printf \'#include "shmem/ops.h"\\n#include "shmem/types.h"\\n%s\' "$1" | cc -E -P -Iinclude -'
+EXPAND = ('printf \'#include "shmem/ops.h"\\n#include "shmem/types.h"\\n%s\' "$1" | '
+          'cc -E -P -Iinclude -')
 
 
 def run(project, *command):
-    return subprocess.run(command, cwd=project, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command,
+                          cwd=project,
+                          check=True,
+                          capture_output=True,
+                          text=True,
+                          timeout=60).stdout
 
 
 def dense(text):
@@ -58,10 +65,16 @@ def complaints(page, project):
 
 
 def self_test(project):
-    steps = "MESHMEM_IN_{}(MESHMEM_OP_P(F, int_, int))\nF(int_p, p, int, void, (int *dest, int value, int pe), (dest, value, pe))\n"
-    right = [f'c title="steps"\n{steps.format(1)}', 'c title="a.c"\none two\n...\nfour\n', "\n$ echo 1 2 3 4\n1 2\n...\n4\n"]
-    wrong = [f'c title="steps"\n{steps.format(0)}', 'c title="a.c"\nfour\n...\none two\n', 'c title="a.c"\none three\n',
-             "\n$ echo 1 2 3 4\n1\n3\n", "\nno command\n"]
+    steps = ("MESHMEM_IN_{}(MESHMEM_OP_P(F, int_, int))\n"
+             "F(int_p, p, int, void, (int *dest, int value, int pe), (dest, value, pe))\n")
+    right = [
+        f'c title="steps"\n{steps.format(1)}', 'c title="a.c"\none two\n...\nfour\n',
+        "\n$ echo 1 2 3 4\n1 2\n...\n4\n"
+    ]
+    wrong = [
+        f'c title="steps"\n{steps.format(0)}', 'c title="a.c"\nfour\n...\none two\n',
+        'c title="a.c"\none three\n', "\n$ echo 1 2 3 4\n1\n3\n", "\nno command\n"
+    ]
     (project / "a.c").write_text("one\n  two three four\n", encoding="utf-8")
     (project / "include").symlink_to(pathlib.Path(__file__).parents[2].resolve() / "include")
     for blocks, expected in ((right, 0), (wrong, 1)):

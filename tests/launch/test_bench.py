@@ -95,11 +95,15 @@ class Measuring(Bench):
         self.assertIsNone(figures["figures"][0]["wrong"])
 
     def test_arguments_that_make_no_sense(self):
-        for words, complaint in ((["--type", "quaternion"], "quaternion"), (["--max-bytes", "1X"], "'1X' is not a size"),
-                                 (["--min-bytes", "2K", "--max-bytes", "1K"], "is more than"), (["--out", "x"], "--tune"),
-                                 (["--type", "half", "--memory", "host"], "half is for --memory device only"),
-                                 (["--tune", "--csv"], "--tune: writes a table of its own"),
-                                 (["gossip"], "gossip")):
+        for words, complaint in ((["--type",
+                                   "quaternion"], "quaternion"), (["--max-bytes",
+                                                                   "1X"], "'1X' is not a size"),
+                                 (["--min-bytes", "2K", "--max-bytes",
+                                   "1K"], "is more than"), (["--out", "x"], "--tune"),
+                                 (["--type", "half", "--memory",
+                                   "host"], "half is for --memory device only"),
+                                 (["--tune", "--csv"],
+                                  "--tune: writes a table of its own"), (["gossip"], "gossip")):
             result = self.bench(2, *words)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertEqual(result.err.count(complaint), 1, result)
@@ -174,8 +178,11 @@ class Operations(Bench):
     def test_words_that_do_not_fit_the_operation(self):
         for words, complaint in ((["p", "--from", "wave"], "has no form for --from wave"),
                                  (["put", "--type", "int"], "--type: works only with allreduce"),
-                                 (["put", "--peer", "left"], "'left' is not a PE"), (["put", "--from", "nowhere"], "nowhere"),
-                                 (["allreduce", "--from", "stream", "--memory", "host"], "host is not for allreduce")):
+                                 (["put", "--peer",
+                                   "left"], "'left' is not a PE"), (["put", "--from",
+                                                                     "nowhere"], "nowhere"),
+                                 (["allreduce", "--from", "stream", "--memory",
+                                   "host"], "host is not for allreduce")):
             result = self.bench(1, *words)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertEqual(result.err.count(complaint), 1, result)
@@ -306,12 +313,20 @@ class Plots(Bench):
 
     def test_what_cannot_be_drawn(self):
         bad = self.path("bad.csv", "bytes,us\n8,fast\n")
-        for words, status, complaint in (
-                (["--plot", "x.png"], 2, "'x.png' does not end in .svg"), (["--beside", bad], 2, "--plot"),
-                (["--plot", self.path("x.svg"), "--beside", bad], 1, "'fast' is not a number; make one with --csv"),
-                (["--plot", self.path("x.svg"), "--beside", self.path("no", "a,b\n1,2\n")], 1, "the columns bytes and us"),
-                (["--plot", self.path("x.svg"), "--beside", "/nowhere/file"], 1, "it cannot be read"),
-                (["--plot", "/nowhere/x.svg"], 1, "/nowhere/x.svg cannot be written")):
+        for words, status, complaint in ((["--plot", "x.png"], 2,
+                                          "'x.png' does not end in .svg"), (["--beside",
+                                                                             bad], 2, "--plot"),
+                                         (["--plot", self.path("x.svg"), "--beside", bad], 1,
+                                          "'fast' is not a number; make one with --csv"), ([
+                                              "--plot",
+                                              self.path("x.svg"), "--beside",
+                                              self.path("no", "a,b\n1,2\n")
+                                          ], 1, "the columns bytes and us"), ([
+                                              "--plot",
+                                              self.path("x.svg"), "--beside", "/nowhere/file"
+                                          ], 1, "it cannot be read"),
+                                         (["--plot", "/nowhere/x.svg"], 1,
+                                          "/nowhere/x.svg cannot be written")):
             result = self.bench(1, "put", "--max-bytes", 8, *words)
             self.assertEqual(result.status, status, result)
             self.assertEqual(result.err.count(complaint), 1, result)
@@ -389,8 +404,9 @@ class Tuning(Bench):
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
         large = self.path("large.txt", "# " + "x" * (1 << 20))
-        for path, complaint in (("/proc/self/mem", "empty"), ("/proc/self/maps", "empty"), (fifo, "not a regular file"),
-                                ("/dev/zero", "not a regular file"), (large, "more than 1 MiB")):
+        for path, complaint in (("/proc/self/mem", "empty"), ("/proc/self/maps", "empty"),
+                                (fifo, "not a regular file"), ("/dev/zero", "not a regular file"),
+                                (large, "more than 1 MiB")):
             result = self.oshrun("-n", 1, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
             self.assertEqual(result.status, 1, result)
             self.assertIn(f"MESHMEM_TUNING={path}: no table can be read there ({complaint}); give",
@@ -411,7 +427,10 @@ class Tuning(Bench):
             script = f'[ "$PMIX_RANK" = 0 ] || export {setting}; exec {SHMEM_PROGRAM} ring'
             result = self.oshrun("-n", 2, "sh", "-c", script)
             self.assertNotEqual(result.status, 0, result)
-            self.assertIn("MESHMEM_DEVICE_FIRST_EPOCH has another value here than in PE 0; give all PEs the same", result.err)
+            self.assertIn(
+                "MESHMEM_DEVICE_FIRST_EPOCH has another value here than in PE 0; "
+                "give all PEs the same",
+                result.err)
 
 
 if __name__ == "__main__":

@@ -102,8 +102,10 @@ class Alone(Doctor):
         self.assertEqual(told["bad"],
                          len([one for one in told["checks"] if one["verdict"] == "BAD"]), result)
         lines = self.lines_of(self.run_words(MESHMEM_INFO, "--doctor"))
-        self.assertEqual([(one["verdict"], one["name"]) for one in told["checks"]], [line[:2] for line in lines], result)
-        self.assertTrue(all(bool(one["fix"]) == (one["verdict"] != "OK") for one in told["checks"]), result)
+        self.assertEqual([(one["verdict"], one["name"]) for one in told["checks"]],
+                         [line[:2] for line in lines], result)
+        self.assertTrue(all(bool(one["fix"]) == (one["verdict"] != "OK") for one in told["checks"]),
+                        result)
         self.assertFalse([one for one in told["checks"] if "nodes" in one], result)
 
     def test_ends_with_1_where_a_check_is_bad(self):

@@ -228,19 +228,26 @@ class HandOver(launching.LaunchTest):
 
     def test_what_cannot_be_meant_is_refused_in_a_line(self):
         self.add_launcher("mpirun")
-        for words, text in ((["--hosts", "a:4,b:4", "-n", 9], "-n 9 is more than the 8 PEs"),
-                            (["--hosts", "a:4,b"], "but none for 'b'"), (["--hosts", "a,b"], "--hosts a:4"),
-                            (["--hosts", "a,b,c", "-n", 2], "3 machines for 2 PEs"),
+        for words, text in ((["--hosts", "a:4,b:4", "-n",
+                              9], "-n 9 is more than the 8 PEs"), (["--hosts",
+                                                                    "a:4,b"], "but none for 'b'"),
+                            (["--hosts", "a,b"], "--hosts a:4"), (["--hosts", "a,b,c", "-n",
+                                                                   2], "3 machines for 2 PEs"),
                             (["--hosts", "a:x"], "'a:x'"), (["--hosts", "a:0"], "'a:0'"),
-                            (["--hosts", "a:65537"], "'a:65537'"), (["--hosts", "a:2147483647,b:2"], "'a:2147483647'"),
-                            (["--hosts", "a:65536,b:65536"], "131072 PEs; the most is 65536"),
-                            (["--hosts", "a:4,"], "''"),
-                            (["--hosts", ":4"], "':4'"), (["--hosts="], "--hosts"),
-                            (["--hostfile", "/no/such"], "/no/such"),
-                            (["--hostfile="], "--hostfile"),
-                            (["--hosts", "a:1", "--hostfile", "/dev/null"], "exclude"),
-                            (["--hosts", "a:4", "--fake-nodes", 2], "--fake-nodes"),
-                            (["--hosts", "a:4", "--hosts", "b:4"], "--hosts")):
+                            (["--hosts",
+                              "a:65537"], "'a:65537'"), (["--hosts",
+                                                          "a:2147483647,b:2"], "'a:2147483647'"),
+                            (["--hosts", "a:65536,b:65536"],
+                             "131072 PEs; the most is 65536"), (["--hosts",
+                                                                 "a:4,"], "''"), (["--hosts",
+                                                                                   ":4"], "':4'"),
+                            (["--hosts="], "--hosts"), (["--hostfile",
+                                                         "/no/such"], "/no/such"), (["--hostfile="],
+                                                                                    "--hostfile"),
+                            (["--hosts", "a:1", "--hostfile", "/dev/null"],
+                             "exclude"), (["--hosts", "a:4", "--fake-nodes", 2],
+                                          "--fake-nodes"), (["--hosts", "a:4", "--hosts",
+                                                             "b:4"], "--hosts")):
             self.assert_refused([*words, "p"], text)
         self.assert_refused(["--hosts", "a:4", "--status", 1], "--status")
         self.assert_refused(["--hosts", "a:4"], "no program")

@@ -164,11 +164,15 @@ class Options(launching.LaunchTest):
         with open(launching.PMIX_CLIENT, "rb") as file:
             own = file.read()
         s390 = self.write_program("s390", own[:18] + (22).to_bytes(2, "little") + own[20:])
-        self.assert_refused(["-n", "2", s390], 126, f"cannot run '{s390}': it is not a program for this machine")
+        self.assert_refused(["-n", "2", s390], 126,
+                            f"cannot run '{s390}': it is not a program for this machine")
         self.environment["PATH"] = self.folder + ":" + self.environment["PATH"]
-        self.assert_refused(["-n", "2", "s390"], 126, "cannot run 's390': it is not a program for this machine")
-        self.assert_refused(["-n", "2", self.write_program("cut", own[:100])], 126, "or its file is damaged")
-        self.assert_refused(["-n", "2", self.write_program("short", own[:5])], 126, "or its file is damaged")
+        self.assert_refused(["-n", "2", "s390"], 126,
+                            "cannot run 's390': it is not a program for this machine")
+        self.assert_refused(["-n", "2", self.write_program("cut", own[:100])], 126,
+                            "or its file is damaged")
+        self.assert_refused(["-n", "2", self.write_program("short", own[:5])], 126,
+                            "or its file is damaged")
         loader = own.find(b"/ld-linux")
         musl = self.write_program("musl", own[:loader] + b"/no-linux" + own[loader + 9:])
         self.assert_refused(["-n", "2", musl], 127, "its loader does not exist")

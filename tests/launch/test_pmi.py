@@ -68,13 +68,14 @@ class Pmi(launching.LaunchTest):
 
     def test_refusals_and_nonsense_are_named(self):
         for command, answer, text in (("init", "cmd=response_to_init rc=-1 msg=no",
-                                       "refuses PMI's init: rc=-1 no"),
-                                      ("init", "hello", "does not speak PMI-1"),
+                                       "refuses PMI's init: rc=-1 no"), ("init", "hello",
+                                                                         "does not speak PMI-1"),
                                       ("init", "x" * 70000, "does not speak PMI-1"),
                                       ("get_maxes", "cmd=maxes", "PMI is unusable"),
                                       ("get_maxes", "cmd=maxes vallen_max=8", "PMI is unusable"),
-                                      ("get_my_kvsname", "cmd=my_kvsname kvsname=", "PMI is unusable"),
-                                      ("put", "cmd=put_result rc=1", "refuses PMI's put: rc=1"),
+                                      ("get_my_kvsname", "cmd=my_kvsname kvsname=",
+                                       "PMI is unusable"), ("put", "cmd=put_result rc=1",
+                                                            "refuses PMI's put: rc=1"),
                                       ("barrier_in", "cmd=put_result", "does not speak PMI-1")):
             self.assert_refused(self.run_job(2, "--answer", command, answer), text)
         for value in ("9.secret", "secret", "1.se=cret"):

@@ -399,8 +399,9 @@ class Security(launching.LaunchTest):
         os.chmod(self.tmpdir, 0o777)
         result = self.oshrun("-n", 1, "true")
         self.assertEqual(result.status, 1, result)
-        self.assertEqual(result.err, f"oshrun: everybody may rename files in '{self.tmpdir}' (TMPDIR); set its "
-                                     f"sticky bit (`chmod +t {self.tmpdir}`) or set TMPDIR to another folder\n")
+        self.assertEqual(
+            result.err, f"oshrun: everybody may rename files in '{self.tmpdir}' (TMPDIR); set its "
+            f"sticky bit (`chmod +t {self.tmpdir}`) or set TMPDIR to another folder\n")
 
     def test_programs_that_run_as_another_than_their_caller_do_not_start(self):
         if os.statvfs(self.folder).f_flag & os.ST_NOSUID:

@@ -74,8 +74,9 @@ class Status(launching.LaunchTest):
                 r"4 PEs\)"
                 + BY.format("meet_the_others") + "$",
                 r"^  0 +-   waits for nothing in meshmem")
-        table = self.assert_table(process.pid, rf"^oshrun {process.pid}: where the 4 PEs of .*status_program are "
-                                  r"after \d+\.\d s:$", *rows)
+        table = self.assert_table(
+            process.pid, rf"^oshrun {process.pid}: where the 4 PEs of .*status_program are "
+            r"after \d+\.\d s:$", *rows)
         self.assertEqual(len(table.splitlines()), 4, table)
         asked = self.ask(process)
         self.assertRegex(asked, "^oshrun: where the 4 PEs of ")
@@ -116,9 +117,10 @@ class Status(launching.LaunchTest):
                           r"shmem_set_lock, which PE 0 holds")
         self.end(process)
         process = self.start_waiting(6, "team")
-        self.assert_table(process.pid, r"^  3,5 .*waits for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
-                          r"^  1 +-   waits for nothing in meshmem",
-                          r"^  4 .*waits for PE 5 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 6 PEs\)")
+        self.assert_table(
+            process.pid, r"^  3,5 .*waits for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
+            r"^  1 +-   waits for nothing in meshmem",
+            r"^  4 .*waits for PE 5 in shmem_barrier_all \(SHMEM_TEAM_WORLD, 6 PEs\)")
         self.end(process)
 
     def test_threads_have_rows_and_the_rest_are_counted(self):
@@ -136,7 +138,8 @@ class Status(launching.LaunchTest):
 
     def test_many_pes_are_one_line(self):
         process = self.start_waiting(64, "barrier", 63)
-        table = self.assert_table(process.pid, r"^  63 +-   waits for nothing", r"^  0\.\.62 .*in shmem_barrier_all")
+        table = self.assert_table(process.pid, r"^  63 +-   waits for nothing",
+                                  r"^  0\.\.62 .*in shmem_barrier_all")
         self.assertEqual(len(table.splitlines()), 4, table)
         self.end(process)
 
@@ -150,8 +153,11 @@ class Status(launching.LaunchTest):
         for verb, kernel in (("barrier", "kernel meet"), ("reduce", "kernel sum_up"),
                              ("host_reduce", "a kernel launched by its address")):
             process = self.start_waiting(3, verb, program=KERNELS)
-            self.assert_table(process.pid, rf"^  1\.\.2 +\d+\.\d s   {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
-                              r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)", r"^  0 +-   waits for nothing")
+            self.assert_table(
+                process.pid,
+                rf"^  1\.\.2 +\d+\.\d s   {kernel}, block \(0,0,0\), thread \(\d+,0,0\) "
+                r"waits for PE 0 in a collective \(SHMEM_TEAM_WORLD, 3 PEs\)",
+                r"^  0 +-   waits for nothing")
             self.end(process)
 
     def test_programs_without_the_library_and_ended_pes_are_shown(self):
@@ -164,7 +170,8 @@ class Status(launching.LaunchTest):
     def test_other_processes_are_refused(self):
         ended = subprocess.Popen(["true"])
         ended.wait()
-        for pid, why in ((ended.pid, "there is no such process"), (os.getpid(), "it is not an oshrun")):
+        for pid, why in ((ended.pid, "there is no such process"), (os.getpid(),
+                                                                   "it is not an oshrun")):
             result = self.status_of(pid)
             self.assertEqual((result.status, result.out), (1, ""), result)
             self.assertRegex(result.err, rf"^oshrun: --status {pid}: {why}; give the process id "
@@ -199,8 +206,11 @@ class Status(launching.LaunchTest):
         self.assertRegex(result.err, f"(?s){line}.*{table}")
         self.assertEqual(len(re.findall(table, result.err)), 1, result)
         self.assertRegex(result.err, re.compile(r"^  0 +-   waits for nothing in meshmem", re.M))
-        self.assertRegex(result.err, re.compile(r"^  1\.\.2 .*waits for PE 0 in shmem_barrier_all .*"
-                                                + BY.format("meet_the_others"), re.M))
+        self.assertRegex(
+            result.err,
+            re.compile(
+                r"^  1\.\.2 .*waits for PE 0 in shmem_barrier_all .*" +
+                BY.format("meet_the_others"), re.M))
 
     def test_a_timeout_prints_the_table_once(self):
         result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": "2"},
