@@ -27,7 +27,7 @@
 #include "gpu/device_transfer.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/modules.hpp"
-#include "gpu/stream_uses.hpp"
+#include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
 #include "meshmem/compat/other_names.h"
 
@@ -313,7 +313,7 @@ void Runtime::close() {
   teams_.reset();
   address_map.n_pes = 0;
   watch_blocks(nullptr, nullptr);
-  forget_stream_uses();
+  forget_unfinished_uses();
   // Pages that a GPU's driver has pinned stay what the GPU sees.
   if (registered_heaps_.empty()) heap_.give_back();
   heap_.close();

@@ -6,12 +6,12 @@
 
 #include "base/error.hpp"
 #include "base/status/slow_ways.hpp"
+#include "core/memory_of_call.hpp"
 #include "core/runtime.hpp"
-#include "core/stream_use.hpp"
 #include "device/comparison.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_target.hpp"
-#include "gpu/stream_work.hpp"
+#include "gpu/launch_on_stream.hpp"
 #include "memory/address_map.hpp"
 #include "memory/argument_checks.hpp"
 #include "shmem.h"
@@ -68,8 +68,8 @@ ProxyCommand far_command(const char* routine, ProxyOp op, const void* address, s
 }
 
 void hand_over(const StreamCall& call, const ProxyCommand& command, ProxyEnd end) {
-  launch_on(my_device(), call.routine,
-            [&] { return device::launch_proxy_command(command, end, call.stream); });
+  launch_on_stream(my_device(), call.routine,
+                   [&] { return device::launch_proxy_command(command, end, call.stream); });
 }
 
 void put_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
@@ -148,9 +148,9 @@ void require_own_stream(const char* routine, hipStream_t stream) {
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  StreamUse use(call.routine, call.stream);
-  use.of(dest, bytes);
-  use.of(source, bytes);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(dest, bytes);
+  memory.add(source, bytes);
   if (is_far(call.routine, pe)) return put_far(call, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_at_pe(call.routine, dest, bytes, pe), end_here(source), bytes,
                  my_device(), call.stream);
@@ -158,9 +158,9 @@ void put(const StreamCall& call, void* dest, const void* source, std::size_t byt
 
 void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  StreamUse use(call.routine, call.stream);
-  use.of(dest, bytes);
-  use.of(source, bytes);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(dest, bytes);
+  memory.add(source, bytes);
   if (is_far(call.routine, pe)) return get_far(call, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_here(dest), end_at_pe(call.routine, source, bytes, pe), bytes,
                  my_device(), call.stream);
@@ -169,10 +169,10 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  StreamUse use(call.routine, call.stream);
-  use.of(dest, bytes);
-  use.of(source, bytes);
-  use.of(signal.address, sizeof *signal.address);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(dest, bytes);
+  memory.add(source, bytes);
+  memory.add(signal.address, sizeof *signal.address);
   if (is_far(call.routine, pe)) return put_signal_far(call, dest, source, bytes, signal, pe);
   const StreamEnd to =
       bytes == 0 ? StreamEnd{dest, true} : end_at_pe(call.routine, dest, bytes, pe);
@@ -182,7 +182,7 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
   if (bytes > 0 && (!to.for_kernels || !from.for_kernels))
     note_slow_way(SlowWay::signal_behind_copy, call.routine);
   if (!by_kernel) copy_on_stream(call.routine, to, from, bytes, my_device(), call.stream);
-  launch_on(my_device(), call.routine, [&] {
+  launch_on_stream(my_device(), call.routine, [&] {
     return by_kernel && bytes > 0
                ? device::launch_put_signal(to.address, from.address, bytes, word, signal.value,
                                            signal.op, call.stream)
@@ -192,19 +192,20 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
 
 void update_signal(const StreamCall& call, const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  StreamUse use(call.routine, call.stream);
-  use.of(signal.address, sizeof *signal.address);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(signal.address, sizeof *signal.address);
   if (is_far(call.routine, pe))
     return hand_over(call, signal_command(call.routine, ProxyOp::signal, signal, pe),
                      ProxyEnd::issued);
   std::uint64_t* word = word_for_kernels(call.routine, signal.address, pe);
-  launch_on(my_device(), call.routine,
-            [&] { return device::launch_signal(word, signal.value, signal.op, call.stream); });
+  launch_on_stream(my_device(), call.routine, [&] {
+    return device::launch_signal(word, signal.value, signal.op, call.stream);
+  });
 }
 
 void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe) {
-  StreamUse use(call.routine, call.stream);
-  use.of(dest, bytes);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(dest, bytes);
   if (is_far(call.routine, pe)) {
     ProxyCommand command = far_command(call.routine, ProxyOp::put_inline, dest, bytes, pe);
     command.length = static_cast<std::uint8_t>(bytes);
@@ -213,25 +214,25 @@ void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t
     return hand_over(call, command, ProxyEnd::issued);
   }
   void* const there = variable_for_kernels(call.routine, dest, bytes, pe);
-  launch_on(my_device(), call.routine,
-            [&] { return device::launch_store(there, value, bytes, call.stream); });
+  launch_on_stream(my_device(), call.routine,
+                   [&] { return device::launch_store(there, value, bytes, call.stream); });
 }
 
 void wait_until(const StreamCall& call, const void* variable, device::ElemType type,
                 std::size_t bytes, int cmp, device::Scalar value) {
   if (!device::is_comparison(cmp))
     fatal("{}: {} is not a comparison of SHMEM_CMP_*", call.routine, cmp);
-  StreamUse use(call.routine, call.stream);
-  use.of(variable, bytes);
+  MemoryOfCall memory(call.routine, call.stream);
+  memory.add(variable, bytes);
   const void* word = variable_for_kernels(call.routine, variable, bytes, address_map.my_pe);
-  launch_on(my_device(), call.routine,
-            [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
+  launch_on_stream(my_device(), call.routine,
+                   [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
 }
 
 // Commands that earlier work on the stream has handed to the proxy are before this one in the ring,
 // whichever thread of whichever kernel it was.
 void quiet(const StreamCall& call) {
-  launch_on(my_device(), call.routine, [&] { return device::launch_quiet(call.stream); });
+  launch_on_stream(my_device(), call.routine, [&] { return device::launch_quiet(call.stream); });
   if (!runtime().proxy().is_running()) return;
   require_proxy(call.routine);
   hand_over(call, {ProxyOp::fence, 0, 0, static_cast<std::uint32_t>(address_map.my_pe), {}},

@@ -13,8 +13,8 @@
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
+#include "gpu/launch_on_stream.hpp"
 #include "gpu/modules.hpp"
-#include "gpu/stream_work.hpp"
 
 namespace meshmem {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gpu/hip_error.hpp"
-#include "gpu/stream_work.hpp"
+#include "gpu/launch_on_stream.hpp"
 
 namespace meshmem {
 

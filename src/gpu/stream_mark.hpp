@@ -10,7 +10,7 @@
 #include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
-#include "gpu/stream_work.hpp"
+#include "gpu/launch_on_stream.hpp"
 
 namespace meshmem {
 

@@ -13,7 +13,7 @@
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_transfer.hpp"
-#include "gpu/stream_uses.hpp"
+#include "gpu/unfinished_uses.hpp"
 #include "memory/failed_allocation.hpp"
 #include "one_sided/completion.hpp"
 #include "one_sided/one_sided.hpp"
@@ -60,7 +60,7 @@ SymmetricHeap& heap_of(const void* block) {
 // Under MESHMEM_CHECK: by what is on a stream.
 [[gnu::cold, gnu::noinline]] void expect_unused(void* block, const char* routine) {
   const std::size_t bytes = heap_of(block).size_of(block, routine);
-  const char* user = stream_user_of(block, bytes);
+  const char* user = unfinished_user_of(block, bytes);
   if (!user) return;
   only_one_speaks(runtime().world());
   fatal("{}: {} still uses the block of {} bytes at {} on a stream; synchronize the stream first",

@@ -14,34 +14,36 @@
 #include "collectives/device/executor.hpp"
 #include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
+#include "core/memory_of_call.hpp"
 #include "core/runtime.hpp"
 #include "core/stream_transfers.hpp"
-#include "core/stream_use.hpp"
 #include "device/launch.hpp"
+#include "gpu/launch_on_stream.hpp"
 #include "gpu/stream_mark.hpp"
-#include "gpu/stream_work.hpp"
 
 namespace meshmem::on_stream {
 namespace {
 
 int my_device() { return runtime().device_memory().device(); }
 
-void use_buffer(StreamUse& use, const Team& team, const void* address, std::size_t bytes) {
+void use_buffer(MemoryOfCall& memory, const Team& team, const void* address, std::size_t bytes) {
   on_device::check_reach(team.routine(), address, bytes);
-  use.of(address, bytes);
+  memory.add(address, bytes);
 }
 
 // Kernels of all PEs must reach the buffers.
-void use_buffers(StreamUse& use, const Team& team, const Collective& call) {
+void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv) {
     // A PE that brings nothing may get what others bring. Null is right where nobody does.
-    if (call.dest) use_buffer(use, team, call.dest, std::max<std::size_t>(buffers.dest_bytes, 1));
+    if (call.dest)
+      use_buffer(memory, team, call.dest, std::max<std::size_t>(buffers.dest_bytes, 1));
   } else if (buffers.dest_bytes > 0) {
-    use_buffer(use, team, call.dest, buffers.dest_bytes);
+    use_buffer(memory, team, call.dest, buffers.dest_bytes);
   }
-  if (call.kind == CollectiveKind::alltoallv && call.source) use_buffer(use, team, call.source, 1);
-  if (buffers.source_bytes > 0) use_buffer(use, team, call.source, buffers.source_bytes);
+  if (call.kind == CollectiveKind::alltoallv && call.source)
+    use_buffer(memory, team, call.source, 1);
+  if (buffers.source_bytes > 0) use_buffer(memory, team, call.source, buffers.source_bytes);
 }
 
 // Of a team over several nodes: a kernel has the host do it, by the algorithms between nodes.
@@ -78,9 +80,9 @@ void run(Team& team, const Collective& call, hipStream_t stream) {
   if (calls_are_compared && !is_captured(stream)) [[unlikely]]
     compare_stream_call(team, arguments_of(call));
   if (is_empty(call)) return;
-  StreamUse use(team.routine(), stream);
-  use_buffers(use, team, call);
-  launch_on(my_device(), team.routine(), [&] {
+  MemoryOfCall memory(team.routine(), stream);
+  use_buffers(memory, team, call);
+  launch_on_stream(my_device(), team.routine(), [&] {
     return team.is_on_one_node() ? on_device::launch(team, call, stream)
                                  : launch_by_host(team, call, stream);
   });

@@ -3,8 +3,8 @@
 // Copies and kernels that take their place on a stream of the program's.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
 // capture every call. Called by the routines on streams of core/ and collectives/.
-#ifndef MESHMEM_GPU_STREAM_WORK_HPP_
-#define MESHMEM_GPU_STREAM_WORK_HPP_
+#ifndef MESHMEM_GPU_LAUNCH_ON_STREAM_HPP_
+#define MESHMEM_GPU_LAUNCH_ON_STREAM_HPP_
 
 #include <cstddef>
 
@@ -33,7 +33,7 @@ void copy_on_stream(const char* routine, const StreamEnd& to, const StreamEnd& f
 
 // launch() puts a kernel of `device` on a stream.
 template <typename Launch>
-void launch_on(int device, const char* routine, const Launch& launch) {
+void launch_on_stream(int device, const char* routine, const Launch& launch) {
   const OnDevice current(device);
   const hipError_t error = launch();
   if (error == hipErrorInvalidHandle) [[unlikely]]
@@ -43,4 +43,4 @@ void launch_on(int device, const char* routine, const Launch& launch) {
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_GPU_STREAM_WORK_HPP_
+#endif  // MESHMEM_GPU_LAUNCH_ON_STREAM_HPP_

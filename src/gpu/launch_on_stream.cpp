@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The choice between a copy engine and a kernel. Invariant: the same calls are captured and run.
-#include "gpu/stream_work.hpp"
+#include "gpu/launch_on_stream.hpp"
 
 #include "device/launch.hpp"
 

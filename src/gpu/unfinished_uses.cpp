@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of uses, each with a mark on its stream.
-// Invariant: what is over leaves the list when the next use of its stream comes. A use whose stream
-// is captured cannot be asked. It stays, and is not complained of.
-#include "gpu/stream_uses.hpp"
+// Invariant: a use that is over leaves the list when the next use of its stream comes. The event of
+// a use whose stream is being captured cannot be queried, so the use stays and is not reported.
+#include "gpu/unfinished_uses.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -47,8 +47,8 @@ Uses& uses() {
 
 }  // namespace
 
-void keep_stream_use(const char* routine, hipStream_t stream, int device,
-                     std::vector<UsedRange> ranges) {
+void keep_unfinished_use(const char* routine, hipStream_t stream, int device,
+                         std::vector<UsedRange> ranges) {
   auto end = std::make_unique<StreamMark>(device);
   end->set(stream);
   const std::lock_guard lock(uses().mutex);
@@ -59,7 +59,7 @@ void keep_stream_use(const char* routine, hipStream_t stream, int device,
   uses().all.push_back({routine, std::move(ranges), std::move(end)});
 }
 
-const char* stream_user_of(const void* address, std::size_t bytes) {
+const char* unfinished_user_of(const void* address, std::size_t bytes) {
   const std::lock_guard lock(uses().mutex);
   for (const Use& use : uses().all)
     if (use.touches(address, bytes) && use.end->may_be_asked() && !use.end->is_over())
@@ -67,7 +67,7 @@ const char* stream_user_of(const void* address, std::size_t bytes) {
   return nullptr;
 }
 
-void forget_stream_uses() {
+void forget_unfinished_uses() {
   const std::lock_guard lock(uses().mutex);
   uses().all.clear();
 }
