@@ -5,7 +5,7 @@
 // bytes, a *word*. A line moves in one access where the target has accesses of 16 bytes. Each half
 // has its own flag, so the halves need not arrive together.
 // Invariant: a thread that fills a line knows that the reader is done with the line's last content,
-// which had another flag. Used by collectives (collectives/packets.hpp) and by puts of packets.
+// which had another flag. Used by collectives (collectives/packet_rows.hpp) and by puts of packets.
 #ifndef MESHMEM_DEVICE_PACKETS_HPP_
 #define MESHMEM_DEVICE_PACKETS_HPP_
 

@@ -23,7 +23,7 @@
 // barriers of the group within an operation, before the first of which the others have looked at
 // it.
 //
-// Packets (collectives/packets.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
+// Packets (collectives/packet_rows.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So a group
 // that takes the epoch to a multiple of 2^30, by packets or by a meeting alone, meets the others
 // there, wipes the channel's packets and meets them again.

@@ -10,7 +10,7 @@
 #define MESHMEM_DEVICE_COLLECTIVES_ONE_SHOT_HPP_
 
 #include "device/collectives/combine.hpp"
-#include "device/collectives/packets.hpp"
+#include "device/collectives/packet_rows.hpp"
 
 namespace meshmem {
 namespace device {

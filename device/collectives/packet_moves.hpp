@@ -9,7 +9,7 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 
-#include "device/collectives/packets.hpp"
+#include "device/collectives/packet_rows.hpp"
 #include "device/copy.hpp"
 
 namespace meshmem {

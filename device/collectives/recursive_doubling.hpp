@@ -9,7 +9,7 @@
 #define MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 
 #include "device/collectives/combine.hpp"
-#include "device/collectives/packets.hpp"
+#include "device/collectives/packet_rows.hpp"
 
 namespace meshmem {
 namespace device {

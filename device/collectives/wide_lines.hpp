@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// one_shot.hpp and two_shot.hpp by wide lines, of which 94 % is data, where packets.hpp makes it
-// half. Only for GPUs on which a line of one store instruction arrives whole: NVIDIA's over NVLink
-// (the assumption of NCCL's protocol of the same kind).
+// one_shot.hpp and two_shot.hpp by wide lines, of which 94 % is data; of packets half is. Only for
+// GPUs on which a line of one store instruction arrives whole: NVIDIA's over NVLink (the assumption
+// of NCCL's protocol of the same kind).
 // Invariant: whole waves take part, and all lanes of one go through the same loops. The flag is the
 // operation's epoch, all 64 bits of it, so no line has to be wiped. The rows are not those of
 // packets, whose data could pass for a flag.

@@ -35,7 +35,7 @@ TESTS = {"test", "try_all", "try_any", "try_some"}  # of which only those that s
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.
 BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
-                                                 "collectives/packets", "collectives/reduce",
+                                                 "collectives/packet_rows", "collectives/reduce",
                                                  "collectives/by_grid")}
 ENDS = ("s_endpgm", "s_setpc")
 # of operations, by the PE for itself

@@ -5,8 +5,8 @@
 // to it that no packet lies there when its flag comes around.
 // Invariant: a sender fills the rows of parity p only when it knows that the operation that used
 // them last is over in all PEs (sync.hpp).
-#ifndef MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
-#define MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
+#ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
+#define MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
 
 #include "device/packets.hpp"
 #include "device/sync.hpp"
@@ -85,4 +85,4 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t a
 }  // namespace device
 }  // namespace meshmem
 
-#endif  // MESHMEM_DEVICE_COLLECTIVES_PACKETS_HPP_
+#endif  // MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
