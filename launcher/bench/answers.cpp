@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/job.hpp"
+#include "bench/joint_steps.hpp"
 
 namespace meshmem::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <functional>
 #include <limits>
 
-#include "bench/job.hpp"
+#include "bench/joint_steps.hpp"
 
 namespace meshmem::bench {
 

@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-#include "bench/job.hpp"
+#include "bench/joint_steps.hpp"
 
 namespace meshmem::bench {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork and exec for PEs.
 // Invariant: between fork and exec only calls that are safe after fork in a program with threads.
-// Called by job.cpp.
+// Called by running_job.cpp.
 #include "children.hpp"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the processes of the PEs and names how they ended.
 // Invariant: a started PE is the leader of a process group of its own, and holds no descriptor of
-// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Used by job.cpp, on
-// the main thread only (the kernel ties PEs to the thread that forks).
+// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Used by
+// running_job.cpp, on the main thread only (the kernel ties PEs to the thread that forks).
 #ifndef MESHMEM_OSHRUN_CHILDREN_HPP_
 #define MESHMEM_OSHRUN_CHILDREN_HPP_
 

@@ -2,7 +2,7 @@
 // Sorts the inherited variables into identities of an outer launcher and everything else.
 // Invariant: settings that a user may have made (PMIX_MCA_*, OMPI_MCA_*, PRTE_MCA_*) pass through,
 // except those by which mpirun tells its own children who they are.
-// Called by main() and job.cpp.
+// Called by main() and running_job.cpp.
 #include "environment.hpp"
 
 #include <fmt/format.h>

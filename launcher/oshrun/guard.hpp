@@ -2,7 +2,7 @@
 // A second process that outlives a SIGKILL of oshrun just long enough to end what it started.
 // Invariant: it acts only when oshrun is gone without having dismissed it, and then kills exactly
 // the process groups listed and removes the scratch folder.
-// Started by main() before any thread exists; told of PEs by job.cpp.
+// Started by main() before any thread exists; told of PEs by running_job.cpp.
 #ifndef MESHMEM_OSHRUN_GUARD_HPP_
 #define MESHMEM_OSHRUN_GUARD_HPP_
 

@@ -2,7 +2,7 @@
 // Carries what PEs tell the PMIx server from PMIx's thread to the main loop.
 // Invariant: mail that was posted before a PE could go on is in the box before that PE can end. So
 // the loop that looks here after it saw the end knows how to judge it. Posted to by server.cpp on
-// PMIx's threads; emptied by job.cpp on the main thread.
+// PMIx's threads; emptied by running_job.cpp on the main thread.
 #ifndef MESHMEM_OSHRUN_MAILBOX_HPP_
 #define MESHMEM_OSHRUN_MAILBOX_HPP_
 

@@ -18,10 +18,10 @@
 #include "failure.hpp"
 #include "guard.hpp"
 #include "hosts.hpp"
-#include "job.hpp"
 #include "mailbox.hpp"
 #include "options.hpp"
 #include "roomy_stack.hpp"
+#include "running_job.hpp"
 #include "scratch_folder.hpp"
 #include "server.hpp"
 #include "status.hpp"
@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
   });
   StatusFile where(options->pes, options->program[0], server->job_name());
   for (std::vector<std::string>& of_pe : variables) of_pe.push_back(where.variable());
-  Job job(*options, files_of_pes, mailbox, guard, where);
+  RunningJob job(*options, files_of_pes, mailbox, guard, where);
   return job.run(base, variables);
 }
 

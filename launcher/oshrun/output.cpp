@@ -3,7 +3,7 @@
 // shown (a prompt, a progress bar) *owns* the sink until the line ends. The others wait for it, but
 // not for ever.
 // Invariant: a stream's bytes are printed in order. Only tags, and a line end between two streams,
-// are added. Called by job.cpp.
+// are added. Called by running_job.cpp.
 #include "output.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // Brings what PEs write to oshrun's own stdout and stderr.
 // Words: a *stream* is one PE's stdout or stderr; a *sink* is where oshrun's goes. Invariant: bytes
 // of two streams meet in a sink only at the end of a line, and oshrun never blocks on a sink.
-// Used by job.cpp, on the main thread.
+// Used by running_job.cpp, on the main thread.
 #ifndef MESHMEM_OSHRUN_OUTPUT_HPP_
 #define MESHMEM_OSHRUN_OUTPUT_HPP_
 

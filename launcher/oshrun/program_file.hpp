@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of the program that PEs run, and why it cannot be run.
 // Invariant: a name without a slash is looked for as execvpe does, in the PATH of oshrun.
-// Used by job.cpp.
+// Used by running_job.cpp.
 #ifndef MESHMEM_OSHRUN_PROGRAM_FILE_HPP_
 #define MESHMEM_OSHRUN_PROGRAM_FILE_HPP_
 

@@ -3,7 +3,7 @@
 // Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
 // post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it
 // can be a PE.
-// Made by main() with all signals blocked; used by job.cpp.
+// Made by main() with all signals blocked; used by running_job.cpp.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_
 

@@ -3,7 +3,7 @@
 // (src/base/status/status_board.hpp), and its table.
 // Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts
 // nothing that it reads there.
-// Made by main(), used by job.cpp; show_status_of() is all that `oshrun --status` does.
+// Made by main(), used by running_job.cpp; show_status_of() is all that `oshrun --status` does.
 #ifndef MESHMEM_OSHRUN_STATUS_HPP_
 #define MESHMEM_OSHRUN_STATUS_HPP_
 

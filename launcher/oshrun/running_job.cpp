@@ -2,7 +2,7 @@
 // The main loop: one poll() over signals, mail from the PMIx server, and the PEs' output.
 // Invariant: in each turn ends are collected first, then mail is read, then ends are judged. So a
 // PE's last words are known when its end is judged. Run by main().
-#include "job.hpp"
+#include "running_job.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -56,8 +56,8 @@ sigset_t job_signals() {
   return set;
 }
 
-Job::Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
-         StatusFile& where)
+RunningJob::RunningJob(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox,
+                       Guard& guard, StatusFile& where)
     : options_(options),
       mailbox_(mailbox),
       guard_(guard),
@@ -70,7 +70,8 @@ Job::Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, G
   signals_ = UniqueFd(check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd"));
 }
 
-int Job::run(const Environment& base, const std::vector<std::vector<std::string>>& pe_variables) {
+int RunningJob::run(const Environment& base,
+                    const std::vector<std::vector<std::string>>& pe_variables) {
   UniqueFd nowhere(check(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open /dev/null"));
   for (int pe = 0; pe < options_.pes; ++pe) start_pe(pe, base, pe_variables[pe], nowhere.get());
   input_.close_fd_for_pe();
@@ -92,7 +93,7 @@ int Job::run(const Environment& base, const std::vector<std::vector<std::string>
   return status_.value_or(output_is_lost_ ? kSystemError : 0);
 }
 
-void Job::tell_of_lost_output() {
+void RunningJob::tell_of_lost_output() {
   const int error = output_.out().lost_by() ? output_.out().lost_by() : output_.err().lost_by();
   if (error == 0 || output_is_lost_) return;
   output_is_lost_ = true;
@@ -100,7 +101,7 @@ void Job::tell_of_lost_output() {
 }
 
 // PEs that were killed could not say it themselves.
-void Job::tell_of_lost_trace(const std::string& file) {
+void RunningJob::tell_of_lost_trace(const std::string& file) {
   if (status_.value_or(0) == 0 || a_pe_said_why_) return;
   if (::access((file + ".pe0.part").c_str(), F_OK) != 0) return;
   output_.say(
@@ -109,8 +110,8 @@ void Job::tell_of_lost_trace(const std::string& file) {
                   file));
 }
 
-void Job::start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
-                   int nowhere_fd) {
+void RunningJob::start_pe(int pe, const Environment& base,
+                          const std::vector<std::string>& variables, int nowhere_fd) {
   std::vector<std::string> environment;
   for (const auto& [name, value] : base) environment.push_back(fmt::format("{}={}", name, value));
   environment.insert(environment.end(), variables.begin(), variables.end());
@@ -127,14 +128,14 @@ void Job::start_pe(int pe, const Environment& base, const std::vector<std::strin
   output_.add(pe, std::move(err.read_end), true);
 }
 
-bool Job::is_over(Clock::time_point now) const {
+bool RunningJob::is_over(Clock::time_point now) const {
   if (running_ > 0 || awaits_word_of_leavers()) return false;
   bool awaits_output = std::any_of(output_.streams().begin(), output_.streams().end(),
                                    [](const Stream& stream) { return stream.fd.is_open(); });
   return !awaits_output || now >= last_end_ + kLastOutputDelay;
 }
 
-void Job::wait_for_news(Clock::time_point now) {
+void RunningJob::wait_for_news(Clock::time_point now) {
   enum { kSignals, kMail, kStartErrors, kInput, kInputOfPe, kOut, kErr, kFirstStream };
   std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
                              {mailbox_.bell_fd(), POLLIN, 0},
@@ -157,7 +158,7 @@ void Job::wait_for_news(Clock::time_point now) {
   take_ends();
 }
 
-int Job::poll_timeout(Clock::time_point now) const {
+int RunningJob::poll_timeout(Clock::time_point now) const {
   Clock::time_point first = output_.next_due().value_or(Clock::time_point::max());
   if (kill_at_) first = std::min(first, *kill_at_);
   if (timeout_at_) first = std::min(first, *timeout_at_);
@@ -171,14 +172,14 @@ int Job::poll_timeout(Clock::time_point now) const {
 
 // --- Signals ---------------------------------------------------------------------------------
 
-void Job::take_signals() {
+void RunningJob::take_signals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
     take_signal(static_cast<int>(info.ssi_signo));
   }
 }
 
-void Job::take_signal(int signal) {
+void RunningJob::take_signal(int signal) {
   if (signal == SIGCHLD) return;  // take_ends() looks in every turn
   if (signal == SIGTSTP || signal == SIGCONT || signal == SIGUSR1 || signal == SIGUSR2) {
     signal_all(signal);
@@ -201,7 +202,7 @@ void Job::take_signal(int signal) {
 }
 
 // A first SIGQUIT asks where the PEs are; a second soon after it ends the job, as other signals do.
-bool Job::only_asks(int signal) {
+bool RunningJob::only_asks(int signal) {
   if (signal != SIGQUIT || interrupts_ > 0) return false;
   const Clock::time_point now = Clock::now();
   const bool is_second = asked_at_ && now - *asked_at_ < kAskingAgain;
@@ -209,7 +210,7 @@ bool Job::only_asks(int signal) {
   return !is_second;
 }
 
-void Job::signal_all(int signal) {
+void RunningJob::signal_all(int signal) {
   for (const Pe& pe : pes_) {
     if (pe.pid != 0) ::kill(-pe.pid, signal);
   }
@@ -217,7 +218,7 @@ void Job::signal_all(int signal) {
 
 // --- Ends and mail ---------------------------------------------------------------------------
 
-void Job::take_ends() {
+void RunningJob::take_ends() {
   std::vector<std::pair<int, ChildEnd>> ends;
   while (std::optional<ChildEnd> end = take_ended_child()) {
     std::optional<int> pe = find_pe(end->pid);
@@ -235,14 +236,14 @@ void Job::take_ends() {
   judge_early_leavers();
 }
 
-std::optional<int> Job::find_pe(pid_t pid) const {
+std::optional<int> RunningJob::find_pe(pid_t pid) const {
   for (int pe = 0; pe < options_.pes; ++pe) {
     if (pes_[pe].pid == pid) return pe;
   }
   return std::nullopt;
 }
 
-void Job::take_start_errors() {
+void RunningJob::take_start_errors() {
   while (std::optional<int> error = starter_.take_error()) {
     if (status_) continue;
     output_.say(fmt::format("cannot run '{}': {}", options_.program[0],
@@ -251,7 +252,7 @@ void Job::take_start_errors() {
   }
 }
 
-void Job::take_mail() {
+void RunningJob::take_mail() {
   for (const ServerEvent& event : mailbox_.take_all()) {
     if (event.kind == ServerEvent::kRefused) {
       output_.say(fmt::format(
@@ -276,7 +277,7 @@ void Job::take_mail() {
   }
 }
 
-void Job::judge(int pe, const ChildEnd& end) {
+void RunningJob::judge(int pe, const ChildEnd& end) {
   if (status_) return;
   if (end.signal == 0 && end.status == 0) {
     pes_[pe].left_early = !pes_[pe].connected;
@@ -294,7 +295,7 @@ void Job::judge(int pe, const ChildEnd& end) {
 }
 
 // Nobody is told who sends a SIGKILL; a shell in a PE's place passes on the end of its child.
-std::string Job::suspect_of(const ChildEnd& end) const {
+std::string RunningJob::suspect_of(const ChildEnd& end) const {
   if (end.signal != SIGKILL && end.status != kStatusOfSignal + SIGKILL) return "";
   const auto rise = describe_rise(oom_kills_before_, count_oom_kills());
   return rise ? fmt::format(", probably by the kernel's out-of-memory killer ({})", *rise) : "";
@@ -302,7 +303,7 @@ std::string Job::suspect_of(const ChildEnd& end) const {
 
 // A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init
 // waits for all PEs.
-void Job::judge_early_leavers() {
+void RunningJob::judge_early_leavers() {
   const auto waits = [](const Pe& pe) { return pe.pid != 0 && pe.connected && !pe.finalized; };
   const auto left = std::find_if(pes_.begin(), pes_.end(), std::mem_fn(&Pe::left_early));
   if (status_ || left == pes_.end() || std::none_of(pes_.begin(), pes_.end(), waits)) return;
@@ -313,7 +314,7 @@ void Job::judge_early_leavers() {
 
 // A PE that took part and left with status 0 but without a word, past all exit handlers: others
 // would wait for it, so this is a failure also where no other is left.
-void Job::judge_silent_leavers(Clock::time_point now) {
+void RunningJob::judge_silent_leavers(Clock::time_point now) {
   if (silent_leavers_.empty() || now < leavers_judged_at_) return;
   for (int pe : std::exchange(silent_leavers_, {})) {
     if (status_ || pes_[pe].finalized) continue;
@@ -322,12 +323,12 @@ void Job::judge_silent_leavers(Clock::time_point now) {
   }
 }
 
-bool Job::awaits_word_of_leavers() const {
+bool RunningJob::awaits_word_of_leavers() const {
   return !status_ && std::any_of(silent_leavers_.begin(), silent_leavers_.end(),
                                  [this](int pe) { return !pes_[pe].finalized; });
 }
 
-void Job::act_on_deadlines(Clock::time_point now) {
+void RunningJob::act_on_deadlines(Clock::time_point now) {
   judge_silent_leavers(now);
   if (timeout_at_ && now >= *timeout_at_ && !status_) {
     output_.say(fmt::format("the job ran longer than --timeout {:g} s; ending its {}",
@@ -343,14 +344,14 @@ void Job::act_on_deadlines(Clock::time_point now) {
 
 // --- The end ---------------------------------------------------------------------------------
 
-void Job::report(int pe, const std::string& what) {
+void RunningJob::report(int pe, const std::string& what) {
   int others = running_ - (pes_[pe].pid != 0 ? 1 : 0);
   std::string consequence =
       others > 0 ? fmt::format("; ending the other {}", name_pes(others)) : "";
   output_.say(fmt::format("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence));
 }
 
-void Job::end_with(int status) {
+void RunningJob::end_with(int status) {
   status_ = status;
   // All stand still before the first one ends, so that none has the time to complain of another's
   // end. SIGCONT lets them go on into the SIGTERM.

@@ -2,8 +2,8 @@
 //
 // Steps that the PEs of a benchmark take together. Invariant: every PE calls these, in one order,
 // those too that are not in the team that is measured.
-#ifndef MESHMEM_BENCH_JOB_HPP_
-#define MESHMEM_BENCH_JOB_HPP_
+#ifndef MESHMEM_BENCH_JOINT_STEPS_HPP_
+#define MESHMEM_BENCH_JOINT_STEPS_HPP_
 
 #include <fmt/format.h>
 #include <hip/hip_runtime_api.h>
@@ -51,4 +51,4 @@ unsigned wave_threads();
 
 }  // namespace meshmem::bench
 
-#endif  // MESHMEM_BENCH_JOB_HPP_
+#endif  // MESHMEM_BENCH_JOINT_STEPS_HPP_

@@ -2,7 +2,7 @@
 //
 // The checks come before the library starts, since a start that fails ends the process: then what
 // is bad here has been told. They travel to PE 0 by gets.
-#include "info/doctor/job.hpp"
+#include "info/doctor/run_as_job.hpp"
 
 #include <unistd.h>
 

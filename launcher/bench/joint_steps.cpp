@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Agreements, through the library that is measured: its host calls, on static variables.
-#include "bench/job.hpp"
+#include "bench/joint_steps.hpp"
 
 #include <unistd.h>
 

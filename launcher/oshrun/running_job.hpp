@@ -2,8 +2,8 @@
 // One job: its PEs from their start to the exit status of oshrun.
 // Invariant: once a status is decided it stays, and every PE is gone within a second of that.
 // Made and run once by main().
-#ifndef MESHMEM_OSHRUN_JOB_HPP_
-#define MESHMEM_OSHRUN_JOB_HPP_
+#ifndef MESHMEM_OSHRUN_RUNNING_JOB_HPP_
+#define MESHMEM_OSHRUN_RUNNING_JOB_HPP_
 
 #include <signal.h>
 
@@ -27,11 +27,11 @@ namespace meshmem {
 // any thread exists.
 sigset_t job_signals();
 
-class Job {
+class RunningJob {
  public:
-  Job(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
-      StatusFile& where);
-  ~Job() { signal_all(SIGKILL); }  // if run() gave up half-way
+  RunningJob(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
+             StatusFile& where);
+  ~RunningJob() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
   // Returns the exit status.
@@ -101,4 +101,4 @@ class Job {
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_OSHRUN_JOB_HPP_
+#endif  // MESHMEM_OSHRUN_RUNNING_JOB_HPP_
