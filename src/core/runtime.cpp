@@ -26,7 +26,6 @@
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/hip_error.hpp"
-#include "gpu/modules.hpp"
 #include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
 #include "meshmem/compat/other_names.h"
@@ -112,7 +111,7 @@ void Runtime::disconnect() {
 
 // The proxy uses the network.
 void Runtime::abandon() {
-  proxy_.abandon();
+  proxy().abandon();
   network_.abandon();
 }
 
@@ -145,7 +144,9 @@ void Runtime::open() {
   open_host_heap();
   open_teams();
   if (device_memory_.is_open()) open_device();
-  if (device_memory_.is_open() && nodes_.has_several()) open_proxy();
+  if (device_memory_.is_open() && nodes_.has_several())
+    device_state_.use_proxy(
+        kernel_proxy_.open(device_memory_.device(), nodes_, environment_.proxy));
   add_predefined_teams();
   device_state_.publish();
   address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
@@ -258,7 +259,7 @@ Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequ
                         const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
   device_state_.add_team(team.for_kernels());
-  proxy_memory_.note_team(slot, !team.is_on_one_node());
+  kernel_proxy_.note_team(slot, !team.is_on_one_node());
   return team;
 }
 
@@ -304,7 +305,7 @@ Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
 
 void Runtime::close() {
   if (has_devices()) await_streams("shmem_finalize");
-  close_proxy();
+  kernel_proxy_.close();
   meet("finalize");  // what streams and kernels of any PE had under way has come until then
   device_state_.close();
   close_device_segments();
@@ -327,51 +328,6 @@ void Runtime::close() {
 void Runtime::close_device_segments() {
   for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);
   device_segments().clear();
-}
-
-namespace {
-
-// The driver of a GPU may take back the memory of the commands in an exit handler of its own, which
-// comes before those of libraries.
-void abandon_proxy_before_the_driver() {
-  if constexpr (kDevicesAreProcessors) return;
-  [[maybe_unused]] static const int once = std::atexit([] {
-    if (!is_child_of_pe()) runtime().proxy().abandon();
-  });
-}
-
-}  // namespace
-
-// Without it kernels know at least which teams they must not call collectives of.
-void Runtime::open_proxy() {
-  std::vector<std::uint8_t> is_far(static_cast<std::size_t>(n_pes_));
-  for (int pe = 0; pe < n_pes_; ++pe)
-    is_far[static_cast<std::size_t>(pe)] = nodes_.is_near(pe) ? 0 : 1;
-  proxy_memory_.open(device_memory_.device(), is_far);
-  device::ProxyRing ring = proxy_memory_.ring();
-  if (environment_.proxy == ProxyKind::off) {
-    ring.slots = nullptr;
-    ring.first_far = 0;
-  }
-  device_state_.use_proxy(ring);
-  if (environment_.proxy == ProxyKind::off) return;
-  proxy_.start({.slots = proxy_memory_.slots(),
-                .progress = proxy_memory_.progress(),
-                .results = proxy_memory_.results(),
-                .n_slots = ring.n_slots,
-                .n_results = ring.n_results,
-                .head = proxy_memory_.head()},
-               collectives_of_kernels_.begin);
-  modules().when_programs_have_kernels([this] { proxy_.wake(); });
-  abandon_proxy_before_the_driver();
-}
-
-// No kernel runs any more.
-void Runtime::close_proxy() {
-  if (!proxy_.is_running()) return;
-  modules().when_programs_have_kernels([] {});
-  proxy_.stop();
-  if (collectives_of_kernels_.stop) collectives_of_kernels_.stop();
 }
 
 }  // namespace meshmem

@@ -18,6 +18,7 @@
 #include "base/settings/environment.hpp"
 #include "core/active_sets.hpp"
 #include "core/context.hpp"
+#include "core/kernel_proxy.hpp"
 #include "core/network.hpp"
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
@@ -27,18 +28,10 @@
 #include "core/team_table.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_state.hpp"
-#include "gpu/proxy_memory.hpp"
 #include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
-#include "proxy/proxy.hpp"
 
 namespace meshmem {
-
-// The thread that runs the collectives that kernels ask the host for, where teams span nodes.
-struct CollectivesOfKernels {
-  std::function<void(const device::ProxyCommand&)> begin;
-  std::function<void()> stop;
-};
 
 class Runtime {
  public:
@@ -87,11 +80,9 @@ class Runtime {
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   ContextTable& contexts() { return contexts_; }
-  // Where there are PEs on other nodes, and devices.
-  Proxy& proxy() { return proxy_; }
-  void use_collectives_of_kernels(CollectivesOfKernels collectives) {
-    collectives_of_kernels_ = std::move(collectives);
-  }
+  KernelProxy& kernel_proxy() { return kernel_proxy_; }
+  // The proxy's thread. It runs where there are PEs on other nodes, and devices.
+  Proxy& proxy() { return kernel_proxy_.thread(); }
   // A team that host and kernels know. Its members meet before they use it in kernels.
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
@@ -142,8 +133,6 @@ class Runtime {
   void spread_over_cores();
   void close();
   void close_device_segments();
-  void open_proxy();
-  void close_proxy();
 
   // Returns when all PEs of the job have come, before there are teams and after them.
   void meet(const char* where);
@@ -186,10 +175,7 @@ class Runtime {
   std::mutex active_sets_mutex_;      // to make a team once
   ActiveSetList far_sets_{};          // known of PE 0's list, where that is far
   ContextTable contexts_;
-
-  ProxyRingMemory proxy_memory_;
-  Proxy proxy_;
-  CollectivesOfKernels collectives_of_kernels_;
+  KernelProxy kernel_proxy_;
 };
 
 // Lives for ever: threads may still look at it while the process ends.

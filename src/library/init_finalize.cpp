@@ -61,7 +61,7 @@ void print_banner(const Environment& environment) {
 void serve_kernels() {
   CollectivesForKernels& collectives = collectives_for_kernels();
   collectives.use([](std::uint64_t number) { runtime().proxy().answer(number); });
-  runtime().use_collectives_of_kernels(
+  runtime().kernel_proxy().use_collectives(
       {.begin = [&collectives](const device::ProxyCommand& command) { collectives.begin(command); },
        .stop = [&collectives] { collectives.stop(); }});
 }

@@ -3,8 +3,8 @@
 // The thread that does for kernels what they cannot do themselves. It takes their commands for far
 // PEs out of the ring, gives them to the transport, and tells the kernels what is done.
 // Invariant: it never waits for a kernel of this PE. Commands go to the transport in the order of
-// the ring, so the commands of one thread of a kernel stay in order. Made by Runtime where PEs are
-// far and there are devices.
+// the ring, so the commands of one thread of a kernel stay in order. Part of a KernelProxy, which
+// starts it where PEs are far and there are devices.
 #ifndef MESHMEM_PROXY_PROXY_HPP_
 #define MESHMEM_PROXY_PROXY_HPP_
 
