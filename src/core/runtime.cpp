@@ -167,6 +167,10 @@ void Runtime::open_teams() {
       address_map, [this](int world_pe, int slot) { return memory_.team_area(world_pe, slot); },
       [this](int world_pe) { return nodes_.node_of(world_pe); }, more_pes_than_cores_,
       core_share_.fewest_cores, first_sequence_);
+  active_set_teams_.open(nodes_.is_near(0) ? memory_.active_sets() : nullptr, *teams_,
+                         [this](std::vector<int> pes, int slot) -> Team& {
+                           return add_team(std::move(pes), slot, first_sequence_, {});
+                         });
 }
 
 void Runtime::add_predefined_teams() {
@@ -282,25 +286,6 @@ void Runtime::await_streams(const char* routine) {
 void Runtime::remove_team(Team& team) {
   device_state_.remove_team(team.for_kernels());
   teams_->remove(team);
-}
-
-int Runtime::slot_of_active_set(const ActiveSet& set) {
-  if (nodes_.is_near(0)) return memory_.active_sets()->slot_of(set);
-  return slot_of(set, far_sets_, [](std::size_t place, std::uint64_t name) {
-    const RemotePlace there{0, RemoteSegment::control, NodeMemory::place_of_active_set(place)};
-    return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});
-  });
-}
-
-Team* Runtime::active_set_team(const ActiveSet& set, bool& is_new) {
-  is_new = false;
-  const int slot = slot_of_active_set(set);
-  if (slot < 0) return nullptr;
-  if (Team* team = teams_->find(handle_of(slot))) return team;
-  const std::lock_guard lock(active_sets_mutex_);
-  if (Team* team = teams_->find(handle_of(slot))) return team;
-  is_new = true;
-  return &add_team(set.pes(), slot, first_sequence_, {});
 }
 
 void Runtime::close() {

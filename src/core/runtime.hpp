@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/settings/environment.hpp"
-#include "core/active_sets.hpp"
+#include "core/active_set_teams.hpp"
 #include "core/context.hpp"
 #include "core/kernel_proxy.hpp"
 #include "core/network.hpp"
@@ -87,13 +87,10 @@ class Runtime {
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
   void remove_team(Team& team);
+  ActiveSetTeams& active_set_teams() { return active_set_teams_; }
 
   // Returns when nothing is left to do on any stream of the device. There is one.
   void await_streams(const char* routine);
-
-  // The team that stands for an active set of which this PE is a member, as long as the library is
-  // open. nullptr: too many different sets. `is_new`: this call has made it.
-  Team* active_set_team(const ActiveSet& set, bool& is_new);
 
  private:
   std::optional<std::string> read_settings(NamesOf names);
@@ -129,7 +126,6 @@ class Runtime {
   std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
   std::vector<int> pes_with_my_number(const std::vector<int>& pes) const;
-  int slot_of_active_set(const ActiveSet& set);
   void spread_over_cores();
   void close();
   void close_device_segments();
@@ -172,8 +168,7 @@ class Runtime {
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
-  std::mutex active_sets_mutex_;      // to make a team once
-  ActiveSetList far_sets_{};          // known of PE 0's list, where that is far
+  ActiveSetTeams active_set_teams_;
   ContextTable contexts_;
   KernelProxy kernel_proxy_;
 };

@@ -41,7 +41,7 @@ void require_root(const ActiveSet& set, int root, const char* routine) {
 Team& active_set_team(const ActiveSet& set, const char* routine) {
   check_set(set, routine);
   bool is_new = false;
-  Team* team = runtime().active_set_team(set, is_new);
+  Team* team = runtime().active_set_teams().team_of(set, is_new);
   if (!team) [[unlikely]]
     refuse_set(set, routine);
   team->begin_call(routine);
