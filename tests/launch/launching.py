@@ -24,6 +24,8 @@ MESHMEM_BENCH = os.environ.get("MESHMEM_BENCH", "")
 MESHMEM_INFO = os.environ.get("MESHMEM_INFO", "")
 IDENTITY = "MESHMEM_LAUNCH_TEST"
 SKIPPED = 77
+# Seconds for what takes one: a machine may stop all its processes for a while.
+PATIENCE = 100
 
 
 class Result:
@@ -35,7 +37,7 @@ class Result:
                 f"{self.err!r}")
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=PATIENCE):
     """True as soon as the condition is; what it is after so many seconds otherwise."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -130,7 +132,7 @@ class LaunchTest(unittest.TestCase):
         words = [str(word) for word in words]
         return subprocess.Popen([OSHRUN, *words], env=environment, **options)
 
-    def finish(self, process, seconds=30, given=None):
+    def finish(self, process, seconds=PATIENCE, given=None):
         begin = time.monotonic()
         out, err = process.communicate(given, timeout=seconds)
         status = process.returncode
@@ -138,7 +140,7 @@ class LaunchTest(unittest.TestCase):
                       (err or b"").decode(errors="replace"),
                       time.monotonic() - begin)
 
-    def oshrun(self, *words, seconds=30, given=None, **options):
+    def oshrun(self, *words, seconds=PATIENCE, given=None, **options):
         if given is not None:
             options["stdin"] = subprocess.PIPE
         return self.finish(self.start(*words, **options), seconds, given)
@@ -150,7 +152,7 @@ class LaunchTest(unittest.TestCase):
         # Tests beside this one have files there too, which go.
         new = {name for name in set(os.listdir("/dev/shm")) - self.shared_memory
                if any(word in name for word in self.SHARED_MEMORY)}
-        wait_until(lambda: not new & set(os.listdir("/dev/shm")), seconds=30)
+        wait_until(lambda: not new & set(os.listdir("/dev/shm")))
         self.assertEqual(new & set(os.listdir("/dev/shm")), set(), "shared memory was left")
 
 
