@@ -52,7 +52,7 @@ constexpr ElemType elem_type_of() {
 // Those from bit_and on are of integers. avg is a sum that is divided at the end.
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
-// The collectives; sync stands for barriers too.
+// The collectives, those that move data before those that combine it; sync stands for barriers too.
 enum class CollectiveKind {
   sync,
   broadcast,

@@ -41,6 +41,8 @@ static_assert(static_cast<int>(CollectiveKind::alltoallv) < 1 << kCollectiveKind
 // Set beside the slot: a stream asks for the collective, no group of a kernel waits.
 constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
 // Words: dest, source, count of elements, root or first stride, second stride, bytes of an element.
+// Those of an alltoallv: dest, source, dest_nelems, dest_displs, source_nelems, source_displs; its
+// length is the bytes of an element.
 constexpr int kResultOfCollective = 6;
 
 struct alignas(64) ProxySlot {

@@ -29,9 +29,6 @@ struct Alltoallv {
   std::size_t elem_bytes;
 };
 
-// Words of its command: dest, source, dest_nelems, dest_displs, source_nelems, source_displs; its
-// length is the bytes of an element.
-
 // On one node; the arrays are read when the kernel runs. Defined in kernels/, called by src/.
 hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream);
 

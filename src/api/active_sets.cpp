@@ -58,8 +58,9 @@ void set_alltoalls(const char* routine, void* dest, const void* source, std::ptr
 }
 template <typename E>
 void set_alltoall(const char* routine, void* dest, const void* source, std::size_t nelems,
-                  int PE_start, int logPE_stride, int PE_size, long* pSync) {
-  set_alltoalls<E>(routine, dest, source, 1, 1, nelems, PE_start, logPE_stride, PE_size, pSync);
+                  int PE_start, int logPE_stride, int PE_size, long*) {
+  run_on_set({PE_start, logPE_stride, PE_size}, routine,
+             alltoall_of(dest, source, sizeof(E), nelems));
 }
 
 void reduce_untyped(const char* routine, const Reduction& op, void* dest, const void* source,

@@ -32,10 +32,16 @@ int collect(const char* routine, shmem_team_t team, void* dest, const void* sour
             std::size_t nelems) {
   return move<Kind::collect>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)));
 }
+int alltoall_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                     std::size_t elem_bytes, std::size_t count) {
+  run(collective_team(handle, routine),
+      [&] { return alltoall_of(dest, source, elem_bytes, count); });
+  return 0;
+}
 template <typename E>
 int alltoall(const char* routine, shmem_team_t team, void* dest, const void* source,
              std::size_t nelems) {
-  return move<Kind::alltoall>(routine, team, dest, source, bytes_of(routine, nelems, sizeof(E)));
+  return alltoall_untyped(routine, team, dest, source, sizeof(E), nelems);
 }
 int alltoalls_untyped(const char* routine, shmem_team_t handle, void* dest, const void* source,
                       std::size_t elem_bytes, std::size_t count, std::ptrdiff_t dst,

@@ -151,7 +151,7 @@ int collect(Row row, shmem_team_t team, void* dest, const void* source, std::siz
 }
 template <typename E>
 int alltoall(Row row, shmem_team_t team, void* dest, const void* source, std::size_t nelems) {
-  return row.run(team, moving(CollectiveKind::alltoall, dest, source, row.bytes<E>(nelems)));
+  return row.run(team, alltoall_of(dest, source, sizeof(E), nelems));
 }
 template <typename E>
 int alltoallv(Row row, shmem_team_t team, void* dest, const std::size_t* dest_nelems,

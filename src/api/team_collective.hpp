@@ -14,7 +14,7 @@ template <CollectiveKind kind>
 [[gnu::noinline]] int move(const char* routine, shmem_team_t handle, void* dest, const void* source,
                            std::size_t bytes, int root = 0) {
   Team& team = collective_team(handle, routine);
-  if (kind == CollectiveKind::broadcast) check_root(team, root);
+  if constexpr (kind == CollectiveKind::broadcast) check_root(team, root);
   run(team, [&] { return moving(kind, dest, source, bytes, root); });
   return 0;
 }

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"

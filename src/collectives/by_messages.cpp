@@ -128,6 +128,16 @@ void collect(Team& team, const Collective& call) {
                       });
 }
 
+// `count` elements at a stride on each side, in elements.
+void copy_elements(const Team& team, void* to, std::ptrdiff_t to_stride, const void* from,
+                   std::ptrdiff_t from_stride, std::size_t elem_bytes, std::size_t count) {
+  if (to_stride == 1 && from_stride == 1)
+    return copy_local(team.routine(), to, from, elem_bytes * count);
+  const auto elem = static_cast<std::ptrdiff_t>(elem_bytes);
+  copy_local_blocks(team.routine(), to, from,
+                    {elem_bytes, count, to_stride * elem, from_stride * elem});
+}
+
 // A batch holds the same elements of the blocks for all PEs.
 void alltoall(Team& team, const Collective& call) {
   const auto n = static_cast<std::size_t>(team.n);
@@ -141,17 +151,17 @@ void alltoall(Team& team, const Collective& call) {
     const std::size_t count = std::min(most, call.count - done);
     const std::size_t block_bytes = count * call.elem_bytes;
     for (std::size_t block = 0; block < n; ++block) {
-      copy_local_blocks(
-          team.routine(), batch.data() + block * block_bytes,
+      copy_elements(
+          team, batch.data() + block * block_bytes, 1,
           static_cast<const std::byte*>(call.source) + offset_of(block, done, call.source_stride),
-          {call.elem_bytes, count, elem, call.source_stride * elem});
+          call.source_stride, call.elem_bytes, count);
     }
     exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
-      copy_local_blocks(team.routine(),
-                        static_cast<std::byte*>(call.dest) +
-                            offset_of(static_cast<std::size_t>(pe), done, call.dest_stride),
-                        data + static_cast<std::size_t>(team.me) * block_bytes,
-                        {call.elem_bytes, count, call.dest_stride * elem, elem});
+      copy_elements(team,
+                    static_cast<std::byte*>(call.dest) +
+                        offset_of(static_cast<std::size_t>(pe), done, call.dest_stride),
+                    call.dest_stride, data + static_cast<std::size_t>(team.me) * block_bytes, 1,
+                    call.elem_bytes, count);
     });
   }
 }

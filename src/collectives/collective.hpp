@@ -43,12 +43,20 @@ struct Collective {
   }
 };
 
-// A call that moves bytes: broadcast, collect, fcollect or alltoall.
+// A call that moves bytes: broadcast, collect or fcollect.
 inline Collective moving(CollectiveKind kind, void* dest, const void* source, std::size_t bytes,
                          int root = 0) {
   return {.kind = kind, .root = root, .dest = dest, .source = source, .count = bytes};
 }
-// An alltoall of elements at strides.
+inline Collective alltoall_of(void* dest, const void* source, std::size_t elem_bytes,
+                              std::size_t count) {
+  return {.kind = CollectiveKind::alltoall,
+          .dest = dest,
+          .source = source,
+          .count = count,
+          .elem_bytes = elem_bytes};
+}
+// The same of elements at strides.
 inline Collective alltoalls_of(void* dest, const void* source, std::size_t elem_bytes,
                                std::size_t count, std::ptrdiff_t dst, std::ptrdiff_t sst) {
   return {.kind = CollectiveKind::alltoalls,
@@ -77,8 +85,8 @@ inline Collective combining(CollectiveKind kind, const Reduction& op, void* dest
           .op = &op};
 }
 
-// From the first to the last byte that a PE reads and writes, as far as that is known beforehand:
-// of a collect what this PE brings itself, of an alltoallv nothing.
+// From the first to the last byte of the buffers, as far as that is known beforehand: of a collect
+// the bytes that this PE brings itself, of an alltoallv none.
 struct Buffers {
   const void* dest;
   std::size_t dest_bytes;
@@ -90,8 +98,9 @@ struct Buffers {
 [[gnu::always_inline]] inline std::size_t span_of(const char* routine, int n,
                                                   const Collective& call, const char* name,
                                                   std::ptrdiff_t stride) {
+  const std::size_t block = bytes_of(routine, call.count, call.elem_bytes);
+  if (stride == 1) return bytes_of(routine, static_cast<std::size_t>(n), block);
   const std::size_t elems = bytes_of(routine, static_cast<std::size_t>(n), call.count);
-  if (stride == 1) return bytes_of(routine, elems, call.elem_bytes);
   std::ptrdiff_t before_last = 0, bytes = 0;
   if (elems == 0) return 0;
   if (stride < 0 || __builtin_mul_overflow(elems - 1, stride, &before_last) ||

@@ -3,7 +3,8 @@
 // The checks of a collective's arguments, and the choice. The processor serves buffers in host
 // memory, else kernels those that they reach on all PEs and whose type they have, else messages.
 // Teams between nodes have their own algorithms.
-// Invariant: the checks come first, and are the same for all executors.
+// Invariant: the checks come first. A collect and an alltoallv check dest again when they know how
+// much of it is written.
 #include "collectives/dispatch.hpp"
 
 #include "base/status/slow_ways.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a collective on buffers in whatever memory they are. This is the one place that checks a
-// call and chooses who executes it; ReducePolicy chooses the algorithm of a reduction.
+// Runs a collective of the host on buffers in whatever memory they are: checks the call and chooses
+// who executes it. ReducePolicy chooses the algorithm of a reduction.
 // Invariant: the choice depends on where dest and source are, which all members have in common.
 // Called by the API.
 #ifndef MESHMEM_COLLECTIVES_DISPATCH_HPP_
@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-// The same after the checks, by the executor that suits the buffers.
+// Checks the call, then runs it by the executor that suits the buffers.
 [[gnu::noinline]] void check_and_run(Team& team, const Collective& call);
 
 // True for most calls: both buffers are in host heaps that all members reach by loads and stores.

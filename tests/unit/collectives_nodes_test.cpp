@@ -205,7 +205,7 @@ TEST(LargeNodes, ExchangeLargeBlocksWithoutGoingFarAhead) {
       team.fewest_cores = cores;
       for (int to = 0; to < team.n; ++to)
         std::memset(pe.heap + static_cast<std::size_t>(to) * kBlock, 3 * pe.number + to, kBlock);
-      between_nodes::run(team, moving(Kind::alltoall, pe.heap + kAll, pe.heap, kBlock));
+      between_nodes::run(team, alltoall_of(pe.heap + kAll, pe.heap, 1, kBlock));
       for (int from = 0; from < team.n; ++from) {
         const std::byte* block = pe.heap + kAll + static_cast<std::size_t>(from) * kBlock;
         const auto value = static_cast<std::byte>(3 * from + pe.number);
@@ -377,7 +377,7 @@ int messages_of(const std::function<void(Pe&, Team&)>& body) {
 TEST(NodePairs, ExchangeTwoMessages) {
   EXPECT_EQ(messages_of([](Pe&, Team& team) { between_nodes::sync(team); }), 2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {
-              between_nodes::run(team, moving(Kind::alltoall, pe.heap + kHalf, pe.heap, 8 * 512));
+              between_nodes::run(team, alltoall_of(pe.heap + kHalf, pe.heap, 8, 512));
             }),
             2);
   EXPECT_EQ(messages_of([](Pe& pe, Team& team) {

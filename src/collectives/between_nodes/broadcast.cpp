@@ -128,10 +128,6 @@ class InChunks {
   int chunks_;
 };
 
-}  // namespace
-
-namespace {
-
 void broadcast_of_any_memory(Team& team, void* dest, const void* source, std::size_t bytes,
                              int root) {
   const Tree tree(team, root, false);

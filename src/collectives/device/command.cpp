@@ -145,7 +145,7 @@ CollectiveKind kind_in(const ProxyCommand& command) {
 
 Reduction reduction_in(const ProxyCommand& command) {
   if (command.length >= kReductionsOfType.size())
-    fatal("a kernel asks for a reduction of type {}, which kernels do not have",
+    fatal("the proxy was asked for a reduction of type {}, which kernels do not have",
           static_cast<int>(command.length));
   return kReductionsOfType[command.length](
       static_cast<ReduceOp>(command.detail >> device::kCollectiveKindBits));
@@ -188,6 +188,9 @@ AskedCall::AskedCall(const ProxyCommand& command)
             .dest = pointer_in<void>(command.word[0]),
             .source = pointer_in<const void>(command.word[1])} {
   const auto& word = command.word;
+  if (call_.kind > CollectiveKind::alltoallv)
+    fatal("a kernel has written over the commands of the proxy (collective {})",
+          static_cast<int>(call_.kind));
   if (call_.kind == CollectiveKind::alltoallv) {
     const auto array = [&](int i) { return pointer_in<const std::size_t>(word[i]); };
     varying_ = {

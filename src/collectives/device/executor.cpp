@@ -178,7 +178,7 @@ hipError_t launch_move(const Team& team, const Collective& call, hipStream_t str
 
 hipError_t launch_alltoalls(const Team& team, const Collective& call, hipStream_t stream) {
   if (call.is_dense())
-    return launch_move(team, moving(CollectiveKind::alltoall, call.dest, call.source, call.bytes()),
+    return launch_move(team, alltoall_of(call.dest, call.source, call.elem_bytes, call.count),
                        stream);
   return device::launch_alltoalls(kernel_handle(team), call.dest, call.source, call.dest_stride,
                                   call.source_stride, call.elem_bytes, call.count, stream);

@@ -16,7 +16,7 @@
 namespace meshmem::on_device {
 
 // Puts the collective on a stream, on the current device, which is the PE's. Kernels reach the
-// buffers, and counts are more than none.
+// buffers. Only a sync, collect or alltoallv may have no elements.
 hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);

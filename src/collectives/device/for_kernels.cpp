@@ -14,6 +14,7 @@
 #include "collectives/alltoallv.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/device/command.hpp"
+#include "collectives/dispatch.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_target.hpp"
 
@@ -31,6 +32,7 @@ void execute(const ProxyCommand& command) {
   team.kernel_waits = (command.pe & device::kOfStream) == 0;
   team.begin_call("a collective in a kernel");
   const AskedCall asked(command);
+  if (asked.call().kind == CollectiveKind::broadcast) check_root(team, asked.call().root);
   if (asked.call().kind == CollectiveKind::alltoallv) return alltoallv(team, asked.call(), true);
   between_nodes::run(team, asked.call());
 }

@@ -3,8 +3,8 @@
 // Collectives of teams over several nodes that kernels have the host do (device/proxy_ring.hpp).
 // Invariant: each runs on a thread of its own, since it waits for other PEs, whose kernels may call
 // those of different teams in another order. A team has one at a time. Called by Proxy.
-#ifndef MESHMEM_COLLECTIVES_DEVICE_KERNEL_COLLECTIVES_HPP_
-#define MESHMEM_COLLECTIVES_DEVICE_KERNEL_COLLECTIVES_HPP_
+#ifndef MESHMEM_COLLECTIVES_DEVICE_FOR_KERNELS_HPP_
+#define MESHMEM_COLLECTIVES_DEVICE_FOR_KERNELS_HPP_
 
 #include <atomic>
 #include <condition_variable>
@@ -50,4 +50,4 @@ CollectivesForKernels& collectives_for_kernels();
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_COLLECTIVES_DEVICE_KERNEL_COLLECTIVES_HPP_
+#endif  // MESHMEM_COLLECTIVES_DEVICE_FOR_KERNELS_HPP_

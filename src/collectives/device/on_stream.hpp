@@ -18,6 +18,7 @@ namespace meshmem::on_stream {
 // Ends the job unless kernels of all PEs reach each other.
 void require_kernels(const Team& team);
 
+// Checks the call and puts it on the stream.
 void run(Team& team, const Collective& call, hipStream_t stream);
 
 }  // namespace meshmem::on_stream

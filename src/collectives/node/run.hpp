@@ -7,7 +7,6 @@
 #ifndef MESHMEM_COLLECTIVES_NODE_RUN_HPP_
 #define MESHMEM_COLLECTIVES_NODE_RUN_HPP_
 
-#include "base/error.hpp"
 #include "collectives/collective.hpp"
 #include "collectives/data_movement.hpp"
 #include "collectives/node/barrier.hpp"
