@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
-#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/hooks/memory_checker.hpp"
@@ -21,6 +20,7 @@
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/predefined_teams.hpp"
 #include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "gpu/device_target.hpp"
@@ -28,17 +28,10 @@
 #include "gpu/hip_error.hpp"
 #include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
-#include "meshmem/compat/other_names.h"
 
 namespace meshmem {
-namespace {
 
 static_assert(device::kTeamSlots == kMaxTeams);
-constexpr int kWorldSlot = 0;
-constexpr int kSharedSlot = 1;
-static_assert(MESHMEM_COMPAT_TEAM_SAME_NUMBER == kSameNumberSlot + 1);
-
-}  // namespace
 
 Runtime& runtime() {
   static Runtime& instance = *new Runtime;
@@ -174,27 +167,9 @@ void Runtime::open_teams() {
 }
 
 void Runtime::add_predefined_teams() {
-  std::vector<int> everyone(static_cast<std::size_t>(n_pes_));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  world_ = &add_team(everyone, kWorldSlot, first_sequence_, {});
-  world_->is_predefined = true;
-  if (names_ == NamesOf::nvshmem)
-    add_team(pes_with_my_number(everyone), kSameNumberSlot, first_sequence_, {}).is_predefined =
-        true;
-  std::erase_if(everyone, [this](int pe) { return !nodes_.is_near(pe); });
-  add_team(everyone, kSharedSlot, first_sequence_, {}).is_predefined = true;
-}
-
-// Of PEs in order those that have as many PEs of their machine before them as this PE.
-std::vector<int> Runtime::pes_with_my_number(const std::vector<int>& pes) const {
-  std::map<int, int> on_node;
-  std::vector<int> numbers;
-  for (const int pe : pes) numbers.push_back(on_node[nodes_.node_of(pe)]++);
-  std::vector<int> found;
-  for (const int pe : pes)
-    if (numbers[static_cast<std::size_t>(pe)] == numbers[static_cast<std::size_t>(me_)])
-      found.push_back(pe);
-  return found;
+  for (PredefinedTeam& team : predefined_teams(nodes_, n_pes_, me_, names_))
+    add_team(std::move(team.pes), team.slot, first_sequence_, {}).is_predefined = true;
+  world_ = teams_->find(SHMEM_TEAM_WORLD);
 }
 
 void Runtime::spread_over_cores() {

@@ -125,7 +125,6 @@ class Runtime {
   void find_device_routes();
   std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
-  std::vector<int> pes_with_my_number(const std::vector<int>& pes) const;
   void spread_over_cores();
   void close();
   void close_device_segments();
