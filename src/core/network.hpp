@@ -3,7 +3,7 @@
 // This PE's network, in jobs over several nodes: its wire, its transport, and the meetings of all
 // nodes.
 // Invariant: no PE stops before all have said that they come no more, so nobody is missed who ends
-// as it should. Part of the Runtime, which calls it in the order of these functions.
+// as it should. Part of a JobConnection. The order of calls is that of these functions.
 #ifndef MESHMEM_CORE_NETWORK_HPP_
 #define MESHMEM_CORE_NETWORK_HPP_
 

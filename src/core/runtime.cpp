@@ -21,7 +21,6 @@
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
 #include "core/predefined_teams.hpp"
-#include "core/spread.hpp"
 #include "core/tuning_file.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
@@ -42,7 +41,7 @@ std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
   const NamesOf names = names_of_.exchange(NamesOf::openshmem);
   if (depth_ == 0) {
-    if (!memory_.is_open()) {
+    if (!job_.is_open()) {
       if (auto error = read_settings(names)) return error;
       connect();
     } else {
@@ -73,22 +72,6 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
   return read_tuning_file(environment_.tuning, tuning_);
 }
 
-// By two words of the header: gathering what each PE says would make every PE map pages of all
-// others.
-Runtime::StartOutcome Runtime::compare_starts(bool has_failed, const char* where) {
-  ++starts_;
-  ArenaHeader& header = memory_.arena().header();
-  (has_failed ? header.failed_start : header.good_start).store(starts_);
-  memory_.meet(where);
-  if (network_.is_connected()) {
-    if (memory_.is_first())
-      for (std::atomic<std::uint64_t>* last : {&header.failed_start, &header.good_start})
-        last->store(network_.meet(last->load(), where));
-    memory_.meet(where);
-  }
-  return {header.failed_start.load() == starts_, header.good_start.load() == starts_};
-}
-
 void Runtime::leave() {
   const std::lock_guard lock(mutex_);
   if (depth_ == 1) close();
@@ -105,106 +88,93 @@ void Runtime::disconnect() {
 // The proxy uses the network.
 void Runtime::abandon() {
   proxy().abandon();
-  network_.abandon();
+  job_.network().abandon();
 }
 
 // Programs forget shmem_finalize on all PEs at once, and one line is enough. So the first PE on PE
 // 0's node says it at once; the first PE of another node says it if it still lives seconds later.
 void Runtime::end_unfinished() {
   std::fflush(nullptr);  // the program's output, which exit() would write after this
-  const bool is_first = !memory_.arena().header().names_leaver.exchange(true);
-  if (!is_first || !nodes_.is_near(0)) leave_word_to_others();
+  const bool is_first = !job_.memory().arena().header().names_leaver.exchange(true);
+  if (!is_first || !job_.nodes().is_near(0)) leave_word_to_others();
   if (is_first)
     print_line(
         "the program has ended without shmem_finalize; call it on every PE before main returns");
   end_job_on_error();
 }
 
-// Between nodes their first PEs meet, and find the highest sequence number of any team.
-void Runtime::meet(const char* where) {
-  memory_.meet(where);
-  if (!network_.is_connected()) return;
-  if (memory_.is_first()) {
-    std::atomic<std::uint64_t>& highest = memory_.arena().header().highest_sequence;
-    highest.store(network_.meet(memory_.highest_sequence(), where), std::memory_order_relaxed);
-  }
-  memory_.meet(where);
-}
-
 void Runtime::open() {
-  if (network_.is_connected()) network_.restart();
-  address_map = {.n_pes = 0, .my_pe = me_, .heap = heap_segment_, .statics = statics_segment_};
+  if (job_.network().is_connected()) job_.network().restart();
+  address_map = {.n_pes = 0,
+                 .my_pe = job_.me(),
+                 .heap = job_.segments().heap(),
+                 .statics = job_.segments().statics()};
   open_host_heap();
   open_teams();
   if (device_memory_.is_open()) open_device();
-  if (device_memory_.is_open() && nodes_.has_several())
+  if (device_memory_.is_open() && job_.nodes().has_several())
     device_state_.use_proxy(
-        kernel_proxy_.open(device_memory_.device(), nodes_, environment_.proxy));
+        kernel_proxy_.open(device_memory_.device(), job_.nodes(), environment_.proxy));
   add_predefined_teams();
   device_state_.publish();
-  address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(n_pes_);
-  meet("start");
-  spread_over_cores();
+  address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(job_.n_pes());
+  job_.meet("start");
+  job_.spread_over_cores(environment_.spread);
 }
 
 void Runtime::open_host_heap() {
   watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap_);
-  heap_.open(heap_of_pe_[static_cast<std::size_t>(me_)], facts_.heap_bytes(), facts_.heap_alignment,
-             gap_, kBelowHeap);
+  heap_.open(job_.segments().my_heap(), job_.facts().heap_bytes(), job_.facts().heap_alignment,
+             job_.gap(), kBelowHeap);
 }
 
 void Runtime::open_teams() {
   // Sequence numbers go on where the teams of an earlier round stopped.
-  first_sequence_ = std::max(first_sequence_, memory_.highest_sequence());
+  first_sequence_ = std::max(first_sequence_, job_.memory().highest_sequence());
   teams_.emplace(
-      address_map, [this](int world_pe, int slot) { return memory_.team_area(world_pe, slot); },
-      [this](int world_pe) { return nodes_.node_of(world_pe); }, more_pes_than_cores_,
-      core_share_.fewest_cores, first_sequence_);
-  active_set_teams_.open(nodes_.is_near(0) ? memory_.active_sets() : nullptr, *teams_,
+      address_map,
+      [this](int world_pe, int slot) { return job_.memory().team_area(world_pe, slot); },
+      [this](int world_pe) { return job_.nodes().node_of(world_pe); },
+      job_.has_more_pes_than_cores(), job_.core_share().fewest_cores, first_sequence_);
+  active_set_teams_.open(job_.nodes().is_near(0) ? job_.memory().active_sets() : nullptr, *teams_,
                          [this](std::vector<int> pes, int slot) -> Team& {
                            return add_team(std::move(pes), slot, first_sequence_, {});
                          });
 }
 
 void Runtime::add_predefined_teams() {
-  for (PredefinedTeam& team : predefined_teams(nodes_, n_pes_, me_, names_))
+  for (PredefinedTeam& team : predefined_teams(job_.nodes(), job_.n_pes(), job_.me(), names_))
     add_team(std::move(team.pes), team.slot, first_sequence_, {}).is_predefined = true;
   world_ = teams_->find(SHMEM_TEAM_WORLD);
 }
 
-void Runtime::spread_over_cores() {
-  meshmem::spread_over_cores(memory_.directory(), memory_.n(), memory_.index(), core_share_,
-                             environment_.spread,
-                             [this] { memory_.meet("tell on which cores they run"); });
-}
-
 void Runtime::open_device() {
   const Slab& slab = device_memory_.data();
-  device_heap_.open(slab.base, slab.bytes, device_heap_alignment_, gap_,
+  device_heap_.open(slab.base, slab.bytes, device_heap_alignment_, job_.gap(),
                     kDevicesAreProcessors ? std::optional<std::size_t>(0) : std::nullopt);
   DeviceSegment heap;
   heap.base = reinterpret_cast<std::uintptr_t>(slab.base);
   heap.bytes = slab.bytes;
-  if (nodes_.has_several()) heap.mapped = slab.copies;
+  if (job_.nodes().has_several()) heap.mapped = slab.copies;
   heap.all_for_kernels = device_memory_.all_reach_all();
   heap.copies = by_world_pe(slab.copies);
   heap.route_of = device_routes().data();
-  const KernelReach reach{.me = me_,
+  const KernelReach reach{.me = job_.me(),
                           .routes = device_routes(),
                           .data = heap.copies,
                           .sync = by_world_pe(device_memory_.sync().copies),
                           .heaps = host_heaps_for_kernels(),
-                          .heap = reinterpret_cast<const void*>(heap_segment_.base),
-                          .heap_bytes = facts_.heap_bytes()};
+                          .heap = reinterpret_cast<const void*>(job_.segments().heap().base),
+                          .heap_bytes = job_.facts().heap_bytes()};
   device_state_.open(device_memory_, reach, environment_.device_first_epoch);
   device_segments().add(std::move(heap));
 }
 
 std::vector<std::byte*> Runtime::by_world_pe(const std::vector<std::byte*>& by_index) const {
-  std::vector<std::byte*> copies(static_cast<std::size_t>(n_pes_), nullptr);
+  std::vector<std::byte*> copies(static_cast<std::size_t>(job_.n_pes()), nullptr);
   for (std::size_t index = 0; index < by_index.size(); ++index) {
-    const int pe = memory_.pes()[index];
-    if (nodes_.is_near(pe)) copies[static_cast<std::size_t>(pe)] = by_index[index];
+    const int pe = job_.memory().pes()[index];
+    if (job_.nodes().is_near(pe)) copies[static_cast<std::size_t>(pe)] = by_index[index];
   }
   return copies;
 }
@@ -216,21 +186,22 @@ void Runtime::find_copies_of(DeviceSegment& segment) const {
 
 // On one node a PE's number is its index.
 const std::vector<DeviceRoute>& Runtime::device_routes() const {
-  return nodes_.has_several() ? device_routes_ : device_memory_.routes();
+  return job_.nodes().has_several() ? device_routes_ : device_memory_.routes();
 }
 
 void Runtime::find_device_routes() {
-  if (!nodes_.has_several()) return;
-  device_routes_.resize(static_cast<std::size_t>(n_pes_));
-  for (int index = 0; index < memory_.n(); ++index)
-    device_routes_[static_cast<std::size_t>(memory_.pes()[static_cast<std::size_t>(index)])] =
+  if (!job_.nodes().has_several()) return;
+  device_routes_.resize(static_cast<std::size_t>(job_.n_pes()));
+  for (int index = 0; index < job_.memory().n(); ++index)
+    device_routes_[static_cast<std::size_t>(job_.memory().pes()[static_cast<std::size_t>(index)])] =
         device_memory_.routes()[static_cast<std::size_t>(index)];
 }
 
 std::vector<std::byte*> Runtime::host_heaps_for_kernels() const {
   if constexpr (!kDevicesAreProcessors) return by_world_pe(registered_heaps_);
   std::vector<std::byte*> heaps;
-  for (std::byte* heap : heap_of_pe_) heaps.push_back(is_mapped(heap) ? heap : nullptr);
+  for (std::byte* heap : job_.segments().heap_of_pe())
+    heaps.push_back(is_mapped(heap) ? heap : nullptr);
   return heaps;
 }
 
@@ -266,11 +237,11 @@ void Runtime::remove_team(Team& team) {
 void Runtime::close() {
   if (has_devices()) await_streams("shmem_finalize");
   kernel_proxy_.close();
-  meet("finalize");  // what streams and kernels of any PE had under way has come until then
+  job_.meet("finalize");  // what streams and kernels of any PE had under way has come until then
   device_state_.close();
   close_device_segments();
   contexts_.remove_all();
-  memory_.mine().highest_sequence = teams_->highest_sequence();
+  job_.memory().mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;
   watch_blocks(nullptr, nullptr);
@@ -279,8 +250,8 @@ void Runtime::close() {
   if (registered_heaps_.empty()) heap_.give_back();
   heap_.close();
   device_heap_.close();
-  meet("finalize");
-  if (network_.is_connected()) network_.stop(environment_.timeout);
+  job_.meet("finalize");
+  if (job_.network().is_connected()) job_.network().stop(environment_.timeout);
   end_use(environment_.timeout);
   set_phase(PePhase::finalized);
 }

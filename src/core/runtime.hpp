@@ -18,17 +18,12 @@
 #include "base/settings/environment.hpp"
 #include "core/active_set_teams.hpp"
 #include "core/context.hpp"
+#include "core/job_connection.hpp"
 #include "core/kernel_proxy.hpp"
-#include "core/network.hpp"
-#include "core/node_card.hpp"
-#include "core/node_memory.hpp"
-#include "core/nodes.hpp"
-#include "core/spread.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_state.hpp"
-#include "memory/static_data.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
@@ -40,11 +35,6 @@ class Runtime {
   std::optional<std::string> enter();
   // Whose variables count beside our own for the next enter(), which reads them unless one has.
   void read_variables_of(NamesOf names) { names_of_ = names; }
-  // All PEs tell how the first initialization has gone, after enter(), and meet.
-  struct StartOutcome {
-    bool has_failures = false, has_successes = false;
-  };
-  StartOutcome compare_starts(bool has_failed, const char* where);
   // One user less: a barrier, and with the last one heap, teams and contexts end.
   void leave();
   // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
@@ -68,12 +58,13 @@ class Runtime {
   DeviceMemory& device_memory() { return device_memory_; }
   DeviceState& device_state() { return device_state_; }
   // The PEs whose device memory can be mapped here, in the order of its indexes.
-  const std::vector<int>& pes_with_device_memory() const { return memory_.pes(); }
-  const Nodes& nodes() const { return nodes_; }
-  bool is_near(int pe) const { return nodes_.is_near(pe); }
+  const std::vector<int>& pes_with_device_memory() { return job_.memory().pes(); }
+  JobConnection& job() { return job_; }
+  const Nodes& nodes() const { return job_.nodes(); }
+  bool is_near(int pe) const { return nodes().is_near(pe); }
   // nullptr: all nodes share a memory.
   NetworkTransport* network_transport() const {
-    return network_.is_connected() ? &network_.transport() : nullptr;
+    return job_.network().is_connected() ? &job_.network().transport() : nullptr;
   }
   // Fills in what the segment has by world PE, of the near ones.
   void find_copies_of(DeviceSegment& segment) const;
@@ -95,26 +86,13 @@ class Runtime {
  private:
   std::optional<std::string> read_settings(NamesOf names);
 
-  // Once a process, the steps in the order in which connect() takes them.
+  // Once a process.
   void connect();
-  void join_job();
-  void choose_network(int far_pes);
-  int pes_of_machine() const;
-  int fewest_cores_of_fake_nodes();
-  void open_memory(std::size_t static_bytes);
-  void fill_directory_entry(std::uint64_t program);
-  void find_nodes();
-  void find_copies_of_segments();
-  void share_statics(const StaticData& statics);
-  void connect_transport();
   void connect_device();
   bool choose_device();
   std::size_t device_heap_bytes();
   void map_host_heaps_for_kernels();
   NodePeers node_peers();
-  // All PEs, with the same number on all of a node: the greatest of the nodes'.
-  std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
-
   // From each first init to its last finalize.
   void open();
   void open_host_heap();
@@ -125,35 +103,17 @@ class Runtime {
   void find_device_routes();
   std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
-  void spread_over_cores();
   void close();
   void close_device_segments();
-
-  // Returns when all PEs of the job have come, before there are teams and after them.
-  void meet(const char* where);
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
   std::atomic<bool> is_ending_{false};  // the process
-  std::uint64_t starts_ = 0;            // that have been compared
   Environment environment_;
   std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
   NamesOf names_ = NamesOf::openshmem;                 // of the round
   std::string tuning_;
-  bool uses_network_ = false;
-  NodeMemory memory_;
-  Network network_;
-  Nodes nodes_;
-  NodeFacts facts_;                     // of all PEs
-  std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
-  std::vector<std::byte*> statics_of_pe_;
-  Segment heap_segment_;
-  Segment statics_segment_;
-  int n_pes_ = 0;
-  int me_ = 0;
-  CoreShare core_share_;
-  bool more_pes_than_cores_ = false;
-  std::size_t gap_ = 0;  // behind blocks of the symmetric heaps
+  JobConnection job_;
 
   DeviceMemory device_memory_;
   DeviceState device_state_;

@@ -78,7 +78,8 @@ std::optional<std::string> make_ready(const char* routine, const TraceMoment& be
 // cannot where others can ends the job: they would wait for it.
 std::optional<std::string> close_again_on(const std::optional<std::string>& error,
                                           const char* routine) {
-  const Runtime::StartOutcome all = runtime().compare_starts(error.has_value(), routine);
+  const JobConnection::StartOutcome all =
+      runtime().job().compare_starts(error.has_value(), routine);
   if (!all.has_failures) return std::nullopt;
   if (all.has_successes && error) fatal("{}: {}", routine, *error);
   if (all.has_successes)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This PE's connection to the others of its job: the launcher, the arena of the node, the other
+// nodes, the transport. Each PE knows from it where the memory of all is.
+// Invariant: made once a process, and kept until it ends. A failure of one PE ends the job; no PE
+// waits for one that has gone. Part of the Runtime.
+#ifndef MESHMEM_CORE_JOB_CONNECTION_HPP_
+#define MESHMEM_CORE_JOB_CONNECTION_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/settings/environment.hpp"
+#include "core/network.hpp"
+#include "core/node_card.hpp"
+#include "core/node_memory.hpp"
+#include "core/nodes.hpp"
+#include "core/shared_segments.hpp"
+#include "core/spread.hpp"
+
+namespace meshmem {
+
+class JobConnection {
+ public:
+  // Finds out who this PE is and who the others are. From here on a mistake ends the job, not this
+  // PE only.
+  void join(const Environment& environment);
+  // After join(). From here on PEs reach each other. `tuning`: the text of the user's file.
+  void connect(const Environment& environment, const std::string& tuning);
+  bool is_open() const { return memory_.is_open(); }
+
+  int n_pes() const { return n_pes_; }
+  int me() const { return me_; }
+  NodeMemory& memory() { return memory_; }
+  const NodeMemory& memory() const { return memory_; }
+  Network& network() { return network_; }
+  const Network& network() const { return network_; }
+  const Nodes& nodes() const { return nodes_; }
+  const NodeFacts& facts() const { return facts_; }  // of all PEs
+  const SharedSegments& segments() const { return segments_; }
+  const CoreShare& core_share() const { return core_share_; }
+  bool has_more_pes_than_cores() const { return more_pes_than_cores_; }
+  // How many bytes blocks of the symmetric heaps have behind them.
+  std::size_t gap() const;
+
+  // Returns when all PEs of the job have come, before there are teams and after them.
+  void meet(const char* where);
+  // Returns the greatest number of the nodes' to all PEs. All PEs of a node come with the same one.
+  std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
+  // All PEs tell how the first initialization has gone, and meet.
+  struct StartOutcome {
+    bool has_failures = false, has_successes = false;
+  };
+  StartOutcome compare_starts(bool has_failed, const char* where);
+  // Collective: the last step of start-up. `is_wanted`: by this PE.
+  void spread_over_cores(bool is_wanted);
+
+ private:
+  void choose_network(NetworkKind wanted);
+  int pes_of_machine() const;
+  int fewest_cores_of_fake_nodes() const;
+  void open_memory(const Environment& environment, std::size_t static_bytes);
+  void fill_directory_entry(const Environment& environment, const std::string& tuning,
+                            std::uint64_t program);
+  void find_nodes(double start_timeout);
+  void connect_transport();
+
+  int n_pes_ = 0;
+  int me_ = 0;
+  bool uses_network_ = false;
+  NodeMemory memory_;
+  Network network_;
+  Nodes nodes_;
+  NodeFacts facts_;
+  SharedSegments segments_;
+  CoreShare core_share_;
+  bool more_pes_than_cores_ = false;
+  std::uint64_t starts_ = 0;  // that have been compared
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_JOB_CONNECTION_HPP_
