@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an init to its finalize: heaps, teams, WORLD and SHARED, the address map, what kernels know.
-// connect.cpp has what is made once a process.
+// The steps from an init to its finalize: heaps, teams, the address map, what kernels know; and the
+// end of a process that leaves without one.
 // Invariant: PEs meet before they use what others open, and before they close what others use.
 #include "core/runtime.hpp"
 
@@ -14,23 +14,49 @@
 
 #include "base/error.hpp"
 #include "base/hooks/memory_checker.hpp"
-#include "base/machine/thread.hpp"
 #include "base/settings/foreign_variables.hpp"
 #include "base/status/own_status.hpp"
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/core_file.hpp"
+#include "core/kernel_faults.hpp"
+#include "core/kernel_waits.hpp"
 #include "core/predefined_teams.hpp"
 #include "core/tuning_file.hpp"
-#include "gpu/device_target.hpp"
-#include "gpu/device_transfer.hpp"
-#include "gpu/hip_error.hpp"
 #include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
 
 namespace meshmem {
+namespace {
 
 static_assert(device::kTeamSlots == kMaxTeams);
+
+// Before a PE that has a core for itself yields: some tens of microseconds.
+constexpr unsigned kPolls = 4000;
+
+Runtime* to_abandon = nullptr;  // at the process's end
+
+// A process that ends without shmem_finalize must not have threads that still work, nor look like a
+// success. A child of fork has no threads and is no PE. Registered when the library is loaded, so
+// that it comes after the destructors of the program's global variables, which may finalize.
+[[maybe_unused]] const int abandons_at_exit = on_exit(
+    [](int status, void*) {
+      if (to_abandon == nullptr || is_child_of_pe()) return;
+      to_abandon->abandon();
+      if (status == 0 && to_abandon->is_active()) to_abandon->end_unfinished();
+    },
+    nullptr);
+
+// A PE that exits without shmem_finalize must look like the failure that it is, and a child of
+// fork is not the PE.
+void disconnect_at_exit() {
+  std::atexit([] {
+    if (!is_child_of_pe()) runtime().disconnect();
+  });
+}
+
+}  // namespace
 
 Runtime& runtime() {
   static Runtime& instance = *new Runtime;
@@ -47,7 +73,7 @@ std::optional<std::string> Runtime::enter() {
     } else {
       begin_use();
     }
-    if (environment_.heap == HeapKind::device && !device_memory_.is_open())
+    if (environment_.heap == HeapKind::device && !devices_.is_connected())
       return "MESHMEM_HEAP=device, but there is no device memory (SHMEM_DEBUG=1 says why)";
     set_phase(PePhase::starting);
     names_ = names;
@@ -70,6 +96,25 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
            "(-DMESHMEM_SCHEDULE_FUZZING=ON)";
   if (environment_.tuning.empty()) return std::nullopt;
   return read_tuning_file(environment_.tuning, tuning_);
+}
+
+// Once a process, in this order.
+void Runtime::connect() {
+  job_.join(environment_);
+  if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
+  explain_kernel_faults();
+  disconnect_at_exit();
+  to_abandon = this;
+  job_.connect(environment_, tuning_);
+  if (devices_.connect(environment_, job_))
+    show_waits_of_kernels({.sync = device_memory().sync(),
+                           .state = device_state(),
+                           .team_in = [this](int slot) -> const Team* {
+                             return is_active() ? teams_->find(handle_of(slot)) : nullptr;
+                           }});
+  wait_policy.polls = environment_.spin.value_or(job_.has_more_pes_than_cores() ? 1 : kPolls);
+  wait_policy.timeout_seconds = environment_.timeout;
+  wait_policy.timeout_name = "MESHMEM_TIMEOUT";
 }
 
 void Runtime::leave() {
@@ -111,19 +156,19 @@ void Runtime::open() {
                  .statics = job_.segments().statics()};
   open_host_heap();
   open_teams();
-  if (device_memory_.is_open()) open_device();
-  if (device_memory_.is_open() && job_.nodes().has_several())
-    device_state_.use_proxy(
-        kernel_proxy_.open(device_memory_.device(), job_.nodes(), environment_.proxy));
+  if (devices_.is_connected()) devices_.open();
+  if (devices_.is_connected() && job_.nodes().has_several())
+    device_state().use_proxy(
+        kernel_proxy_.open(device_memory().device(), job_.nodes(), environment_.proxy));
   add_predefined_teams();
-  device_state_.publish();
+  device_state().publish();
   address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(job_.n_pes());
   job_.meet("start");
   job_.spread_over_cores(environment_.spread);
 }
 
 void Runtime::open_host_heap() {
-  watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap_);
+  watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap());
   heap_.open(job_.segments().my_heap(), job_.facts().heap_bytes(), job_.facts().heap_alignment,
              job_.gap(), kBelowHeap);
 }
@@ -148,117 +193,37 @@ void Runtime::add_predefined_teams() {
   world_ = teams_->find(SHMEM_TEAM_WORLD);
 }
 
-void Runtime::open_device() {
-  const Slab& slab = device_memory_.data();
-  device_heap_.open(slab.base, slab.bytes, device_heap_alignment_, job_.gap(),
-                    kDevicesAreProcessors ? std::optional<std::size_t>(0) : std::nullopt);
-  DeviceSegment heap;
-  heap.base = reinterpret_cast<std::uintptr_t>(slab.base);
-  heap.bytes = slab.bytes;
-  if (job_.nodes().has_several()) heap.mapped = slab.copies;
-  heap.all_for_kernels = device_memory_.all_reach_all();
-  heap.copies = by_world_pe(slab.copies);
-  heap.route_of = device_routes().data();
-  const KernelReach reach{.me = job_.me(),
-                          .routes = device_routes(),
-                          .data = heap.copies,
-                          .sync = by_world_pe(device_memory_.sync().copies),
-                          .heaps = host_heaps_for_kernels(),
-                          .heap = reinterpret_cast<const void*>(job_.segments().heap().base),
-                          .heap_bytes = job_.facts().heap_bytes()};
-  device_state_.open(device_memory_, reach, environment_.device_first_epoch);
-  device_segments().add(std::move(heap));
-}
-
-std::vector<std::byte*> Runtime::by_world_pe(const std::vector<std::byte*>& by_index) const {
-  std::vector<std::byte*> copies(static_cast<std::size_t>(job_.n_pes()), nullptr);
-  for (std::size_t index = 0; index < by_index.size(); ++index) {
-    const int pe = job_.memory().pes()[index];
-    if (job_.nodes().is_near(pe)) copies[static_cast<std::size_t>(pe)] = by_index[index];
-  }
-  return copies;
-}
-
-void Runtime::find_copies_of(DeviceSegment& segment) const {
-  segment.copies = by_world_pe(segment.mapped);
-  segment.route_of = device_routes().data();
-}
-
-// On one node a PE's number is its index.
-const std::vector<DeviceRoute>& Runtime::device_routes() const {
-  return job_.nodes().has_several() ? device_routes_ : device_memory_.routes();
-}
-
-void Runtime::find_device_routes() {
-  if (!job_.nodes().has_several()) return;
-  device_routes_.resize(static_cast<std::size_t>(job_.n_pes()));
-  for (int index = 0; index < job_.memory().n(); ++index)
-    device_routes_[static_cast<std::size_t>(job_.memory().pes()[static_cast<std::size_t>(index)])] =
-        device_memory_.routes()[static_cast<std::size_t>(index)];
-}
-
-std::vector<std::byte*> Runtime::host_heaps_for_kernels() const {
-  if constexpr (!kDevicesAreProcessors) return by_world_pe(registered_heaps_);
-  std::vector<std::byte*> heaps;
-  for (std::byte* heap : job_.segments().heap_of_pe())
-    heaps.push_back(is_mapped(heap) ? heap : nullptr);
-  return heaps;
-}
-
 Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                         const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
-  device_state_.add_team(team.for_kernels());
+  device_state().add_team(team.for_kernels());
   kernel_proxy_.note_team(slot, !team.is_on_one_node());
   return team;
 }
 
-// By a thread of its own, since no call of HIP waits for all streams and no longer than for a
-// while.
-void Runtime::await_streams(const char* routine) {
-  std::atomic<bool> is_over{false};
-  std::thread waiter = start_thread("that waits for the streams", [&] {
-    wait_for_device(device_memory_.device(), routine);
-    is_over.store(true, std::memory_order_release);
-  });
-  wait_until_ready([&] { return is_over.load(std::memory_order_acquire); },
-                   [&] {
-                     return fmt::format("the work on the streams of device {} to end, in {}",
-                                        device_memory_.device(), routine);
-                   });
-  waiter.join();
-}
-
 void Runtime::remove_team(Team& team) {
-  device_state_.remove_team(team.for_kernels());
+  device_state().remove_team(team.for_kernels());
   teams_->remove(team);
 }
 
 void Runtime::close() {
-  if (has_devices()) await_streams("shmem_finalize");
+  if (has_devices()) devices_.await_streams("shmem_finalize");
   kernel_proxy_.close();
   job_.meet("finalize");  // what streams and kernels of any PE had under way has come until then
-  device_state_.close();
-  close_device_segments();
+  devices_.close();
   contexts_.remove_all();
   job_.memory().mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;
   watch_blocks(nullptr, nullptr);
   forget_unfinished_uses();
-  // Pages that a GPU's driver has pinned stay what the GPU sees.
-  if (registered_heaps_.empty()) heap_.give_back();
+  if (!devices_.have_pinned_host_heaps()) heap_.give_back();
   heap_.close();
-  device_heap_.close();
+  device_heap().close();
   job_.meet("finalize");
   if (job_.network().is_connected()) job_.network().stop(environment_.timeout);
   end_use(environment_.timeout);
   set_phase(PePhase::finalized);
-}
-
-void Runtime::close_device_segments() {
-  for (const DeviceSegment& segment : device_segments().all()) device_memory_.unmap(segment);
-  device_segments().clear();
 }
 
 }  // namespace meshmem

@@ -18,12 +18,11 @@
 #include "base/settings/environment.hpp"
 #include "core/active_set_teams.hpp"
 #include "core/context.hpp"
+#include "core/devices.hpp"
 #include "core/job_connection.hpp"
 #include "core/kernel_proxy.hpp"
 #include "core/team.hpp"
 #include "core/team_table.hpp"
-#include "gpu/device_memory.hpp"
-#include "gpu/device_state.hpp"
 #include "memory/symmetric_heap.hpp"
 
 namespace meshmem {
@@ -52,13 +51,11 @@ class Runtime {
   // The text of the file that MESHMEM_TUNING names, the same on all PEs; empty without it.
   const std::string& tuning() const { return tuning_; }
   SymmetricHeap& heap() { return heap_; }
-  // Empty, and open on no PE, where there are no devices.
-  SymmetricHeap& device_heap() { return device_heap_; }
-  bool has_devices() const { return device_state_.is_open(); }
-  DeviceMemory& device_memory() { return device_memory_; }
-  DeviceState& device_state() { return device_state_; }
-  // The PEs whose device memory can be mapped here, in the order of its indexes.
-  const std::vector<int>& pes_with_device_memory() { return job_.memory().pes(); }
+  Devices& devices() { return devices_; }
+  bool has_devices() { return device_state().is_open(); }
+  SymmetricHeap& device_heap() { return devices_.heap(); }
+  DeviceMemory& device_memory() { return devices_.memory(); }
+  DeviceState& device_state() { return devices_.state(); }
   JobConnection& job() { return job_; }
   const Nodes& nodes() const { return job_.nodes(); }
   bool is_near(int pe) const { return nodes().is_near(pe); }
@@ -66,8 +63,6 @@ class Runtime {
   NetworkTransport* network_transport() const {
     return job_.network().is_connected() ? &job_.network().transport() : nullptr;
   }
-  // Fills in what the segment has by world PE, of the near ones.
-  void find_copies_of(DeviceSegment& segment) const;
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   ContextTable& contexts() { return contexts_; }
@@ -80,31 +75,18 @@ class Runtime {
   void remove_team(Team& team);
   ActiveSetTeams& active_set_teams() { return active_set_teams_; }
 
-  // Returns when nothing is left to do on any stream of the device. There is one.
-  void await_streams(const char* routine);
-
  private:
   std::optional<std::string> read_settings(NamesOf names);
 
   // Once a process.
   void connect();
-  void connect_device();
-  bool choose_device();
-  std::size_t device_heap_bytes();
-  void map_host_heaps_for_kernels();
-  NodePeers node_peers();
+
   // From each first init to its last finalize.
   void open();
   void open_host_heap();
   void open_teams();
-  void open_device();
-  std::vector<std::byte*> by_world_pe(const std::vector<std::byte*>& by_index) const;
-  const std::vector<DeviceRoute>& device_routes() const;
-  void find_device_routes();
-  std::vector<std::byte*> host_heaps_for_kernels() const;
   void add_predefined_teams();
   void close();
-  void close_device_segments();
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
@@ -114,16 +96,8 @@ class Runtime {
   NamesOf names_ = NamesOf::openshmem;                 // of the round
   std::string tuning_;
   JobConnection job_;
-
-  DeviceMemory device_memory_;
-  DeviceState device_state_;
-  std::vector<DeviceRoute> device_routes_;  // by world PE, in jobs over several nodes
-  std::size_t device_heap_alignment_ = 0;   // of all PEs
-  // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
-  std::vector<std::byte*> registered_heaps_;
-
+  Devices devices_;
   SymmetricHeap heap_{"symmetric heap", "SHMEM_SYMMETRIC_SIZE", kMinAlignment};
-  SymmetricHeap device_heap_{"device heap", "MESHMEM_DEVICE_HEAP_SIZE", kMinDeviceAlignment};
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it

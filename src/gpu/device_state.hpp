@@ -4,7 +4,7 @@
 // tables in device memory that it points to.
 // Invariant: a team's flags in this PE's sync slab are at the first epoch, and its rows have no
 // packets. That is so before any member can be told that the team is there. Nothing here allocates
-// after open(). Used by Runtime, and by the registration of buffers.
+// after open(). Used by Devices, and by the registration of buffers.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 

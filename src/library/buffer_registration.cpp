@@ -85,18 +85,18 @@ const char* objection(const std::vector<Offer>& offers) {
 
 DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   std::vector<SharedRange> ranges;
-  for (const int pe : runtime().pes_with_device_memory())
+  for (const int pe : runtime().devices().pes())
     ranges.push_back(offers[static_cast<std::size_t>(pe)].range);
   DeviceSegment segment =
       map_user_buffers(runtime().device_memory(), address, offers[0].bytes, ranges);
-  runtime().find_copies_of(segment);
+  runtime().devices().find_copies_of(segment);
   return segment;
 }
 
 Mapped agree_on(Team& world, const DeviceSegment& segment) {
   Mapped mine{true, true};
   for (std::size_t index = 0; index < segment.mapped.size(); ++index) {
-    const int pe = runtime().pes_with_device_memory()[index];
+    const int pe = runtime().devices().pes()[index];
     mine.all = mine.all && segment.mapped[index];
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }

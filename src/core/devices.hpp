@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device of this PE as the library uses it: its memory, its symmetric heap, and the tables that
+// kernels get.
+// Invariant: all PEs of the job use devices, or none does. Connected once a process; the heap and
+// the tables live from a first init to its last finalize. Part of the Runtime.
+#ifndef MESHMEM_CORE_DEVICES_HPP_
+#define MESHMEM_CORE_DEVICES_HPP_
+
+#include <cstddef>
+#include <vector>
+
+#include "base/settings/environment.hpp"
+#include "core/job_connection.hpp"
+#include "gpu/device_memory.hpp"
+#include "gpu/device_state.hpp"
+#include "memory/symmetric_heap.hpp"
+
+namespace meshmem {
+
+class Devices {
+ public:
+  // Collective, once a process. Both live for ever. False: no PE uses a device.
+  bool connect(const Environment& environment, JobConnection& job);
+  bool is_connected() const { return memory_.is_open(); }
+
+  // After connect(). The tables for kernels are filled until state().publish().
+  void open();
+  // Kernels know nothing any more, and registered buffers are unmapped. The heap is still open.
+  void close();
+
+  DeviceMemory& memory() { return memory_; }
+  DeviceState& state() { return state_; }
+  // Empty, and open on no PE, where there are no devices.
+  SymmetricHeap& heap() { return heap_; }
+  // The driver of a GPU has pinned the pages of the host heaps: they stay what the GPU sees.
+  bool have_pinned_host_heaps() const { return !registered_heaps_.empty(); }
+  // The PEs whose device memory can be mapped here, in the order of its indexes.
+  const std::vector<int>& pes() const { return job_->memory().pes(); }
+  // Fills in what the segment has by world PE, of the near ones.
+  void find_copies_of(DeviceSegment& segment) const;
+  // Returns when nothing is left to do on any stream of the device.
+  void await_streams(const char* routine) const;
+
+ private:
+  bool choose();
+  std::size_t agree_on_heap_bytes();
+  void map_host_heaps_for_kernels();
+  NodePeers node_peers();
+  void find_routes();
+  const std::vector<DeviceRoute>& routes() const;
+  std::vector<std::byte*> by_world_pe(const std::vector<std::byte*>& by_index) const;
+  std::vector<std::byte*> host_heaps_for_kernels() const;
+
+  const Environment* environment_ = nullptr;
+  JobConnection* job_ = nullptr;
+  DeviceMemory memory_;
+  DeviceState state_;
+  SymmetricHeap heap_{"device heap", "MESHMEM_DEVICE_HEAP_SIZE", kMinDeviceAlignment};
+  std::vector<DeviceRoute> routes_;  // by world PE, in jobs over several nodes
+  std::size_t heap_alignment_ = 0;   // of all PEs
+  // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
+  std::vector<std::byte*> registered_heaps_;
+};
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_CORE_DEVICES_HPP_
