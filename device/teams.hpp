@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams and contexts in kernels. A team's handle is its slot plus one; a context's holds that
-// number in its low 16 bits, so both are understood without a look at memory.
-// Invariant: every thread of the calling PE sees the same team; a handle that names none ends the
-// kernel.
+// Teams and contexts in kernels. A team's handle is its slot plus one. A context's handle has that
+// number in its low 16 bits. So decoding a handle reads no memory.
+// Invariant: all threads of a PE see the same team. A handle of no team ends the kernel; only the
+// questions about SHMEM_TEAM_INVALID return -1.
 #ifndef MESHMEM_DEVICE_TEAMS_HPP_
 #define MESHMEM_DEVICE_TEAMS_HPP_
 
@@ -29,7 +29,7 @@ MESHMEM_DEVICE const TeamView& team_in(int slot) {
   return state().teams[slot];
 }
 
-// The same, without a look at memory for the team of all PEs.
+// The same, but reads no table for the team of all PEs.
 MESHMEM_DEVICE TeamView view_of(int slot) {
   if (slot == kWorldSlot) return {state().me, state().n_pes, nullptr};
   return team_in(slot);
@@ -39,7 +39,7 @@ MESHMEM_DEVICE int world_pe_of(const TeamView& team, int pe) {
   return team.pes ? team.pes[pe] : pe;
 }
 
-// The PE numbers of a call: of the world, or of a context's team.
+// Turn the PE number of a call, of the world or of a context's team, into a world PE.
 struct WorldPes {
   MESHMEM_DEVICE_MEMBER int world_pe(int pe) const { return pe; }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A message is a row of lines in the memory of the receiver: the channel's row for its sender and
-// the parity of the operation. The flag is the operation's epoch, cut to 32 bits; next_epoch() sees
-// to it that no packet lies there when its flag comes around.
+// the parity of the operation. The flag is the operation's epoch, cut to 32 bits. next_epoch()
+// clears old packets before a flag repeats.
 // Invariant: a sender fills the rows of parity p only when it knows that the operation that used
 // them last is over in all PEs (sync.hpp).
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
@@ -21,7 +21,7 @@ MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sende
   return reinterpret_cast<Bits128*>(sync.slab_of(receiver) + sync.space.packets +
                                     row * sync.space.packet_row);
 }
-// How many lines are between the rows of two senders that follow each other.
+// The number of lines from one sender's row to the next sender's.
 MESHMEM_DEVICE std::size_t lines_of_row(const TeamSync& sync) {
   return sync.space.packet_row / kLineBytes;
 }
@@ -34,7 +34,7 @@ class PacketRows {
     first_ = sync.space.packets + (epoch & 1) * sync.space.senders * row_;
     own_ = first_ + static_cast<std::size_t>(sync.team.me) * row_;
   }
-  // Where PE `pe` gets what this one sends, and this one what `pe` sends.
+  // in(): where PE `pe` receives from this PE. from(): where this PE receives from `pe`.
   MESHMEM_DEVICE_MEMBER Bits128* in(int pe) const {
     return reinterpret_cast<Bits128*>(sync_.slab_of(pe) + own_);
   }
@@ -48,9 +48,9 @@ class PacketRows {
   std::size_t row_, first_, own_;
 };
 
-// A line from each of n PEs: that of PE 0 is `first`, those of the others are `apart` lines apart.
-// Calls visit(pe, data) in PE order, also for those that are not awaited, with zero. Lines of
-// several PEs are asked for together, so that the loads are under way at the same time.
+// Receives a line from each of n PEs. PE 0's line is at `first`, and the lines are `apart` lines
+// apart. Calls visit(pe, data) for all PEs in order, with zero for a PE that is not awaited. Loads
+// the lines of kTogether PEs together, so that their latencies overlap.
 template <int kTogether = 8, typename IsAwaited, typename Visit>
 MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
                                       std::uint64_t epoch, const IsAwaited& is_awaited,

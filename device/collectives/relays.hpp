@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Broadcasts of large data by relays: the root deals chunks out among the other PEs, straight into
-// their dest, and each of them hands its own on to the rest. So no PE sends more than the data
-// once.
+// their dest, and each of them hands its own on to the rest. So no PE sends more bytes than the
+// data has.
 // Invariant: a dest is written only after its PE has entered, and is complete when the kernel ends.
 // For three PEs or more, as a kernel's only work. Called by kernels/broadcasts.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RELAYS_HPP_
@@ -23,9 +23,9 @@ MESHMEM_DEVICE int pe_of_relay(const TeamView& team, int root, int relay) {
   return pe < team.n ? pe : pe - team.n;
 }
 
-// In step k the root sends every relay its chunk k, and announces the step while it sends the next
-// one's. The chunks of a step lie side by side. A relay hands its chunk on when it has come. Only
-// the meeting at the end tells the others so.
+// In step k the root sends every relay its chunk k. It announces the step while it sends the chunks
+// of the next. The chunks of a step lie side by side. A relay hands its chunk on when it has
+// arrived, without a flag: the other PEs may read it only after the meeting at the end.
 template <typename Group>
 class RelayedBroadcast {
  public:
@@ -63,7 +63,7 @@ class RelayedBroadcast {
   }
 
  private:
-  static constexpr std::size_t kTogether = 4;  // chunks of which a thread has loaded a piece
+  static constexpr std::size_t kTogether = 4;  // a thread loads a vector of each of 4 chunks
   MESHMEM_DEVICE_MEMBER static std::size_t at_most(std::size_t a, std::size_t b) {
     return a < b ? a : b;
   }
@@ -72,7 +72,7 @@ class RelayedBroadcast {
     return translate(dest_, world_pe_of(sync_.team, pe));
   }
 
-  // `bytes` bytes from `begin` on, to the relays that have them, and into the root's dest.
+  // Sends `bytes` bytes from `begin` on to their relays, and copies them to the root's dest.
   MESHMEM_DEVICE_MEMBER void deal_out(std::size_t begin, std::size_t bytes) const {
     const auto ends =
         reinterpret_cast<std::uintptr_t>(dest_) | reinterpret_cast<std::uintptr_t>(source_);
@@ -87,7 +87,7 @@ class RelayedBroadcast {
     const auto* const from = reinterpret_cast<const Bits128*>(source_ + begin);
 #pragma unroll 1
     for (std::size_t first = 0; first * of_chunk < vectors; first += kTogether) {
-      Bits128* there[kTogether];  // of each of these relays
+      Bits128* there[kTogether];  // where the data of this step begins at each relay
 #pragma unroll
       for (std::size_t k = 0; k < kTogether; ++k) {
         const std::size_t at = (first + k) * of_chunk;
@@ -111,7 +111,7 @@ class RelayedBroadcast {
       }
     }
   }
-  // This relay's chunk, which begins at `at`.
+  // Sends this relay's chunk, which begins at `at`, to the other relays.
   MESHMEM_DEVICE_MEMBER void hand_on(std::size_t at, std::size_t bytes) const {
 #pragma unroll 1
     for (int i = 1; i < sync_.team.n; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that the host writes for kernels to read: the tables of DeviceState, and the states of
+// How the host writes memory that kernels read: the tables of DeviceState, and the states of
 // modules.
-// Invariant: it is there when the call returns, and no kernel of the program has been waited for.
+// Invariant: the data is written when the call returns. No call waits for the program's kernels.
 #ifndef MESHMEM_GPU_KERNEL_MEMORY_HPP_
 #define MESHMEM_GPU_KERNEL_MEMORY_HPP_
 
@@ -10,7 +10,8 @@
 
 namespace meshmem {
 
-// Programs make thousands of teams: where device memory is host memory, a stream is a detour.
+// Where device memory is host memory, both write directly and use no stream: programs may make
+// thousands of teams.
 void write_for_kernels(void* dest, const void* source, std::size_t bytes);
 void clear_for_kernels(void* memory, std::size_t bytes);
 

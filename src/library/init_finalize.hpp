@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's start and end as a program asks for them: the Runtime, and what the environment
-// says of collectives. Invariant: who initializes several times finalizes as often; the first and
-// the last do the work. Called by api/setup.cpp.
+// The library's start and end as a program asks for them: the Runtime, and the environment's
+// settings of collectives.
+// Invariant: initializations are counted. The first one opens the library, and the last
+// finalization closes it. Called by api/setup.cpp and api/uniqueid.cpp.
 #ifndef MESHMEM_LIBRARY_INIT_FINALIZE_HPP_
 #define MESHMEM_LIBRARY_INIT_FINALIZE_HPP_
 
@@ -11,19 +12,19 @@
 
 namespace meshmem {
 
-// One more initialization. nullopt, or why there is none, whatever may be thrown on the way by the
-// standard library and by libraries that it calls.
+// One more initialization. Returns nullopt, or why it failed. Exceptions of the libraries that it
+// calls become such a reason too.
 std::optional<std::string> start_or_say_why(const char* routine);
 
-// For an error that all PEs are likely to make alike: PE 0 tells it and ends the job. The others
-// speak up only if they are still there a second later, so it was theirs alone.
+// For an error that all PEs are likely to make alike: PE 0 prints it and ends the job. Another PE
+// prints it only if it still runs a second later, because then PE 0 did not have this error.
 [[noreturn]] void fail_together(const std::string& message);
 
-// One initialization less, when all PEs are here. The library is active.
+// One initialization less. Waits for all PEs. Call it only while the library is active.
 void finish(const char* routine);
 
-// A call without an initialization to undo changes nothing: programs of other libraries make it on
-// their way out.
+// For a shmem_finalize without a matching initialization: prints a line if SHMEM_DEBUG is set, and
+// changes nothing. Programs written for other libraries make such a call as they end.
 void debug_finalize_of_nothing();
 
 }  // namespace meshmem

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The allocator on offsets: all blocks by offset, and for every alignment in use the free blocks by
-// the bytes that they can offer at that alignment. Called by the symmetric heaps, under their lock.
-//
-// Why an index for each alignment: what a free block has to give depends on the alignment, since
-// the bytes before its first aligned offset are lost. Ordered by plain size, the block that fits
-// exactly once aligned may hide behind many that are as large but badly placed. Ordered by the
-// usable bytes, the tightest fit is the first entry that is not too small: no scan.
+// their usable bytes at that alignment. Called by the symmetric heaps, under their lock.
+// Alignment costs a free block the bytes before its first aligned offset, so each alignment has an
+// index of its own. There the tightest fit is the first entry that is large enough. By plain size,
+// a search would have to scan blocks that are large enough but badly placed.
 #include "memory/allocator.hpp"
 
 #include <algorithm>
@@ -166,7 +164,7 @@ void OffsetAllocator::remove_from_indexes(std::size_t offset, std::size_t size) 
   }
 }
 
-// The free block becomes part of the block before it; its size.
+// Makes the free block part of the block before it, and returns its size.
 std::size_t OffsetAllocator::absorb_free(Place place) {
   const std::size_t size = size_at(place);
   remove_from_indexes(blocks_.at(place).key, size);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses and clocks. Invariant: as state.hpp says; a PE's clock in the board is read and written
-// with the mutex of that PE.
+// Addresses and clocks.
+// Invariant: as state.hpp says; a thread that reads or writes a PE's clock in the board holds the
+// mutex of that PE.
 #include "tools/races/state.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ bool must_stay_out() {
 
 namespace {
 
-// The static data follow the heap in the shadow, at the same place within a cell.
+// In the shadow the static data follows the heap. It keeps its offset within a cell.
 std::size_t begin_of_statics() {
   const std::size_t heap = (checker.job.heap.bytes + Cell::kBytes - 1) / Cell::kBytes;
   return heap * Cell::kBytes + checker.job.statics.base % Cell::kBytes;
@@ -107,7 +108,7 @@ void learn_from_all() {
 
 namespace {
 
-// Whoever knows that a call is done knows what its PE knew then.
+// True if this PE's clock already covers the write, and with it all that the writer knew then.
 bool knows(const Access& write) {
   const auto is_done = [&](Order order) {
     return checker.clock().of(write.pe, order) >= write.call_number;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wrapper for each row of the tables.
-// Invariant: as entries.hpp says; a wrapper takes no lock and no memory, but for teams.
+// A wrapper for each row of the tables of routines.
+// Invariant: as entries.hpp says. Only wrappers of routines that make teams lock or allocate.
 #include "tools/interpose/entries.hpp"
 
 #include "tools/interpose/arguments.hpp"
@@ -55,7 +55,7 @@ constexpr bool is_control(Number routine) { return routine == k_shmem_pcontrol; 
 MESHMEM_WRAP_ALL_ROUTINES
 #undef WRAP
 
-// Of no row, since it does not return.
+// It has no row in the tables, since it does not return.
 [[noreturn]] static void traced_shmem_global_exit(int status) {
   Call<false, true> call(k_shmem_global_exit);
   call.record().value = static_cast<std::uint64_t>(status);

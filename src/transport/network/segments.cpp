@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records become stores, loads and the processor's atomics.
-// Invariant: bounds are compared without adding, so that no offset wraps.
+// Executes records by stores, loads and the processor's atomics.
+// Invariant: bounds are checked without adding, so no offset can wrap.
 #include "transport/network/segments.hpp"
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace meshmem::network {
 namespace {
 
-// access(word) with a word of that many bytes: 1, 2, 4 or 8.
+// Calls access(word) with an unsigned integer of 1, 2, 4 or 8 bytes.
 template <typename Access>
 void by_word(std::size_t bytes, const Access& access) {
   if (bytes == 8) return access(std::uint64_t{});
@@ -49,7 +49,7 @@ void store_bytes(std::byte* to, const void* from, std::size_t bytes) {
   }
   by_word(bytes, [&](auto word) {
     std::memcpy(&word, from, sizeof word);
-    // Release: publishes what the records before have stored to whoever waits for this flag.
+    // Release: publishes the data of earlier records to the PE that waits for this flag.
     __atomic_store_n(reinterpret_cast<decltype(word)*>(to), word, __ATOMIC_RELEASE);
   });
 }
