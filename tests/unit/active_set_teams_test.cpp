@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -28,6 +30,7 @@ class ActiveSetTeam : public testing::Test {
     table_ = std::make_unique<TeamTable>(
         map_, [](int, int) -> TeamArea* { return nullptr; }, [](int) { return 0; }, false, 1, 0);
     teams_.open(list_.get(), *table_, [this](std::vector<int> pes, int slot) -> Team& {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // so that others come meanwhile
       ++n_made_;
       return table_->add(std::move(pes), slot, 0, {});
     });
@@ -73,12 +76,14 @@ TEST_F(ActiveSetTeam, IsMadeOnceByThreadsThatComeAtOnce) {
   constexpr int kThreads = 8, kSets = 64;
   std::vector<std::vector<Team*>> found(kThreads);
   std::atomic<int> n_new{0};
+  std::barrier together(kThreads);
   {
     std::vector<std::jthread> threads;
     for (std::vector<Team*>& mine : found)
       threads.emplace_back([&] {
         for (int size = 4; size < 4 + kSets; ++size) {
           bool is_new = false;
+          together.arrive_and_wait();
           mine.push_back(teams_.team_of({0, 0, size}, is_new));
           n_new += is_new ? 1 : 0;
         }
