@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of everything, by packets. In each exchange pairs of groups of PEs
-// become one group with a common total; the groups have one PE first, then two, then four.
+// Reductions in log2 n exchanges of whole totals, by packets. Each exchange joins groups of PEs in
+// pairs, to groups with a common total. The groups have one PE first, then two, then four.
 // Invariant: a group is a run of PEs, and both partners put the total of the lower group first. So
 // all PEs get the same bits, though not those of adding in PE order. Totals travel unrounded, short
 // floating-point types as float: they are rounded once, at the end.
@@ -14,7 +14,7 @@
 namespace meshmem {
 namespace device {
 
-// The total of a unit on its way: one line, or two where it is wider than the unit.
+// Sends and receives the total of a unit: one line, or two where the total is wider than the unit.
 template <typename E>
 struct TotalPackets {
   static constexpr std::size_t kLines = sizeof(UnitTotal<E>) / kLineData;
@@ -58,9 +58,9 @@ struct Doubling {
   }
 };
 
-// The total of all PEs, from that of this one. Two PEs exchange once in an operation, so each has
-// its row. The total depends on all PEs, so a PE that has it knows that all have entered. No other
-// unit is waited for.
+// Returns the total of all PEs; `total` is this PE's own. Two PEs exchange only once in an
+// operation, so one row for each sender is enough. The result depends on all PEs, so a PE that has
+// it knows that all have entered. The exchange of a unit waits for no other unit.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> exchange_totals(const Op& op, const TotalPackets<E>& packets,
                                             const Doubling& doubling, int me, UnitTotal<E> total) {
@@ -91,7 +91,7 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
   const std::size_t batch = lines_of_row(channel) / kLines;
   std::uint64_t epoch = channel.epoch();
 
-  group.sync();  // until they entered, others may have written source and read dest
+  group.sync();  // before it, other threads of the group may still write source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
     const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of reductions of integers of 8 bits.
+// The kernels that reduce 8-bit integers.
 #include "device/kernels/reductions_of_type.hpp"
 
 namespace meshmem {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The routines of OpenSHMEM 1.6: one row a routine, with its result, parameters and arguments.
- * Prototypes, pshmem_ twins, definitions, C++ overloads, and the tests are readings of these rows;
+ * Prototypes, pshmem_ twins, definitions, C++ overloads and tests are made from these rows;
  * the types come from shmem/types.h. docs/typed_names.md follows one row through them.
- * Invariant: numbers of elements and strides count elements of E. A PE number is of the context's
- * team; a team collective's root too.
+ * Invariant: counts and strides are in elements of E. A PE number counts in the context's team, and
+ * the root of a collective in the collective's team.
  */
 #ifndef MESHMEM_SHMEM_OPS_H
 #define MESHMEM_SHMEM_OPS_H
@@ -222,8 +222,8 @@
     F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
 
 /* The others: those that kernels have too, and those of the host alone, each in the order of the standard. Sessions (9.9) are
- * hints, of which this library has no use. Locks (9.13) are symmetric longs in host memory, 0 on all PEs before their first
- * use; PEs get one in the order in which they ask. pcontrol (10) does nothing: it is for tools to take its place. */
+ * hints, which this library ignores. Locks (9.13) are symmetric longs in host memory, 0 on all PEs before their first
+ * use; PEs get one in the order in which they ask. pcontrol (10) does nothing: tools replace it. */
 #define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F) MESHMEM_VARIADIC_ROUTINES(F)
 
 #define MESHMEM_KERNEL_ROUTINES(F) \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operations, on the host. Invariant: its order is that of operations.def, and of the
-// kernels.
+// The table of operations, on the host.
+// Invariant: it has the order of operations.def, as the kernels have.
 #ifndef MESHMEM_BENCH_OPERATIONS_HPP_
 #define MESHMEM_BENCH_OPERATIONS_HPP_
 
@@ -27,7 +27,7 @@ struct Operation {
   bool by_grid;
 
   bool has(Caller caller) const;
-  int number() const;  // of its row
+  int number() const;  // the index of its row in the table
 };
 
 const std::vector<Operation>& operations();

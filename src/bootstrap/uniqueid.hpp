@@ -2,8 +2,8 @@
 //
 // A unique id: where the processes of a job that no launcher has started meet, and the token that
 // lets them in. In programs it is 128 bytes (shmemx_uniqueid_t).
-// Invariant: what unpack_unique_id() returns is complete, whatever the bytes were. Called by
-// get_unique_id() in join_job.cpp, by the meeting point and by who goes there.
+// Invariant: unpack_unique_id() returns a complete id or nullopt, whatever the bytes are. Called by
+// get_unique_id() in join_job.cpp, by the meeting point (uniqueid_server) and by its clients.
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_HPP_
 #define MESHMEM_BOOTSTRAP_UNIQUEID_HPP_
 
@@ -23,21 +23,21 @@ using UniqueIdToken = std::array<unsigned char, 32>;
 struct UniqueId {
   UniqueIdToken token{};
   std::uint16_t port = 0;
-  // Of the interfaces of one machine, the likeliest first, at most kMostAddresses. None: the job's
-  // launcher says who its PEs are.
+  // The addresses of one machine's interfaces, the likeliest first, at most kMostAddresses. Empty
+  // if the job's launcher says which processes are its PEs.
   std::vector<in6_addr> addresses{};  // IPv4 as ::ffff:a.b.c.d
-  // The number of processes of the launcher under which it was made. To a job of all of them the
-  // launcher says who they are.
+  // The number of processes of the launcher under which the id was made. A job of all of them asks
+  // the launcher which processes are its PEs.
   std::uint32_t launched = 0;
 };
 
 constexpr std::size_t kMostAddresses = 4;
 
 UniqueIdBytes pack_unique_id(const UniqueId& id);
-// nullopt: this library has not made it, or another version has.
+// Returns nullopt if the bytes are not an id of this version of the library.
 std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes);
 
-// Where other machines may reach this one. `interface`: the only one to look at, if it exists.
+// The addresses at which other machines may reach this one: those of `interface` if it exists.
 std::vector<in6_addr> addresses_of_machine(const std::string& interface);
 
 // "10.0.0.1 port 4711"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How all PEs of a parent come to the same slot for a new team.
-// Invariant: who has wrong arguments says so in the same exchange, so nobody makes a team alone.
-// All PEs of the parent have come before one of them takes the right to offer. A PE that waited for
-// them with it would keep them from another split, in which they may wait for this PE.
+// How all PEs of a parent agree on the slot of a new team.
+// Invariant: a PE with wrong arguments says so in the exchange of slots, so no PE makes a team
+// alone. No PE takes the right to offer slots before all PEs of the parent have entered the split.
+// A PE that waited with this right would block their other splits, which may wait for this PE.
 #include "library/splits.hpp"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
   return last >= 0 && last < parent.n;
 }
 
-// All PEs' offers in one. True: another thread of some PE is making a team, so try again.
+// Combines all PEs' offers. Returns true if another thread of some PE is making a team, so that the
+// caller has to try again.
 bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
   agreed = offer;
   const Reduction op{&TeamTable::combine_offers, sizeof offer};
@@ -62,10 +63,10 @@ TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   }
 }
 
-// Makes a team. All PEs of the parent call it, with the `pes` of the new team that they are in (so
-// several teams without a common PE can be made at once). They agree on a slot, and on where its
-// sequence numbers begin. If `valid` is false on one PE, or no slot is free on all, all PEs get
-// nullopt. The team can be used at once: its areas count up from where they are.
+// Makes a team. All PEs of the parent call it, each with the `pes` of its own new team, so one call
+// can make several teams that have no PE in common. The PEs agree on a slot and on the team's first
+// sequence number. If `valid` is false on one PE, or if no slot is free on all, all PEs get
+// nullopt. The team can be used at once, because sequence numbers only grow and need no reset.
 std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
                                      const shmem_team_config_t& config) {
   const TeamTable::Offer agreed = agree_on_offer(parent, valid);
@@ -79,7 +80,7 @@ std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector
           agreed.invalid ? "invalid arguments" : "all slots for teams are taken");
     return std::nullopt;
   }
-  // No kernel of a member writes to another's flags before they are cleared.
+  // Orders the clearing of each member's flags ahead of the stores of other members' kernels.
   if (team && runtime().has_devices()) sync(*team);
   return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One connection of the process, which stays open until it ends: oshrun sees its end too.
+// The process has one connection to oshrun, which stays open until the process ends. So oshrun also
+// sees this end.
 #include "base/status/job_record.hpp"
 
 #include <arpa/inet.h>
@@ -29,7 +30,7 @@ std::string take_word(std::string_view& text) {
   return word;
 }
 
-// -1: it does not answer.
+// Returns a connected socket, or -1 if the address does not answer.
 int connect_to(const std::string& address, const std::string& port) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
@@ -48,7 +49,7 @@ int connect_to(const std::string& address, const std::string& port) {
   return -1;
 }
 
-// Sends the secret. -1: there is no oshrun, or it cannot be reached.
+// Connects and sends the secret. Returns -1 if there is no oshrun, or if it cannot be reached.
 int connect_to_oshrun() {
   const char* const place = std::getenv(kJobRecordVariable);
   if (place == nullptr) return -1;
@@ -76,7 +77,7 @@ std::string text_of(const sockaddr* address) {
 
 }  // namespace
 
-// IPv6's addresses of a link say nothing without the link.
+// Leaves out link-local addresses of IPv6: another machine cannot use them without the link's name.
 std::string addresses_for_job_record() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) return "";
