@@ -22,8 +22,7 @@ template <CollectiveKind kind>
 template <CollectiveKind kind>
 [[gnu::noinline]] int combine(const char* routine, shmem_team_t handle, const Reduction& op,
                               void* dest, const void* source, std::size_t count) {
-  run(collective_team(handle, routine),
-      [&] { return combining(kind, op, dest, source, count); });
+  run(collective_team(handle, routine), [&] { return combining(kind, op, dest, source, count); });
   return 0;
 }
 
