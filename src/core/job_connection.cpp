@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps of a connection, and the meetings of all PEs.
-// Invariant: only connect() knows the order of these steps.
+// Invariant: join() comes first; connect() knows the order of the other steps.
 #include "core/job_connection.hpp"
 
 #include <sched.h>

@@ -48,7 +48,7 @@ class JobConnection {
   void meet(const char* where);
   // Returns the greatest number of the nodes' to all PEs. All PEs of a node come with the same one.
   std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
-  // All PEs tell how the first initialization has gone, and meet.
+  // All PEs tell how the first initialization of a round has gone, and meet.
   struct StartOutcome {
     bool has_failures = false, has_successes = false;
   };

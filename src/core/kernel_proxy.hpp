@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-// The thread that runs the collectives that kernels ask the host for, where teams span nodes.
+// How the collectives begin and end that kernels ask the host for, where teams span nodes.
 struct CollectivesOfKernels {
   std::function<void(const device::ProxyCommand&)> begin;
   std::function<void()> stop;

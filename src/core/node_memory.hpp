@@ -2,8 +2,8 @@
 //
 // The arena as the PEs that share it use it: who they are, and where each one's memory is in it.
 // Invariant: an index counts the PEs of this arena, a PE those of the job. They are the PEs of a
-// node; those of fake nodes share one arena unless MESHMEM_NETWORK=ucx. Part of a JobConnection,
-// made once a process.
+// node; those of fake nodes share one arena unless MESHMEM_NETWORK is tcp or ucx. Part of a
+// JobConnection, made once a process.
 #ifndef MESHMEM_CORE_NODE_MEMORY_HPP_
 #define MESHMEM_CORE_NODE_MEMORY_HPP_
 

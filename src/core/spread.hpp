@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the PEs of a machine run: how many cores they have, and their even spread at the end of
-// start-up. Invariant: no PE is bound; the scheduler may move each on. Called when a
-// PE connects to its job.
+// start-up. Invariant: no PE is bound; the scheduler may move each on. share_cores() is called when
+// a PE connects to its job, spread_over_cores() at the end of each start.
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 

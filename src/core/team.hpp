@@ -2,8 +2,8 @@
 //
 // A team: an ordered list of PEs. Those on this node are its NodeTeam; where there are others, the
 // first member on each node is that node's leader, who exchanges messages with the other leaders.
-// Invariant: all members number the team's PEs, nodes and operations alike. Made by Runtime (WORLD,
-// SHARED) and by splits.
+// Invariant: all members number the team's PEs, nodes and operations alike. Made by Runtime
+// (predefined teams), by splits, and by ActiveSetTeams.
 #ifndef MESHMEM_CORE_TEAM_HPP_
 #define MESHMEM_CORE_TEAM_HPP_
 

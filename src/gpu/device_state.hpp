@@ -4,7 +4,7 @@
 // tables in device memory that it points to.
 // Invariant: a team's flags in this PE's sync slab are at the first epoch, and its rows have no
 // packets. That is so before any member can be told that the team is there. Nothing here allocates
-// after open(). Used by Devices, and by the registration of buffers.
+// after open(). Opened by Devices; used by Runtime and by all who launch kernels of a team.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 
@@ -25,7 +25,7 @@ struct KernelReach {
   const std::vector<DeviceRoute>& routes;
   const std::vector<std::byte*>& data;
   std::vector<std::byte*> sync;
-  std::vector<std::byte*> heaps;  // of the host; none if kernels do not reach those of all
+  std::vector<std::byte*> heaps;  // of the host; null where kernels do not reach them
   const void* heap;               // this PE's
   std::size_t heap_bytes;
 };
