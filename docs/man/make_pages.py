@@ -9,8 +9,9 @@ docs/site/reference.py writes pages of the site from what read_pages() returns.
 
 Each operation has a page of its own name that leads to that of its family (shmem_get.3 to
 shmem_put.3), and each routine a link to it (shmem_ctx_long_get.3). An operation of the tables or of
-shmemx.h that routines.txt does not name is an error. What the standard has deprecated is on one
-page. The overview, shmem(7), is overview.7 with a list of the pages. """
+shmemx.h that routines.txt does not name is an error. One page has all deprecated routines. The
+overview, shmem(7), is overview.7 with a list of the pages.
+"""
 import pathlib
 import re
 import subprocess

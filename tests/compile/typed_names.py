@@ -9,7 +9,8 @@ typed_names.py --self-test
 A block of code is one of three kinds. With title="FILE" it is a part of that file. With
 title="steps" each line expands to what the last one does, and more. Otherwise its first line is a
 command, and the rest a part of what the command prints. Parts that a line of three dots separates
-follow each other. White space does not count. """
+follow each other. White space does not count.
+"""
 import pathlib
 import re
 import subprocess
