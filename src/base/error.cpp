@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -22,6 +23,7 @@ namespace meshmem {
 namespace {
 
 std::atomic<int> this_pe{-1};
+std::atomic<pid_t> process_of_pe{0};
 std::atomic<AbortJob> abort_job_of_launcher{nullptr};
 std::atomic<void (*)()> last_words{nullptr};
 std::atomic<bool> debug_is_on{false};
@@ -45,6 +47,14 @@ std::string_view describe_this_process(char (&text)[320]) {
 std::atomic<const std::string_view*> unsaid{nullptr};
 constexpr unsigned kSecondsForPlace = 5;
 
+// The program's own text comes before the message. A child of fork has a copy of its parent's text,
+// and a thread that is printing may never end: both keep theirs.
+void flush_standard_output() {
+  if (getpid() != process_of_pe || ftrylockfile(stdout) != 0) return;
+  fflush_unlocked(stdout);
+  funlockfile(stdout);
+}
+
 bool say_the_unsaid() {
   const std::string_view* const message = unsaid.exchange(nullptr);
   if (message) print_line(*message);
@@ -53,7 +63,10 @@ bool say_the_unsaid() {
 
 }  // namespace
 
-void set_identity(int pe) { this_pe = pe; }
+void set_identity(int pe) {
+  this_pe = pe;
+  process_of_pe = getpid();
+}
 void set_abort_job(AbortJob abort_job) { abort_job_of_launcher = abort_job; }
 void set_last_words(void (*say)()) { last_words = say; }
 void enable_debug(bool enabled) { debug_is_on = enabled; }
@@ -100,6 +113,7 @@ void print_line_with_place(std::string_view message) {
     line = place.empty() ? message : fmt::format("{}; called in {}", message, place);
   } catch (const std::bad_alloc&) {
   }
+  flush_standard_output();
   alarm(0);
   if (unsaid.exchange(nullptr)) print_line(line.empty() ? message : line);
 }

@@ -2,7 +2,7 @@
 // An OpenSHMEM program whose processes begin or end in an odd way, or have children.
 // Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
 // exec_fails | child_mistake | child_global_exit | child_init |
-//        child_init_thread | reads | leaves | returns WHO | streams_last | cannot_start |
+//        child_init_thread | mistake | reads | leaves | returns WHO | streams_last | cannot_start |
 //        descriptors FOLDER
 #include <pthread.h>
 #include <shmem.h>
@@ -66,6 +66,14 @@ static int end_while_reading(void) {
     shmem_global_exit(7);
   }
   shmem_barrier_all();
+  return 8;  // not reached
+}
+
+static int make_a_mistake(void) {
+  static long word;
+  shmem_init();
+  printf("kept in a buffer\n");
+  shmem_long_p(&word, 1, shmem_n_pes());
   return 8;  // not reached
 }
 
@@ -146,6 +154,7 @@ static int name_descriptors(const char* folder) {
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
+  if (strcmp(how, "mistake") == 0) return make_a_mistake();
   if (strcmp(how, "leaves") == 0) return leave_after_finalize();
   if (strcmp(how, "returns") == 0 && argc > 2) return return_unfinished(argv[2]);
   if (strcmp(how, "streams_last") == 0) return use_streams_last();

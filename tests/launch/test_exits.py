@@ -46,6 +46,12 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.out), (7, "kept in a buffer"), result)
         self.assert_nothing_left()
 
+    def test_what_is_printed_before_a_mistake_comes_before_its_line(self):
+        result = self.oshrun("-n", 1, EXITS_PROGRAM, "mistake")
+        self.assertEqual((result.status, result.out), (1, "kept in a buffer\n"), result)
+        both = self.oshrun("-n", 1, "sh", "-c", f"exec {EXITS_PROGRAM} mistake 2>&1")
+        self.assertRegex(both.out, r"^kept in a buffer\nmeshmem: .*PE 1 is not in 0\.\.0")
+
     def test_a_pe_that_has_finalized_may_end_by__exit(self):
         result = self.oshrun("-n", 3, EXITS_PROGRAM, "leaves")
         self.assertEqual((result.status, result.err), (0, ""), result)
