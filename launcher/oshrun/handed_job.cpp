@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits for the launcher, and listens to PE 0.
 // Invariant: who does not know the secret is not listened to, and a few such connections are kept
-// at most. Signals of the terminal reach the launcher without oshrun.
+// at most. Signals of the terminal reach the launcher without oshrun. If oshrun ends a launcher, it
+// ends the launcher's own processes too: an ssh to a lost machine would keep the output open.
 #include "handed_job.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <thread>
 
 #include "base/status/job_record.hpp"
 #include "children.hpp"
@@ -29,6 +32,7 @@ using namespace std::chrono_literals;
 // After PE 0's end. Launchers take two seconds, on a busy machine more.
 constexpr auto kLaunchersTurn = 10s;
 constexpr auto kLauncherEnds = 3s;  // from SIGTERM to SIGKILL
+constexpr auto kLeftoversEnd = 2s;
 constexpr std::size_t kMostConnections = 64;
 constexpr int kLook = 500;  // milliseconds
 
@@ -78,6 +82,7 @@ class RunningLauncher {
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGCHLD, SIG_DFL);
     signals_ = UniqueFd(check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd"));
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t self = ::getpid();
     pid_ = check(::fork(), "start a process (see ulimit -u)");
     if (pid_ == 0) become(words, self);
@@ -93,10 +98,21 @@ class RunningLauncher {
       end_if_it_hangs();
     }
     record_.take();
+    if (is_told_) end_what_is_left();
     return status();
   }
 
  private:
+  // The launcher's own processes are oshrun's children now, and theirs will be.
+  static void end_what_is_left() {
+    const auto limit = Clock::now() + kLeftoversEnd;
+    while (::waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < limit) {
+      std::ifstream children("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+      for (pid_t child; children >> child;) ::kill(child, SIGKILL);
+      std::this_thread::sleep_for(10ms);
+    }
+  }
+
   bool has_ended() { return ::waitpid(pid_, &end_, WNOHANG) == pid_; }
 
   void pass_on_signals() {
