@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broadcasts: by packets, by lines that relays hand on, and by relays that push.
+// Broadcasts: by packets, by lines that relays hand on, and by a root that pushes.
 // Invariant: as in moves.cpp.
-#include "device/collectives/relays.hpp"
 #include "device/kernels/broadcast_lines.hpp"
 #include "device/kernels/move_slices.hpp"
 
@@ -18,41 +17,14 @@ __global__ void __launch_bounds__(kMoveThreads)
   broadcast(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
             Caller::kernel);
 }
-#if !defined(MESHMEM_TARGET_IS_HIP)
-__global__ void __launch_bounds__(kMoveThreads)
-    relayed_broadcast_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest,
-                             const void* source, std::size_t bytes, int root, std::size_t chunk) {
-  after_earlier_kernels();
-  const BlockSlice mine(handle, bytes);
-  const Block block;
-  RelayedBroadcast<Block>(block, mine.sync, mine.of(dest), mine.of(source), mine.slice.count, root,
-                          chunk)
-      .run();
-}
-
-// Broadcasts by relays that push: below, lines win (32 MiB by 4 H100: 106 us by lines, 116 by
-// pushing; 64 MiB: 210 and 206). Not on AMD GPUs, where the root has a link to each PE.
-#if defined(MESHMEM_TARGET_IS_CPU)
-constexpr std::size_t kLeastToPushByRelays = 128 << 10;
-#else
-constexpr std::size_t kLeastToPushByRelays = 64 << 20;
-#endif
-// A piece of 16 bytes for each thread but the last wave's, which announces.
-constexpr std::size_t kChunkOfRelay = 7680;
-
-bool pushes_by_relays(const TeamHandle& team, std::size_t bytes) {
-  constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) / 2;
-  const auto relays = static_cast<std::size_t>(team.team.n - 1);
-  if (!kernels_are_wide() || bytes < kLeastToPushByRelays || relays < 2) return false;
-  return bytes / blocks_for(team, bytes).x / (kChunkOfRelay * relays) < kMostSteps;
-}
-#endif
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 // Broadcasts by relays: below, packets win, and with two PEs pushing does above.
-bool takes_relays(int n, std::size_t bytes) {
+bool takes_relays(const TeamHandle& team, std::size_t bytes) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
-  return bytes > kLeast && (n == 2 ? bytes <= kMostOfTwo : n > 2 && bytes <= SingleHop::kMost);
+  const int n = team.team.n;
+  return team.has_all() && team.space.wide_row > 0 && bytes > kLeast &&
+         (n == 2 ? bytes <= kMostOfTwo : n > 2);
 }
 // A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
 // few lines of a last one, and are whole turns of a block.
@@ -63,8 +35,9 @@ unsigned lines_of_batch(std::size_t lines, std::size_t row) {
   const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
   return static_cast<unsigned>(std::min(most, turns * kTurn));
 }
-hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
-                                  std::size_t bytes, int root, hipStream_t stream) {
+// Up to SingleHop::kMost bytes.
+hipError_t launch_lines(const TeamHandle& team, std::byte* dest, const std::byte* source,
+                        std::size_t bytes, int root, hipStream_t stream) {
   const Shape shape(bytes, kChannels, team.channels);
   const auto relays = static_cast<std::size_t>(team.team.n - 1);
   const std::size_t of_block = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
@@ -74,8 +47,18 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
       is_even(dest, source, bytes) ? broadcast_lines_kernel<true> : broadcast_lines_kernel<false>;
   return launch(kernel, shape.grid(), kThreads, stream, team,
                 SingleHop(team, shape.slices, RowsOfChannel::wide_lines(team.space)),
-                Relay{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), root,
-                      lines, DealtLine(kThreads / kLanesOfLine, static_cast<unsigned>(relays))});
+                Relay{dest, source, root, lines,
+                      DealtLine(kThreads / kLanesOfLine, static_cast<unsigned>(relays))});
+}
+hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void* source,
+                                  std::size_t bytes, int root, hipStream_t stream) {
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
+  hipError_t error = hipSuccess;
+  for (std::size_t at = 0; at < bytes && error == hipSuccess; at += SingleHop::kMost)
+    error = launch_lines(team, to + at, from + at, std::min(bytes - at, SingleHop::kMost), root,
+                         stream);
+  return error;
 }
 #endif
 
@@ -83,13 +66,8 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
 
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream) {
-#if !defined(MESHMEM_TARGET_IS_HIP)
-  if (pushes_by_relays(team, bytes))
-    return launch(relayed_broadcast_kernel, blocks_for(team, bytes), kMoveThreads, stream, team,
-                  dest, source, bytes, root, kChunkOfRelay);
-#endif
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  if (team.has_all() && team.space.wide_row > 0 && takes_relays(team.team.n, bytes))
+  if (takes_relays(team, bytes))
     return launch_broadcast_lines(team, dest, source, bytes, root, stream);
 #endif
   return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
@@ -98,9 +76,6 @@ hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* sour
 
 hipError_t load_broadcast_kernels() {
   hipError_t error = load(broadcast_kernel);
-#if !defined(MESHMEM_TARGET_IS_HIP)
-  if (error == hipSuccess) error = load(relayed_broadcast_kernel);
-#endif
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (error == hipSuccess)
     error = load(broadcast_lines_kernel<false>, broadcast_lines_kernel<true>);
