@@ -16,7 +16,8 @@ enum class ReduceAlgorithm {
 };
 
 // The library's kernels for reductions. Each has some algorithms: in one with all of them the small
-// ones would have the registers, and the frame, of the largest.
+// ones would have the registers, and the frame, of the largest. Those by wide lines have each a
+// kernel of its own (kernels/single_wide_line.hpp).
 enum class ReduceKernel { packets, wide_lines, large, none };
 
 // Threads of a block. two_shot_wide has 72 lines at a time: a share of 4 PEs of 4 MiB is 69 for a
@@ -28,6 +29,7 @@ struct ReduceAlgorithmRow {
   const char* name;
   bool is_on_host;
   ReduceKernel kernel;
+  bool scatters;
   ReduceAlgorithm fallback;
   bool adds_in_pe_order;
   int most_threads;
@@ -35,7 +37,8 @@ struct ReduceAlgorithmRow {
 };
 constexpr ReduceAlgorithmRow kReduceAlgorithms[] = {
 #define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, in_pe_order, most_threads, text) \
-  {#name, host, ReduceKernel::kernel, ReduceAlgorithm::fallback, in_pe_order, most_threads, text},
+  {#name,        host, ReduceKernel::kernel, scatters, ReduceAlgorithm::fallback, in_pe_order,     \
+   most_threads, text},
 #include "device/collectives/algorithms.def"
 #undef MESHMEM_ALGORITHM
 };

@@ -9,116 +9,47 @@
 #include <type_traits>
 
 #include "device/collectives/algorithms.hpp"
-#define MESHMEM_INCLUDE_REDUCTIONS
-#define MESHMEM_ALGORITHM(...)
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-#undef MESHMEM_INCLUDE_REDUCTIONS
+#include "device/collectives/direct.hpp"
+#include "device/collectives/one_shot.hpp"
+#include "device/collectives/pull.hpp"
+#include "device/collectives/recursive_doubling.hpp"
+#include "device/collectives/ring.hpp"
+#include "device/collectives/two_shot.hpp"
 
 namespace meshmem {
 namespace device {
 
-// Not for narrow integers: a line of 128 bytes holds many of them, which takes too much code.
-#if defined(MESHMEM_TARGET_IS_CUDA)
-template <typename E>
-constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
-#else
-template <typename E>
-constexpr bool kHasWideLines = false;
-#endif
-
-template <ReduceKernel kernel, typename E>
-constexpr bool kHasKernel = kernel != ReduceKernel::wide_lines || kHasWideLines<E>;
-
-MESHMEM_HOST_DEVICE ReduceKernel kernel_of(ReduceAlgorithm algorithm) {
-  switch (algorithm) {
-#define MESHMEM_ALGORITHM(name, host, kernel, ...) \
-  case ReduceAlgorithm::name:                      \
-    return ReduceKernel::kernel;
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-  }
-  return ReduceKernel::none;
-}
-MESHMEM_HOST_DEVICE bool can_scatter(ReduceAlgorithm algorithm) {
-  switch (algorithm) {
-#define MESHMEM_ALGORITHM(name, host, kernel, scatters, ...) \
-  case ReduceAlgorithm::name:                                \
-    return scatters;
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-  }
-  return false;
-}
-MESHMEM_HOST_DEVICE ReduceAlgorithm fallback_of(ReduceAlgorithm algorithm) {
-  switch (algorithm) {
-#define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, ...) \
-  case ReduceAlgorithm::name:                                          \
-    return ReduceAlgorithm::fallback;
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-  }
-  return algorithm;
-}
-
-// The algorithm that kernels run if they are asked for `algorithm`.
-template <typename E>
-MESHMEM_HOST_DEVICE ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes,
-                                                        const ChannelSpace& space, bool scatter) {
-  if (n_pes == 1 || (scatter && !can_scatter(algorithm))) return ReduceAlgorithm::one_shot;
-  const ReduceKernel kernel = kernel_of(algorithm);
-  const bool lacks_lines =
-      kernel == ReduceKernel::wide_lines && !(kHasWideLines<E> && space.wide_row > 0);
-  return kernel == ReduceKernel::none || lacks_lines ? fallback_of(algorithm) : algorithm;
-}
-
-// By one of the algorithms that `kernel` has. apart: 0, or for a scatter how far apart the source's
-// blocks for the PEs are.
+// By the algorithm, if it is one of those that `kernel` has. apart: 0, or for a scatter how far
+// apart the source's blocks for the PEs are.
 template <ReduceKernel kernel, typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                               const TeamSync& sync, E* dest, const E* source, std::size_t count,
-                              [[maybe_unused]] std::size_t apart) {
+                              std::size_t apart) {
   if (count == 0) return;
-#define MESHMEM_CALL_true(name) reduce_##name(op, group, sync, dest, source, count, apart)
-#define MESHMEM_CALL_false(name) reduce_##name(op, group, sync, dest, source, count)
-#define MESHMEM_IN_KERNEL(which, name, scatters)                                       \
-  if constexpr (kernel == ReduceKernel::which && kHasKernel<ReduceKernel::which, E>) { \
-    if (algorithm == ReduceAlgorithm::name) return MESHMEM_CALL_##scatters(name);      \
+  if constexpr (kernel == ReduceKernel::packets) {
+    if (algorithm == ReduceAlgorithm::one_shot)
+      return reduce_one_shot(op, group, sync, dest, source, count, apart);
+    if (algorithm == ReduceAlgorithm::two_shot)
+      return reduce_two_shot(op, group, sync, dest, source, count);
+    if (algorithm == ReduceAlgorithm::recursive_doubling)
+      return reduce_recursive_doubling(op, group, sync, dest, source, count);
+  } else {
+    if (algorithm == ReduceAlgorithm::ring)
+      return reduce_ring(op, group, sync, dest, source, count, apart);
+    if (algorithm == ReduceAlgorithm::direct)
+      return reduce_direct(op, group, sync, dest, source, count);
+    if (algorithm == ReduceAlgorithm::pull)
+      return reduce_pull(op, group, sync, dest, source, count);
   }
-#define MESHMEM_IN_packets(name, scatters) MESHMEM_IN_KERNEL(packets, name, scatters)
-#define MESHMEM_IN_large(name, scatters) MESHMEM_IN_KERNEL(large, name, scatters)
-#if defined(MESHMEM_TARGET_IS_CUDA)
-#define MESHMEM_IN_wide_lines(name, scatters) MESHMEM_IN_KERNEL(wide_lines, name, scatters)
-#else
-#define MESHMEM_IN_wide_lines(name, scatters)
-#endif
-#define MESHMEM_IN_none(name, scatters)
-#define MESHMEM_ALGORITHM(name, host, kernel, scatters, ...) MESHMEM_IN_##kernel(name, scatters)
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-#undef MESHMEM_IN_none
-#undef MESHMEM_IN_wide_lines
-#undef MESHMEM_IN_large
-#undef MESHMEM_IN_packets
-#undef MESHMEM_IN_KERNEL
-#undef MESHMEM_CALL_false
-#undef MESHMEM_CALL_true
 }
 
 // By any of them.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                               const TeamSync& sync, E* dest, const E* source, std::size_t count) {
-  algorithm = algorithm_in_kernel<E>(algorithm, sync.team.n, sync.space, false);
-  switch (kernel_of(algorithm)) {
-    case ReduceKernel::large:
-      return reduce_by<ReduceKernel::large>(op, algorithm, group, sync, dest, source, count, 0);
-    case ReduceKernel::wide_lines:
-      return reduce_by<ReduceKernel::wide_lines>(op, algorithm, group, sync, dest, source, count,
-                                                 0);
-    default:
-      return reduce_by<ReduceKernel::packets>(op, algorithm, group, sync, dest, source, count, 0);
-  }
+  if (sync.team.n == 1) algorithm = ReduceAlgorithm::one_shot;
+  reduce_by<ReduceKernel::packets>(op, algorithm, group, sync, dest, source, count, 0);
+  reduce_by<ReduceKernel::large>(op, algorithm, group, sync, dest, source, count, 0);
 }
 
 MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, const TeamSync& sync,

@@ -41,14 +41,6 @@ __global__ void __launch_bounds__(kThreads)
 }
 template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
-    reduce_wide_lines_kernel(ReduceAlgorithm algorithm,
-                             const MESHMEM_GRID_CONSTANT TeamHandle handle, E* dest,
-                             const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                             bool scatter, Op op) {
-  reduce_slice<ReduceKernel::wide_lines>(op, algorithm, handle, dest, source, slices, scatter);
-}
-template <typename Op, typename E>
-__global__ void __launch_bounds__(kThreads)
     reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                         E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
                         bool scatter, Op op) {
@@ -59,20 +51,11 @@ __global__ void __launch_bounds__(kThreads)
 template <typename Op, typename E, typename F>
 hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const F& f) {
 #if defined(MESHMEM_TARGET_IS_HIP)
-#define MESHMEM_IF_packets(name)          \
-  if (algorithm == ReduceAlgorithm::name) \
-    return f(reduce_packets_kernel<Op, E, ReduceAlgorithm::name>);
-#define MESHMEM_IF_large(name)
-#define MESHMEM_IF_wide_lines(name)
-#define MESHMEM_IF_none(name)
-#define MESHMEM_ALGORITHM(name, host, kernel, ...) MESHMEM_IF_##kernel(name)
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-#undef MESHMEM_IF_none
-#undef MESHMEM_IF_wide_lines
-#undef MESHMEM_IF_large
-#undef MESHMEM_IF_packets
-  return hipErrorNotSupported;
+  if (algorithm == ReduceAlgorithm::two_shot)
+    return f(reduce_packets_kernel<Op, E, ReduceAlgorithm::two_shot>);
+  if (algorithm == ReduceAlgorithm::recursive_doubling)
+    return f(reduce_packets_kernel<Op, E, ReduceAlgorithm::recursive_doubling>);
+  return f(reduce_packets_kernel<Op, E, ReduceAlgorithm::one_shot>);
 #else
   return f(reduce_packets_kernel<Op, E>);
 #endif
@@ -80,11 +63,10 @@ hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const
 template <typename Op, typename E>
 hipError_t load_packets_kernels() {
   hipError_t error = hipSuccess;
-  for (int each = 0; error == hipSuccess && each < kReduceAlgorithmCount; ++each) {
-    const auto algorithm = static_cast<ReduceAlgorithm>(each);
-    if (kernel_of(algorithm) == ReduceKernel::packets)
+  for (const auto algorithm :
+       {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot, ReduceAlgorithm::recursive_doubling})
+    if (error == hipSuccess)
       error = with_packets_kernel<Op, E>(algorithm, [](auto* kernel) { return load(kernel); });
-  }
   return error;
 }
 template <typename E>
@@ -145,6 +127,14 @@ hipError_t with_op(ReduceOp op, const F& f) {
   return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 
+// The algorithm that kernels for groups run if they are asked for `algorithm`.
+inline ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes, bool scatter) {
+  const ReduceAlgorithmRow& row = row_of(algorithm);
+  if (n_pes == 1 || (scatter && !row.scatters)) return ReduceAlgorithm::one_shot;
+  const bool has_kernel = row.kernel == ReduceKernel::packets || row.kernel == ReduceKernel::large;
+  return has_kernel ? algorithm : row.fallback;
+}
+
 // The launch of one reduction, of elements E by an operation.
 template <typename Op, typename E>
 class TypedReduceLaunch {
@@ -160,8 +150,7 @@ class TypedReduceLaunch {
         dest_(static_cast<E*>(job.dest)),
         source_(static_cast<const E*>(job.source)),
         space_(job.team.space),
-        algorithm_(
-            algorithm_in_kernel<E>(job.plan.algorithm, job.team.team.n, space_, job.scatter)) {}
+        algorithm_(algorithm_in_kernel(job.plan.algorithm, job.team.team.n, job.scatter)) {}
 
   hipError_t run() const {
     if (job_.plan.algorithm == ReduceAlgorithm::one_shot &&
@@ -169,7 +158,7 @@ class TypedReduceLaunch {
       return by_single_unit();
 #if defined(MESHMEM_TARGET_IS_CUDA)
     if constexpr (kHasWideLines<E>) {
-      if (const std::optional<hipError_t> error = try_single_wide_lines()) return *error;
+      if (const std::optional<hipError_t> error = try_wide_lines()) return *error;
     }
 #endif
     return by_algorithm();
@@ -187,24 +176,27 @@ class TypedReduceLaunch {
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
   // Nothing where the elements do not fit.
-  std::optional<hipError_t> try_single_wide_lines() const {
-    const auto hop = [&] {
-      return SingleHop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
-    };
+  std::optional<hipError_t> try_wide_lines() const {
+    const ReduceAlgorithm wanted = job_.plan.algorithm;
+    const bool in_one_hop = wanted == ReduceAlgorithm::one_shot_wide;
+    const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && !job_.scatter;
+    if (job_.team.team.n == 1 || (!in_one_hop && !in_two_hops)) return std::nullopt;
+    const SingleHop hop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
     const unsigned more_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
-    if (job_.plan.algorithm == ReduceAlgorithm::one_shot_wide && job_.scatter &&
-        fits_wide_lines_of_row<E>(job_.team, slices_))
-      return launch(scatter_wide_lines_kernel<Op, E>, blocks_, more_threads, job_.stream, job_.team,
-                    hop(), dest_, source_, job_.count, op_);
-    if (algorithm_ == ReduceAlgorithm::one_shot_wide &&
-        fits_single_wide_line<E>(job_.team, slices_, static_cast<int>(threads_)))
-      return launch(reduce_single_wide_line_kernel<Op, E>, blocks_, threads_, job_.stream,
-                    job_.team, hop(), dest_, source_, op_);
-    if (algorithm_ == ReduceAlgorithm::two_shot_wide &&
-        fits_single_wide_line_in_two_hops<E>(job_.team, slices_))
+    if (in_two_hops) {
+      if (!fits_wide_lines_in_two_hops<E>(job_.team, slices_)) return std::nullopt;
       return launch(reduce_single_wide_line_two_hops_kernel<Op, E>, blocks_, more_threads,
-                    job_.stream, job_.team, hop(), results_in_row(space_), dest_, source_, op_);
-    return std::nullopt;
+                    job_.stream, job_.team, hop, results_in_row(space_), dest_, source_, op_);
+    }
+    if (!fits_wide_lines<E>(job_.team, slices_)) return std::nullopt;
+    if (job_.scatter)
+      return launch(reduce_wide_lines_kernel<true, Op, E>, blocks_, more_threads, job_.stream,
+                    job_.team, hop, dest_, source_, job_.count, op_);
+    if (fits_wide_lines<E>(job_.team, slices_, threads_))
+      return launch(reduce_single_wide_line_kernel<Op, E>, blocks_, threads_, job_.stream,
+                    job_.team, hop, dest_, source_, op_);
+    return launch(reduce_wide_lines_kernel<false, Op, E>, blocks_, more_threads, job_.stream,
+                  job_.team, hop, dest_, source_, std::size_t{0}, op_);
   }
 #endif
 
@@ -213,14 +205,9 @@ class TypedReduceLaunch {
       return launch(kernel, blocks_, threads_, job_.stream, algorithm_, job_.team, dest_, source_,
                     slices_, job_.scatter, op_);
     };
-    switch (kernel_of(algorithm_)) {
-      case ReduceKernel::large:
-        return launch_this(reduce_large_kernel<Op, E>);
-      case ReduceKernel::wide_lines:
-        if constexpr (kHasWideLines<E>) return launch_this(reduce_wide_lines_kernel<Op, E>);
-      default:
-        return with_packets_kernel<Op, E>(algorithm_, launch_this);
-    }
+    if (row_of(algorithm_).kernel == ReduceKernel::large)
+      return launch_this(reduce_large_kernel<Op, E>);
+    return with_packets_kernel<Op, E>(algorithm_, launch_this);
   }
 
   const ReduceLaunch& job_;
@@ -274,15 +261,14 @@ hipError_t ReductionKernels<E>::load_all() {
       if (loaded == hipSuccess)
         loaded = load(reduce_large_kernel<Op, U>, reduce_single_unit_kernel<Op, U>,
                       scatter_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
-      if constexpr (kHasWideLines<U>) {
-        if (loaded == hipSuccess) loaded = load(reduce_wide_lines_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
+      if constexpr (kHasWideLines<U>) {
         if (loaded == hipSuccess)
-          loaded = load(reduce_single_wide_line_kernel<Op, U>,
-                        reduce_single_wide_line_two_hops_kernel<Op, U>,
-                        scatter_wide_lines_kernel<Op, U>);
-#endif
+          loaded = load(
+              reduce_single_wide_line_kernel<Op, U>, reduce_single_wide_line_two_hops_kernel<Op, U>,
+              reduce_wide_lines_kernel<false, Op, U>, reduce_wide_lines_kernel<true, Op, U>);
       }
+#endif
       return loaded;
     });
   }

@@ -15,13 +15,17 @@
 namespace meshmem {
 namespace device {
 
-// Whether a team's elements in such slices go that way, with blocks of `threads` threads: all PEs
-// agree. In one hop a lane has one line.
+// Not for narrow integers: a line holds many of them, which takes too much code.
 template <typename E>
-bool fits_single_wide_line(const TeamHandle& team, const Slices& slices, int threads) {
+constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
+
+// Whether a team's elements in such slices go that way, in one hop: all PEs agree. lanes: up to how
+// many lanes of lines a row has.
+template <typename E>
+bool fits_wide_lines(const TeamHandle& team, const Slices& slices, std::size_t lanes = SIZE_MAX) {
   const std::size_t units = units_of<E>(slices.longest<E>());
   const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
-  return team.has_all() && lines * kLanesOfLine <= static_cast<std::size_t>(threads) &&
+  return team.has_all() && lines * kLanesOfLine <= lanes &&
          lines * kWideLineBytes <= team.space.wide_row;
 }
 // The same in two hops: results come in the second half of a row.
@@ -29,18 +33,10 @@ inline std::size_t results_in_row(const ChannelSpace& space) {
   return space.wide_row / 2 / kWideLineBytes * kWideLineBytes;
 }
 template <typename E>
-bool fits_single_wide_line_in_two_hops(const TeamHandle& team, const Slices& slices) {
+bool fits_wide_lines_in_two_hops(const TeamHandle& team, const Slices& slices) {
   const Shares shares(0, units_of<E>(slices.longest<E>()), static_cast<std::size_t>(team.team.n));
   const std::size_t lines = (shares.length + kUnitsOfLine - 1) / kUnitsOfLine;
   return team.has_all() && lines * kWideLineBytes <= results_in_row(team.space);
-}
-
-// In one hop again, where a lane may have a few lines.
-template <typename E>
-bool fits_wide_lines_of_row(const TeamHandle& team, const Slices& slices) {
-  const std::size_t units = units_of<E>(slices.longest<E>());
-  const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
-  return team.has_all() && lines * kWideLineBytes <= team.space.wide_row;
 }
 
 // This lane's words of a line of each PE that is awaited.
@@ -251,12 +247,13 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   lines.take_results(rows, results, epoch);
 }
 
-// A reduce-scatter in one hop, as in single_unit.hpp.
-template <typename Op, typename E>
+// In one hop again, where a lane may have a few lines. scatters: as in single_unit.hpp; otherwise
+// `apart` is 0.
+template <bool scatters, typename Op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
-    scatter_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
-                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
-                              std::size_t apart, Op op) {
+    reduce_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
+                             const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
+                             std::size_t apart, Op op) {
   after_earlier_kernels();
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
@@ -279,15 +276,19 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   if (epoch % 2 != 0) rows += job.parity_step;
   for_each_line(lane, lines, [&](std::size_t line, bool is_there) {
     if (!is_there) return;
-    Bits128 words[kNearMembers];
+    if constexpr (!scatters) {
+      job.send(with_flag(lane, load(me, line), epoch), at(line), n);
+    } else {
+      Bits128 words[kNearMembers];
 #pragma unroll
-    for (int i = 1; i < kNearMembers; ++i)
-      if (i < n) words[i] = load(peer_in(handle.team, i), line);
+      for (int i = 1; i < kNearMembers; ++i)
+        if (i < n) words[i] = load(peer_in(handle.team, i), line);
 #pragma unroll
-    for (int i = 1; i < kNearMembers; ++i) {
-      if (i < n)
-        store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(line)),
-                   with_flag(lane, words[i], epoch));
+      for (int i = 1; i < kNearMembers; ++i) {
+        if (i < n)
+          store_pair(reinterpret_cast<Bits128*>(job.to[i - 1] + at(line)),
+                     with_flag(lane, words[i], epoch));
+      }
     }
   });
   __syncthreads();

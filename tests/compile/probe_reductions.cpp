@@ -20,16 +20,14 @@ hipError_t load_probes() {
   if (loaded == hipSuccess)
     loaded = load(reduce_large_kernel<Any, float>, reduce_single_unit_kernel<Any, float>,
                   scatter_single_unit_kernel<Any, float>);
-  if constexpr (kHasWideLines<float>) {
-    if (loaded == hipSuccess)
-      loaded = load(reduce_wide_lines_kernel<Sum, float>, reduce_wide_lines_kernel<Any, float>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
-    if (loaded == hipSuccess)
-      loaded = load(reduce_single_wide_line_kernel<Sum, float>,
-                    reduce_single_wide_line_two_hops_kernel<Sum, float>,
-                    scatter_wide_lines_kernel<Sum, float>);
+  if (loaded == hipSuccess)
+    loaded = load(reduce_single_wide_line_kernel<Sum, float>,
+                  reduce_single_wide_line_two_hops_kernel<Sum, float>,
+                  reduce_wide_lines_kernel<false, Sum, float>,
+                  reduce_wide_lines_kernel<true, Sum, float>,
+                  reduce_wide_lines_kernel<false, Any, float>);
 #endif
-  }
   return loaded;
 }
 
