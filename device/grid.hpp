@@ -30,7 +30,6 @@ struct CooperativeGrid {
   }
 };
 
-#if MESHMEM_KERNEL_CHECKS
 // False where it is known that the launch was not cooperative, so that some blocks may never run.
 MESHMEM_DEVICE bool is_cooperative() {
 #if defined(MESHMEM_TARGET_IS_CPU)
@@ -45,20 +44,15 @@ MESHMEM_DEVICE bool is_cooperative() {
   return true;
 #endif
 }
-#endif
 
 // Checks how the grid was launched, and prints a mistake.
 MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
-#if MESHMEM_KERNEL_CHECKS
-  if (grid.blocks() == 1 || thread_in_block() != 0 || is_cooperative()) return;
+  if (!kChecks || grid.blocks() == 1 || thread_in_block() != 0 || is_cooperative()) return;
   printf(
       "meshmem: PE %d, in a kernel: %d blocks call a _grid routine, and were not launched by "
       "hipLaunchCooperativeKernel; some may wait for others that never run\n",
       state().me, grid.blocks());
   trap();
-#else
-  (void)grid;
-#endif
 }
 
 // A meeting as the leader of a block takes part in it.

@@ -39,9 +39,8 @@ static __constant__ State module_state;
 namespace {
 
 // Where the library writes the state, on the current device. Null where the device does not have
-// it:
-// AMD's compiler lets a library that is loaded later register itself with us before its constants
-// are registered with HIP.
+// it: AMD's compiler lets a library that is loaded later register itself with us before its
+// constants are registered with HIP.
 void* place_of_module_state() {
 #if defined(MESHMEM_TARGET_IS_CPU)
   return &module_state;
@@ -67,37 +66,34 @@ MESHMEM_DEVICE const State& state() {
   return module_state;
 }
 
+// Whether kernels look for mistakes of their callers.
+constexpr bool kChecks = MESHMEM_KERNEL_CHECKS != 0;
+
 // Without the state every call looks like a mistake: this says the real reason. For checks.
 MESHMEM_DEVICE void check_job() {
-#if MESHMEM_KERNEL_CHECKS
-  if (state().n_pes > 0) return;
+  if (!kChecks || state().n_pes > 0) return;
   printf(
       "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
       "between shmem_init and shmem_finalize, after shmemx_module_init where the module was loaded "
       "later, on PEs with a device heap\n");
   trap();
-#endif
 }
 
 // Ends the kernel; with checks it says why.
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
-  check_job();
-#if MESHMEM_KERNEL_CHECKS
   constexpr std::uintptr_t kNearNull = 1 << 16;  // no system has memory below it
-  if (reinterpret_cast<std::uintptr_t>(address) < kNearNull)
+  check_job();
+  if (kChecks && reinterpret_cast<std::uintptr_t>(address) < kNearNull)
     printf(
         "meshmem: PE %d, in a kernel: %p is in no symmetric heap; it is NULL or near it, as where "
         "an allocation has failed\n",
         state().me, address);
-  else
+  else if (kChecks)
     printf(
         "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
         "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the "
         "stack\n",
         state().me, address);
-#else
-  (void)address;
-#endif
 #if defined(MESHMEM_TARGET_IS_CPU)
   hip_on_cpu::show_bad_address(address);
 #endif
@@ -105,134 +101,93 @@ MESHMEM_DEVICE void check_job() {
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_pe(int pe) {
   check_job();
-#if MESHMEM_KERNEL_CHECKS
-  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes))
+  if (kChecks && static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes))
     printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d\n", state().me, pe,
            state().n_pes - 1);
-  else
+  else if (kChecks)
     printf("meshmem: PE %d, in a kernel: the memory of PE %d is not mapped here\n", state().me, pe);
-#else
-  (void)pe;
-#endif
+  trap();
+}
+[[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
+  check_job();
+  if (kChecks)
+    printf(
+        "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
+        state().me, slot);
+  trap();
+}
+[[noreturn]] MESHMEM_DEVICE void refuse_comparison(int cmp) {
+  if (kChecks)
+    printf("meshmem: PE %d, in a kernel: %d is not a comparison of SHMEM_CMP_*\n", state().me, cmp);
   trap();
 }
 
-// Collectives in kernels need a way from every PE's kernels to each other one; checked on request.
+// ---- With checks these end a kernel that makes a mistake; without, they do nothing.
+
+// Collectives in kernels need a way from every PE's kernels to each other one.
 MESHMEM_DEVICE void check_all_are_reached() {
-#if MESHMEM_KERNEL_CHECKS
-  if (state().sync.base != 0) return;
+  if (!kChecks || state().sync.base != 0) return;
   check_job();
   printf("meshmem: PE %d, in a kernel: a collective, but not all PEs' devices reach each other\n",
          state().me);
   trap();
-#endif
 }
-
-[[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
-  check_job();
-#if MESHMEM_KERNEL_CHECKS
-  printf(
-      "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
-      state().me, slot);
-#else
-  (void)slot;
-#endif
-  trap();
-}
-
-[[noreturn]] MESHMEM_DEVICE void refuse_comparison(int cmp) {
-#if MESHMEM_KERNEL_CHECKS
-  printf("meshmem: PE %d, in a kernel: %d is not a comparison of SHMEM_CMP_*\n", state().me, cmp);
-#else
-  (void)cmp;
-#endif
-  trap();
-}
-// With checks ends a kernel whose signal would be set where it was meant to be added to, or the
-// other way round.
+// A signal would be set where it was meant to be added to, or the other way round.
 MESHMEM_DEVICE void check_signal_op(int sig_op) {
-#if MESHMEM_KERNEL_CHECKS
-  if (sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
+  if (!kChecks || sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
   printf(
       "meshmem: PE %d, in a kernel: sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD\n",
       state().me, sig_op);
   trap();
-#else
-  (void)sig_op;
-#endif
 }
-// With checks ends a kernel whose broadcast would wait for a PE that is not in the team.
+// A broadcast would wait for a PE that is not in the team.
 MESHMEM_DEVICE void check_root(int root, int n_pes) {
-#if MESHMEM_KERNEL_CHECKS
-  if (static_cast<unsigned>(root) < static_cast<unsigned>(n_pes)) return;
+  if (!kChecks || static_cast<unsigned>(root) < static_cast<unsigned>(n_pes)) return;
   printf("meshmem: PE %d, in a kernel: PE_root %d is not in 0..%d of the team\n", state().me, root,
          n_pes - 1);
   trap();
-#else
-  (void)root, (void)n_pes;
-#endif
 }
-
-// With checks ends a kernel that uses a word in one piece where it does not lie in one: GPUs fault,
-// or lose other threads' updates.
+// A word is used in one piece where it does not lie in one: GPUs fault, or lose other threads'
+// updates.
 MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
-#if MESHMEM_KERNEL_CHECKS
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
+  if (!kChecks || reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
   printf(
       "meshmem: PE %d, in a kernel: %p is not aligned to %d bytes, as atomics, p, g, signals and "
-      "the "
-      "variables of waits must be\n",
+      "the variables of waits must be\n",
       state().me, address, static_cast<int>(bytes));
   trap();
-#else
-  (void)address, (void)bytes;
-#endif
 }
-// With checks ends a kernel whose elements would all lie at one place, or be none.
+// Elements would all lie at one place, or there would be none.
 MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize) {
-#if MESHMEM_KERNEL_CHECKS
-  if (dst > 0 && sst > 0 && bsize > 0) return;
+  if (!kChecks || (dst > 0 && sst > 0 && bsize > 0)) return;
   printf(
       "meshmem: PE %d, in a kernel: dst %lld, sst %lld, blocks of %lld: strides and blocks are of "
-      "at "
-      "least 1\n",
+      "at least 1\n",
       state().me, static_cast<long long>(dst), static_cast<long long>(sst),
       static_cast<long long>(bsize));
   trap();
-#else
-  (void)dst, (void)sst, (void)bsize;
-#endif
 }
-
-// With checks ends a kernel whose count is negative, or of more bytes than a number counts.
+// A count is negative, or of more bytes than a number counts.
 MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std::size_t times = 1) {
-#if MESHMEM_KERNEL_CHECKS
   constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
-  if (times == 0 || nelems <= kMostBytes / elem_bytes / times) return;
+  if (!kChecks || times == 0 || nelems <= kMostBytes / elem_bytes / times) return;
   printf(
       "meshmem: PE %d, in a kernel: %lld times %lld elements of %d bytes: a number below zero, or "
       "more than any memory holds\n",
       state().me, static_cast<long long>(times), static_cast<long long>(nelems),
       static_cast<int>(elem_bytes));
   trap();
-#else
-  (void)elem_bytes, (void)nelems, (void)times;
-#endif
 }
-// And one whose collective would overwrite elements that are yet to be read.
+// A collective would overwrite elements that are yet to be read.
 MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const void* source,
                                 std::size_t source_bytes) {
-#if MESHMEM_KERNEL_CHECKS
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
-  if (to - from >= source_bytes && from - to >= dest_bytes) return;
+  if (!kChecks || (to - from >= source_bytes && from - to >= dest_bytes)) return;
   printf("meshmem: PE %d, in a kernel: dest, %lld bytes at %p, overlaps source, %lld bytes at %p\n",
          state().me, static_cast<long long>(dest_bytes), dest, static_cast<long long>(source_bytes),
          source);
   trap();
-#else
-  (void)dest, (void)dest_bytes, (void)source, (void)source_bytes;
-#endif
 }
 
 // Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
@@ -279,11 +234,7 @@ MESHMEM_DEVICE_COLD std::byte* must_find_rare(const void* address, int pe) {
 // With checks ends a kernel whose argument is in no symmetric heap where nothing is translated
 // either.
 MESHMEM_DEVICE void check_symmetric(const void* address) {
-#if MESHMEM_KERNEL_CHECKS
-  if (!try_translate(address, state().me)) refuse_address(address);
-#else
-  (void)address;
-#endif
+  if (kChecks && !try_translate(address, state().me)) refuse_address(address);
 }
 
 // The same for a word that is used in one piece.

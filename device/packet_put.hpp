@@ -18,14 +18,10 @@ namespace device {
 
 // Lines move in one access each. Checks name the mistake, where hardware would stop without a word.
 MESHMEM_DEVICE void check_packets(const void* packets) {
-#if MESHMEM_KERNEL_CHECKS
-  if (reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;
+  if (!kChecks || reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;
   printf("meshmem: PE %d, in a kernel: %p is no multiple of %d, as packets' addresses must be\n",
          state().me, packets, static_cast<int>(kLineBytes));
   trap();
-#else
-  (void)packets;
-#endif
 }
 
 // Words that lie where one access moves them: whole, and aligned.

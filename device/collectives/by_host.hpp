@@ -29,12 +29,11 @@ MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
 // Ends the kernel where MESHMEM_PROXY=off.
 MESHMEM_DEVICE void check_proxy() {
   if (has_proxy()) return;
-#if MESHMEM_KERNEL_CHECKS
-  printf(
-      "meshmem: PE %d, in a kernel: a collective of a team with PEs on other machines, which "
-      "MESHMEM_PROXY=off does not reach\n",
-      state().me);
-#endif
+  if (kChecks)
+    printf(
+        "meshmem: PE %d, in a kernel: a collective of a team with PEs on other machines, which "
+        "MESHMEM_PROXY=off does not reach\n",
+        state().me);
   trap();
 }
 
