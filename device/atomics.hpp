@@ -77,7 +77,7 @@ MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E co
   return bit_cast<E>(apply_atomic(op, there, value, expected));
 }
 
-// The routines, in the order of shmem/ops.h. A fetched value is there when the call returns, which
+// The routines of shmem/ops.h. A fetched value is there when the call returns, which
 // nbi forms may promise.
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch(Pes pes, const E* source, int pe) {
@@ -104,69 +104,40 @@ MESHMEM_DEVICE E atomic_compare_swap(Pes pes, E* dest, E cond, E value, int pe) 
   return atomic<AtomicOp::compare_swap>(pes, dest, pe, value, cond);
 }
 template <typename E, typename Pes>
-MESHMEM_DEVICE E atomic_fetch_add(Pes pes, E* dest, E value, int pe) {
-  return atomic<AtomicOp::add>(pes, dest, pe, value);
+MESHMEM_DEVICE void atomic_compare_swap_nbi(Pes pes, E* fetch, E* dest, E cond, E value, int pe) {
+  *fetch = atomic_compare_swap(pes, dest, cond, value, pe);
 }
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_add(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::add, Answer::none>(pes, dest, pe, value);
-}
+
+#define MESHMEM_ATOMIC(name, op)                                                               \
+  template <typename E, typename Pes>                                                          \
+  MESHMEM_DEVICE E atomic_fetch_##name(Pes pes, E* dest, E value, int pe) {                    \
+    return atomic<AtomicOp::op>(pes, dest, pe, value);                                         \
+  }                                                                                            \
+  template <typename E, typename Pes>                                                          \
+  MESHMEM_DEVICE void atomic_##name(Pes pes, E* dest, E value, int pe) {                       \
+    atomic<AtomicOp::op, Answer::none>(pes, dest, pe, value);                                  \
+  }                                                                                            \
+  template <typename E, typename Pes>                                                          \
+  MESHMEM_DEVICE void atomic_fetch_##name##_nbi(Pes pes, E* fetch, E* dest, E value, int pe) { \
+    *fetch = atomic_fetch_##name(pes, dest, value, pe);                                        \
+  }
+MESHMEM_ATOMIC(add, add)
+MESHMEM_ATOMIC(and, bit_and)
+MESHMEM_ATOMIC(or, bit_or)
+MESHMEM_ATOMIC(xor, bit_xor)
+#undef MESHMEM_ATOMIC
+
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch_inc(Pes pes, E* dest, int pe) {
-  return atomic<AtomicOp::add>(pes, dest, pe, E(1));
+  return atomic_fetch_add(pes, dest, E(1), pe);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_inc(Pes pes, E* dest, int pe) {
-  atomic<AtomicOp::add, Answer::none>(pes, dest, pe, E(1));
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_compare_swap_nbi(Pes pes, E* fetch, E* dest, E cond, E value, int pe) {
-  *fetch = atomic_compare_swap(pes, dest, cond, value, pe);
+  atomic_add(pes, dest, E(1), pe);
 }
 template <typename E, typename Pes>
 MESHMEM_DEVICE void atomic_fetch_inc_nbi(Pes pes, E* fetch, E* dest, int pe) {
   *fetch = atomic_fetch_inc(pes, dest, pe);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_fetch_add_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
-  *fetch = atomic_fetch_add(pes, dest, value, pe);
-}
-
-template <typename E, typename Pes>
-MESHMEM_DEVICE E atomic_fetch_and(Pes pes, E* dest, E value, int pe) {
-  return atomic<AtomicOp::bit_and>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_and(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_and, Answer::none>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE E atomic_fetch_or(Pes pes, E* dest, E value, int pe) {
-  return atomic<AtomicOp::bit_or>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_or(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_or, Answer::none>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE E atomic_fetch_xor(Pes pes, E* dest, E value, int pe) {
-  return atomic<AtomicOp::bit_xor>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_xor(Pes pes, E* dest, E value, int pe) {
-  atomic<AtomicOp::bit_xor, Answer::none>(pes, dest, pe, value);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_fetch_and_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
-  *fetch = atomic_fetch_and(pes, dest, value, pe);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_fetch_or_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
-  *fetch = atomic_fetch_or(pes, dest, value, pe);
-}
-template <typename E, typename Pes>
-MESHMEM_DEVICE void atomic_fetch_xor_nbi(Pes pes, E* fetch, E* dest, E value, int pe) {
-  *fetch = atomic_fetch_xor(pes, dest, value, pe);
 }
 
 }  // namespace device
