@@ -102,78 +102,65 @@ MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value
   poll_until(
       group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); }, [=] { return ivar; });
 }
+
+// ---- The routines of shmem/ops.h. Those for vectors also serve those with one value.
+
 template <typename E, typename Group, typename Values>
-MESHMEM_DEVICE void wait_all(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
-                             int cmp, Values wanted) {
+MESHMEM_DEVICE void wait_until_all_vector(const Group& group, E* ivars, std::size_t nelems,
+                                          const int* status, int cmp, Values cmp_values) {
+  const Chosen chosen{status};
   if (nelems > 0) check_symmetric_word(ivars);
   poll_until(
-      group, [=] { return all_hold(ivars, nelems, chosen, cmp, wanted); },
+      group, [=] { return all_hold(ivars, nelems, chosen, cmp, cmp_values); },
       [=] {  // one of those that do not hold yet
         std::size_t i = 0;
-        while (i + 1 < nelems && (!chosen(i) || holds(load_relaxed(ivars + i), cmp, wanted[i])))
+        while (i + 1 < nelems && (!chosen(i) || holds(load_relaxed(ivars + i), cmp, cmp_values[i])))
           ++i;
         return ivars + i;
       });
 }
 template <typename E, typename Group, typename Values>
-MESHMEM_DEVICE std::size_t wait_any(const Group& group, E* ivars, std::size_t nelems, Chosen chosen,
-                                    int cmp, Values wanted) {
+MESHMEM_DEVICE std::size_t wait_until_any_vector(const Group& group, E* ivars, std::size_t nelems,
+                                                 const int* status, int cmp, Values cmp_values) {
   if (nelems > 0) check_symmetric_word(ivars);
   return poll_for<std::size_t>(
       group,
       [=](std::size_t& found) {
         bool empty = false;
-        found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
+        found = find_one(ivars, nelems, Chosen{status}, cmp, cmp_values, empty);
         return found != kNone || empty;
       },
       ivars);
 }
 template <typename E, typename Group, typename Values>
-MESHMEM_DEVICE std::size_t wait_some(const Group& group, E* ivars, std::size_t nelems,
-                                     std::size_t* indices, Chosen chosen, int cmp, Values wanted) {
+MESHMEM_DEVICE std::size_t wait_until_some_vector(const Group& group, E* ivars, std::size_t nelems,
+                                                  std::size_t* indices, const int* status, int cmp,
+                                                  Values cmp_values) {
   if (nelems > 0) check_symmetric_word(ivars);
   return poll_for<std::size_t>(
       group,
       [=](std::size_t& found) {
         bool empty = false;
-        found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
+        found = find_some(ivars, nelems, indices, Chosen{status}, cmp, cmp_values, empty);
         return found != 0 || empty;
       },
       ivars);
 }
-
-// The routines, in the order of shmem/ops.h.
 template <typename E, typename Group>
 MESHMEM_DEVICE void wait_until_all(const Group& group, E* ivars, std::size_t nelems,
                                    const int* status, int cmp, E cmp_value) {
-  wait_all(group, ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+  wait_until_all_vector(group, ivars, nelems, status, cmp, OneValue<E>{cmp_value});
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE std::size_t wait_until_any(const Group& group, E* ivars, std::size_t nelems,
                                           const int* status, int cmp, E cmp_value) {
-  return wait_any(group, ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+  return wait_until_any_vector(group, ivars, nelems, status, cmp, OneValue<E>{cmp_value});
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE std::size_t wait_until_some(const Group& group, E* ivars, std::size_t nelems,
                                            std::size_t* indices, const int* status, int cmp,
                                            E cmp_value) {
-  return wait_some(group, ivars, nelems, indices, Chosen{status}, cmp, OneValue<E>{cmp_value});
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE void wait_until_all_vector(const Group& group, E* ivars, std::size_t nelems,
-                                          const int* status, int cmp, const E* cmp_values) {
-  wait_all(group, ivars, nelems, Chosen{status}, cmp, cmp_values);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE std::size_t wait_until_any_vector(const Group& group, E* ivars, std::size_t nelems,
-                                                 const int* status, int cmp, const E* cmp_values) {
-  return wait_any(group, ivars, nelems, Chosen{status}, cmp, cmp_values);
-}
-template <typename E, typename Group>
-MESHMEM_DEVICE std::size_t wait_until_some_vector(const Group& group, E* ivars, std::size_t nelems,
-                                                  std::size_t* indices, const int* status, int cmp,
-                                                  const E* cmp_values) {
-  return wait_some(group, ivars, nelems, indices, Chosen{status}, cmp, cmp_values);
+  return wait_until_some_vector(group, ivars, nelems, indices, status, cmp, OneValue<E>{cmp_value});
 }
 
 // Tests are of one thread. One that fails lets others run, since programs call it in a loop.
@@ -193,58 +180,45 @@ MESHMEM_DEVICE int test(E* ivar, int cmp, E cmp_value) {
   return yes ? 1 : 0;
 }
 template <typename E, typename Values>
-MESHMEM_DEVICE int try_all(E* ivars, std::size_t nelems, Chosen chosen, int cmp, Values wanted) {
+MESHMEM_DEVICE int test_all_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
+                                   Values cmp_values) {
   if (nelems > 0) check_symmetric_word(ivars);
-  const bool yes = all_hold(ivars, nelems, chosen, cmp, wanted);
+  const bool yes = all_hold(ivars, nelems, Chosen{status}, cmp, cmp_values);
   after_test(yes);
   return yes ? 1 : 0;
 }
 template <typename E, typename Values>
-MESHMEM_DEVICE std::size_t try_any(E* ivars, std::size_t nelems, Chosen chosen, int cmp,
-                                   Values wanted) {
+MESHMEM_DEVICE std::size_t test_any_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
+                                           Values cmp_values) {
   if (nelems > 0) check_symmetric_word(ivars);
   bool empty = false;
-  const std::size_t found = find_one(ivars, nelems, chosen, cmp, wanted, empty);
+  const std::size_t found = find_one(ivars, nelems, Chosen{status}, cmp, cmp_values, empty);
   after_test(found != kNone);
   return found;
 }
 template <typename E, typename Values>
-MESHMEM_DEVICE std::size_t try_some(E* ivars, std::size_t nelems, std::size_t* indices,
-                                    Chosen chosen, int cmp, Values wanted) {
+MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::size_t* indices,
+                                            const int* status, int cmp, Values cmp_values) {
   if (nelems > 0) check_symmetric_word(ivars);
   bool empty = false;
-  const std::size_t found = find_some(ivars, nelems, indices, chosen, cmp, wanted, empty);
+  const std::size_t found =
+      find_some(ivars, nelems, indices, Chosen{status}, cmp, cmp_values, empty);
   after_test(found != 0);
   return found;
 }
 template <typename E>
 MESHMEM_DEVICE int test_all(E* ivars, std::size_t nelems, const int* status, int cmp, E cmp_value) {
-  return try_all(ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+  return test_all_vector(ivars, nelems, status, cmp, OneValue<E>{cmp_value});
 }
 template <typename E>
 MESHMEM_DEVICE std::size_t test_any(E* ivars, std::size_t nelems, const int* status, int cmp,
                                     E cmp_value) {
-  return try_any(ivars, nelems, Chosen{status}, cmp, OneValue<E>{cmp_value});
+  return test_any_vector(ivars, nelems, status, cmp, OneValue<E>{cmp_value});
 }
 template <typename E>
 MESHMEM_DEVICE std::size_t test_some(E* ivars, std::size_t nelems, std::size_t* indices,
                                      const int* status, int cmp, E cmp_value) {
-  return try_some(ivars, nelems, indices, Chosen{status}, cmp, OneValue<E>{cmp_value});
-}
-template <typename E>
-MESHMEM_DEVICE int test_all_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
-                                   const E* cmp_values) {
-  return try_all(ivars, nelems, Chosen{status}, cmp, cmp_values);
-}
-template <typename E>
-MESHMEM_DEVICE std::size_t test_any_vector(E* ivars, std::size_t nelems, const int* status, int cmp,
-                                           const E* cmp_values) {
-  return try_any(ivars, nelems, Chosen{status}, cmp, cmp_values);
-}
-template <typename E>
-MESHMEM_DEVICE std::size_t test_some_vector(E* ivars, std::size_t nelems, std::size_t* indices,
-                                            const int* status, int cmp, const E* cmp_values) {
-  return try_some(ivars, nelems, indices, Chosen{status}, cmp, cmp_values);
+  return test_some_vector(ivars, nelems, indices, status, cmp, OneValue<E>{cmp_value});
 }
 
 MESHMEM_DEVICE std::uint64_t signal_fetch(const std::uint64_t* sig_addr) {
