@@ -33,35 +33,25 @@ MESHMEM_DEVICE void* team_ptr(shmem_team_t team, const void* dest, int pe) {
   return try_translate(dest, world_pe_of(team_in(slot), pe));
 }
 
-// On a team that spans machines the host does it.
+// To meet is a quiet too. On a team that spans machines the host does it.
 template <typename Group>
-MESHMEM_DEVICE int meet_by_host(const Group& group, shmem_team_t team) {
-  return by_host(group, {Call::meeting(), ElemType::none, team, nullptr, nullptr, 1, 1});
+MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
+  const Call call = Call::meeting();
+  if (spans_nodes(team))
+    return by_host(group, {call, ElemType::none, team, nullptr, nullptr, 1, 1});
+  const TeamSync sync(team);
+  [[maybe_unused]] const InCall in_call(group, sync, call);
+  check_call(group, sync, call);
+  team_sync(group, sync);
+  return 0;
 }
 template <typename Group>
 MESHMEM_DEVICE void barrier_all(const Group& group) {
-  if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
-  const TeamSync sync(kWorldSlot);
-  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
-  check_call(group, sync, Call::meeting());
-  barrier(group, sync);
+  team_sync(group, SHMEM_TEAM_WORLD);
 }
 template <typename Group>
 MESHMEM_DEVICE void sync_all(const Group& group) {
-  if (spans_nodes(SHMEM_TEAM_WORLD)) return void(meet_by_host(group, SHMEM_TEAM_WORLD));
-  const TeamSync sync(kWorldSlot);
-  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
-  check_call(group, sync, Call::meeting());
-  team_sync(group, sync);
-}
-template <typename Group>
-MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
-  if (spans_nodes(team)) return meet_by_host(group, team);
-  const TeamSync sync(team);
-  [[maybe_unused]] const InCall in_call(group, sync, Call::meeting());
-  check_call(group, sync, Call::meeting());
-  team_sync(group, sync);
-  return 0;
+  team_sync(group, SHMEM_TEAM_WORLD);
 }
 
 // One fence for all contexts and PEs: it orders all stores of the calling thread.
@@ -181,27 +171,26 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
 
-template <typename E, typename Group>
-MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
-                              std::size_t nreduce) {
-  const Call call = Call::reduction<E>(CollectiveKind::inscan, ReduceOp::sum, nreduce);
+template <CollectiveKind kind, typename E, typename Group>
+MESHMEM_DEVICE int scan(const Group& group, shmem_team_t team, E* dest, const E* source,
+                        std::size_t nreduce) {
+  const Call call = Call::reduction<E>(kind, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
     scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
-         MESHMEM_UNFORESEEN(nreduce, group), true);
+         MESHMEM_UNFORESEEN(nreduce, group), kind == CollectiveKind::inscan);
   });
   return 0;
 }
 template <typename E, typename Group>
+MESHMEM_DEVICE int sum_inscan(const Group& group, shmem_team_t team, E* dest, const E* source,
+                              std::size_t nreduce) {
+  return scan<CollectiveKind::inscan>(group, team, dest, source, nreduce);
+}
+template <typename E, typename Group>
 MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, const E* source,
                               std::size_t nreduce) {
-  const Call call = Call::reduction<E>(CollectiveKind::exscan, ReduceOp::sum, nreduce);
-  if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
-  with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
-    scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
-         MESHMEM_UNFORESEEN(nreduce, group), false);
-  });
-  return 0;
+  return scan<CollectiveKind::exscan>(group, team, dest, source, nreduce);
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)

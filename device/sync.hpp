@@ -294,6 +294,7 @@ class Meeting {
   std::uint64_t* there_[kTogether] = {};
 };
 
+// The meeting's release waits for the stores of the group to arrive: it is a quiet too.
 template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass();
@@ -339,12 +340,6 @@ MESHMEM_DEVICE void fence(const Group& group) {
   if (__builtin_expect(has_proxy(), 0) && speaks_for_wave(group)) fence_far();
   release_all(group);
   release_mine();
-}
-
-// The meeting's release waits for the stores of the group to arrive: it is a quiet too.
-template <typename Group>
-MESHMEM_DEVICE void barrier(const Group& group, const TeamSync& sync) {
-  team_sync(group, sync);
 }
 
 }  // namespace device

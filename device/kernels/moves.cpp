@@ -24,7 +24,7 @@ constexpr std::size_t kMostByUnits = 32 * 1024;
 
 __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle) {
   after_earlier_kernels();
-  barrier(Block(), TeamSync(handle));
+  team_sync(Block(), TeamSync(handle));
 }
 __global__ void __launch_bounds__(kMoveThreads)
     fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,

@@ -156,10 +156,10 @@ __global__ void tell_numbers(const State* state, Word last, Word* wrong) {
   const TeamSync sync(kWorldSlot);
   for (Word number = 1; number <= last; ++number) {
     if (group.rank() == 0) word_of(*state, state->me) = number;
-    barrier(group, sync);
+    team_sync(group, sync);
     for (int pe = group.rank(); pe < state->n_pes; pe += group.size())
       if (word_of(*state, pe) != number) fetch_add(wrong, Word{1});
-    barrier(group, sync);
+    team_sync(group, sync);
   }
 }
 
@@ -204,7 +204,7 @@ __global__ void add_up(const State* state, Word* dest, const Word* source, std::
 }
 __global__ void meet_all(const State* state) {
   state_of_thread = state;
-  barrier(Block(), TeamSync(kWorldSlot));
+  team_sync(Block(), TeamSync(kWorldSlot));
 }
 
 // Two PEs whose operations are launched one by one; all bring the same.
