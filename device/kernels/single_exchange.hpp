@@ -41,27 +41,6 @@ struct Words {
   }
 };
 
-// Receives the data of a line from each other PE; `mine` is any line with the epoch.
-MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
-                                  const Bits128& mine, std::uint64_t epoch,
-                                  Bits128 (&line)[kNearMembers]) {
-#pragma unroll
-  for (Bits128& one : line) one = mine;
-  for (bool all = false; !all;) {
-    job.look(line, at, [&](int pe) { return pe < team.n && pe != team.me; });
-    all = true;
-#pragma unroll
-    for (const Bits128& one : line) all = all && has_come(one, epoch);
-    if (!all)
-      pause_for([&] {
-        int pe = 0;
-        while (pe + 1 < team.n && has_come(line[pe], epoch)) ++pe;
-        return job.from[pe] + at;
-      });
-  }
-  has_waited();
-}
-
 // each_its_own: a block for each PE, and not the same for all.
 template <bool each_its_own, bool even>
 __global__ void __launch_bounds__(kThreads)

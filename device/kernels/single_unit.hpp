@@ -130,13 +130,10 @@ MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
-// The units of all PEs, in PE order; `mine` is the unit that this PE has sent. scatters: there is
-// one function for each kernel, so that all of them have it in line.
-template <bool scatters, typename Op, typename E>
-MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
-                                                const TeamView& team, const Bits128& mine,
-                                                std::uint64_t epoch) {
-  Bits128 line[kNearMembers];
+// Receives the data of a line from each other PE; `mine` is any line with the epoch.
+MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
+                                  const Bits128& mine, std::uint64_t epoch,
+                                  Bits128 (&line)[kNearMembers]) {
 #pragma unroll
   for (Bits128& one : line) one = mine;
   for (bool all = false; !all;) {
@@ -152,6 +149,16 @@ MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& j
       });
   }
   has_waited();
+}
+
+// The units of all PEs, in PE order; `mine` is the unit that this PE has sent. scatters: there is
+// one function for each kernel, so that all of them have it in line.
+template <bool scatters, typename Op, typename E>
+MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
+                                                const TeamView& team, const Bits128& mine,
+                                                std::uint64_t epoch) {
+  Bits128 line[kNearMembers];
+  receive_units(job, at, team, mine, epoch, line);
   UnitTotal<E> total;
   begin_total(total, bit_cast<EightBytes<E>>(data_of(line[0])));
 #pragma unroll
