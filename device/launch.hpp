@@ -49,6 +49,19 @@ hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream
 hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand, Scalar condition,
                          void* fetched, hipStream_t stream);
 
+// Operations that other nodes ask for: an atomic of 4 or 8 bytes, or the store of 1, 2, 4 or 8
+// (set). They are executed one after the other, each after all that those before it have stored.
+// `all` is memory that the device reaches.
+struct Operation {
+  void* there;
+  std::uint64_t operand;
+  std::uint64_t condition;
+  std::uint64_t before;  // the value, of those that fetch
+  AtomicOp op;
+  std::uint32_t bytes;
+};
+hipError_t launch_operations(Operation* all, int n, hipStream_t stream);
+
 // A signal after all that this stream has done before; with data, after the data.
 hipError_t launch_signal(std::uint64_t* there, std::uint64_t value, int sig_op, hipStream_t stream);
 hipError_t launch_put_signal(void* there, const void* source, std::size_t bytes,
@@ -80,6 +93,21 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems,
                             hipStream_t stream);  // strides in elements
+
+// Arrays of a number for each PE of the team, which count elements; they are read when the kernel
+// runs.
+struct BlocksInArrays {
+  const std::size_t *nelems, *displs;
+};
+struct Alltoallv {
+  void* dest;
+  BlocksInArrays to;
+  const void* source;
+  BlocksInArrays from;
+  std::size_t elem_bytes;
+};
+hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream);
+
 // How a reduction runs: the same on all PEs. No more blocks than the team has channels (state.hpp).
 struct Plan {
   ReduceAlgorithm algorithm;

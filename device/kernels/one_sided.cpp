@@ -3,7 +3,6 @@
 // Kernels of one PE with another, in one block or, for copies, in as many as their size asks for.
 // Invariant: each thread of a kernel of several blocks releases its stores at its end.
 #include "device/kernels/launch_kernel.hpp"
-#include "device/launch_operations.hpp"
 #include "device/routines.hpp"
 
 namespace meshmem {

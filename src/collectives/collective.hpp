@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "collectives/reduction.hpp"
-#include "device/collectives/alltoallv_call.hpp"
+#include "device/launch.hpp"
 #include "device/operations.hpp"
 #include "memory/argument_checks.hpp"
 

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-#include "device/launch_operations.hpp"
+#include "device/launch.hpp"
 #include "gpu/device_access.hpp"
 
 namespace meshmem {

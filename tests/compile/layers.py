@@ -52,9 +52,9 @@ ACCESS_HOOKS = "src/base/hooks/access_hooks.hpp"
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has
 # of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp",
-                "device/launch_operations.hpp", "device/operations.hpp", "device/proxy_ring.hpp",
+                "device/operations.hpp", "device/proxy_ring.hpp",
                 "device/located.hpp", "device/collectives/algorithms.hpp",
-                "device/collectives/algorithms.def", "device/collectives/alltoallv_call.hpp"}
+                "device/collectives/algorithms.def"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h",
                     "hip/on_cpu/host_stores.h"}
 # The one public header that stands for the code inside kernels.
