@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "api/entry.hpp"
-#include "collectives/device/kernel_reduction.hpp"
+#include "collectives/device/short_floats.hpp"
 #include "core/stream_transfers.hpp"
 #include "device/operations.hpp"
 #include "memory/argument_checks.hpp"

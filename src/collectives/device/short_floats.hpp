@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// half and bfloat16 as bits, for reductions of them that kernels have the host do: the C++ of the
-// host has no such types.
-// Invariant: rounding is to nearest, ties to even, as GPUs do it. Used by command.cpp.
+// half and bfloat16 as bits, since the C++ of the host has no such types, and reductions of all
+// types that kernels reduce, by kernels alone.
+// Invariant: rounding is to nearest, ties to even, as GPUs do it. Used by command.cpp and by
+// api/on_stream.cpp.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
+
+#include "collectives/combine.hpp"
 
 namespace meshmem {
 
@@ -51,6 +55,26 @@ struct Half {
     return with_sign((shifted + 0xfffu + (shifted >> 13 & 1)) >> 13);
   }
 };
+
+// Without a function to combine where the host has no such type.
+template <typename Op, typename E>
+constexpr Reduction kernel_reduction() {
+  if constexpr (std::is_same_v<E, Half> || std::is_same_v<E, Bfloat16>) {
+    return {
+        .combine = nullptr,
+        .elem_bytes = 2,
+        .kernel_op = Op::kKernelOp,
+        .kernel_type = std::is_same_v<E, Half> ? device::ElemType::f16 : device::ElemType::bf16};
+  } else {
+    return reduction<Op, E>();
+  }
+}
+template <typename E>
+constexpr Reduction kernel_average() {
+  Reduction result = kernel_reduction<Sum, E>();
+  result.kernel_op = device::ReduceOp::avg;
+  return result;
+}
 
 }  // namespace meshmem
 
