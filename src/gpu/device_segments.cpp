@@ -16,11 +16,14 @@ DeviceSegments& device_segments() {
 }
 
 const DeviceSegment* DeviceSegments::containing(const void* address) const {
-  const auto number = reinterpret_cast<std::uintptr_t>(address);
-  for (const DeviceSegment& segment : segments_) {
-    if (number - segment.base < segment.bytes) return &segment;
-  }
+  for (const DeviceSegment& segment : segments_)
+    if (segment.offset_of(address) < segment.bytes) return &segment;
   return nullptr;
+}
+
+const DeviceSegment* DeviceSegments::containing(const void* address, std::size_t bytes) const {
+  const DeviceSegment* segment = containing(address);
+  return segment && bytes <= segment->bytes - segment->offset_of(address) ? segment : nullptr;
 }
 
 bool DeviceSegments::holds(const void* address) {
@@ -30,22 +33,19 @@ bool DeviceSegments::holds(const void* address) {
 
 std::optional<DevicePlace> DeviceSegments::find(const void* address, std::size_t bytes, int pe) {
   const std::lock_guard lock(mutex_);
-  const DeviceSegment* segment = containing(address);
+  const DeviceSegment* segment = containing(address, bytes);
   if (!segment) return std::nullopt;
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
-  if (bytes > segment->bytes - offset) return std::nullopt;
   std::byte* copy = segment->copies[static_cast<std::size_t>(pe)];
   const DeviceRoute& route = segment->route_of[pe];
-  return DevicePlace{copy ? copy + offset : nullptr, route.device, route.for_kernels};
+  return DevicePlace{copy ? copy + segment->offset_of(address) : nullptr, route.device,
+                     route.for_kernels};
 }
 
 std::optional<DeviceOffset> DeviceSegments::find_offset(const void* address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const DeviceSegment* segment = containing(address);
+  const DeviceSegment* segment = containing(address, bytes);
   if (!segment) return std::nullopt;
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - segment->base;
-  if (bytes > segment->bytes - offset) return std::nullopt;
-  return DeviceOffset{segment->number, offset};
+  return DeviceOffset{segment->number, segment->offset_of(address)};
 }
 
 // Bounds are compared without adding, so that no offset wraps.
@@ -66,16 +66,14 @@ std::optional<std::size_t> DeviceSegments::bytes_past_end(const void* address, s
   const std::lock_guard lock(mutex_);
   const DeviceSegment* segment = containing(address);
   if (!segment) return std::nullopt;
-  const std::size_t left =
-      segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
+  const std::size_t left = segment->bytes - segment->offset_of(address);
   return bytes > left ? std::optional(bytes - left) : std::nullopt;
 }
 
 bool DeviceSegments::all_for_kernels(const void* address, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const DeviceSegment* segment = containing(address);
-  if (!segment || !segment->all_for_kernels) return false;
-  return bytes <= segment->bytes - (reinterpret_cast<std::uintptr_t>(address) - segment->base);
+  const DeviceSegment* segment = containing(address, bytes);
+  return segment && segment->all_for_kernels;
 }
 
 void DeviceSegments::add(DeviceSegment segment) {

@@ -48,6 +48,11 @@ struct DeviceSegment {
   // In all PEs, of all PEs of the node: their kernels can run a collective on it.
   bool all_for_kernels = false;
   int number = 0;  // the same on all PEs; the heap has 0
+
+  // Past the end for an address that is not in it.
+  std::size_t offset_of(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - base;
+  }
 };
 
 // Memory of device segments as the transport names it: by a segment's number and an offset in it.
@@ -78,6 +83,7 @@ class DeviceSegments {
 
  private:
   const DeviceSegment* containing(const void* address) const;
+  const DeviceSegment* containing(const void* address, std::size_t bytes) const;
   void publish_bounds();
 
   std::mutex mutex_;
